@@ -263,11 +263,8 @@ fn is_later(error: &io::Error) -> bool {
 /// A listener on a free port of 127.0.0.1, with marketd's options.
 fn listen() -> io::Result<TcpListener> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM.nonblocking(),
-        Some(Protocol::TCP),
-    )?;
+    let socket =
+        Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_tcp_nodelay(true)?;
     sockopt::limit_unsent(&socket);

@@ -192,11 +192,7 @@ fn steady(world: &World, clients: &Clients, options: &Options, report: &mut Repo
     assert!(!lags.is_empty(), "no event has reached two nodes");
     let [p50, p99, most] = percentiles(&mut lags);
     report.tell("a follower is behind, us, p50", p50);
-    report.limit(
-        "a follower is behind, us, p99",
-        p99,
-        50_000 * u128::from(options.margin),
-    );
+    report.limit("a follower is behind, us, p99", p99, 50_000 * u128::from(options.margin));
     report.tell("a follower is behind, us, at most", most);
 }
 
@@ -217,9 +213,7 @@ fn lags(sights: &[Sight]) -> Vec<u128> {
     let (mut first, mut known) = (HashMap::new(), HashSet::new());
     let key = |it: &Sight| (it.source, it.symbol, it.received_us);
     let sights = sights.iter();
-    let sights: Vec<_> = sights
-        .filter(|it| known.insert((it.stream, key(it))))
-        .collect();
+    let sights: Vec<_> = sights.filter(|it| known.insert((it.stream, key(it)))).collect();
     for sight in sights.iter().copied() {
         let seen = first.entry(key(sight)).or_insert(sight);
         if sight.seen_us < seen.seen_us {
@@ -254,9 +248,7 @@ fn stops(world: &mut World, clients: &mut Clients, options: &Options, report: &m
         took.push(begin.elapsed().as_millis());
         marketd.await_end(LONG);
         pass(rarest_poll(options) * 2);
-        lags.extend(self::lags(
-            &clients.sights.lock().expect("no client panics")[from..],
-        ));
+        lags.extend(self::lags(&clients.sights.lock().expect("no client panics")[from..]));
         world.restart(old);
         world.await_roles();
         clients.open(world, old);
@@ -265,11 +257,7 @@ fn stops(world: &mut World, clients: &mut Clients, options: &Options, report: &m
         let margin = u128::from(options.margin);
         let [p50, _, most] = percentiles(&mut took);
         report.tell("all sources are handed over, ms, p50", p50);
-        report.limit(
-            "all sources are handed over, ms, at most",
-            most,
-            100 * margin,
-        );
+        report.limit("all sources are handed over, ms, at most", most, 100 * margin);
         let [_, p99, most] = percentiles(&mut lags);
         report.limit("a follower is behind then, us, p99", p99, 50_000 * margin);
         report.tell("a follower is behind then, us, at most", most);
@@ -385,11 +373,7 @@ fn away(world: &mut World, options: &Options, report: &mut Report) {
     let usual = percentiles(&mut usual)[1];
     report.tell("an answer, us, p99", usual);
     let limit = (2 * usual).max(QUICK_US) * u128::from(options.margin);
-    report.limit(
-        "an answer while Redis is away, us, p99",
-        percentiles(&mut alone)[1],
-        limit,
-    );
+    report.limit("an answer while Redis is away, us, p99", percentiles(&mut alone)[1], limit);
     let well = world.nodes.len() - degraded;
     report.limit("nodes not degraded while Redis is away", well as u128, 0);
     let limit = 5000 * u128::from(options.margin);
@@ -402,20 +386,15 @@ fn judge_polls(world: &World, report: &mut Report) {
     let span = Duration::from_millis(per_ms.into());
     let (mut over, mut at_once, mut all) = (0, 0, 0);
     for source in 0..world.exchanges.len() {
-        let mut asked: Vec<Instant> = world.exchanges[source]
-            .asked()
-            .iter()
-            .map(|it| it.at)
-            .collect();
+        let mut asked: Vec<Instant> =
+            world.exchanges[source].asked().iter().map(|it| it.at).collect();
         asked.sort();
         all += asked.len();
         let is_over = |two: &&[Instant]| two[units as usize] - two[0] < span;
         over += asked.windows(units as usize + 1).filter(is_over).count();
         let mut polls = world.polls(source);
         polls.sort();
-        at_once += (0..polls.len())
-            .filter(|at| is_between(&polls, *at))
-            .count();
+        at_once += (0..polls.len()).filter(|at| is_between(&polls, *at)).count();
     }
     report.tell("requests at the exchanges", all as u128);
     report.limit("requests over budget", over as u128, 0);
@@ -428,9 +407,7 @@ fn is_between(polls: &[(Instant, usize)], at: usize) -> bool {
     let (now, node) = polls[at];
     let mut before = polls[..at].iter().rev().take_while(|it| now - it.0 < LEASE);
     before.any(|before| {
-        let mut after = polls[at + 1..]
-            .iter()
-            .take_while(|it| it.0 - before.0 < LEASE);
+        let mut after = polls[at + 1..].iter().take_while(|it| it.0 - before.0 < LEASE);
         before.1 != node && after.any(|after| after.1 == before.1)
     })
 }
@@ -477,11 +454,7 @@ impl Clients {
         Clients {
             sights: Arc::default(),
             streams: 0,
-            symbols: world
-                .exchanges
-                .iter()
-                .map(|it| some(it.symbols()))
-                .collect(),
+            symbols: world.exchanges.iter().map(|it| some(it.symbols())).collect(),
         }
     }
 
@@ -493,10 +466,7 @@ impl Clients {
     /// One client of this node for each source, until the node ends.
     fn open(&mut self, world: &World, node: usize) {
         for (source, symbols) in self.symbols.iter().enumerate() {
-            let target = format!(
-                "/api/v1/stream?symbols={}&source=s{source}",
-                symbols.join(",")
-            );
+            let target = format!("/api/v1/stream?symbols={}&source=s{source}", symbols.join(","));
             let mut events = EventSource::open(world.nodes[node].marketd().addr(), &target);
             let (sights, symbols) = (Arc::clone(&self.sights), symbols.clone());
             let stream = self.streams;
@@ -529,11 +499,7 @@ impl Clients {
 impl Report {
     fn tell(&mut self, what: &str, figure: u128) {
         let what = what.to_string();
-        self.0.push(Line {
-            what,
-            figure,
-            most: None,
-        });
+        self.0.push(Line { what, figure, most: None });
     }
 
     fn limit(&mut self, what: &str, figure: u128, most: u128) {

@@ -39,11 +39,7 @@ fn main() -> ExitCode {
     let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
     match support::Binance::generated_on(addr, options.tickers, options.seed) {
         Ok(binance) => {
-            println!(
-                "{} markets: marketd --source {}",
-                options.tickers,
-                binance.source()
-            );
+            println!("{} markets: marketd --source {}", options.tickers, binance.source());
             loop {
                 std::thread::park();
             }
@@ -57,11 +53,7 @@ fn main() -> ExitCode {
 
 /// The command line; `None` asks for help.
 fn options() -> Result<Option<Options>, lexopt::Error> {
-    let mut options = Options {
-        port: 9090,
-        tickers: 3500,
-        seed: 1,
-    };
+    let mut options = Options { port: 9090, tickers: 3500, seed: 1 };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {

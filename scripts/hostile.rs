@@ -133,11 +133,7 @@ struct Peer {
 fn batch(options: &Options) -> Result<(SocketAddr, Vec<u8>), String> {
     let mut all = String::new();
     let mut address = None;
-    let close = if options.close {
-        "Connection: close\r\n"
-    } else {
-        ""
-    };
+    let close = if options.close { "Connection: close\r\n" } else { "" };
     for number in 0..options.depth.max(options.urls.len()) {
         let (host, path) = parts(&options.urls[number % options.urls.len()])?;
         address = Some(host);
@@ -188,11 +184,7 @@ fn connect(poll: &Poll, address: SocketAddr, place: usize) -> io::Result<Peer> {
     let mut stream = TcpStream::connect(address)?;
     let both = Interest::READABLE | Interest::WRITABLE;
     poll.registry().register(&mut stream, Token(place), both)?;
-    Ok(Peer {
-        stream,
-        sent: 0,
-        is_open: true,
-    })
+    Ok(Peer { stream, sent: 0, is_open: true })
 }
 
 impl Peer {
@@ -230,11 +222,7 @@ impl Peer {
 }
 
 fn is_later(error: &io::Error) -> bool {
-    let later = [
-        ErrorKind::WouldBlock,
-        ErrorKind::NotConnected,
-        ErrorKind::Interrupted,
-    ];
+    let later = [ErrorKind::WouldBlock, ErrorKind::NotConnected, ErrorKind::Interrupted];
     later.contains(&error.kind())
 }
 

@@ -146,15 +146,8 @@ impl Poll {
             quote_assets: vec!["*".to_string()],
             ..SourceConfig::of("binance")
         };
-        let config = Config {
-            sources: vec![source],
-            data: Data::Memory,
-            ..Config::default()
-        };
-        let now = Now {
-            mono: Mono(1_000_000),
-            unix: UnixMs(BEGIN_MS),
-        };
+        let config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
+        let now = Now { mono: Mono(1_000_000), unix: UnixMs(BEGIN_MS) };
         Poll {
             core: Core::new(config, None, ProcessFacts::default, 1, now),
             now,

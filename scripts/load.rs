@@ -159,9 +159,8 @@ impl Load {
         let (host, path) = rest
             .and_then(|rest| rest.split_once('/'))
             .ok_or("the address must be like http://127.0.0.1:8080/health")?;
-        let address = host
-            .parse()
-            .map_err(|fault| format!("{host} is no address with a port: {fault}"))?;
+        let address =
+            host.parse().map_err(|fault| format!("{host} is no address with a port: {fault}"))?;
         let mut request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\n");
         let mut varies = None;
         if options.vary {
@@ -215,9 +214,7 @@ impl Load {
         let end = begin + self.span;
         let mut progress = (0, begin);
         loop {
-            let polled = self
-                .poll
-                .poll(&mut events, Some(Duration::from_millis(100)));
+            let polled = self.poll.poll(&mut events, Some(Duration::from_millis(100)));
             if let Err(error) = polled
                 && error.kind() != ErrorKind::Interrupted
             {
@@ -258,9 +255,7 @@ impl Load {
         registry
             .register(&mut stream, Token(place), both)
             .map_err(told("cannot watch a connection"))?;
-        stream
-            .set_nodelay(true)
-            .map_err(told("cannot set TCP_NODELAY"))?;
+        stream.set_nodelay(true).map_err(told("cannot set TCP_NODELAY"))?;
         Ok(Peer {
             stream,
             unwritten: 0,
@@ -512,10 +507,7 @@ mod tests {
         for ns in (0..5000).chain([1 << 20, (1 << 40) + 12345, u64::MAX / 2]) {
             let at = bucket(ns);
             assert!(ns <= top_of(at), "{ns} is above its bucket {at}");
-            assert!(
-                at == 0 || ns > top_of(at - 1),
-                "{ns} belongs below bucket {at}"
-            );
+            assert!(at == 0 || ns > top_of(at - 1), "{ns} belongs below bucket {at}");
         }
     }
 

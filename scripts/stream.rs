@@ -164,8 +164,7 @@ impl Exchange {
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
             );
             let mut out = stream;
-            out.write_all(&[head.as_bytes(), body.as_bytes()].concat())
-                .ok()?;
+            out.write_all(&[head.as_bytes(), body.as_bytes()].concat()).ok()?;
             if is_poll {
                 self.note(SERVED);
                 self.polls.fetch_add(1, Ordering::SeqCst);
@@ -246,10 +245,7 @@ impl Server {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         let stat = stat.unwrap_or_default();
         let fields = stat.rsplit(") ").next().unwrap_or_default();
-        let fields: Vec<u64> = fields
-            .split(' ')
-            .map(|it| it.parse().unwrap_or(0))
-            .collect();
+        let fields: Vec<u64> = fields.split(' ').map(|it| it.parse().unwrap_or(0)).collect();
         fields.iter().skip(11).take(2).sum()
     }
 }
@@ -303,13 +299,7 @@ impl Crowd {
             let registry = self.poll.registry();
             (registry.register(&mut stream, token, Interest::READABLE))
                 .map_err(told("register"))?;
-            self.readers.push(Reader {
-                stream,
-                whose,
-                matched: 0,
-                events: 0,
-                is_open: true,
-            });
+            self.readers.push(Reader { stream, whose, matched: 0, events: 0, is_open: true });
         }
         Ok(())
     }
@@ -399,10 +389,7 @@ fn send_only(options: &Options, bytes: usize) -> io::Result<()> {
     for _ in 0..options.readers {
         let (stream, _) = listener.accept()?;
         let mut lines = BufReader::new(&stream).lines();
-        while lines
-            .next()
-            .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
-        {}
+        while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
         readers.push(stream);
     }
     let event = [&vec![b'x'; bytes / options.symbols][..], END].concat();
@@ -467,12 +454,7 @@ fn run(options: &Options) -> Result<(), String> {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let symbols: Vec<String> = exchange
-        .generated
-        .markets()
-        .iter()
-        .map(|it| it.symbol())
-        .collect();
+    let symbols: Vec<String> = exchange.generated.markets().iter().map(|it| it.symbol()).collect();
     let target = |reader: usize| {
         let first = reader * options.symbols;
         let names = (0..options.symbols).map(|at| &*symbols[(first + at) % symbols.len()]);

@@ -66,10 +66,7 @@ impl fmt::Display for DecimalError {
 
 impl Decimal {
     /// Zero.
-    pub const ZERO: Decimal = Decimal(Repr::Small {
-        mantissa: 0,
-        scale: 0,
-    });
+    pub const ZERO: Decimal = Decimal(Repr::Small { mantissa: 0, scale: 0 });
 
     /// Parses an optional sign, digits with an optional point, and an optional exponent.
     pub fn parse(text: &[u8]) -> Result<Decimal, DecimalError> {
@@ -186,11 +183,7 @@ impl Decimal {
                 let magnitude = large.digits.iter().try_fold(0i128, |sum, digit| {
                     sum.checked_mul(10)?.checked_add(i128::from(digit - b'0'))
                 })?;
-                Some(if large.negative {
-                    -magnitude
-                } else {
-                    magnitude
-                })
+                Some(if large.negative { -magnitude } else { magnitude })
             }
         }
     }
@@ -286,10 +279,7 @@ fn small(negative: bool, mut magnitude: u64, mut scale: u32) -> Option<Decimal> 
         return None;
     }
     let size = magnitude as i64;
-    Some(Decimal(Repr::Small {
-        mantissa: if negative { -size } else { size },
-        scale: scale as u8,
-    }))
+    Some(Decimal(Repr::Small { mantissa: if negative { -size } else { size }, scale: scale as u8 }))
 }
 
 /// Parses the common case in one pass: digits with an optional point, at most 18 of them. `None`
@@ -386,16 +376,10 @@ fn normalise(negative: bool, mut digits: Vec<u8>, mut scale: i64) -> Result<Deci
     digits.resize(digits.len() + (-scale).max(0) as usize, b'0');
     let scale = scale.max(0) as u8;
     if digits.len() <= SMALL_DIGITS {
-        let magnitude = digits
-            .iter()
-            .fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
+        let magnitude = digits.iter().fold(0u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));
         return small(negative, magnitude, u32::from(scale)).ok_or(DecimalError::TooLong);
     }
-    Ok(Decimal(Repr::Large(Box::new(Large {
-        negative,
-        digits: digits.into_boxed_slice(),
-        scale,
-    }))))
+    Ok(Decimal(Repr::Large(Box::new(Large { negative, digits: digits.into_boxed_slice(), scale }))))
 }
 
 #[cfg(test)]
@@ -429,10 +413,7 @@ mod tests {
         check("100", Ok("100"));
         check("999999999999999999", Ok("999999999999999999"));
         check("9999999999999999999", Ok("9999999999999999999"));
-        check(
-            "123456789012345678901234567890.5",
-            Ok("123456789012345678901234567890.5"),
-        );
+        check("123456789012345678901234567890.5", Ok("123456789012345678901234567890.5"));
         check("1e63", Ok(&format!("1{}", "0".repeat(63))));
         check("1e-63", Ok(&format!("0.{}1", "0".repeat(62))));
         check("0e999999999999", Ok("0"));
@@ -440,9 +421,7 @@ mod tests {
 
     #[test]
     fn what_is_no_finite_decimal_is_refused() {
-        for text in [
-            "", "-", "+", ".", "abc", "NaN", "Infinity", "1e", "1e+", "1..2", "1.2.3",
-        ] {
+        for text in ["", "-", "+", ".", "abc", "NaN", "Infinity", "1e", "1e+", "1..2", "1.2.3"] {
             check(text, Err(DecimalError::Malformed));
         }
         for text in ["0x10", "1,5", " 1", "1 ", "--1", "1e1.5", "e5"] {
@@ -462,15 +441,7 @@ mod tests {
             let parsed = Decimal::parse(format!("{mantissa}e-{scale}").as_bytes());
             assert_eq!(Decimal::from_parts(mantissa, scale), parsed.ok());
         };
-        for mantissa in [
-            0,
-            1,
-            10,
-            -7,
-            999_999_999_999_999_999,
-            -(10i128.pow(18)),
-            i128::MIN,
-        ] {
+        for mantissa in [0, 1, 10, -7, 999_999_999_999_999_999, -(10i128.pow(18)), i128::MIN] {
             for scale in 0..=110 {
                 check(mantissa, scale);
             }
@@ -514,14 +485,8 @@ mod tests {
         let sum = |a, b| decimal(a).checked_add(&decimal(b)).map(|d| d.to_string());
         let difference = |a, b| decimal(a).checked_sub(&decimal(b)).map(|d| d.to_string());
         assert_eq!(sum("0.1", "0.2").as_deref(), Some("0.3"));
-        assert_eq!(
-            sum("999999999999999999", "1").as_deref(),
-            Some("1000000000000000000")
-        );
-        assert_eq!(
-            difference("0.03606", "0.03661").as_deref(),
-            Some("-0.00055")
-        );
+        assert_eq!(sum("999999999999999999", "1").as_deref(), Some("1000000000000000000"));
+        assert_eq!(difference("0.03606", "0.03661").as_deref(), Some("-0.00055"));
         assert_eq!(difference("1", "1.000").as_deref(), Some("0"));
         assert_eq!(sum("9999999999999999999999999999999999999999", "1"), None);
         assert_eq!(sum("1e37", "1e-37"), None);
@@ -529,15 +494,9 @@ mod tests {
 
     #[test]
     fn percentages_round_half_even() {
-        let percent = |a, b, places| {
-            decimal(a)
-                .percent_of(&decimal(b), places)
-                .map(|d| d.to_string())
-        };
-        assert_eq!(
-            percent("-166.82", "6872.64", 12).as_deref(),
-            Some("-2.427305955208")
-        );
+        let percent =
+            |a, b, places| decimal(a).percent_of(&decimal(b), places).map(|d| d.to_string());
+        assert_eq!(percent("-166.82", "6872.64", 12).as_deref(), Some("-2.427305955208"));
         assert_eq!(percent("1", "3", 12).as_deref(), Some("33.333333333333"));
         assert_eq!(percent("2", "3", 12).as_deref(), Some("66.666666666667"));
         assert_eq!(percent("-2", "3", 12).as_deref(), Some("-66.666666666667"));

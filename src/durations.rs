@@ -32,11 +32,7 @@ pub struct Buckets<'a> {
 
 impl<const N: usize> Default for Histogram<N> {
     fn default() -> Histogram<N> {
-        Histogram {
-            counts: [0; N],
-            above: 0,
-            sum_us: 0,
-        }
+        Histogram { counts: [0; N], above: 0, sum_us: 0 }
     }
 }
 
@@ -53,12 +49,7 @@ impl<const N: usize> Histogram<N> {
 
     /// The histogram with its bounds.
     pub fn buckets<'a>(&'a self, bounds_us: &'a [u64; N]) -> Buckets<'a> {
-        Buckets {
-            bounds_us,
-            counts: &self.counts,
-            above: self.above,
-            sum_us: self.sum_us,
-        }
+        Buckets { bounds_us, counts: &self.counts, above: self.above, sum_us: self.sum_us }
     }
 
     /// The number of durations.
@@ -68,14 +59,12 @@ impl<const N: usize> Histogram<N> {
 }
 
 /// Upper bounds for requests of clients: from less than a turn to more than the longest wait for candles.
-pub const REQUEST_BOUNDS_US: [u64; 8] = [
-    100, 250, 1_000, 5_000, 25_000, 250_000, 1_000_000, 5_000_000,
-];
+pub const REQUEST_BOUNDS_US: [u64; 8] =
+    [100, 250, 1_000, 5_000, 25_000, 250_000, 1_000_000, 5_000_000];
 
 /// Upper bounds for requests to exchanges: a round trip within a city to the default deadline.
-pub const POLL_BOUNDS_US: [u64; 8] = [
-    10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000,
-];
+pub const POLL_BOUNDS_US: [u64; 8] =
+    [10_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 10_000_000];
 
 /// What a request is for. The set is closed, so that no client can add a time series to the metrics.
 #[derive(Debug, PartialEq, Eq)]
@@ -105,19 +94,11 @@ impl Endpoint {
     /// endpoints by number.
     pub const fn new(number: u8, name: &'static str) -> Endpoint {
         assert!((number as usize) < Endpoint::RESERVED);
-        Endpoint {
-            number,
-            name,
-            is_limited: true,
-        }
+        Endpoint { number, name, is_limited: true }
     }
 
     const fn reserved(at: u8, name: &'static str) -> Endpoint {
-        Endpoint {
-            number: Endpoint::RESERVED as u8 + at,
-            name,
-            is_limited: true,
-        }
+        Endpoint { number: Endpoint::RESERVED as u8 + at, name, is_limited: true }
     }
 
     /// The same, without a rate limit.
@@ -198,13 +179,8 @@ impl Requests {
     /// The histograms with a request: endpoint, first digit of the status, durations.
     pub fn counted(
         &self,
-    ) -> impl Iterator<
-        Item = (
-            &'static Endpoint,
-            usize,
-            &Histogram<{ REQUEST_BOUNDS_US.len() }>,
-        ),
-    > {
+    ) -> impl Iterator<Item = (&'static Endpoint, usize, &Histogram<{ REQUEST_BOUNDS_US.len() }>)>
+    {
         let places = self.cells.iter().enumerate();
         let counted = places.filter(|(_, histogram)| histogram.count() > 0);
         counted.map(|(at, histogram)| (self.endpoints[at / CLASSES], at % CLASSES + 2, histogram))
@@ -235,11 +211,7 @@ pub struct Turns {
 
 impl Default for Turns {
     fn default() -> Turns {
-        Turns {
-            durations: Histogram::default(),
-            longest: [0; STALL_WINDOW],
-            second: 0,
-        }
+        Turns { durations: Histogram::default(), longest: [0; STALL_WINDOW], second: 0 }
     }
 }
 
@@ -319,19 +291,12 @@ mod tests {
         let counted: Vec<(&str, usize, u64, u64)> = counted
             .map(|(endpoint, class, it)| (endpoint.name(), class, it.count(), it.sum_us))
             .collect();
-        let expected = [
-            ("quote", 2, 2, 240),
-            ("chart", 2, 1, 2_000_000),
-            ("unread", 5, 1, 120),
-        ];
+        let expected = [("quote", 2, 2, 240), ("chart", 2, 1, 2_000_000), ("unread", 5, 1, 120)];
         assert_eq!(counted, expected);
     }
 
     fn at(seconds: u64) -> Now {
-        Now {
-            mono: Mono(seconds * 1_000_000),
-            unix: UnixMs(0),
-        }
+        Now { mono: Mono(seconds * 1_000_000), unix: UnixMs(0) }
     }
 
     #[test]

@@ -10,10 +10,7 @@ use crate::time::{DAY_MS, UnixMs, civil, days_of};
 
 /// An interval that clients may ask for, shortest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(
-    missing_docs,
-    reason = "the letters stand for minutes, hours, days, weeks"
-)]
+#[expect(missing_docs, reason = "the letters stand for minutes, hours, days, weeks")]
 pub enum Interval {
     M1,
     M3,
@@ -65,13 +62,7 @@ const fn row(
     base: Stored,
     base_candles: Option<i64>,
 ) -> Row {
-    Row {
-        interval,
-        name,
-        resolutions,
-        base,
-        base_candles,
-    }
+    Row { interval, name, resolutions, base, base_candles }
 }
 
 /// All intervals, in the order of [`Interval`].
@@ -97,9 +88,7 @@ impl Interval {
     /// All intervals, shortest first.
     pub const ALL: [Interval; 15] = {
         use Interval::*;
-        [
-            M1, M3, M5, M15, M30, H1, H2, H4, H6, H8, H12, D1, D3, W1, Month1,
-        ]
+        [M1, M3, M5, M15, M30, H1, H2, H4, H6, H8, H12, D1, D3, W1, Month1]
     };
 
     fn row(self) -> &'static Row {
@@ -141,9 +130,7 @@ impl Interval {
 
     /// Length in milliseconds; `None` for the month, whose length varies.
     pub fn length_ms(self) -> Option<i64> {
-        let Row {
-            base, base_candles, ..
-        } = self.row();
+        let Row { base, base_candles, .. } = self.row();
         Some((*base_candles)? * base.length_ms())
     }
 
@@ -154,11 +141,7 @@ impl Interval {
             let (year, month, _) = civil(time.0.div_euclid(DAY_MS));
             return UnixMs(days_of(year, month, 1) * DAY_MS);
         };
-        let origin = if self == Interval::W1 {
-            FIRST_MONDAY_MS
-        } else {
-            0
-        };
+        let origin = if self == Interval::W1 { FIRST_MONDAY_MS } else { 0 };
         UnixMs((time.0 - origin).div_euclid(length) * length + origin)
     }
 
@@ -251,30 +234,11 @@ mod tests {
             assert_eq!(interval.open_of(begin), begin);
             assert_eq!(interval.step(interval.end_of(begin), -1), begin);
         };
-        check(
-            Interval::W1,
-            "2020-04-13T00:00:00.000Z",
-            "2020-04-20T00:00:00.000Z",
-        );
-        check(
-            Interval::Month1,
-            "2020-04-01T00:00:00.000Z",
-            "2020-05-01T00:00:00.000Z",
-        );
-        check(
-            Interval::D3,
-            "2020-04-14T00:00:00.000Z",
-            "2020-04-17T00:00:00.000Z",
-        );
-        check(
-            Interval::H12,
-            "2020-04-15T12:00:00.000Z",
-            "2020-04-16T00:00:00.000Z",
-        );
-        assert_eq!(
-            Interval::Month1.step(UnixMs(0), -1).to_string(),
-            "1969-12-01T00:00:00.000Z"
-        );
+        check(Interval::W1, "2020-04-13T00:00:00.000Z", "2020-04-20T00:00:00.000Z");
+        check(Interval::Month1, "2020-04-01T00:00:00.000Z", "2020-05-01T00:00:00.000Z");
+        check(Interval::D3, "2020-04-14T00:00:00.000Z", "2020-04-17T00:00:00.000Z");
+        check(Interval::H12, "2020-04-15T12:00:00.000Z", "2020-04-16T00:00:00.000Z");
+        assert_eq!(Interval::Month1.step(UnixMs(0), -1).to_string(), "1969-12-01T00:00:00.000Z");
     }
 
     #[test]

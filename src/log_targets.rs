@@ -33,9 +33,8 @@ pub const NET: &str = "net";
 pub const SOURCE: &str = "source";
 
 /// All of them. No one is the beginning of another: the logger matches beginnings.
-pub const ALL: [&str; 11] = [
-    ACCESS, CLUSTER, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE,
-];
+pub const ALL: [&str; 11] =
+    [ACCESS, CLUSTER, CONFIG, FAILOVER, FETCH, HEALTH, HISTORY, HTTP, MARKET, NET, SOURCE];
 
 /// Free text as the value of a key: in quotes, with escapes, so that one line stays one line.
 pub fn quoted(text: impl Display) -> String {

@@ -89,11 +89,7 @@ mod tests {
         let mut record = Record::builder();
         record.level(level).target("net");
         format
-            .write(
-                &mut out,
-                &record.args(format_args!("{message}")).build(),
-                time,
-            )
+            .write(&mut out, &record.args(format_args!("{message}")).build(), time)
             .expect("a vector takes everything");
         String::from_utf8(out).expect("UTF-8")
     }

@@ -86,10 +86,7 @@ fn on_history(task: Command) -> ExitCode {
             let mut out = io::BufWriter::new(io::stdout().lock());
             history::export(&asked, &mut out).map(|unsound| {
                 if unsound > 0 {
-                    tell(
-                        "warning: ",
-                        &[format!("{unsound} damaged rows were left out")],
-                    );
+                    tell("warning: ", &[format!("{unsound} damaged rows were left out")]);
                 }
                 String::new()
             })
@@ -107,19 +104,13 @@ fn on_history(task: Command) -> ExitCode {
 
 #[cfg(not(feature = "sqlite"))]
 fn on_history(_: Command) -> ExitCode {
-    fail(
-        "",
-        &["this marketd was built without the feature `sqlite` and keeps no file"],
-    )
+    fail("", &["this marketd was built without the feature `sqlite` and keeps no file"])
 }
 
 /// Asks each source's exchange once for everything, and prints what was understood.
 fn ask(loaded: &LoadedConfig) -> ExitCode {
     if loaded.config.demo.is_some() {
-        return fail(
-            "probe: ",
-            &["expected --source, or a configuration with sources"],
-        );
+        return fail("probe: ", &["expected --source, or a configuration with sources"]);
     }
     let mut is_good = true;
     for source in &loaded.config.sources {

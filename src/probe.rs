@@ -65,20 +65,16 @@ impl Probe<'_> {
         let (budget, ms) = (self.dialect.budget(), self.dialect.budget().per.as_millis());
         let (name, url) = (self.dialect.name(), self.url.clone());
         self.page.say(&format_args!("{name} at {url}"));
-        self.page
-            .say(&format_args!("budget: {} in {ms} ms", budget.units));
+        self.page.say(&format_args!("budget: {} in {ms} ms", budget.units));
         if self.source.proxy.is_some() {
-            self.page
-                .wrong(&"the proxy of the environment is not used by this probe");
+            self.page.wrong(&"the proxy of the environment is not used by this probe");
         }
         self.clock(fetcher);
         let Some(market) = self.markets(fetcher) else {
             return;
         };
         self.ticker(fetcher, &market);
-        let stats = Call::Stats {
-            id: &market.ticker_id,
-        };
+        let stats = Call::Stats { id: &market.ticker_id };
         if self.dialect.has_stats()
             && let Some((fetched, _)) = self.ask(fetcher, &stats)
         {
@@ -87,10 +83,9 @@ impl Probe<'_> {
         for interval in Stored::ALL {
             match self.dialect.has_interval(interval) {
                 true => self.candles(fetcher, &market, interval),
-                false => self.page.say(&format_args!(
-                    "\ncandles {}: the exchange has none",
-                    interval.name()
-                )),
+                false => self
+                    .page
+                    .say(&format_args!("\ncandles {}: the exchange has none", interval.name())),
             }
         }
     }
@@ -103,8 +98,7 @@ impl Probe<'_> {
         fetcher.rest(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
-        self.page
-            .say(&format_args!("\nGET {target} (costs {cost})"));
+        self.page.say(&format_args!("\nGET {target} (costs {cost})"));
         let fetched = match fetcher.get(&self.url, &target, meter, self.source.timeout) {
             Ok(fetched) => fetched,
             Err(error) => {
@@ -113,13 +107,12 @@ impl Probe<'_> {
             }
         };
         let (status, bytes, ms) = (fetched.status, fetched.body.len(), fetched.took.as_millis());
-        self.page
-            .say(&format_args!("  status {status}, {bytes} bytes, {ms} ms"));
+        self.page.say(&format_args!("  status {status}, {bytes} bytes, {ms} ms"));
         match (meter, &fetched.field) {
             (Some(name), Some(value)) => self.page.say(&format_args!("  {name}: {value}")),
-            (Some(name), None) => self
-                .page
-                .wrong(&format_args!("the answer has no header field {name}")),
+            (Some(name), None) => {
+                self.page.wrong(&format_args!("the answer has no header field {name}"))
+            }
             (None, _) => {}
         }
         let mut kept = Kept {
@@ -155,9 +148,7 @@ impl Probe<'_> {
         let half = fetched.took.as_millis() as i64 / 2;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
-        self.page.say(&format_args!(
-            "  clock: {time}, the {who} is ahead by {ms} ms"
-        ));
+        self.page.say(&format_args!("  clock: {time}, the {who} is ahead by {ms} ms"));
         if ms > DAY_MS {
             self.page.wrong(
                 &"more than a day: check time.unit, time.call.items and this machine's clock",
@@ -174,39 +165,20 @@ impl Probe<'_> {
     fn markets(&mut self, fetcher: &Fetcher) -> Option<MarketInfo> {
         let (fetched, kept) = self.ask(fetcher, &Call::Markets)?;
         let active = kept.markets.iter().filter(|market| market.active).count();
-        self.page.say(&format_args!(
-            "  markets: {}, {active} of them active",
-            kept.markets.len()
-        ));
+        self.page.say(&format_args!("  markets: {}, {active} of them active", kept.markets.len()));
         for market in kept.markets.iter().take(SHOWN) {
-            let MarketInfo {
-                base,
-                quote,
-                ticker_id,
-                ..
-            } = market;
-            let status = if market.active {
-                "active"
-            } else {
-                "not active"
-            };
-            self.page
-                .say(&format_args!("    {base}/{quote} is {ticker_id}, {status}"));
+            let MarketInfo { base, quote, ticker_id, .. } = market;
+            let status = if market.active { "active" } else { "not active" };
+            self.page.say(&format_args!("    {base}/{quote} is {ticker_id}, {status}"));
         }
-        let ids = kept
-            .markets
-            .iter()
-            .map(|market| market.ticker_id.to_string());
+        let ids = kept.markets.iter().map(|market| market.ticker_id.to_string());
         self.listed = ids.collect();
         if active == 0 {
-            self.page
-                .wrong(&"no market is active: check markets.open and the field `status`");
+            self.page.wrong(&"no market is active: check markets.open and the field `status`");
         }
         let is_odd = |asset: &str| {
             !(1..=20).contains(&asset.len())
-                || !asset
-                    .bytes()
-                    .all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
+                || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
         };
         let odd = kept.markets.iter();
         let odd = odd.filter(|it| is_odd(&it.base) || is_odd(&it.quote));
@@ -243,8 +215,7 @@ impl Probe<'_> {
         let Some((fetched, kept)) = self.ask(fetcher, &call) else {
             return;
         };
-        self.page
-            .say(&format_args!("  tickers: {}", kept.tickers.len()));
+        self.page.say(&format_args!("  tickers: {}", kept.tickers.len()));
         let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
             let first = kept.tickers.first().map_or("none", |(id, _)| id);
             let why = format!("{id} is not among them; the first is {first}");
@@ -269,8 +240,7 @@ impl Probe<'_> {
             write!(line, ", {name} {}", shown(number)).expect("a string takes everything");
         }
         let time_text = time.map_or("null".into(), |time| time.to_string());
-        self.page
-            .say(&format_args!("{line}, timestamp {time_text}"));
+        self.page.say(&format_args!("{line}, timestamp {time_text}"));
         let above = |a: &Option<Decimal>, b: &Option<Decimal>| matches!((a, b), (Some(a), Some(b)) if a > b);
         let last = Some(ticker.last.clone());
         if above(&ticker.bid, &ticker.ask) {
@@ -280,8 +250,7 @@ impl Probe<'_> {
             || above(&last, &ticker.high)
             || above(&ticker.low, &last)
         {
-            self.page
-                .wrong(&"last is not between low and high: check which is which");
+            self.page.wrong(&"last is not between low and high: check which is which");
         }
         if time.is_none() && self.dialect.has_stamp(&call) {
             let what =
@@ -298,10 +267,7 @@ impl Probe<'_> {
     fn candles(&mut self, fetcher: &Fetcher, market: &MarketInfo, interval: Stored) {
         let now = UnixMs(fetcher.now().unix.0 + self.offset_ms);
         let (length, newest) = (interval.length_ms(), interval.slot_of(now));
-        let (from, to) = (
-            UnixMs((newest - CANDLES) * length),
-            UnixMs((newest - 1) * length),
-        );
+        let (from, to) = (UnixMs((newest - CANDLES) * length), UnixMs((newest - 1) * length));
         let call = Call::Candles {
             id: market.candle_id.as_deref().unwrap_or(&market.ticker_id),
             interval,
@@ -328,10 +294,7 @@ impl Probe<'_> {
             let what = "no candle: check the target, and the ends of its range";
             return self.page.wrong(&what);
         };
-        self.page.say(&format_args!(
-            "  from {} to {}",
-            first.open_time, last.open_time
-        ));
+        self.page.say(&format_args!("  from {} to {}", first.open_time, last.open_time));
         self.explain(&call, &fetched, "time", "");
         let at = last.open_time;
         let [open, high, low, close] = [&last.open, &last.high, &last.low, &last.close];
@@ -373,11 +336,7 @@ impl Probe<'_> {
         };
         self.page.say(&format_args!("  raw: {item}"));
         for (name, sent) in fields {
-            let sent = if sent.is_empty() {
-                "(nothing)".to_string()
-            } else {
-                sent
-            };
+            let sent = if sent.is_empty() { "(nothing)".to_string() } else { sent };
             self.page.say(&format_args!("    {name:<14} {sent}"));
         }
     }

@@ -124,14 +124,7 @@ impl Candle {
 
     /// Open, high, low, close and volume.
     pub fn figures(&self) -> [&Decimal; 5] {
-        let Candle {
-            open_time: _,
-            open,
-            high,
-            low,
-            close,
-            volume,
-        } = self;
+        let Candle { open_time: _, open, high, low, close, volume } = self;
         [open, high, low, close, volume]
     }
 
@@ -228,21 +221,8 @@ mod tests {
             }
         };
         let figures = [Some(20), Some(21), Some(22), None, Some(24)];
-        let Ticker {
-            open,
-            high,
-            low,
-            base_volume,
-            quote_volume,
-            ..
-        } = ticker(figures);
-        let stats = Stats {
-            open,
-            high,
-            low,
-            base_volume,
-            quote_volume,
-        };
+        let Ticker { open, high, low, base_volume, quote_volume, .. } = ticker(figures);
+        let stats = Stats { open, high, low, base_volume, quote_volume };
         for known in 0..5 {
             let own = std::array::from_fn(|index| (index == known).then_some(index as i64));
             let mut filled = ticker(own);

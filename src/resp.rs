@@ -84,11 +84,7 @@ impl<'a> RespValue<'a> {
 
 /// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come.
 pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, ReplyError> {
-    let mut parser = Parser {
-        bytes,
-        at: 0,
-        elements: 0,
-    };
+    let mut parser = Parser { bytes, at: 0, elements: 0 };
     let reply = parser.reply(0)?;
     if reply.is_none() && bytes.len() > MOST_BYTES {
         return Err(ReplyError::TooLarge);
@@ -232,16 +228,10 @@ mod tests {
             assert_eq!(parse(bytes), Err(ReplyError::Malformed), "{bytes:?}");
         }
         assert_eq!(parse(&[b'+'; MOST_LINE + 2]), Err(ReplyError::Malformed));
-        for bytes in [
-            "*16385\r\n",
-            "$33554433\r\n",
-            "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n+a\r\n",
-        ] {
-            assert_eq!(
-                parse(bytes.as_bytes()),
-                Err(ReplyError::TooLarge),
-                "{bytes}"
-            );
+        for bytes in
+            ["*16385\r\n", "$33554433\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n+a\r\n"]
+        {
+            assert_eq!(parse(bytes.as_bytes()), Err(ReplyError::TooLarge), "{bytes}");
         }
     }
 

@@ -41,10 +41,7 @@ impl Key {
 
     /// The key whose token this is.
     pub fn from_token(token: usize) -> Key {
-        Key {
-            index: (token & MAX_CAPACITY) as u32,
-            generation: (token >> INDEX_BITS) as u32,
-        }
+        Key { index: (token & MAX_CAPACITY) as u32, generation: (token >> INDEX_BITS) as u32 }
     }
 
     /// The index of its slot: below the table's capacity.
@@ -121,20 +118,14 @@ struct Slot<T> {
 
 impl<T> Default for Slot<T> {
     fn default() -> Slot<T> {
-        Slot {
-            generation: 0,
-            entry: None,
-        }
+        Slot { generation: 0, entry: None }
     }
 }
 
 impl<T> Slot<T> {
     /// The key of the entry in this slot, which has this index.
     fn key(&self, index: usize) -> Key {
-        Key {
-            index: index as u32,
-            generation: self.generation,
-        }
+        Key { index: index as u32, generation: self.generation }
     }
 }
 
@@ -206,17 +197,13 @@ impl<T> Table<T> {
     /// The entry of this key, unless the key is stale.
     pub fn get(&self, key: Key) -> Option<&T> {
         let slot = self.slots.get(key.index().checked_sub(self.first)?)?;
-        slot.entry
-            .as_ref()
-            .filter(|_| slot.generation == key.generation)
+        slot.entry.as_ref().filter(|_| slot.generation == key.generation)
     }
 
     /// The entry of this key, unless the key is stale.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.index().checked_sub(self.first)?)?;
-        slot.entry
-            .as_mut()
-            .filter(|_| slot.generation == key.generation)
+        slot.entry.as_mut().filter(|_| slot.generation == key.generation)
     }
 
     /// The number of entries.
@@ -283,10 +270,7 @@ mod tests {
 
     #[test]
     fn tokens_keep_their_keys_and_leave_the_highest_numbers_free() {
-        let last = Key {
-            index: MAX_CAPACITY as u32,
-            generation: LAST_GENERATION,
-        };
+        let last = Key { index: MAX_CAPACITY as u32, generation: LAST_GENERATION };
         for index in [0, 1, last.index] {
             for generation in [0, 1, last.generation] {
                 let key = Key { index, generation };
@@ -302,16 +286,10 @@ mod tests {
         let (mut low, mut high) = (Table::new(2), Table::behind(2, 1));
         let (first, second) = (low.insert("low"), high.insert("high"));
         let (first, second) = first.zip(second).expect("room in both");
-        assert_eq!(
-            (first.index(), second.index(), high.slot(second)),
-            (0, 2, 0)
-        );
+        assert_eq!((first.index(), second.index(), high.slot(second)), (0, 2, 0));
         assert_eq!((low.get(second), high.get(first)), (None, None));
         assert_eq!((low.remove(second), high.remove(first)), (None, None));
-        assert_eq!(
-            (low.get(first), high.get(second)),
-            (Some(&"low"), Some(&"high"))
-        );
+        assert_eq!((low.get(first), high.get(second)), (Some(&"low"), Some(&"high")));
         assert_eq!(high.range_mut(0..1).count(), 1);
         assert_eq!(high.remove(second), Some("high"));
         assert_eq!(high.insert("again").map(Key::index), Some(2));
@@ -336,10 +314,7 @@ mod tests {
         assert_eq!(table.insert(2), None);
         table.remove(key);
         assert!(table.insert(3).is_some());
-        assert_eq!(
-            table.iter().map(|(_, entry)| *entry).collect::<Vec<_>>(),
-            [3]
-        );
+        assert_eq!(table.iter().map(|(_, entry)| *entry).collect::<Vec<_>>(), [3]);
         assert_eq!(table.len(), 1);
     }
 
@@ -347,9 +322,7 @@ mod tests {
     fn a_table_of_many_pages_finds_each_entry_and_goes_through_them_in_their_order() {
         let count = 3 * PAGE + 1;
         let mut table = Table::new(count);
-        let keys: Vec<Key> = (0..count)
-            .map(|n| table.insert(n).expect("room for all"))
-            .collect();
+        let keys: Vec<Key> = (0..count).map(|n| table.insert(n).expect("room for all")).collect();
         assert_eq!(table.insert(count), None);
         for (n, key) in keys.iter().enumerate() {
             assert_eq!(table.get(*key), Some(&n));
@@ -357,10 +330,7 @@ mod tests {
         assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
         assert!(table.iter_mut().all(|(key, entry)| key.index() == *entry));
         let part = table.range_mut(PAGE - 1..PAGE + 2);
-        assert_eq!(
-            part.map(|(_, entry)| *entry).collect::<Vec<_>>(),
-            [PAGE - 1, PAGE + 1]
-        );
+        assert_eq!(part.map(|(_, entry)| *entry).collect::<Vec<_>>(), [PAGE - 1, PAGE + 1]);
         assert_eq!(table.slots(), count);
         let found: Vec<(Key, usize)> = table.iter().map(|(key, entry)| (key, *entry)).collect();
         let expected = (0..count).filter(|n| *n != PAGE).map(|n| (keys[n], n));

@@ -48,14 +48,9 @@ pub struct Clock {
 
 impl Clock {
     /// A clock whose [`Mono`] is zero now.
-    #[expect(
-        clippy::new_without_default,
-        reason = "reading a clock is no default value"
-    )]
+    #[expect(clippy::new_without_default, reason = "reading a clock is no default value")]
     pub fn new() -> Clock {
-        Clock {
-            begin: monotonic_us(),
-        }
+        Clock { begin: monotonic_us() }
     }
 
     /// The system's own monotonic time in microseconds, which other programs compare with theirs.
@@ -65,10 +60,7 @@ impl Clock {
 
     /// Reads both clocks.
     pub fn now(&self) -> Now {
-        Now {
-            mono: self.mono(),
-            unix: unix_now(),
-        }
+        Now { mono: self.mono(), unix: unix_now() }
     }
 
     /// Reads the monotonic clock alone.
@@ -93,10 +85,7 @@ const WALL_EVERY: Duration = Duration::from_millis(10);
 impl CachedClock {
     /// Reads `clock` from now on.
     pub fn new(clock: Clock) -> CachedClock {
-        CachedClock {
-            clock,
-            read: clock.now(),
-        }
+        CachedClock { clock, read: clock.now() }
     }
 
     /// The time by both clocks.
@@ -107,10 +96,7 @@ impl CachedClock {
         if since >= WALL_EVERY.as_micros() as u64 {
             return self.read_anew(mono);
         }
-        Now {
-            mono,
-            unix: self.read.unix + (since / 1000) as i64,
-        }
+        Now { mono, unix: self.read.unix + (since / 1000) as i64 }
     }
 
     #[cold]
@@ -192,10 +178,7 @@ impl fmt::Display for UnixMs {
         let ms = self.0.rem_euclid(DAY_MS);
         let (hour, minute) = (ms / 3_600_000, ms / 60_000 % 60);
         let (second, ms) = (ms / 1000 % 60, ms % 1000);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
-        )
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
     }
 }
 
@@ -210,11 +193,7 @@ pub fn civil(days: i64) -> (i64, u32, u32) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = (day_of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    } as u32;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 } as u32;
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -310,10 +289,7 @@ mod tests {
             let now = watch.now();
             let behind = clock.now();
             assert!(last.mono <= now.mono && now.mono <= behind.mono);
-            assert!(
-                now.unix <= behind.unix,
-                "the wall clock is read, not guessed"
-            );
+            assert!(now.unix <= behind.unix, "the wall clock is read, not guessed");
             last = now;
         }
     }
@@ -321,10 +297,7 @@ mod tests {
     #[test]
     fn times_print_as_iso_8601() {
         assert_eq!(UnixMs(0).to_string(), "1970-01-01T00:00:00.000Z");
-        assert_eq!(
-            UnixMs(1_586_991_278_494).to_string(),
-            "2020-04-15T22:54:38.494Z"
-        );
+        assert_eq!(UnixMs(1_586_991_278_494).to_string(), "2020-04-15T22:54:38.494Z");
         assert_eq!(UnixMs(-1).to_string(), "1969-12-31T23:59:59.999Z");
     }
 }

@@ -5,13 +5,9 @@ use std::process::{Command, Output, Stdio};
 
 fn marketd() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marketd"));
-    for name in [
-        "MARKETD_CONFIG",
-        "MARKETD_LISTEN",
-        "MARKETD_ECOSYSTEM_LISTEN",
-        "MARKETD_DATA",
-        "RUST_LOG",
-    ] {
+    for name in
+        ["MARKETD_CONFIG", "MARKETD_LISTEN", "MARKETD_ECOSYSTEM_LISTEN", "MARKETD_DATA", "RUST_LOG"]
+    {
         command.env_remove(name);
     }
     // A bug would show itself.
@@ -45,16 +41,11 @@ fn help_and_version_go_to_standard_output() {
     let (code, version, err) = run(&["--version"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let mut lines = version.lines();
-    assert_eq!(
-        lines.next(),
-        Some(concat!("marketd ", env!("CARGO_PKG_VERSION")))
-    );
+    assert_eq!(lines.next(), Some(concat!("marketd ", env!("CARGO_PKG_VERSION"))));
     let features = lines.next().and_then(|line| line.strip_prefix("features:"));
     let features = features.expect("a line of features");
     assert_eq!(features.contains("sqlite"), cfg!(feature = "sqlite"));
-    let sqlite = lines
-        .next()
-        .is_some_and(|line| line.starts_with("SQLite 3."));
+    let sqlite = lines.next().is_some_and(|line| line.starts_with("SQLite 3."));
     assert_eq!((sqlite, lines.next()), (cfg!(feature = "sqlite"), None));
     assert_eq!(run(&["-V"]).1, version);
 }
@@ -103,11 +94,7 @@ fn a_variable_of_the_log_that_says_nothing_is_a_fault() {
     let expected = "expected off, error, warn, info, debug or trace, or TARGET=LEVEL, or several of \
                     them with commas";
     for text in ["loud", "info=loud"] {
-        check(
-            text,
-            2,
-            &format!("RUST_LOG: {expected}, found \"{text}\"\n"),
-        );
+        check(text, 2, &format!("RUST_LOG: {expected}, found \"{text}\"\n"));
     }
 }
 
@@ -142,20 +129,10 @@ fn a_rule_of_the_log_for_an_unknown_target_is_named() {
 fn faults_are_one_line_each_with_exit_code_2() {
     let check = |words: &[&str], expected: &str| {
         let (code, out, err) = run(words);
-        assert_eq!(
-            (code, out.as_str(), err.as_str()),
-            (2, "", expected),
-            "{words:?}"
-        );
+        assert_eq!((code, out.as_str(), err.as_str()), (2, "", expected), "{words:?}");
     };
-    check(
-        &["--lisetn", ":1"],
-        "--lisetn: unknown option, did you mean \"--listen\"?\n",
-    );
-    check(
-        &["--listen", "x"],
-        "--listen: expected ADDR:PORT or unix:PATH, found \"x\"\n",
-    );
+    check(&["--lisetn", ":1"], "--lisetn: unknown option, did you mean \"--listen\"?\n");
+    check(&["--listen", "x"], "--listen: expected ADDR:PORT or unix:PATH, found \"x\"\n");
     check(&["--listen"], "--listen: expected ADDR, found nothing\n");
     check(
         &["--check", "--config", "/nowhere"],
@@ -175,26 +152,18 @@ fn faults_are_one_line_each_with_exit_code_2() {
         "4: sources[1].dialect: missing, expected the name of an exchange",
         "6: colour: unknown key",
     ];
-    let expected: String = expected
-        .iter()
-        .map(|line| format!("{path}:{line}\n"))
-        .collect();
+    let expected: String = expected.iter().map(|line| format!("{path}:{line}\n")).collect();
     for mode in ["--check", "--print-config", "--demo"] {
         check(&[mode, "--config", &path], &expected);
     }
     let path = file("broken.json", "{\n  \"listen\": \":1\",\n}");
-    check(
-        &["--config", &path],
-        &format!("{path}:3:1: not JSON: trailing comma\n"),
-    );
+    check(&["--config", &path], &format!("{path}:3:1: not JSON: trailing comma\n"));
 }
 
 #[test]
 fn a_good_configuration_is_called_good_and_its_warnings_are_told() {
-    let path = file(
-        "good.json",
-        "{ \"sources\": [ { \"dialect\": \"demo\",\n \"pollMs\": 6000 } ] }",
-    );
+    let path =
+        file("good.json", "{ \"sources\": [ { \"dialect\": \"demo\",\n \"pollMs\": 6000 } ] }");
     let (code, out, err) = run(&["--config", &path, "--check"]);
     assert_eq!((code, out.as_str()), (0, "the configuration is good\n"));
     let expected = "sources[0].pollMs: 6000 is not below staleAfterMs (5000): every quote turns stale between two polls";
@@ -206,24 +175,15 @@ fn the_printed_configuration_can_be_given_back() {
     let (code, printed, err) = run(&["--print-config", "--listen", ":0", "--data", ":memory:"]);
     assert_eq!((code, err.as_str()), (0, ""));
     let path = file("printed.json", &printed);
-    assert_eq!(
-        run(&["--print-config", "--config", &path]),
-        (0, printed, String::new())
-    );
+    assert_eq!(run(&["--print-config", "--config", &path]), (0, printed, String::new()));
 }
 
 #[test]
 fn variables_count_and_are_named_in_faults() {
-    let output = marketd()
-        .arg("--check")
-        .env("MARKETD_DATA", "x")
-        .env("MARKETD_LISTEN", "8080")
-        .output();
+    let output =
+        marketd().arg("--check").env("MARKETD_DATA", "x").env("MARKETD_LISTEN", "8080").output();
     let expected = "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"8080\", did you mean \":8080\"?\n";
-    assert_eq!(
-        parts(output.expect("the binary runs")),
-        (2, String::new(), expected.to_string())
-    );
+    assert_eq!(parts(output.expect("the binary runs")), (2, String::new(), expected.to_string()));
 }
 
 #[test]
@@ -241,10 +201,7 @@ fn a_configuration_can_come_through_a_pipe() {
     let (code, _, err) = parts(child.wait_with_output().expect("it ends"));
     assert_eq!(
         (code, err.as_str()),
-        (
-            2,
-            "/dev/stdin:1: listen: expected ADDR:PORT or unix:PATH, found 1\n"
-        )
+        (2, "/dev/stdin:1: listen: expected ADDR:PORT or unix:PATH, found 1\n")
     );
 }
 
@@ -253,35 +210,21 @@ fn a_configuration_can_come_through_a_pipe() {
 fn nobody_who_listens_and_a_full_disk_are_no_panic() {
     let closed = |words: &str| {
         let line = format!("'{}' {words}", env!("CARGO_BIN_EXE_marketd"));
-        parts(
-            Command::new("sh")
-                .args(["-c", &line])
-                .output()
-                .expect("sh runs"),
-        )
+        parts(Command::new("sh").args(["-c", &line]).output().expect("sh runs"))
     };
     assert_eq!(closed("--help >&-"), (0, String::new(), String::new()));
     assert_eq!(closed("--wrong 2>&-"), (2, String::new(), String::new()));
     let expected = "standard output: No space left on device (os error 28)\n";
-    assert_eq!(
-        closed("--help >/dev/full"),
-        (2, String::new(), expected.to_string())
-    );
+    assert_eq!(closed("--help >/dev/full"), (2, String::new(), expected.to_string()));
 }
 
 #[test]
 fn the_faults_of_a_dialects_file_are_told_by_line_and_member() {
-    let good = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/src/exchange/dialects/kraken.json"
-    );
+    let good = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/dialects/kraken.json");
     let text = std::fs::read_to_string(good).expect("a dialect of this build");
     let source = format!("{good}=http://127.0.0.1:1");
     let (code, out, err) = run(&["--check", "--source", &source]);
-    assert_eq!(
-        (code, out.as_str(), err.as_str()),
-        (0, "the configuration is good\n", "")
-    );
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "the configuration is good\n", ""));
     let line = |part: &str| {
         let before = text.split(part).next().expect("a text has a front");
         1 + before.matches('\n').count()
@@ -290,26 +233,16 @@ fn the_faults_of_a_dialects_file_are_told_by_line_and_member() {
     let budget = "  \"budget\": { \"units\": 1, \"perMs\": 1200 },\n";
     assert!(text.contains(budget), "{text}");
     let path = file("no-budget.json", &text.replace(budget, ""));
-    let own = file(
-        "of-a-file.json",
-        "{ \"sources\": [\n { \"dialect\": \"./no-budget.json\" } ] }",
-    );
+    let own =
+        file("of-a-file.json", "{ \"sources\": [\n { \"dialect\": \"./no-budget.json\" } ] }");
     let (code, _, err) = run(&["--check", "--config", &own]);
     let expected = format!("{path}:1: budget: missing, expected an object\n");
     assert_eq!(code, 2);
-    assert!(
-        err.contains(&format!("{own}:2: sources[0].dialect: ")),
-        "{err}"
-    );
-    assert!(
-        err.replace("/./", "/").contains(&expected),
-        "{expected}{err}"
-    );
+    assert!(err.contains(&format!("{own}:2: sources[0].dialect: ")), "{err}");
+    assert!(err.replace("/./", "/").contains(&expected), "{expected}{err}");
     let path = file(
         "dear.json",
-        &text
-            .replace("\"rows\": 720", "\"rows\": 0")
-            .replace("perMs", "perHour"),
+        &text.replace("\"rows\": 720", "\"rows\": 0").replace("perMs", "perHour"),
     );
     let (code, _, err) = run(&["--source", &path]);
     let expected = format!(

@@ -15,11 +15,7 @@ fn run_in(dir: &Path, words: &[&str]) -> (i32, String, String) {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MARKETD_")) {
         command.env_remove(name);
     }
-    let output = command
-        .args(words)
-        .current_dir(dir)
-        .env_remove("RUST_LOG")
-        .output();
+    let output = command.args(words).current_dir(dir).env_remove("RUST_LOG").output();
     let output = output.expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
     let code = output.status.code().expect("it ends by itself");
@@ -35,13 +31,8 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     let fake = Binance::generated(3, 1);
     let marketd = Marketd::start(&["--source", &fake.source(), "--data", ":memory:"]);
     let url = format!("http://{}", marketd.addr());
-    eventually(PATIENCE, || {
-        (run(&["healthcheck", &url]).0 == 0).then_some(())
-    });
-    assert_eq!(
-        run(&["healthcheck", &url]),
-        (0, String::new(), String::new())
-    );
+    eventually(PATIENCE, || (run(&["healthcheck", &url]).0 == 0).then_some(()));
+    assert_eq!(run(&["healthcheck", &url]), (0, String::new(), String::new()));
     // The same without a URL, by the flag that the service has.
     let listen = marketd.addr().to_string();
     assert_eq!(run(&["healthcheck", "--listen", &listen]).0, 0);
@@ -52,12 +43,8 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     let socket = marketd.dir().path().join("s");
     let socket = format!("unix:{}", socket.display());
     let behind = Launch::new(&["--demo", "--data", ":memory:", "--listen", &socket]);
-    let behind = behind
-        .listen_as_configured()
-        .start_until("listening on unix:");
-    eventually(PATIENCE, || {
-        (run(&["healthcheck", &socket]).0 == 0).then_some(())
-    });
+    let behind = behind.listen_as_configured().start_until("listening on unix:");
+    eventually(PATIENCE, || (run(&["healthcheck", &socket]).0 == 0).then_some(()));
     behind.stop(PATIENCE);
     marketd.stop(PATIENCE);
     let (code, _, err) = run(&["healthcheck", &url]);
@@ -69,20 +56,13 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
 fn healthcheck_refuses_what_it_cannot_ask() {
     let check = |words: &[&str], expected: &str| {
         let (code, out, err) = run(words);
-        assert_eq!(
-            (code, out.as_str(), err.as_str()),
-            (2, "", expected),
-            "{words:?}"
-        );
+        assert_eq!((code, out.as_str(), err.as_str()), (2, "", expected), "{words:?}");
     };
     check(
         &["healthcheck", "https://localhost:8080"],
         "healthcheck: expected http://HOST:PORT or unix:PATH, where marketd listens, found \"https://localhost:8080\"\n",
     );
-    check(
-        &["healthcheck", "http://a", "b"],
-        "\"b\": unexpected, see --help\n",
-    );
+    check(&["healthcheck", "http://a", "b"], "\"b\": unexpected, see --help\n");
 }
 
 #[test]
@@ -114,11 +94,7 @@ fn the_schema_of_the_configuration_takes_what_marketd_prints_and_refuses_what_it
 fn schemas_and_the_manual_page_go_to_standard_output() {
     let (code, dialect, _) = run(&["schema", "dialect"]);
     assert_eq!(code, 0);
-    assert!(
-        serde_json::from_str::<Value>(&dialect)
-            .expect("JSON")
-            .is_object()
-    );
+    assert!(serde_json::from_str::<Value>(&dialect).expect("JSON").is_object());
     let (code, page, _) = run(&["man"]);
     assert_eq!(code, 0);
     assert!(page.starts_with(".TH MARKETD 1 "), "{page}");
@@ -160,11 +136,7 @@ mod history {
         fn new() -> History {
             let fake = Binance::generated(2, 1);
             let symbols = fake.symbols();
-            History {
-                dir: Arc::new(TempDir::new()),
-                fake,
-                symbols,
-            }
+            History { dir: Arc::new(TempDir::new()), fake, symbols }
         }
 
         fn source(&self, id: &str, symbols: &[String]) -> Value {
@@ -181,10 +153,7 @@ mod history {
 
         /// A marketd whose backfill is done and written.
         fn start(&self, config: &Value) -> Marketd {
-            let marketd = Launch::new(&[])
-                .in_dir(self.dir.clone())
-                .config(config)
-                .start();
+            let marketd = Launch::new(&[]).in_dir(self.dir.clone()).config(config).start();
             eventually(PATIENCE, || {
                 let metrics = get(marketd.addr(), "/api/v1/metrics").json();
                 let backfill = &metrics["upstreams"][0]["backfill"];
@@ -219,12 +188,7 @@ mod history {
             to - 1
         );
         let chart = get(marketd.addr(), &target);
-        assert_eq!(
-            chart.header("Chart-Coverage"),
-            Some("complete"),
-            "{}",
-            chart.text()
-        );
+        assert_eq!(chart.header("Chart-Coverage"), Some("complete"), "{}", chart.text());
         let (from, to) = (from.to_string(), to.to_string());
         let range = ["--from", &from, "--to", &to, "--format"];
         let exported = || {
@@ -252,10 +216,7 @@ mod history {
         assert_eq!(err, expected);
         let (code, _, err) = history.export("NO/NE", &[]);
         assert_eq!(code, 2);
-        assert_eq!(
-            err,
-            "no candles of NO/NE 1h from fake; stored of NO/NE: nothing\n"
-        );
+        assert_eq!(err, "no candles of NO/NE 1h from fake; stored of NO/NE: nothing\n");
     }
 
     #[test]
@@ -268,10 +229,7 @@ mod history {
         let (code, counted, err) = history.run(&["prune", "--config", "one.json"]);
         assert_eq!((code, err.as_str()), (0, ""));
         let last = counted.lines().last().unwrap_or_default();
-        assert!(
-            last.starts_with("3 series with ") && last.ends_with("by --yes"),
-            "{counted}"
-        );
+        assert!(last.starts_with("3 series with ") && last.ends_with("by --yes"), "{counted}");
         let (code, removed, err) = history.run(&["prune", "--config", "one.json", "--yes"]);
         assert_eq!((code, err.as_str()), (0, ""));
         assert!(removed.starts_with("removed 3 series with "), "{removed}");
@@ -293,38 +251,18 @@ mod history {
         let before = history.export(&history.symbols[0], &[]).1;
         let (code, out, err) = history.run(&["rename", "fake", "other", "--data", "history.db"]);
         assert_eq!((code, err.as_str()), (0, ""));
-        assert!(
-            out.ends_with(" candles of fake belong to other now\n"),
-            "{out}"
-        );
-        let words = [
-            "export",
-            "--data",
-            "history.db",
-            "--id",
-            "other",
-            "--interval",
-            "1h",
-            "--symbol",
-        ];
+        assert!(out.ends_with(" candles of fake belong to other now\n"), "{out}");
+        let words =
+            ["export", "--data", "history.db", "--id", "other", "--interval", "1h", "--symbol"];
         let after = history.run(&[&words[..], &[&history.symbols[0]]].concat());
         assert_eq!((after.0, after.1), (0, before));
         history.fake.forget();
         let marketd = history.start(&history.config("other", &history.symbols));
         let days = history.fake.asked();
-        let days = days
-            .iter()
-            .filter(|asked| asked.target.contains("interval=1d"))
-            .count();
-        assert!(
-            days <= history.symbols.len(),
-            "{days} requests for days that are stored"
-        );
+        let days = days.iter().filter(|asked| asked.target.contains("interval=1d")).count();
+        assert!(days <= history.symbols.len(), "{days} requests for days that are stored");
         marketd.stop(PATIENCE);
         let (code, _, err) = history.run(&["rename", "fake", "x", "--data", "history.db"]);
-        assert_eq!(
-            (code, err.as_str()),
-            (2, "nothing is stored of source \"fake\"\n")
-        );
+        assert_eq!((code, err.as_str()), (2, "nothing is stored of source \"fake\"\n"));
     }
 }

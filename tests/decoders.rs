@@ -54,12 +54,7 @@ fn every_recording_is_in_one_of_the_tables() {
     let Some(fixtures) = Fixtures::find() else {
         return;
     };
-    let tables = [
-        tickers::files(),
-        candles::files(),
-        markets::files(),
-        times::files(),
-    ];
+    let tables = [tickers::files(), candles::files(), markets::files(), times::files()];
     let known = tables.concat();
     for file in EXCHANGES.iter().flat_map(|prefix| fixtures.names(prefix)) {
         let name = file.trim_end_matches(".json");

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use support::*;
 
 fn deployed(name: &str) -> (PathBuf, String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("scripts/deploy")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/deploy").join(name);
     let text = std::fs::read_to_string(&path);
     let text = text.unwrap_or_else(|fault| panic!("{}: {fault}", path.display()));
     (path, text)
@@ -74,9 +72,7 @@ fn the_alert_on_an_unusable_history_file_needs_a_file() {
 #[test]
 fn the_passed_sockets_are_those_that_can_be_listened_on() {
     let (_, unit) = deployed("marketd.socket");
-    let streams = unit
-        .lines()
-        .filter_map(|line| line.strip_prefix("ListenStream="));
+    let streams = unit.lines().filter_map(|line| line.strip_prefix("ListenStream="));
     let mut count = 0;
     for stream in streams {
         let listen = match stream.starts_with('/') {
@@ -95,9 +91,7 @@ fn the_passed_sockets_are_those_that_can_be_listened_on() {
 fn the_unit_starts_what_there_is() {
     let (_, unit) = deployed("marketd.service");
     let help = Launch::new(&["--help"]).listen_as_configured().run();
-    let commands = unit
-        .lines()
-        .filter_map(|line| line.strip_prefix("ExecStart"));
+    let commands = unit.lines().filter_map(|line| line.strip_prefix("ExecStart"));
     let flags = commands.flat_map(|line| line.split(' ').filter(|word| word.starts_with("--")));
     let mut count = 0;
     for flag in flags {
@@ -106,11 +100,7 @@ fn the_unit_starts_what_there_is() {
     }
     assert!(count >= 4, "{unit}");
     // Only who is told that it listens, that its loop turns, and when it reads its file again may wait.
-    for line in [
-        "Type=notify",
-        "WatchdogSec=30",
-        "ExecReload=/bin/kill -HUP $MAINPID",
-    ] {
+    for line in ["Type=notify", "WatchdogSec=30", "ExecReload=/bin/kill -HUP $MAINPID"] {
         assert!(unit.lines().any(|it| it == line), "{line}");
     }
 }
@@ -132,10 +122,7 @@ fn the_image_is_made_of_what_there_is_and_says_what_marketd_knows() {
     }
     let help = Launch::new(&["--help"]).listen_as_configured().run().stdout;
     let variables = rest_of("ENV ").join(" ");
-    let names: Vec<_> = variables
-        .split(' ')
-        .filter_map(|it| it.split_once('='))
-        .collect();
+    let names: Vec<_> = variables.split(' ').filter_map(|it| it.split_once('=')).collect();
     assert_eq!(names.len(), 2, "{variables}");
     for (name, _) in names {
         assert!(help.contains(&format!("[{name}]")), "{name}");

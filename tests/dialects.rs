@@ -59,9 +59,7 @@ fn other(asked: &Asked) -> Reply {
 fn a_source_without_a_list_and_without_symbols_is_not_good() {
     let launch = Launch::new(&["--check"]);
     launch.file("abacus.json", DIALECT);
-    let ended = launch
-        .config(json!({ "sources": [{ "dialect": "./abacus.json" }] }))
-        .run();
+    let ended = launch.config(json!({ "sources": [{ "dialect": "./abacus.json" }] })).run();
     let told = "abacus has no market list: name its markets in symbols";
     assert!(ended.stderr.contains(told), "{ended:?}");
     assert_ne!(ended.code, Some(0));

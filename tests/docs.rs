@@ -34,10 +34,7 @@ fn pages() -> Vec<(PathBuf, String)> {
     let mut paths: Vec<PathBuf> = pages.chain([file("README.md")]).collect();
     paths.sort();
     assert!(paths.len() > 7, "{paths:?}");
-    paths
-        .into_iter()
-        .map(|path| (path.clone(), read(&path)))
-        .collect()
+    paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
 }
 
 /// A text without its blocks of code.
@@ -52,11 +49,7 @@ fn anchors(text: &str) -> Vec<String> {
     let anchor = |line: &str| {
         let kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
         let words = line.trim_start_matches('#').trim().to_lowercase();
-        words
-            .chars()
-            .filter(kept)
-            .collect::<String>()
-            .replace(' ', "-")
+        words.chars().filter(kept).collect::<String>().replace(' ', "-")
     };
     headings.map(anchor).collect()
 }
@@ -98,10 +91,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
             let documented = path.ends_with("README.md") || target.starts_with('#');
             let defined = label.map(|label| format!("#[doc = \"{label}: crate"));
             let in_module = defined.is_some_and(|it| module.contains(&it));
-            assert!(
-                documented || in_module,
-                "{place}: src/docs/mod.rs does not define it"
-            );
+            assert!(documented || in_module, "{place}: src/docs/mod.rs does not define it");
         }
     }
     assert!(seen > 20, "{seen} links");
@@ -113,9 +103,7 @@ fn commands(text: &str) -> Vec<(String, String)> {
     let blocks = blocks.filter_map(|rest| rest.split("```").next());
     let commands = blocks.flat_map(|block| block.split("$ ").skip(1));
     let parts = commands.map(|it| it.split_once('\n').unwrap_or((it, "")));
-    parts
-        .map(|(command, output)| (command.to_string(), output.to_string()))
-        .collect()
+    parts.map(|(command, output)| (command.to_string(), output.to_string())).collect()
 }
 
 /// What an example shows, without what changes from one response to the next: every number is `0`, and
@@ -151,10 +139,7 @@ fn matches(example: &str, text: &str) -> bool {
 
 #[test]
 fn every_request_gets_the_response_that_is_shown() {
-    assert!(matches(
-        "{\"a\":1, ... ,\"b\":-2.5}\n",
-        "{\"a\":7,\"c\":[],\"b\":0}"
-    ));
+    assert!(matches("{\"a\":1, ... ,\"b\":-2.5}\n", "{\"a\":7,\"c\":[],\"b\":0}"));
     assert!(!matches("{\"a\":1}", "{\"a\":1,\"b\":2}"));
     assert!(!matches("{\"a\":1, ... }", "{\"b\":1}"));
     let marketd = Marketd::start(&["--data", ":memory:"]);
@@ -234,25 +219,13 @@ fn the_tables_of_the_interface_are_complete() {
         assert_eq!(listed.collect::<BTreeSet<_>>(), paths, "{page}");
     }
     let schemas = &api["components"]["schemas"];
-    let codes = texts(
-        schemas["Error"]["properties"]["code"]["enum"]
-            .as_array()
-            .expect("codes"),
-    );
+    let codes = texts(schemas["Error"]["properties"]["code"]["enum"].as_array().expect("codes"));
     let page = read(&file("src/docs/http-api.md"));
     let listed: BTreeSet<String> = column(&page, 2).into_iter().collect();
-    assert!(
-        listed.is_superset(&codes),
-        "{:?}",
-        codes.difference(&listed)
-    );
+    assert!(listed.is_superset(&codes), "{:?}", codes.difference(&listed));
     let fields = texts(schemas["Quote"]["required"].as_array().expect("fields"));
     let listed: BTreeSet<String> = column(&page, 0).into_iter().collect();
-    assert!(
-        listed.is_superset(&fields),
-        "{:?}",
-        fields.difference(&listed)
-    );
+    assert!(listed.is_superset(&fields), "{:?}", fields.difference(&listed));
 }
 
 #[test]
@@ -264,17 +237,10 @@ fn the_tables_of_operations_are_complete() {
         assert!(listed.iter().any(|it| it == name), "the reason {name}");
     }
     for target in log_targets::ALL {
-        assert!(
-            listed.iter().any(|it| it == target),
-            "the log target {target}"
-        );
+        assert!(listed.iter().any(|it| it == target), "the log target {target}");
     }
     let reasons = &openapi()["components"]["schemas"]["Health"]["properties"]["reasons"];
-    let codes = texts(
-        reasons["items"]["properties"]["code"]["enum"]
-            .as_array()
-            .expect("codes"),
-    );
+    let codes = texts(reasons["items"]["properties"]["code"]["enum"].as_array().expect("codes"));
     for code in codes {
         assert!(listed.contains(&code), "the reason {code}");
     }
@@ -299,9 +265,7 @@ fn the_picture_of_the_layers_is_the_one_that_is_tested() {
     let is_module = |name: &&str| !["main", "lib", "docs"].contains(name) && !name.contains('/');
     let named: BTreeSet<&str> = names.filter(is_module).collect();
     let library = read(&file("src/lib.rs"));
-    let modules = library
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod "));
+    let modules = library.lines().filter_map(|line| line.strip_prefix("pub mod "));
     let modules = modules.map(|name| name.trim_end_matches(';'));
     let modules: BTreeSet<&str> = modules.filter(|name| *name != "docs").collect();
     assert_eq!(named, modules);
@@ -321,10 +285,7 @@ fn table(page: &str) -> String {
             let Some((_, rest)) = sample.split_once('{') else {
                 continue;
             };
-            for pair in rest
-                .split("\",")
-                .map(|it| it.split('}').next().unwrap_or(it))
-            {
+            for pair in rest.split("\",").map(|it| it.split('}').next().unwrap_or(it)) {
                 let (label, value) = pair.split_once("=\"").expect("a label");
                 match labels.iter_mut().find(|(known, _)| *known == label) {
                     Some((_, values)) => _ = values.insert(value.trim_matches('"')),
@@ -332,16 +293,13 @@ fn table(page: &str) -> String {
                 }
             }
         }
-        let labels = labels
-            .iter()
-            .filter(|(label, _)| *label != "le")
-            .map(|(label, values)| {
-                let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
-                match *label {
-                    "reason" | "state" | "queue" => format!("`{label}`: {}", values.join(" ")),
-                    _ => format!("`{label}`"),
-                }
-            });
+        let labels = labels.iter().filter(|(label, _)| *label != "le").map(|(label, values)| {
+            let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+            match *label {
+                "reason" | "state" | "queue" => format!("`{label}`: {}", values.join(" ")),
+                _ => format!("`{label}`"),
+            }
+        });
         let labels = labels.collect::<Vec<_>>().join(", ");
         writeln!(out, "| `{name}` | {kind} | {labels} | {help} |")
             .expect("a String takes every text");
@@ -361,26 +319,17 @@ fn with_cluster(table_without: String, mut config: Value) -> String {
     let lag = "| `marketd_cluster_lag_seconds` | gauge | ";
     let all = all.replace(&format!("{lag} |"), &format!("{lag}`source` |"));
     let name = |line: &str| line.split('|').nth(1).unwrap_or_default().to_string();
-    let known = |line: &str| {
-        table_without
-            .lines()
-            .find(|it| name(it) == name(line))
-            .map(String::from)
-    };
-    let lines = all
-        .lines()
-        .map(|line| match line.is_empty() || line.starts_with("|---") {
-            true => line.to_string(),
-            false => known(line).unwrap_or_else(|| line.to_string()),
-        });
+    let known =
+        |line: &str| table_without.lines().find(|it| name(it) == name(line)).map(String::from);
+    let lines = all.lines().map(|line| match line.is_empty() || line.starts_with("|---") {
+        true => line.to_string(),
+        false => known(line).unwrap_or_else(|| line.to_string()),
+    });
     lines.map(|line| line + "\n").collect()
 }
 
 #[test]
-#[cfg_attr(
-    not(target_os = "linux"),
-    ignore = "other systems tell less of the process"
-)]
+#[cfg_attr(not(target_os = "linux"), ignore = "other systems tell less of the process")]
 fn the_list_of_metrics_is_current() {
     // A label is seen once there is a sample with it: one source answers, and one does not.
     let sources =
@@ -401,9 +350,7 @@ fn the_list_of_metrics_is_current() {
     let path = file("src/docs/operations.md");
     let page = read(&path);
     let begin = page.find(METRICS).expect("the page has the mark") + METRICS.len();
-    let end = page
-        .find(END_OF_METRICS)
-        .expect("the page has the end mark");
+    let end = page.find(END_OF_METRICS).expect("the page has the end mark");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let page = format!("{}{expected}{}", &page[..begin], &page[end..]);
         std::fs::write(path, page).expect("the page can be written");
@@ -411,16 +358,10 @@ fn the_list_of_metrics_is_current() {
     }
     let written = page[begin..end].lines();
     let is_built = |line: &&str| cfg!(feature = "cluster") || !line.contains("marketd_cluster_");
-    let written: String = written
-        .filter(is_built)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let written: String = written.filter(is_built).map(|line| format!("{line}\n")).collect();
     let mut lines = written.lines().zip(expected.lines());
     let differs = lines.find(|(written, expected)| written != expected);
-    assert!(
-        written == expected,
-        "UPDATE_DOCS=1 writes it anew: {differs:?}"
-    );
+    assert!(written == expected, "UPDATE_DOCS=1 writes it anew: {differs:?}");
 }
 
 /// The schema that `marketd schema dialect` prints takes every dialect of this build, and tells what is

@@ -34,10 +34,7 @@ fn recorded(fixtures: &Fixtures, name: &str) -> (Json, Option<Json>) {
     let fixture = fixtures.load(&format!("binance.{name}"));
     let body = Json::parse(&fixture.body).expect("a recording is JSON");
     let expected = fixture.expected.as_deref().map(Json::parse);
-    (
-        body,
-        expected.map(|json| json.expect("CCXT's result is JSON")),
-    )
+    (body, expected.map(|json| json.expect("CCXT's result is JSON")))
 }
 
 /// A daemon that polls this exchange alone.
@@ -148,11 +145,7 @@ fn check_quote(quote: &Json, sent: &Json, theirs: &Json) {
         let shown = quote[ours].to_string();
         let text = sent[member].text().expect("Binance sends texts");
         assert_eq!(shown, plain(text), "{ours} of {sent}");
-        assert_eq!(
-            Some(shown),
-            digits(theirs, ccxt),
-            "{ours} beside CCXT's {theirs}"
-        );
+        assert_eq!(Some(shown), digits(theirs, ccxt), "{ours} beside CCXT's {theirs}");
     }
     assert_eq!(quote["timestamp"], sent["closeTime"]);
     assert_eq!(quote["timestamp"], theirs["timestamp"]);
@@ -183,21 +176,14 @@ fn recorded_tickers_come_out_digit_for_digit() {
         panic!("CCXT gives an object");
     };
     let by_id = |id: &str| {
-        let found = theirs
-            .iter()
-            .find(|(symbol, _)| symbol.replace('/', "") == id);
-        found
-            .map(|(_, theirs)| theirs)
-            .expect("CCXT has the same markets")
+        let found = theirs.iter().find(|(symbol, _)| symbol.replace('/', "") == id);
+        found.map(|(_, theirs)| theirs).expect("CCXT has the same markets")
     };
     // All active ones; then all that are named, the halted one among them.
     let marketd = polled(polling(&exchange, &json!({})));
     let every = read(&marketd, "/api/v1/quotes?symbols=*");
-    let active: Vec<&Json> = sent
-        .items()
-        .iter()
-        .filter(|t| is_active(t["symbol"].text().unwrap_or("")))
-        .collect();
+    let active: Vec<&Json> =
+        sent.items().iter().filter(|t| is_active(t["symbol"].text().unwrap_or(""))).collect();
     assert_eq!((sent.items().len(), active.len()), (6, 5));
     assert_eq!(every["quotes"].items().len(), active.len());
     let named: Vec<String> = theirs.iter().map(|(_, theirs)| name(theirs)).collect();
@@ -231,25 +217,16 @@ fn recorded_single_tickers_come_out_digit_for_digit() {
     let (markets, _) = recorded(&fixtures, "fetchMarkets.trimmed25");
     let items = markets["symbols"].items();
     let bitcoin = items.iter().find(|market| market["symbol"] == "BTCUSDT");
-    let doge = bitcoin
-        .expect("it is in the list")
-        .to_string()
-        .replace("\"BTC", "\"DOGE");
+    let doge = bitcoin.expect("it is in the list").to_string().replace("\"BTC", "\"DOGE");
     let begin = list.find("\"symbols\":[").expect("a list of markets") + 11;
     exchange.set_markets(&format!("{}{doge},{}", &list[..begin], &list[begin..]));
-    let marketd = polled(polling(
-        &exchange,
-        &json!({ "symbols": ["BTC/USDT", "DOGE/USDT"] }),
-    ));
+    let marketd = polled(polling(&exchange, &json!({ "symbols": ["BTC/USDT", "DOGE/USDT"] })));
     for (sent, theirs) in &both {
         let id = sent["symbol"].text().expect("a ticker has a name");
         let quote = read(&marketd, &format!("/api/v1/quotes/{id}"));
         check_quote(&quote, sent, theirs.as_ref().expect("it is recorded"));
     }
-    assert_eq!(
-        digits(&read(&marketd, "/api/v1/quotes/BTCUSDT"), "high"),
-        Some("6933".to_string())
-    );
+    assert_eq!(digits(&read(&marketd, "/api/v1/quotes/BTCUSDT"), "high"), Some("6933".to_string()));
 }
 
 /// The row that a client gets of one that Binance has sent.
@@ -282,11 +259,7 @@ fn check_candles(fixtures: &Fixtures, name: &str, interval: &str, length: i64) {
         let target = format!("/api/ecosystem/chart?symbol=BTC/USDT&interval={interval}&{query}");
         let answer = get(marketd.addr(), &target);
         assert_eq!(answer.status, 200, "{target}: {}", answer.text());
-        assert_eq!(
-            answer.header("Chart-Coverage"),
-            Some("complete"),
-            "{target}"
-        );
+        assert_eq!(answer.header("Chart-Coverage"), Some("complete"), "{target}");
         answer
     };
     // Years later, on request.
@@ -297,20 +270,14 @@ fn check_candles(fixtures: &Fixtures, name: &str, interval: &str, length: i64) {
     let answer = chart(&marketd, &range);
     assert_eq!(answer.exact(), rows, "{name}");
     let missing = (last - first) / length + 1 - rows.items().len() as i64;
-    assert_eq!(
-        answer.header("Chart-Gaps"),
-        Some(missing.to_string().as_str())
-    );
+    assert_eq!(answer.header("Chart-Gaps"), Some(missing.to_string().as_str()));
     let texts = chart(&marketd, &format!("{range}&decimals=string"));
     let without_quotes = texts.text().replace('"', "");
     assert_eq!(without_quotes, answer.text(), "{name}");
     assert!(texts.text().matches('"').count() == rows.items().len() * 10);
     // At the time of the recording they are the newest.
     exchange.set_time(ServerTime::Fixed(last + length / 2));
-    let marketd = polled(polling(
-        &exchange,
-        &json!({ "symbols": ["LTC/BTC", "BTC/USDT"] }),
-    ));
+    let marketd = polled(polling(&exchange, &json!({ "symbols": ["LTC/BTC", "BTC/USDT"] })));
     let answer = chart(&marketd, "limit=100");
     let newest = &rows.items()[rows.items().len() - 100..];
     assert_eq!(answer.exact().items()[..99], newest[..99], "{name}");
@@ -344,10 +311,7 @@ fn recorded_hours_are_rolled_up_as_a_person_would() {
     };
     let exchange = Binance::recorded(&fixtures);
     let (sent, _) = recorded(&fixtures, "fetchOHLCV.btcusdt-1h-1000");
-    let marketd = polled(polling(
-        &exchange,
-        &json!({ "symbols": ["BTC/USDT", "ETH/BTC"] }),
-    ));
+    let marketd = polled(polling(&exchange, &json!({ "symbols": ["BTC/USDT", "ETH/BTC"] })));
     // 2020-05-02, a whole day in the middle of the recording, four hours at a time.
     let day = 1_588_377_600_000;
     let target = format!(
@@ -359,17 +323,12 @@ fn recorded_hours_are_rolled_up_as_a_person_would() {
     let units = |json: &Json| {
         let text = json.text().expect("digits");
         let (whole, places) = text.split_once('.').unwrap_or((text, ""));
-        format!("{whole}{places:0<8}")
-            .parse::<i128>()
-            .expect("eight places")
+        format!("{whole}{places:0<8}").parse::<i128>().expect("eight places")
     };
     assert_eq!(rows.items().len(), 6);
     for (at, row) in rows.items().iter().enumerate() {
         let open = day + at as i64 * 4 * 3_600_000;
-        let begin = hours
-            .iter()
-            .position(|hour| hour[0] == open)
-            .expect("it was recorded");
+        let begin = hours.iter().position(|hour| hour[0] == open).expect("it was recorded");
         let four = &hours[begin..begin + 4];
         assert_eq!(row[0], open);
         assert_eq!((&row[1], &row[4]), (&four[0][1], &four[3][4]));
@@ -425,10 +384,7 @@ fn recorded_five_minutes_are_read_by_the_decoder_from_a_socket() {
         limit: 1000,
         now: UnixMs(0),
     };
-    let caps = Caps {
-        item_bytes: 65_536,
-        envelope_bytes: 16_384,
-    };
+    let caps = Caps { item_bytes: 65_536, envelope_bytes: 16_384 };
     let (mut reading, mut kept) = (Reading::new(dialect, &call, caps), Candles::default());
     for piece in answer.body.chunks(1460) {
         reading.feed(piece, &mut kept).expect("it is a good body");
@@ -437,13 +393,7 @@ fn recorded_five_minutes_are_read_by_the_decoder_from_a_socket() {
     let expected = rows_of_ccxt(&expected.expect("it is recorded"));
     assert_eq!(kept.0.len(), 24);
     for ((candle, sent), theirs) in kept.0.iter().zip(sent.items()).zip(expected.items()) {
-        let row = [
-            &candle.open,
-            &candle.high,
-            &candle.low,
-            &candle.close,
-            &candle.volume,
-        ];
+        let row = [&candle.open, &candle.high, &candle.low, &candle.close, &candle.volume];
         let ours = row.map(|decimal| Json::Number(decimal.to_string()));
         let open = Json::Number(candle.open_time.0.to_string());
         let ours = Json::Array(std::iter::once(open).chain(ours).collect());
@@ -460,8 +410,7 @@ fn filter(market: &Json, types: &[&str], member: &str) -> Option<String> {
 
 /// Decimal places of a step.
 fn places(step: &str) -> i64 {
-    step.split_once('.')
-        .map_or(0, |(_, places)| places.len() as i64)
+    step.split_once('.').map_or(0, |(_, places)| places.len() as i64)
 }
 
 /// The step of so many decimal places, in its shortest form.
@@ -481,35 +430,21 @@ fn recorded_markets_are_listed_with_their_precision_and_limits() {
     assert_eq!(markets.len(), 25);
     let symbol_of = |market: &Json| {
         let id = market["symbol"].text().unwrap_or_default();
-        let theirs = expected
-            .items()
-            .iter()
-            .find(|theirs| theirs["id"].text() == Some(id));
+        let theirs = expected.items().iter().find(|theirs| theirs["id"].text() == Some(id));
         theirs.expect("CCXT lists the same markets").clone()
     };
     let names: Vec<String> = markets
         .iter()
-        .map(|market| {
-            symbol_of(market)["symbol"]
-                .text()
-                .unwrap_or_default()
-                .to_string()
-        })
+        .map(|market| symbol_of(market)["symbol"].text().unwrap_or_default().to_string())
         .collect();
     let marketd = polled(polling(&exchange, &json!({ "symbols": names })));
     let list = read(&marketd, "/api/ecosystem/market");
-    let active = markets
-        .iter()
-        .filter(|market| market["status"] == "TRADING")
-        .count();
+    let active = markets.iter().filter(|market| market["status"] == "TRADING").count();
     assert_eq!(list.items().len(), active);
     for market in markets {
         let theirs = symbol_of(market);
         let symbol = theirs["symbol"].text().unwrap_or_default();
-        let item = read(
-            &marketd,
-            &format!("/api/ecosystem/market/{}", symbol.replace('/', "-")),
-        );
+        let item = read(&marketd, &format!("/api/ecosystem/market/{}", symbol.replace('/', "-")));
         assert_eq!(item["symbol"], theirs["symbol"]);
         assert_eq!(item["currency"], theirs["base"], "{symbol}");
         assert_eq!(item["pair"], theirs["quote"], "{symbol}");
@@ -518,14 +453,8 @@ fn recorded_markets_are_listed_with_their_precision_and_limits() {
             assert_eq!(item["currency"], market["baseAsset"], "{symbol}");
         }
         let trades = market["status"] == "TRADING";
-        assert_eq!(
-            (item["status"].bool(), theirs["active"].bool()),
-            (Some(trades), Some(trades))
-        );
-        let in_list = list
-            .items()
-            .iter()
-            .find(|listed| listed["symbol"] == item["symbol"]);
+        assert_eq!((item["status"].bool(), theirs["active"].bool()), (Some(trades), Some(trades)));
+        let in_list = list.items().iter().find(|listed| listed["symbol"] == item["symbol"]);
         assert_eq!(in_list.is_some(), trades, "{symbol}");
         if let Some(listed) = in_list {
             assert_eq!(listed["metadata"], item["metadata"], "{symbol}");
@@ -543,11 +472,7 @@ fn check_metadata(metadata: &Json, market: &Json, theirs: &Json) {
         let shown = metadata["precision"][key].integer();
         let sent = filter(market, &[kind], step);
         assert_eq!(shown, sent.as_deref().map(places), "{name} {key}");
-        assert_eq!(
-            shown.map(step_of),
-            digits(theirs, ccxt),
-            "{name} {key} of CCXT"
-        );
+        assert_eq!(shown.map(step_of), digits(theirs, ccxt), "{name} {key} of CCXT");
     }
     let cost = &["NOTIONAL", "MIN_NOTIONAL"][..];
     for (key, types, least, most) in [
@@ -556,33 +481,14 @@ fn check_metadata(metadata: &Json, market: &Json, theirs: &Json) {
         ("cost", cost, "minNotional", "maxNotional"),
     ] {
         let bounds = &metadata["limits"][key];
-        assert_eq!(
-            digits(bounds, "min"),
-            filter(market, types, least),
-            "{name} {key}"
-        );
-        assert_eq!(
-            digits(bounds, "max"),
-            filter(market, types, most),
-            "{name} {key}"
-        );
+        assert_eq!(digits(bounds, "min"), filter(market, types, least), "{name} {key}");
+        assert_eq!(digits(bounds, "max"), filter(market, types, most), "{name} {key}");
     }
     let limits = &metadata["limits"];
-    assert_eq!(
-        digits(&limits["amount"], "min"),
-        digits(theirs, "minAmount"),
-        "{name}"
-    );
-    assert_eq!(
-        digits(&limits["cost"], "min"),
-        digits(theirs, "minCost"),
-        "{name}"
-    );
+    assert_eq!(digits(&limits["amount"], "min"), digits(theirs, "minAmount"), "{name}");
+    assert_eq!(digits(&limits["cost"], "min"), digits(theirs, "minCost"), "{name}");
     // Binance's public list says nothing of fees.
-    assert!(
-        metadata["taker"].is_null() && metadata["maker"].is_null(),
-        "{name}"
-    );
+    assert!(metadata["taker"].is_null() && metadata["maker"].is_null(), "{name}");
 }
 
 #[test]
@@ -596,19 +502,13 @@ fn a_recorded_error_is_told_and_changes_nothing() {
         let source = json!({ "symbols": ["ETH/BTC", "BTC/USDT"], "pollMs": 200 });
         let marketd = polled(polling(&exchange, &source));
         let before = read(&marketd, "/api/v1/quotes/ETHBTC");
-        exchange.fault_on(
-            TICKERS,
-            Fault::Instead(Reply::status(status, error.as_str())),
-        );
+        exchange.fault_on(TICKERS, Fault::Instead(Reply::status(status, error.as_str())));
         let told = eventually(LONG, || {
             let source = read(&marketd, "/api/v1/metrics")["upstreams"][0].clone();
             (source["errors"].integer() > Some(1)).then_some(source)
         });
         let text = told["lastError"].text().unwrap_or_default();
-        assert!(
-            text.contains("-1121") && text.contains("Invalid symbol."),
-            "{told}"
-        );
+        assert!(text.contains("-1121") && text.contains("Invalid symbol."), "{told}");
         assert_eq!(told["rateLimited"], 0, "{told}");
         let after = read(&marketd, "/api/v1/quotes/ETHBTC");
         for key in before.keys().into_iter().filter(|key| *key != "receivedAt") {
@@ -616,10 +516,7 @@ fn a_recorded_error_is_told_and_changes_nothing() {
         }
         // Of candles: a market that the exchange does not know, and nobody waits for it.
         exchange.heal();
-        exchange.fault_on(
-            KLINES,
-            Fault::Instead(Reply::status(status, error.as_str())),
-        );
+        exchange.fault_on(KLINES, Fault::Instead(Reply::status(status, error.as_str())));
         let ok = || (get(marketd.addr(), "/health").exact()["status"] == "ok").then_some(());
         eventually(LONG, ok);
         let chart = "/api/ecosystem/chart?symbol=ETHBTC&interval=1h&from=1588280400&to=1588380400";
@@ -645,25 +542,14 @@ fn a_recorded_time_is_the_exchanges_clock() {
     assert_eq!(sent.exact(), body);
     let marketd = polled(polling(&exchange, &json!({})));
     let line = marketd.await_log("clock differs", LONG);
-    assert!(
-        line.contains(" ahead_ms=") && !line.contains("ahead_ms=-"),
-        "{line}"
-    );
+    assert!(line.contains(" ahead_ms=") && !line.contains("ahead_ms=-"), "{line}");
     // The newest candle that it is asked for is that of its own minute, not of ours.
-    get(
-        marketd.addr(),
-        "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=2",
-    );
+    get(marketd.addr(), "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=2");
     let asked = exchange.await_asked(KLINES, 1, LONG);
-    let end = asked[0]
-        .param("endTime")
-        .and_then(|text| text.parse::<i64>().ok());
+    let end = asked[0].param("endTime").and_then(|text| text.parse::<i64>().ok());
     let minute = time - time % 60_000;
     // It may have ended since.
-    assert!(
-        end == Some(minute) || end == Some(minute + 60_000),
-        "{end:?} at {time}"
-    );
+    assert!(end == Some(minute) || end == Some(minute + 60_000), "{end:?} at {time}");
 }
 
 #[test]

@@ -5,10 +5,7 @@ mod support;
 use std::process::Command;
 use support::*;
 
-const MEXC: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/src/exchange/dialects/mexc.json"
-);
+const MEXC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/dialects/mexc.json");
 
 /// 2024-05-15 10:37:05.
 const NOW: i64 = 1_715_769_425_000;
@@ -82,28 +79,15 @@ fn it_tells_what_is_wrong_with_a_dialect() {
     let text = std::fs::read_to_string(MEXC).expect("a dialect of this build");
     let check = |old: &str, new: &str, code: i32, expected: &str| {
         assert!(text.contains(old), "{old}");
-        let path = format!(
-            "{}/probe-{}.json",
-            env!("CARGO_TARGET_TMPDIR"),
-            old.len() * 100 + new.len()
-        );
+        let path =
+            format!("{}/probe-{}.json", env!("CARGO_TARGET_TMPDIR"), old.len() * 100 + new.len());
         std::fs::write(&path, text.replace(old, new)).expect("the directory can be written");
         let (ended, told) = probe(&path, "BTC/USDT");
         assert!(told.contains(expected), "{expected}\n{told}");
         assert_eq!(ended, code, "{told}");
     };
-    check(
-        "symbols[]",
-        "list[]",
-        1,
-        "CANNOT BE READ: the body: body is not a list of markets",
-    );
-    check(
-        "\"open\": [\"1\", ",
-        "\"open\": [",
-        0,
-        "no market is active",
-    );
+    check("symbols[]", "list[]", 1, "CANNOT BE READ: the body: body is not a list of markets");
+    check("\"open\": [\"1\", ", "\"open\": [", 0, "no market is active");
     let sides =
         "\"bidPrice\": \"bid\",\n      \"bidQty\": \"bidVolume\",\n      \"askPrice\": \"ask\"";
     let swapped = "\"askPrice\": \"bid\", \"bidPrice\": \"ask\"";
@@ -111,19 +95,9 @@ fn it_tells_what_is_wrong_with_a_dialect() {
     let ends = "\"highPrice\": \"high\",\n      \"lowPrice\": \"low\"";
     let swapped = "\"highPrice\": \"low\", \"lowPrice\": \"high\"";
     check(ends, swapped, 0, "last is not between low and high");
-    check(
-        "\"high\", \"low\", \"close\"",
-        "\"low\", \"high\", \"close\"",
-        0,
-        "check the columns",
-    );
+    check("\"high\", \"low\", \"close\"", "\"low\", \"high\", \"close\"", 0, "check the columns");
     let units = "\"rows\": 500,\n    \"time\": \"ms\"";
-    check(
-        units,
-        "\"rows\": 500,\n    \"time\": \"us\"",
-        0,
-        "none is of the range",
-    );
+    check(units, "\"rows\": 500,\n    \"time\": \"us\"", 0, "none is of the range");
     check("/api/v3/klines", "/api/v3/none", 1, "status 404");
     let (code, told) = probe("mexc", "FOO/BAR");
     assert!(code == 1 && told.contains("is not in the list"), "{told}");

@@ -11,10 +11,7 @@ use support::*;
 const BODY: &str = r#"[{"symbol":"A","price":"1.50"},{"symbol":"B","price":"2"}]"#;
 
 fn simple() -> FakeExchange {
-    FakeExchange::table(vec![
-        ("/list", Reply::json(BODY)),
-        ("/one?x=1", Reply::json("{}")),
-    ])
+    FakeExchange::table(vec![("/list", Reply::json(BODY)), ("/one?x=1", Reply::json("{}"))])
 }
 
 #[test]
@@ -29,20 +26,11 @@ fn a_table_answers_and_everything_asked_is_kept() {
     assert_eq!(asked[0].param("any").as_deref(), Some("/thing here"));
     assert_eq!(asked[0].param("b").as_deref(), Some(""));
     assert_eq!(asked[0].field("host"), Some("marketd"));
-    assert!(
-        asked
-            .iter()
-            .all(|one| one.connection == 1 && one.at <= Instant::now())
-    );
+    assert!(asked.iter().all(|one| one.connection == 1 && one.at <= Instant::now()));
     assert_eq!((exchange.count("/list"), exchange.count("/one")), (1, 2));
-    assert_eq!(
-        (exchange.connections(), exchange.connections_open()),
-        (1, 1)
-    );
+    assert_eq!((exchange.connections(), exchange.connections_open()), (1, 1));
     drop(client);
-    eventually(PATIENCE, || {
-        (exchange.connections_open() == 0).then_some(())
-    });
+    eventually(PATIENCE, || (exchange.connections_open() == 0).then_some(()));
     exchange.forget();
     assert_eq!(exchange.count("/list"), 0);
 }
@@ -54,21 +42,14 @@ fn requests_are_answered_in_a_row_and_head_has_no_body() {
     let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     assert_eq!(statuses, [200, 200, 404, 200]);
     let answer = head(exchange.addr(), "/list");
-    assert_eq!(
-        answer.header("content-length"),
-        Some(BODY.len().to_string().as_str())
-    );
+    assert_eq!(answer.header("content-length"), Some(BODY.len().to_string().as_str()));
     assert!(answer.body.is_empty() && answer.header_lists("Connection", "CLOSE"));
 }
 
 /// What a client makes of one answer under a fault.
 fn outcome(fault: Fault) -> Result<Response, ClientError> {
     let stalls = matches!(fault, Fault::Silence | Fault::HalfThen(End::Stall));
-    let patience = if stalls {
-        Duration::from_secs(2)
-    } else {
-        PATIENCE
-    };
+    let patience = if stalls { Duration::from_secs(2) } else { PATIENCE };
     let exchange = simple();
     exchange.fault(fault);
     let mut client = Client::connect(exchange.addr()).patience(patience);
@@ -96,10 +77,7 @@ fn faults_that_answer_answer_as_ordered() {
     check(Fault::Instead(Reply::status(503, "gone")), 503, "gone");
     assert_eq!(outcome(Fault::Status(418)).unwrap().status, 418);
     let answer = outcome(Fault::TooManyRequests(Some("7".to_string()))).unwrap();
-    assert_eq!(
-        (answer.status, answer.header("Retry-After")),
-        (429, Some("7"))
-    );
+    assert_eq!((answer.status, answer.header("Retry-After")), (429, Some("7")));
     let answer = outcome(Fault::TooManyRequests(None)).unwrap();
     assert_eq!((answer.status, answer.header("Retry-After")), (429, None));
 }
@@ -113,26 +91,14 @@ fn faults_that_break_an_answer_break_it_where_ordered() {
     };
     let (none, part) = (String::new(), half.to_string());
     check(Fault::Silence, ClientError::TimedOut(none.clone()));
-    check(
-        Fault::NoAnswer(End::Close),
-        ClientError::Closed(none.clone()),
-    );
+    check(Fault::NoAnswer(End::Close), ClientError::Closed(none.clone()));
     check(Fault::NoAnswer(End::Reset), ClientError::Reset(none));
-    check(
-        Fault::HalfThen(End::Close),
-        ClientError::Closed(part.clone()),
-    );
+    check(Fault::HalfThen(End::Close), ClientError::Closed(part.clone()));
     check(Fault::HalfThen(End::Stall), ClientError::TimedOut(part));
     // A reset may overtake the bytes before it.
-    assert!(matches!(
-        outcome(Fault::HalfThen(End::Reset)),
-        Err(ClientError::Reset(_))
-    ));
+    assert!(matches!(outcome(Fault::HalfThen(End::Reset)), Err(ClientError::Reset(_))));
     check(Fault::LengthOff(5), ClientError::Closed(BODY.to_string()));
-    assert!(matches!(
-        outcome(Fault::NotHttp),
-        Err(ClientError::Malformed(_))
-    ));
+    assert!(matches!(outcome(Fault::NotHttp), Err(ClientError::Malformed(_))));
 }
 
 #[test]
@@ -140,21 +106,13 @@ fn huge_answers_are_as_long_as_ordered_and_json() {
     let exchange = simple();
     exchange.fault(Fault::HugeList(3_000_000));
     let answer = get(exchange.addr(), "/list");
-    assert!(
-        (3_000_000..3_001_000).contains(&answer.body.len()),
-        "{}",
-        answer.body.len()
-    );
+    assert!((3_000_000..3_001_000).contains(&answer.body.len()), "{}", answer.body.len());
     let elements = answer.json().as_array().map_or(0, Vec::len);
     assert_eq!(elements % 2, 0);
     exchange.heal();
     exchange.fault(Fault::HugeItem(3_000_000));
     let answer = get(exchange.addr(), "/list");
-    assert!(
-        answer.exact()[0]
-            .text()
-            .is_some_and(|text| text.len() >= 3_000_000)
-    );
+    assert!(answer.exact()[0].text().is_some_and(|text| text.len() >= 3_000_000));
 }
 
 #[test]
@@ -165,14 +123,8 @@ fn faults_are_ordered_by_path_and_number_of_times() {
     exchange.fault_times(1, None, Fault::Status(429));
     let mut client = Client::connect(exchange.addr());
     let mut status = |target: &str| client.get(target).status;
-    assert_eq!(
-        (status("/one"), status("/list"), status("/list")),
-        (500, 503, 503)
-    );
-    assert_eq!(
-        (status("/list"), status("/list"), status("/one")),
-        (429, 200, 500)
-    );
+    assert_eq!((status("/one"), status("/list"), status("/list")), (500, 503, 503));
+    assert_eq!((status("/list"), status("/list"), status("/one")), (429, 200, 500));
     exchange.heal();
     assert_eq!(status("/one?x=1"), 200);
 }
@@ -184,9 +136,7 @@ fn a_refusing_exchange_comes_back_at_the_same_address() {
     assert_eq!(kept.get("/list").status, 200);
     for _ in 0..20 {
         exchange.refuse();
-        let refused = Client::try_connect(exchange.addr())
-            .err()
-            .map(|fault| fault.kind());
+        let refused = Client::try_connect(exchange.addr()).err().map(|fault| fault.kind());
         assert_eq!(refused, Some(std::io::ErrorKind::ConnectionRefused));
         exchange.open();
         assert_eq!(get(exchange.addr(), "/list").status, 200);
@@ -250,44 +200,23 @@ fn the_client_takes_no_answer_that_is_not_right() {
     };
     let bad = Err("malformed");
     check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", Ok("[]"));
-    check(
-        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
-        Ok(""),
-    );
+    check("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", Ok(""));
     check(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n[]\r\n0\r\nX: y\r\n\r\n",
         Ok("[]"),
     );
-    check(
-        "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
-        Ok(""),
-    );
-    check(
-        "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[]",
-        Err("closed"),
-    );
+    check("HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n", Ok(""));
+    check("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n[]", Err("closed"));
     check("HTTP/1.1 200 OK\nContent-Length: 2\n\n[]", Err("closed"));
-    check(
-        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n[]",
-        bad,
-    );
+    check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\n[]", bad);
     check("HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\n[]", bad);
     check("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", bad);
     check("HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n[]", bad);
-    check(
-        "HTTP/1.1 200 OK\r\nX: a\nb\r\nContent-Length: 2\r\n\r\n[]",
-        bad,
-    );
+    check("HTTP/1.1 200 OK\r\nX: a\nb\r\nContent-Length: 2\r\n\r\n[]", bad);
     check("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\n[]", bad);
     check("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n[]", bad);
-    check(
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]X\r\n0\r\n\r\n",
-        bad,
-    );
-    check(
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        bad,
-    );
+    check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]X\r\n0\r\n\r\n", bad);
+    check("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", bad);
 }
 
 #[test]
@@ -295,59 +224,25 @@ fn made_up_markets_look_like_binance() {
     let binance = Binance::generated(3_500, 7);
     binance.set_time(ServerTime::Fixed(1_700_000_000_123));
     let body = get(binance.addr(), TICKERS);
-    assert!(
-        (1_800_000..2_200_000).contains(&body.body.len()),
-        "{} bytes",
-        body.body.len()
-    );
+    assert!((1_800_000..2_200_000).contains(&body.body.len()), "{} bytes", body.body.len());
     let tickers = body.exact();
     let listed = get(binance.addr(), MARKETS).exact();
-    let names: HashSet<&str> = listed["symbols"]
-        .items()
-        .iter()
-        .filter_map(|m| m["symbol"].text())
-        .collect();
+    let names: HashSet<&str> =
+        listed["symbols"].items().iter().filter_map(|m| m["symbol"].text()).collect();
     assert_eq!((tickers.items().len(), names.len()), (3_500, 3_500));
     for ticker in tickers.items() {
         assert_eq!(ticker.keys().len(), 21);
-        assert!(
-            ticker["symbol"]
-                .text()
-                .is_some_and(|name| names.contains(name))
-        );
-        let units = |key: &str| {
-            ticker[key]
-                .text()
-                .unwrap()
-                .replace('.', "")
-                .parse::<u64>()
-                .unwrap()
-        };
+        assert!(ticker["symbol"].text().is_some_and(|name| names.contains(name)));
+        let units =
+            |key: &str| ticker[key].text().unwrap().replace('.', "").parse::<u64>().unwrap();
         let (low, high) = (units("lowPrice"), units("highPrice"));
-        assert!(
-            low > 0 && low <= units("lastPrice") && units("lastPrice") <= high,
-            "{ticker}"
-        );
-        assert!(
-            low <= units("openPrice") && units("openPrice") <= high,
-            "{ticker}"
-        );
-        assert!(
-            units("bidPrice") < units("askPrice") && units("volume") > 0,
-            "{ticker}"
-        );
+        assert!(low > 0 && low <= units("lastPrice") && units("lastPrice") <= high, "{ticker}");
+        assert!(low <= units("openPrice") && units("openPrice") <= high, "{ticker}");
+        assert!(units("bidPrice") < units("askPrice") && units("volume") > 0, "{ticker}");
     }
-    assert_eq!(
-        get(binance.addr(), TICKERS).body,
-        body.body,
-        "the same at the same time"
-    );
+    assert_eq!(get(binance.addr(), TICKERS).body, body.body, "the same at the same time");
     binance.set_time(ServerTime::Fixed(1_700_000_001_123));
-    assert_ne!(
-        get(binance.addr(), TICKERS).body,
-        body.body,
-        "another one a second later"
-    );
+    assert_ne!(get(binance.addr(), TICKERS).body, body.body, "another one a second later");
     let first = &binance.symbols()[0];
     assert_eq!(first, "BTC/USDT");
 }
@@ -369,31 +264,20 @@ fn made_up_candles_join_and_end_at_the_last_price() {
         assert_eq!(rows[999][4], ticker["lastPrice"]);
         assert_eq!(rows[999][0].integer().unwrap(), now - now % length);
     }
-    let ancient = get(
-        binance.addr(),
-        &format!("{KLINES}?symbol=ETHUSDT&interval=1d&startTime=0&limit=1"),
-    );
+    let ancient =
+        get(binance.addr(), &format!("{KLINES}?symbol=ETHUSDT&interval=1d&startTime=0&limit=1"));
     assert_eq!(ancient.exact()[0][0], generated::FIRST_MS);
 }
 
 #[test]
 fn candles_are_cut_as_binance_cuts_them() {
     let binance = Binance::empty();
-    let rows: Vec<String> = (1..=9)
-        .map(|n| format!(r#"[{},"{n}.50"]"#, n * 10))
-        .collect();
+    let rows: Vec<String> = (1..=9).map(|n| format!(r#"[{},"{n}.50"]"#, n * 10)).collect();
     binance.set_klines("AB", "1m", &format!("[{}]", rows.join(",")));
     let check = |query: &str, expected: &[i64]| {
-        let answer = get(
-            binance.addr(),
-            &format!("{KLINES}?symbol=AB&interval=1m{query}"),
-        );
+        let answer = get(binance.addr(), &format!("{KLINES}?symbol=AB&interval=1m{query}"));
         let answer = answer.exact();
-        let opens: Vec<i64> = answer
-            .items()
-            .iter()
-            .filter_map(|row| row[0].integer())
-            .collect();
+        let opens: Vec<i64> = answer.items().iter().filter_map(|row| row[0].integer()).collect();
         assert_eq!(opens, expected, "{query}");
     };
     check("", &[10, 20, 30, 40, 50, 60, 70, 80, 90]);
@@ -426,10 +310,7 @@ fn tickers_are_asked_for_alone_in_a_list_and_with_patches() {
     let whole = get(binance.addr(), TICKERS).exact();
     let alone = get(binance.addr(), &format!("{TICKERS}?symbol=ETHUSDT")).exact();
     assert_eq!(alone, whole[1]);
-    let some = get(
-        binance.addr(),
-        &format!("{TICKERS}?symbols=%5B%22BNBUSDT%22,%22BTCUSDT%22%5D"),
-    );
+    let some = get(binance.addr(), &format!("{TICKERS}?symbols=%5B%22BNBUSDT%22,%22BTCUSDT%22%5D"));
     assert_eq!(some.exact().items(), [whole[2].clone(), whole[0].clone()]);
     let unknown = get(binance.addr(), &format!("{TICKERS}?symbol=NO"));
     assert_eq!(
@@ -439,20 +320,11 @@ fn tickers_are_asked_for_alone_in_a_list_and_with_patches() {
     binance.patch_ticker("ETHUSDT", "lastPrice", "1e999");
     let patched = get(binance.addr(), TICKERS);
     assert!(patched.text().contains(r#""lastPrice":1e999"#));
-    assert_eq!(
-        patched.exact()[1]["lastPrice"],
-        Json::Number("1e999".to_string())
-    );
-    assert_eq!(
-        (&patched.exact()[0], &patched.exact()[2]),
-        (&whole[0], &whole[2])
-    );
+    assert_eq!(patched.exact()[1]["lastPrice"], Json::Number("1e999".to_string()));
+    assert_eq!((&patched.exact()[0], &patched.exact()[2]), (&whole[0], &whole[2]));
     binance.unpatch();
     assert_eq!(get(binance.addr(), TICKERS).exact(), whole);
-    assert_eq!(
-        get(binance.addr(), TIME).text(),
-        r#"{"serverTime":1700000000000}"#
-    );
+    assert_eq!(get(binance.addr(), TIME).text(), r#"{"serverTime":1700000000000}"#);
 }
 
 #[test]
@@ -469,11 +341,7 @@ fn recorded_bodies_are_served_byte_for_byte() {
             continue;
         }
         assert!(fixture.recorded && fixture.expected.is_some(), "{name}");
-        assert_eq!(
-            get(binance.addr(), fixture.target()).text(),
-            fixture.body,
-            "{name}"
-        );
+        assert_eq!(get(binance.addr(), fixture.target()).text(), fixture.body, "{name}");
         seen += 1;
     }
     assert!(seen >= 7, "{seen}");
@@ -497,19 +365,12 @@ fn a_process_is_started_heard_and_stopped() {
     let marketd = launch.env("FOO", "bar").start();
     assert_eq!(marketd.addr().to_string(), "127.0.0.1:4242");
     assert_eq!(marketd.ecosystem_addr().to_string(), "127.0.0.1:4243");
-    assert!(
-        marketd.log().contains("(--listen 127.0.0.1:0, bar, )"),
-        "{}",
-        marketd.log()
-    );
+    assert!(marketd.log().contains("(--listen 127.0.0.1:0, bar, )"), "{}", marketd.log());
     assert!(marketd.rss_bytes() > 0 && marketd.open_fds() > 2);
     let dir = marketd.dir();
     assert!(dir.path().join("stand-in.sh").is_file());
     let finished = marketd.stop(PATIENCE);
-    assert_eq!(
-        (finished.code, finished.stdout.as_str()),
-        (Some(7), "bye\n")
-    );
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(7), "bye\n"));
     let path = dir.path().to_path_buf();
     drop(dir);
     assert!(!path.exists());
@@ -519,10 +380,7 @@ fn a_process_is_started_heard_and_stopped() {
 fn a_process_that_ends_at_once_is_told_from_one_that_listens() {
     let finished = stand_in("echo 'bad flag' >&2; exit 2").try_start().err();
     let finished = finished.expect("it never listens");
-    assert_eq!(
-        (finished.code, finished.stderr.as_str()),
-        (Some(2), "bad flag\n")
-    );
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(2), "bad flag\n"));
     let finished = stand_in("echo \"$#\"; exit 0").run();
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(0), "0\n"));
 }
@@ -561,11 +419,7 @@ fn waiting_ends_with_what_was_waited_for_or_with_the_deadline() {
         (looks == 3).then_some("here")
     });
     assert_eq!((found, looks), ("here", 3));
-    assert_eq!(
-        poll_until(Duration::ZERO, || Some(1)),
-        Some(1),
-        "one look at least"
-    );
+    assert_eq!(poll_until(Duration::ZERO, || Some(1)), Some(1), "one look at least");
     assert_eq!(poll_until(Duration::from_millis(5), || None::<()>), None);
 }
 
@@ -593,23 +447,11 @@ fn a_relay_delays_holds_cuts_and_swallows() {
     let mut client = Client::connect(relay.addr());
     assert_eq!(client.get("/one?x=1").text(), "{}");
     relay.set(Passage::Cut);
-    assert!(
-        client
-            .send_get("/list")
-            .and_then(|()| client.read())
-            .is_err()
-    );
+    assert!(client.send_get("/list").and_then(|()| client.read()).is_err());
     let mut client = Client::connect(relay.addr());
-    assert!(
-        client
-            .send_get("/list")
-            .and_then(|()| client.read())
-            .is_err()
-    );
+    assert!(client.send_get("/list").and_then(|()| client.read()).is_err());
     assert_eq!(exchange.count("/list"), 3);
-    eventually(PATIENCE, || {
-        (exchange.connections_open() == 0).then_some(())
-    });
+    eventually(PATIENCE, || (exchange.connections_open() == 0).then_some(()));
 }
 
 #[test]
@@ -659,10 +501,7 @@ fn the_json_tree_keeps_digits_and_order_and_takes_no_key_twice() {
     let json = Json::parse(text).unwrap();
     assert_eq!(json.to_string(), text);
     assert_eq!(json["z"].text(), Some("64123.450"));
-    assert_eq!(
-        (json.keys(), json["a"][1] == "x\n"),
-        (vec!["z", "a", "é"], true)
-    );
+    assert_eq!((json.keys(), json["a"][1] == "x\n"), (vec!["z", "a", "é"], true));
     assert!(Json::parse(r#"{"a":1,"b":{"c":1,"c":2}}"#).is_err());
     assert!(Json::parse("[1] 2").is_err() && Json::parse("NaN").is_err());
 }

@@ -54,12 +54,7 @@ fn holds(rule: impl Fn(&Source) -> Findings, dir: &str) {
 #[track_caller]
 fn none(findings: impl IntoIterator<Item = String>) {
     let findings: Vec<String> = findings.into_iter().collect();
-    assert!(
-        findings.is_empty(),
-        "{} findings:\n{}",
-        findings.len(),
-        findings.join("\n")
-    );
+    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), findings.join("\n"));
 }
 
 /// The findings that are no exception, and the exceptions that are no finding.
@@ -67,26 +62,18 @@ fn except(found: &[(String, String)], exceptions: impl IntoIterator<Item = Strin
     let exceptions: Vec<String> = exceptions.into_iter().collect();
     let left = found.iter().filter(|(key, _)| !exceptions.contains(key));
     let left = left.map(|(key, what)| format!("{key}: {what}"));
-    let unneeded = exceptions
-        .iter()
-        .filter(|key| !found.iter().any(|(found, _)| found == *key));
+    let unneeded = exceptions.iter().filter(|key| !found.iter().any(|(found, _)| found == *key));
     let unneeded = unneeded.map(|key| format!("{key}: this exception is no longer needed"));
     left.chain(unneeded).collect()
 }
 
 fn made_up(files: &[(&str, &str)]) -> Vec<Source> {
-    files
-        .iter()
-        .map(|(path, text)| Source::new(path, text))
-        .collect()
+    files.iter().map(|(path, text)| Source::new(path, text)).collect()
 }
 
 #[test]
 fn an_exception_that_is_not_needed_is_a_finding() {
-    let found = [
-        ("a".to_string(), "wrong".to_string()),
-        ("b".to_string(), "wrong".to_string()),
-    ];
+    let found = [("a".to_string(), "wrong".to_string()), ("b".to_string(), "wrong".to_string())];
     let left = except(&found, ["b", "c"].map(str::to_string));
     assert_eq!(left, ["a: wrong", "c: this exception is no longer needed"]);
 }
@@ -94,25 +81,13 @@ fn an_exception_that_is_not_needed_is_a_finding() {
 #[test]
 fn no_two_public_types_have_one_name() {
     let sources = made_up(&[
-        (
-            "src/a.rs",
-            "pub struct One;\nstruct Two;\npub enum Three {}\npub(super) struct Four;",
-        ),
-        (
-            "src/b.rs",
-            "pub trait One {}\npub struct Two;\nfn f() -> Three { }\npub type Four = u8;",
-        ),
+        ("src/a.rs", "pub struct One;\nstruct Two;\npub enum Three {}\npub(super) struct Four;"),
+        ("src/b.rs", "pub trait One {}\npub struct Two;\nfn f() -> Three { }\npub type Four = u8;"),
     ]);
-    let names: Vec<_> = same_names(&sources)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let names: Vec<_> = same_names(&sources).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["One"]);
     let sources = Source::all_below("src");
-    none(except(
-        &same_names(&sources),
-        SAME_NAMES.map(str::to_string),
-    ));
+    none(except(&same_names(&sources), SAME_NAMES.map(str::to_string)));
 }
 
 /// The names that more than one public type has, each with the files.
@@ -125,16 +100,11 @@ fn same_names(sources: &[Source]) -> Vec<(String, String)> {
             three[0].text == "pub" && kinds.contains(&three[1].text) && three[2].text != "$"
         });
         for three in types {
-            places
-                .entry(three[2].text.to_string())
-                .or_default()
-                .push(&source.path);
+            places.entry(three[2].text.to_string()).or_default().push(&source.path);
         }
     }
     let several = places.into_iter().filter(|(_, files)| files.len() > 1);
-    several
-        .map(|(name, files)| (name, files.join(", ")))
-        .collect()
+    several.map(|(name, files)| (name, files.join(", "))).collect()
 }
 
 /// No number between an exchange's text and a client's is one.
@@ -161,12 +131,7 @@ fn no_number_is_binary_floating_point() {
         "// f64\nlet a: f64 = b;\nlet c = 1.5;\nlet d = pair.0.1;\nlet e = 0..10;",
         &[2, 3],
     );
-    finds(
-        rule,
-        "src/a.rs",
-        "span.as_secs_f32();\nlet a = 1_f64;\nlet sf = 1;",
-        &[1, 2],
-    );
+    finds(rule, "src/a.rs", "span.as_secs_f32();\nlet a = 1_f64;\nlet sf = 1;", &[1, 2]);
     holds(rule, "src");
 }
 
@@ -174,16 +139,13 @@ fn no_number_is_binary_floating_point() {
 fn every_expect_says_why_it_cannot_fail() {
     fn rule(source: &Source) -> Findings {
         let words = source.words();
-        let expects = words
-            .windows(4)
-            .filter(|four| four[1].text == "expect" && four[2].text == "(");
+        let expects =
+            words.windows(4).filter(|four| four[1].text == "expect" && four[2].text == "(");
         let bare = |four: &&[Word<'_>]| {
             four[3].text.starts_with('"') && four[3].text.split(' ').count() < 3
         };
         let found = expects.filter(bare);
-        found
-            .map(|four| (four[1].line, "an `expect` without a sentence".to_string()))
-            .collect()
+        found.map(|four| (four[1].line, "an `expect` without a sentence".to_string())).collect()
     }
     finds(
         rule,
@@ -191,34 +153,20 @@ fn every_expect_says_why_it_cannot_fail() {
         "a.expect(\"a key of this table is live\");\nb.expect(\"failed\");",
         &[2],
     );
-    finds(
-        rule,
-        "src/a.rs",
-        "parser.expect(b'x');\n// a.expect(\"x\")",
-        &[],
-    );
+    finds(rule, "src/a.rs", "parser.expect(b'x');\n// a.expect(\"x\")", &[]);
     holds(rule, "src");
 }
 
 #[test]
 fn nothing_is_left_to_be_done() {
     // Spelled in two halves, so that a search for them does not end here.
-    let marks = [
-        concat!("FIX", "ME"),
-        concat!("TO", "DO"),
-        concat!("XX", "X"),
-    ];
+    let marks = [concat!("FIX", "ME"), concat!("TO", "DO"), concat!("XX", "X")];
     let rule = |source: &Source| {
         let lines = source.lines.iter().enumerate();
         let marked = lines.filter(|(_, text)| marks.iter().any(|mark| text.contains(mark)));
         marked.map(|(line, text)| (line, text.clone())).collect()
     };
-    finds(
-        rule,
-        "src/a.rs",
-        &format!("a\n// {}: more\nb {}", marks[0], marks[1]),
-        &[2, 3],
-    );
+    finds(rule, "src/a.rs", &format!("a\n// {}: more\nb {}", marks[0], marks[1]), &[2, 3]);
     holds(rule, "src");
 }
 
@@ -226,9 +174,7 @@ fn nothing_is_left_to_be_done() {
 fn every_file_says_first_what_it_is() {
     fn rule(source: &Source) -> Findings {
         let first = source.lines.first().map_or("", String::as_str);
-        let says = first
-            .strip_prefix("//! ")
-            .is_some_and(|text| !text.trim().is_empty());
+        let says = first.strip_prefix("//! ").is_some_and(|text| !text.trim().is_empty());
         if says {
             Findings::new()
         } else {
@@ -253,11 +199,7 @@ fn no_licence_is_claimed_that_nobody_has_named() {
         let text = std::fs::read_to_string(&file).expect("it is part of the tree");
         let text = text.to_ascii_lowercase();
         let claims = text.contains("license") || text.contains("licence");
-        assert!(
-            !claims || root.join("LICENSE").exists(),
-            "{}",
-            file.display()
-        );
+        assert!(!claims || root.join("LICENSE").exists(), "{}", file.display());
     }
 }
 

@@ -27,10 +27,7 @@ impl Setup {
             "history": { "1m": depth, "1h": depth, "1d": depth },
             "limits": { "backoffMaxMs": 1000 },
         });
-        Setup {
-            launch: Launch::new(&["--log", "trace"]),
-            config,
-        }
+        Setup { launch: Launch::new(&["--log", "trace"]), config }
     }
 
     fn trust(mut self, authority: &Authority) -> Setup {
@@ -150,9 +147,7 @@ fn an_exchange_behind_tls_is_served_and_sessions_are_resumed() {
     let identity = authority.identity(&["localhost", "127.0.0.1"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
     // By name: every address of it is tried, and the front listens on one alone.
-    let marketd = Setup::new(&front.url("localhost"))
-        .trust(&authority)
-        .start();
+    let marketd = Setup::new(&front.url("localhost")).trust(&authority).start();
     serves(&marketd, &exchange);
     let shaken = front.shaken();
     let first = &shaken[0];
@@ -177,9 +172,7 @@ fn an_address_has_certificates_too_and_either_version_is_spoken() {
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let identity = authority.identity(&["127.0.0.1"], Validity::Now);
         let front = TlsFront::with_versions(identity, exchange.addr(), &[version]);
-        let marketd = Setup::new(&front.url("127.0.0.1"))
-            .trust(&authority)
-            .start();
+        let marketd = Setup::new(&front.url("127.0.0.1")).trust(&authority).start();
         serves(&marketd, &exchange);
         let shaken = front.shaken();
         assert_eq!(shaken[0].version, Some(version.version));
@@ -242,14 +235,8 @@ fn a_peer_that_does_not_speak_tls_is_told_as_such() {
     };
     let at = |addr: SocketAddr| format!("https://{addr}");
     let page = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
-    check(
-        at(peer(page, true)),
-        "TLS handshake: received data that is not TLS",
-    );
-    check(
-        at(peer(b"220 mail ready\r\n", false)),
-        "TLS handshake: received data that is not TLS",
-    );
+    check(at(peer(page, true)), "TLS handshake: received data that is not TLS");
+    check(at(peer(b"220 mail ready\r\n", false)), "TLS handshake: received data that is not TLS");
     check(at(peer(b"", true)), "TLS handshake: closed by the peer");
     // An alert, as a server sends it that knows nothing of the name: 112 is unrecognized_name.
     check(
@@ -292,9 +279,7 @@ fn an_answer_until_the_close_needs_the_end_that_tls_asks_for() {
     exchange.fault(Fault::UntilClose);
     let identity = authority.identity(&["127.0.0.1"], Validity::Now);
     let front = TlsFront::start(identity, exchange.addr());
-    let marketd = Setup::new(&front.url("127.0.0.1"))
-        .trust(&authority)
-        .start();
+    let marketd = Setup::new(&front.url("127.0.0.1")).trust(&authority).start();
     serves(&marketd, &exchange);
     front.truncate();
     await_error(&marketd, "connection lost: closed without close_notify");
@@ -330,10 +315,7 @@ fn certificates_that_are_none_end_the_start_with_2() {
         |inner: &str| format!("-----BEGIN CERTIFICATE-----\n{inner}\n-----END CERTIFICATE-----\n");
     check("nothing", "tls.caFile: ");
     check("nothing", "holds no certificate in PEM form");
-    check(
-        &format!("{good}{}", block("AAAA")),
-        "tls.caFile: certificate 2 of \"",
-    );
+    check(&format!("{good}{}", block("AAAA")), "tls.caFile: certificate 2 of \"");
     check(&block("&&&"), "tls.caFile: certificate 1 of \"");
     let launch = Launch::new(&["--check"]);
     let path = launch.file("roots.pem", format!("# ours\n{good}\n{good}"));
@@ -373,9 +355,7 @@ fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
     proxy.set(Manner::Close);
     proxy.cut();
     await_error(&marketd, "no tunnel through the proxy: closed by the peer");
-    proxy.set(Manner::Answer(
-        b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno".to_vec(),
-    ));
+    proxy.set(Manner::Answer(b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno".to_vec()));
     await_error(&marketd, "no tunnel through the proxy: status 503");
     proxy.set(Manner::Answer(b"220 mail ready\r\n\r\n".to_vec()));
     await_error(&marketd, "no tunnel through the proxy: malformed answer");
@@ -422,9 +402,7 @@ fn plain_http_goes_through_a_tunnel_too_and_exceptions_do_not() {
     let routes = [("exchange.test:80", exchange.addr())];
     let proxy = Proxy::start(Manner::Open, &routes);
     let variable = through(&proxy, "");
-    let marketd = Setup::new("http://exchange.test")
-        .env("HTTP_PROXY", &variable)
-        .start();
+    let marketd = Setup::new("http://exchange.test").env("HTTP_PROXY", &variable).start();
     serves(&marketd, &exchange);
     let asked = exchange.asked();
     assert_eq!(asked[0].field("Host"), Some("exchange.test"));
@@ -432,31 +410,22 @@ fn plain_http_goes_through_a_tunnel_too_and_exceptions_do_not() {
     // This machine itself is no proxy's business.
     let before = proxy.asked().len();
     drop(marketd);
-    let marketd = Setup::new(&exchange.url())
-        .env("HTTP_PROXY", &variable)
-        .start();
+    let marketd = Setup::new(&exchange.url()).env("HTTP_PROXY", &variable).start();
     serves(&marketd, &exchange);
     let setup = Setup::new("http://exchange.test").env("HTTP_PROXY", &variable);
-    setup
-        .env("NO_PROXY", "a.b, .test")
-        .timeout(500)
-        .fails("cannot resolve");
+    setup.env("NO_PROXY", "a.b, .test").timeout(500).fails("cannot resolve");
     assert_eq!(proxy.asked().len(), before);
 }
 
 #[test]
 fn what_is_printed_holds_no_password() {
     let launch = Launch::new(&["--print-config", "--source", "binance"]);
-    let finished = launch
-        .env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128")
-        .run();
+    let finished = launch.env("HTTPS_PROXY", "http://me:hunter2@proxy.test:3128").run();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(!finished.stdout.contains("hunter2"), "{}", finished.stdout);
     assert!(!finished.stderr.contains("hunter2"), "{}", finished.stderr);
     let launch = Launch::new(&["--check", "--source", "binance=https://exchange.test"]);
-    let finished = launch
-        .env("HTTPS_PROXY", "socks5://me:hunter2@proxy.test:1")
-        .run();
+    let finished = launch.env("HTTPS_PROXY", "socks5://me:hunter2@proxy.test:1").run();
     assert_eq!(finished.code, Some(2), "{finished:?}");
     let expected = "HTTPS_PROXY: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (no other \
                     sort of proxy is spoken with)\n";

@@ -30,10 +30,7 @@ const KEEP: [(&str, i64); 3] = [("1m", 4000), ("1h", 1500), ("1d", 500)];
 fn world(exchange: &Binance, wait_ms: u64) -> Marketd {
     exchange.set_time(ServerTime::Fixed(NOW));
     let depth = |keep: i64| json!({ "keep": keep, "backfill": 0 });
-    let history: Value = KEEP
-        .iter()
-        .map(|(name, keep)| (name.to_string(), depth(*keep)))
-        .collect();
+    let history: Value = KEEP.iter().map(|(name, keep)| (name.to_string(), depth(*keep))).collect();
     let source = with(source("fake", exchange), "timeoutMs", json!(60_000));
     let config = with(config(&[source]), "history", history);
     start(&with(config, "limits", json!({ "chartWaitMs": wait_ms }))).with_clock()
@@ -77,10 +74,7 @@ impl Adapter {
     #[track_caller]
     fn find(&self, query: &str) -> (String, Json) {
         let found = self.ask(&format!("search?query={query}&type=&exchange=&limit=30"));
-        let ticker = found.items()[0]["ticker"]
-            .text()
-            .expect("a ticker")
-            .to_string();
+        let ticker = found.items()[0]["ticker"].text().expect("a ticker").to_string();
         let symbol = self.ask(&format!("symbols?symbol={}", ticker.replace('/', "%2F")));
         assert_eq!(symbol["ticker"].text(), Some(ticker.as_str()));
         (ticker, symbol)
@@ -120,10 +114,8 @@ impl Adapter {
         let (mut all, mut to) = (Vec::new(), to);
         let step = time_of(resolution) * countback as i64;
         for _ in 0..1000 {
-            let rest = format!(
-                "resolution={resolution}&from={}&to={to}&countback={countback}",
-                to - step
-            );
+            let rest =
+                format!("resolution={resolution}&from={}&to={to}&countback={countback}", to - step);
             match self.history(ticker, &rest) {
                 Page::Bars(bars) => {
                     assert!(!bars.is_empty() && bars.len() <= countback, "{rest}");
@@ -174,9 +166,8 @@ fn charted(
     assert_eq!(answer.status, 200, "{}", answer.text());
     let rows = answer.exact();
     let bar = |row: &Json| -> [String; 6] {
-        let mut fields: Vec<String> = (row.items().iter())
-            .map(|field| field.text().expect("a number").to_string())
-            .collect();
+        let mut fields: Vec<String> =
+            (row.items().iter()).map(|field| field.text().expect("a number").to_string()).collect();
         let open: i64 = fields[0].parse().expect("milliseconds");
         fields[0] = (open / 1000).to_string();
         fields.try_into().expect("six fields")
@@ -210,31 +201,17 @@ fn a_library_finds_a_market_and_walks_through_all_of_its_history() {
             "1D" | "3D" | "1W" | "1M" => KEEP[2].1 * 86_400,
             _ => KEEP[1].1 * 3600,
         };
-        assert!(
-            (first - (NOW / 1000 - kept)).abs() <= time_of(resolution) * 2,
-            "{resolution}"
-        );
+        assert!((first - (NOW / 1000 - kept)).abs() <= time_of(resolution) * 2, "{resolution}");
         let expected = charted(marketd.addr(), &ticker, resolution, first, end);
         assert_eq!(bars, expected, "{resolution}");
-        assert!(
-            bars.len() as i64 >= kept / time_of(resolution) - 2,
-            "{resolution}"
-        );
+        assert!(bars.len() as i64 >= kept / time_of(resolution) - 2, "{resolution}");
         // The newest bars, as they are asked for every few seconds.
         let newest = format!("resolution={resolution}&from=0&to={end}&countback=2");
-        assert_eq!(
-            adapter.bars(&ticker, &newest),
-            bars[bars.len() - 2..],
-            "{resolution}"
-        );
+        assert_eq!(adapter.bars(&ticker, &newest), bars[bars.len() - 2..], "{resolution}");
         // Without a number, a range is what it says; its end is not in it.
         let (from, to) = (time(&bars[1]), time(&bars[bars.len() - 1]));
         let range = format!("resolution={resolution}&from={from}&to={to}");
-        assert_eq!(
-            adapter.bars(&ticker, &range),
-            bars[1..bars.len() - 1],
-            "{resolution}"
-        );
+        assert_eq!(adapter.bars(&ticker, &range), bars[1..bars.len() - 1], "{resolution}");
     }
 }
 
@@ -264,20 +241,14 @@ fn holes_are_passed_over_and_never_taken_for_the_end() {
     // A library that asks without a number is led over the hole.
     let hole = format!("resolution=1&from={}&to={}", at(1300), at(700));
     let before = (1400..).find(|ago| !is_hole(*ago)).expect("there is one");
-    assert_eq!(
-        adapter.history("BTC/USDT", &hole),
-        Page::NoData(Some(at(before)))
-    );
+    assert_eq!(adapter.history("BTC/USDT", &hole), Page::NoData(Some(at(before))));
     // One that counts gets so many, from behind the hole.
     let back = format!("resolution=1&from={}&to={}&countback=20", at(1000), at(900));
     let bars = adapter.bars("BTC/USDT", &back);
     assert_eq!((bars.len(), time(&bars[19])), (20, at(before)));
     // The future has no candle, and the newest one is before it.
     let future = format!("resolution=1&from={}&to={}", at(-60), at(-120));
-    assert_eq!(
-        adapter.history("BTC/USDT", &future),
-        Page::NoData(Some(PRESENT))
-    );
+    assert_eq!(adapter.history("BTC/USDT", &future), Page::NoData(Some(PRESENT)));
     let future = format!("resolution=1&from={}&to={}&countback=3", at(-60), at(-120));
     assert_eq!(adapter.bars("BTC/USDT", &future).len(), 3);
     // What is older than all that is kept does not come any more.
@@ -304,20 +275,15 @@ fn what_the_exchange_has_not_told_is_no_end() {
     assert!(matches!(found, Page::Fault(_)), "{found:?}");
     // Nor is silence.
     exchange.fault_on(KLINES, Fault::Silence);
-    for rest in [
-        "resolution=60&countback=10",
-        "resolution=60&from=1&to=1715769425",
-    ] {
+    for rest in ["resolution=60&countback=10", "resolution=60&from=1&to=1715769425"] {
         let found = adapter.history("ETH/USDT", rest);
         assert!(matches!(found, Page::Fault(_)), "{rest}: {found:?}");
     }
     exchange.heal();
     exchange.cut();
-    eventually(LONG, || {
-        match adapter.history("ETH/USDT", "resolution=60&countback=10") {
-            Page::Bars(bars) => (bars.len() == 10).then_some(()),
-            _ => None,
-        }
+    eventually(LONG, || match adapter.history("ETH/USDT", "resolution=60&countback=10") {
+        Page::Bars(bars) => (bars.len() == 10).then_some(()),
+        _ => None,
     });
 }
 
@@ -384,10 +350,7 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
         let [one, nope, other] = quotes["d"].items() else {
             panic!("three were asked for");
         };
-        assert_eq!(
-            (nope["s"].text(), nope["n"].text()),
-            (Some("error"), Some("NOPE"))
-        );
+        assert_eq!((nope["s"].text(), nope["n"].text()), (Some("error"), Some("NOPE")));
         assert_eq!(one["n"].text(), Some(name));
         assert_eq!(one["v"], other["v"]);
         let quote = quote(&marketd, &name.replace('/', "-"));
@@ -409,10 +372,7 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
     }
     let search = |rest: &str| {
         let found = adapter.ask(&format!("search?{rest}"));
-        let names = found
-            .items()
-            .iter()
-            .map(|it| it["symbol"].text().expect("a symbol"));
+        let names = found.items().iter().map(|it| it["symbol"].text().expect("a symbol"));
         names.map(str::to_string).collect::<Vec<_>>()
     };
     assert_eq!(search("query=&limit=500").len(), 40);
@@ -422,10 +382,7 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
     assert!(search("query=usdt&exchange=other").is_empty());
     assert!(search("query=usdt&type=stock").is_empty());
     let time = get(marketd.addr(), "/udf/time");
-    assert_eq!(
-        time.header("Content-Type"),
-        Some("text/plain; charset=utf-8")
-    );
+    assert_eq!(time.header("Content-Type"), Some("text/plain; charset=utf-8"));
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let now = now.expect("it is after 1970").as_secs();
     assert!(time.text().parse::<u64>().expect("digits").abs_diff(now) < 60);
@@ -435,11 +392,7 @@ fn symbols_and_quotes_have_the_exact_figures_of_the_other_addresses() {
 fn it_is_under_the_base_path_and_has_tags() {
     let exchange = Binance::generated(3, 4);
     exchange.set_time(ServerTime::Fixed(NOW));
-    let config = with(
-        config(&[source("fake", &exchange)]),
-        "basePath",
-        json!("/b"),
-    );
+    let config = with(config(&[source("fake", &exchange)]), "basePath", json!("/b"));
     let marketd = Marketd::with_config(&config);
     let addr = marketd.addr();
     await_answer(addr, "/b/health", |it| it.text().contains("\"ok\""));
@@ -474,7 +427,5 @@ fn what_no_request_may_wait_for_is_there_when_the_library_asks_again() {
     let to = (kept / (12 * HOUR) + 1) * 12 * HOUR;
     assert!(to - kept < 12 * HOUR, "all of it is kept");
     let rest = format!("resolution=720&from=0&to={to}&countback=5");
-    eventually(LONG, || {
-        (adapter.history("BTC/USDT", &rest) == Page::NoData(None)).then_some(())
-    });
+    eventually(LONG, || (adapter.history("BTC/USDT", &rest) == Page::NoData(None)).then_some(()));
 }

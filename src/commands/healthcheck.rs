@@ -18,10 +18,9 @@ const MOST: u64 = 64 * 1024;
 /// In one line, where nobody answers, or the status is not 200.
 pub fn ask(at: &ReadyAt) -> Result<(), String> {
     let (name, response) = match at {
-        ReadyAt::Url(url) => (
-            url.authority(),
-            connect(url).and_then(|it| get(it, &url.path, &url.authority())),
-        ),
+        ReadyAt::Url(url) => {
+            (url.authority(), connect(url).and_then(|it| get(it, &url.path, &url.authority())))
+        }
         ReadyAt::Socket { file, path } => {
             let response = UnixStream::connect(file).and_then(|it| {
                 it.set_read_timeout(Some(PATIENCE))?;
@@ -59,10 +58,7 @@ fn connect(url: &Url) -> io::Result<TcpStream> {
 }
 
 fn get(mut stream: impl Read + Write, path: &str, host: &str) -> io::Result<Vec<u8>> {
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut response = Vec::new();
     stream.take(MOST).read_to_end(&mut response)?;
     Ok(response)

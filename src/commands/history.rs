@@ -54,9 +54,7 @@ fn file(data: &Data) -> Result<&Path, Failed> {
 /// # Errors
 /// If the file cannot be read or the output not be written, or if no source has such candles.
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
-    let Export {
-        symbol, interval, ..
-    } = asked;
+    let Export { symbol, interval, .. } = asked;
     let mut reader = HistoryReader::open(file(&asked.data)?)?;
     let heads = reader.series()?;
     let name = |source: &String| SeriesName {
@@ -71,9 +69,7 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let found = asked.sources.iter().map(name).find(has_candles);
     let series = found.ok_or_else(|| {
         let (interval, sources) = (interval.name(), asked.sources.join(", "));
-        let with = heads
-            .iter()
-            .filter(|it| *it.series.symbol == **symbol && it.extent.count > 0);
+        let with = heads.iter().filter(|it| *it.series.symbol == **symbol && it.extent.count > 0);
         let with = with.map(|it| format!("{} {}", it.series.source, it.series.interval.name()));
         let stored = match with.collect::<Vec<_>>() {
             all if all.is_empty() => "nothing".to_string(),
@@ -91,11 +87,7 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let slots = slot(asked.times.start)..slot(asked.times.end);
     let mut written = Ok(());
     let mut rows = 0u64;
-    let head = if asked.as_json {
-        "["
-    } else {
-        "time,open,high,low,close,volume"
-    };
+    let head = if asked.as_json { "[" } else { "time,open,high,low,close,volume" };
     write!(out, "{head}").map_err(Failed::Output)?;
     let unsound = reader.candles(&series, slots, |candle| {
         if written.is_ok() {
@@ -112,22 +104,12 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
 }
 
 fn write_row(out: &mut impl Write, it: &Candle, as_json: bool, first: bool) -> io::Result<()> {
-    let Candle {
-        open_time,
-        open,
-        high,
-        low,
-        close,
-        volume,
-    } = it;
+    let Candle { open_time, open, high, low, close, volume } = it;
     match as_json {
         false => write!(out, "\n{open_time},{open},{high},{low},{close},{volume}"),
         true => {
             let (comma, time) = (if first { "" } else { "," }, open_time.0);
-            write!(
-                out,
-                "{comma}\n[{time},{open},{high},{low},{close},{volume}]"
-            )
+            write!(out, "{comma}\n[{time},{open},{high},{low},{close},{volume}]")
         }
     }
 }
@@ -156,10 +138,7 @@ pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
         let name = &head.series;
         if !keep(&name.source, &name.symbol) {
             let interval = name.interval.name();
-            text += &format!(
-                "{} {} {interval}: {}\n",
-                name.source, name.symbol, head.extent.count
-            );
+            text += &format!("{} {} {interval}: {}\n", name.source, name.symbol, head.extent.count);
             series += 1;
             candles += head.extent.count;
         }
@@ -173,9 +152,7 @@ pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
 /// If the file cannot be used, has nothing of the one source, or has candles of the other.
 pub fn rename(data: &Data, old: &str, new: &str) -> Result<String, Failed> {
     match rename_file(file(data)?, old, new)? {
-        Some(0) => Err(Failed::Input(format!(
-            "nothing is stored of source \"{old}\""
-        ))),
+        Some(0) => Err(Failed::Input(format!("nothing is stored of source \"{old}\""))),
         Some(candles) => Ok(format!("{candles} candles of {old} belong to {new} now\n")),
         None => Err(Failed::Input(format!(
             "source \"{new}\" has candles already, and two series cannot become one"

@@ -73,10 +73,7 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
             report.fault(&of(key), message);
         }
         if !dialect.has_list && source.symbols.is_empty() {
-            let message = format!(
-                "{} has no market list: name its markets in symbols",
-                source.id
-            );
+            let message = format!("{} has no market list: name its markets in symbols", source.id);
             report.fault(&of("symbols"), message);
         }
         warn_of_budget(path, source, dialect, report);

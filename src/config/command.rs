@@ -124,10 +124,9 @@ pub fn command(
             let config = load(report)?.config;
             Ok(Command::Export(export.with(config)))
         }
-        Some(Task::Prune) => Ok(Command::Prune {
-            config: Box::new(load(report)?.config),
-            yes: flags.has("--yes"),
-        }),
+        Some(Task::Prune) => {
+            Ok(Command::Prune { config: Box::new(load(report)?.config), yes: flags.has("--yes") })
+        }
         Some(Task::Rename) => {
             let [old, new] = renamed(&flags, &mut report);
             let data = load(report)?.config.data;
@@ -164,10 +163,7 @@ fn healthcheck(address: &str, mut report: Report) -> Result<Command, Vec<Fault>>
     const PATH: &str = "/health/ready";
     const EXPECTED: &str = "http://HOST:PORT or unix:PATH, where marketd listens";
     let at = match (ADDRESS.parse(address), Url::parse(address)) {
-        (Ok(ListenAddress::Unix(file)), _) => Ok(ReadyAt::Socket {
-            file,
-            path: PATH.to_string(),
-        }),
+        (Ok(ListenAddress::Unix(file)), _) => Ok(ReadyAt::Socket { file, path: PATH.to_string() }),
         (_, Ok(mut url)) if !url.https => {
             if url.path.is_empty() {
                 url.path = PATH.to_string();
@@ -227,10 +223,7 @@ impl Export {
                 String::new()
             }
             None => {
-                refuse(
-                    "--symbol",
-                    "expected a symbol like BTC/USDT, found nothing".to_string(),
-                );
+                refuse("--symbol", "expected a symbol like BTC/USDT, found nothing".to_string());
                 String::new()
             }
         };
@@ -275,11 +268,7 @@ impl Export {
             true => config.sources.into_iter().map(|it| it.id).collect(),
             false => self.sources,
         };
-        Export {
-            data: config.data,
-            sources,
-            ..self
-        }
+        Export { data: config.data, sources, ..self }
     }
 }
 

@@ -69,10 +69,7 @@ fn read_file(
     match (dialects.read)(&path, &text) {
         Ok(dialect) => {
             source.dialect_text = text;
-            Ok(KnownDialect {
-                name: source.dialect.clone(),
-                ..dialect
-            })
+            Ok(KnownDialect { name: source.dialect.clone(), ..dialect })
         }
         Err(faults) => {
             let count = match faults.len() {
@@ -80,10 +77,7 @@ fn read_file(
                 count => format!("{count} faults"),
             };
             faults.into_iter().for_each(|fault| report.add(fault));
-            Err(format!(
-                "{} is not a dialect: it has {count}",
-                quoted(&path)
-            ))
+            Err(format!("{} is not a dialect: it has {count}", quoted(&path)))
         }
     }
 }

@@ -65,9 +65,7 @@ impl EngineUrl {
         let (host, port) = place.ok_or_else(|| refused(""))?;
         let database = match database {
             "" => Ok(0),
-            digits => digits
-                .parse()
-                .map_err(|_| refused(" (a database is a number)")),
+            digits => digits.parse().map_err(|_| refused(" (a database is a number)")),
         };
         Ok(EngineUrl {
             tls,
@@ -126,10 +124,7 @@ mod tests {
             "redis://h?s3cret",
         ] {
             let fault = EngineUrl::parse(text).expect_err(text);
-            assert!(
-                fault.starts_with(EXPECTED) && !fault.contains("s3cret"),
-                "{fault}"
-            );
+            assert!(fault.starts_with(EXPECTED) && !fault.contains("s3cret"), "{fault}");
         }
     }
 }

@@ -261,9 +261,7 @@ pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str
         .map(|known| (strsim::osa_distance(&word, &plain(known)), known))
         .filter(|(distance, known)| *distance <= 2 && *distance * 3 <= known.len())
         .min_by_key(|(distance, _)| *distance);
-    near.map_or(String::new(), |(_, known)| {
-        format!(", did you mean {known:?}?")
-    })
+    near.map_or(String::new(), |(_, known)| format!(", did you mean {known:?}?"))
 }
 
 #[cfg(test)]
@@ -279,12 +277,8 @@ mod tests {
             ..Fault::default()
         };
         check(fault.clone(), "--listen: expected ADDR:PORT");
-        let fault = Fault {
-            file: Some("a.json".into()),
-            line: Some(12),
-            key: "listen".into(),
-            ..fault
-        };
+        let fault =
+            Fault { file: Some("a.json".into()), line: Some(12), key: "listen".into(), ..fault };
         check(fault.clone(), "a.json:12: listen: expected ADDR:PORT");
         let fault = Fault {
             column: Some(7),
@@ -306,14 +300,7 @@ mod tests {
         report.fault("nowhere", "c");
         let faults = report.close().unwrap_err();
         let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
-        assert_eq!(
-            lines,
-            [
-                "--listen: b",
-                "a.json: nowhere: c",
-                "a.json:3: sources[0].id: a"
-            ]
-        );
+        assert_eq!(lines, ["--listen: b", "a.json: nowhere: c", "a.json:3: sources[0].id: a"]);
     }
 
     #[test]
@@ -326,10 +313,7 @@ mod tests {
         }
         let faults = report.close().unwrap_err();
         assert_eq!(faults.len(), FAULTS_MAX + 1);
-        assert_eq!(
-            faults.last().map(Fault::to_string).as_deref(),
-            Some("and 7 faults more")
-        );
+        assert_eq!(faults.last().map(Fault::to_string).as_deref(), Some("and 7 faults more"));
     }
 
     #[test]

@@ -47,10 +47,7 @@ const LISTEN: Flag =
 const DATA: Flag = Flag { variable: "MARKETD_DATA", key: "data",
     ..flag("--data", "FILE", "Keep history here; :memory: keeps none on disk") };
 
-const HELP: Flag = Flag {
-    short: "-h",
-    ..flag("--help", "", "Print this, and exit")
-};
+const HELP: Flag = Flag { short: "-h", ..flag("--help", "", "Print this, and exit") };
 
 /// In the order of `--help`. The file comes first: flags after it override its keys.
 #[rustfmt::skip]
@@ -207,10 +204,7 @@ fn parse_flags(
             }
             // A flag that takes no value has one: `--demo=yes`.
             Err(lexopt::Error::UnexpectedValue { option, value }) => {
-                refuse(
-                    &option,
-                    &format!("expected no value, found {}", shown(&value)),
-                );
+                refuse(&option, &format!("expected no value, found {}", shown(&value)));
                 continue;
             }
             Err(error) => {
@@ -222,11 +216,7 @@ fn parse_flags(
             // The value of `--unknown=value` is taken here, or it would be a second fault.
             after_unknown = parser.optional_value().is_none();
             let near = suggestion(&name, table.iter().map(|flag| flag.name));
-            let near = if near.is_empty() {
-                ", see --help"
-            } else {
-                &near
-            };
+            let near = if near.is_empty() { ", see --help" } else { &near };
             refuse(&name, &format!("unknown option{near}"));
             continue;
         };
@@ -353,10 +343,7 @@ mod tests {
     fn wrong_words_are_told_one_by_one() {
         check("--demo --check --listen :1 --source a --source b", &[]);
         check("--listen=:1 --symbols=A/B", &[]);
-        check(
-            "--lisetn :1",
-            &["--lisetn: unknown option, did you mean \"--listen\"?"],
-        );
+        check("--lisetn :1", &["--lisetn: unknown option, did you mean \"--listen\"?"]);
         check("--wrong", &["--wrong: unknown option, see --help"]);
         check("--wrong=1 --demo", &["--wrong: unknown option, see --help"]);
         check("-x", &["-x: unknown option, see --help"]);
@@ -366,14 +353,8 @@ mod tests {
         );
         check("--listen", &["--listen: expected ADDR, found nothing"]);
         check("--demo=yes", &["--demo: expected no value, found \"yes\""]);
-        check(
-            "--demo --demo --data a --data b",
-            &["--demo: given twice", "--data: given twice"],
-        );
-        check(
-            "--wr\u{1b}ong",
-            &["--wr\\u{1b}ong: unknown option, see --help"],
-        );
+        check("--demo --demo --data a --data b", &["--demo: given twice", "--data: given twice"]);
+        check("--wr\u{1b}ong", &["--wr\\u{1b}ong: unknown option, see --help"]);
     }
 
     #[test]
@@ -381,14 +362,8 @@ mod tests {
         check("export --symbol A/B --data x", &[]);
         check("rename a b --data x", &[]);
         check("rename a b c", &["\"c\": unexpected, see --help"]);
-        check(
-            "prune --listen :1",
-            &["--listen: unknown option, see --help"],
-        );
-        check(
-            "exprot",
-            &["\"exprot\": unknown command, did you mean \"export\"?"],
-        );
+        check("prune --listen :1", &["--listen: unknown option, see --help"]);
+        check("exprot", &["\"exprot\": unknown command, did you mean \"export\"?"]);
     }
 
     #[test]
@@ -406,12 +381,7 @@ mod tests {
     fn every_flag_overrides_a_key_that_is_there() {
         for flag in FLAGS.iter().filter(|flag| !flag.key.is_empty()) {
             let node = Node::of(flag.key.to_string(), "");
-            let known = read_key(
-                &mut Config::default(),
-                flag.key,
-                &node,
-                &mut Report::default(),
-            );
+            let known = read_key(&mut Config::default(), flag.key, &node, &mut Report::default());
             assert_eq!(known, Ok(()), "{}", flag.name);
         }
     }
@@ -433,9 +403,6 @@ mod tests {
     fn words_that_are_no_text_are_a_fault() {
         use std::os::unix::ffi::OsStringExt;
         let words = ["--data".into(), OsString::from_vec(vec![b'a', 0xff])];
-        assert_eq!(
-            faults(words),
-            ["--data: expected UTF-8, found \"a\u{fffd}\""]
-        );
+        assert_eq!(faults(words), ["--data: expected UTF-8, found \"a\u{fffd}\""]);
     }
 }

@@ -126,28 +126,22 @@ pub(super) const QUOTE_ASSET: Form<String> = form("an asset like \"USDT\" or \"*
 });
 
 /// The base address of an exchange.
-pub(super) const URL: Form<Url> = form("http://HOST or https://HOST", |text| {
-    Url::parse(text).map_err(Some)
-});
+pub(super) const URL: Form<Url> =
+    form("http://HOST or https://HOST", |text| Url::parse(text).map_err(Some));
 
 /// The address of a cluster's engine. No message repeats it: it may hold a password.
-pub(super) const ENGINE: Form<EngineUrl> = form("redis://HOST or rediss://HOST", |text| {
-    EngineUrl::parse(text).map_err(Some)
-});
+pub(super) const ENGINE: Form<EngineUrl> =
+    form("redis://HOST or rediss://HOST", |text| EngineUrl::parse(text).map_err(Some));
 
 /// The prefix of a cluster's keys, which is their hash tag, and the name of a node.
 pub(super) const KEY_PART: Form<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
-        name(text, 64, |char| {
-            char.is_ascii_alphanumeric() || "._-".contains(char)
-        })
+        name(text, 64, |char| char.is_ascii_alphanumeric() || "._-".contains(char))
     });
 
 /// Addresses of proxies.
 pub(super) const NETWORK: Form<Network> =
-    form("an address or a network like \"10.0.0.0/8\"", |text| {
-        Network::parse(text).ok_or(None)
-    });
+    form("an address or a network like \"10.0.0.0/8\"", |text| Network::parse(text).ok_or(None));
 
 /// The name of a source.
 pub(super) const SOURCE_ID: Form<String> =
@@ -160,9 +154,7 @@ pub(super) const CATEGORY_ID: Form<String> =
 /// The id of an ecosystem market, which stands in a path without escapes.
 pub(super) const MARKET_ID: Form<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
-        name(text, 64, |char| {
-            char.is_ascii_alphanumeric() || "._-".contains(char)
-        })
+        name(text, 64, |char| char.is_ascii_alphanumeric() || "._-".contains(char))
     });
 
 /// The exchange that a source polls. `check` compares it with the names that there are.
@@ -289,10 +281,7 @@ fn is_asset(text: &str) -> bool {
 }
 
 fn name(text: &str, most: usize, is_good: fn(char) -> bool) -> Result<String, Option<String>> {
-    plain(
-        text,
-        text.len() <= most && !text.is_empty() && text.chars().all(is_good),
-    )
+    plain(text, text.len() <= most && !text.is_empty() && text.chars().all(is_good))
 }
 
 #[cfg(test)]
@@ -303,11 +292,7 @@ mod tests {
     fn addresses_are_read_in_four_forms_and_nothing_is_looked_up() {
         let check = |text: &str, expected: Result<&str, &str>| {
             let found = ADDRESS.parse(text).map(|address| address.to_string());
-            assert_eq!(
-                found.as_deref().map_err(String::as_str),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text:?}");
         };
         check("127.0.0.1:8080", Ok("127.0.0.1:8080"));
         check("[::1]:8080", Ok("[::1]:8080"));
@@ -357,9 +342,8 @@ mod tests {
         check("/x", Some("/x"));
         check("/x/", Some("/x"));
         check("/market/v2.1_~", Some("/market/v2.1_~"));
-        for text in [
-            "x", "//", "/x//", "/x//y", "/.", "/../x", "/a b", "/%41", "/ä", "/x?", "/x#",
-        ] {
+        for text in ["x", "//", "/x//", "/x//y", "/.", "/../x", "/a b", "/%41", "/ä", "/x?", "/x#"]
+        {
             check(text, None);
         }
     }
@@ -368,11 +352,7 @@ mod tests {
     fn symbols_are_taken_in_any_case_and_with_any_separator_but_not_joined() {
         let check = |text: &str, expected: Result<&str, &str>| {
             let found = SYMBOL.parse(text);
-            assert_eq!(
-                found.as_deref().map_err(String::as_str),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(found.as_deref().map_err(String::as_str), expected, "{text:?}");
         };
         for text in ["BTC/USDT", "btc-usdt", "Btc_Usdt"] {
             check(text, Ok("BTC/USDT"));

@@ -126,10 +126,7 @@ fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
     let place = format!(" at line {line} column {column}");
     let message = format!("not JSON: {error}");
     let message = message.trim_end_matches(&place);
-    Fault {
-        column: Some(column),
-        ..Fault::at(Some(file), Some(line), "", message)
-    }
+    Fault { column: Some(column), ..Fault::at(Some(file), Some(line), "", message) }
 }
 
 /// A key as a path shows it: without quotes if it is a plain word.
@@ -259,18 +256,11 @@ mod tests {
         let text = "{ \"a\": [ {\"b\": 1}, 2 ],\n \"\\u0063\": null, \"a\": 3, \"x\\ny\": 4 }";
         let whole = Node::whole("m.json", text).expect("it is JSON");
         let members = whole.members().expect("it is an object");
-        let seen: Vec<(&str, &str, usize)> = members
-            .iter()
-            .map(|(name, it)| (name.as_str(), it.path.as_str(), it.offset))
-            .collect();
+        let seen: Vec<(&str, &str, usize)> =
+            members.iter().map(|(name, it)| (name.as_str(), it.path.as_str(), it.offset)).collect();
         assert_eq!(
             seen,
-            [
-                ("a", "a", 7),
-                ("c", "c", 35),
-                ("a", "a", 46),
-                ("x\ny", "\"x\\ny\"", 57)
-            ]
+            [("a", "a", 7), ("c", "c", 35), ("a", "a", 46), ("x\ny", "\"x\\ny\"", 57)]
         );
         let items = members[0].1.items().expect("it is a list");
         let inner = items[0].member("b").expect("it has this member");
@@ -289,10 +279,7 @@ mod tests {
             ("none", list(&[])),
         ]);
         let whole = Node::whole("m.json", &text).expect("it is JSON");
-        assert_eq!(
-            whole.member("text").and_then(|it| it.text()).as_deref(),
-            Some(hard)
-        );
+        assert_eq!(whole.member("text").and_then(|it| it.text()).as_deref(), Some(hard));
         assert_eq!(
             text,
             "{\n  \"text\": \"a\\\"b\\\\c\\nd\\u0007e\\u007ff\u{202e}\",\n  \"list\": [1.50, null],\n  \"empty\": {},\n  \"none\": []\n}"

@@ -260,11 +260,7 @@ mod tests {
                 Unit::Bytes => "Bytes",
                 Unit::Count | Unit::Slots => "",
             };
-            let name = if name.ends_with(suffix) {
-                name
-            } else {
-                name + suffix
-            };
+            let name = if name.ends_with(suffix) { name } else { name + suffix };
             assert_eq!(key, name);
         }
     }
@@ -285,11 +281,7 @@ mod tests {
                 let found = set(number).expect("within bounds");
                 for (other, (found, default)) in found.iter().zip(&defaults).enumerate() {
                     // The key sets its own field and no other.
-                    let expected = if other == at {
-                        number.to_string()
-                    } else {
-                        default.2.clone()
-                    };
+                    let expected = if other == at { number.to_string() } else { default.2.clone() };
                     assert_eq!(found.2, expected, "{name}, {}", found.0);
                 }
             }
@@ -303,10 +295,7 @@ mod tests {
     #[test]
     fn printed_limits_read_back() {
         let text = Limits::default().print();
-        let mut limits = Limits {
-            shutdown: Duration::ZERO,
-            ..Limits::default()
-        };
+        let mut limits = Limits { shutdown: Duration::ZERO, ..Limits::default() };
         assert_eq!(read(&mut limits, &text), Ok(Vec::new()));
         assert_eq!(limits, Limits::default());
     }

@@ -124,12 +124,7 @@ pub(super) fn load(
     });
     let proxies = Proxies::read(|name| variable(name, &mut report));
     let (config, warnings) = finish(config, flags, &proxies, (dialects, files), report)?;
-    Ok(LoadedConfig {
-        config,
-        log,
-        log_format,
-        warnings,
-    })
+    Ok(LoadedConfig { config, log, log_format, warnings })
 }
 
 pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {

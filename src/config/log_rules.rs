@@ -70,11 +70,7 @@ fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
         let added = rules.add(target, level);
         let is_within = target.starts_with(WHOLE);
         is_ours |= added.is_ok() || is_within;
-        warnings.extend(
-            added
-                .err()
-                .filter(|_| is_within || !near(target).is_empty()),
-        );
+        warnings.extend(added.err().filter(|_| is_within || !near(target).is_empty()));
     }
     if is_sound && is_ours {
         return Ok((rules.text(pattern), warnings));
@@ -214,10 +210,7 @@ mod tests {
             let message = format!("unknown target \"{target}\", expected one of {all}");
             check(&format!("info,{target}=debug"), &message);
         }
-        check(
-            "sorce=debug",
-            "unknown target \"sorce\", did you mean \"source\"?",
-        );
+        check("sorce=debug", "unknown target \"sorce\", did you mean \"source\"?");
         let (filter, warnings) = of_variable("info,sorce=debug,hyper=off").expect("it is sound");
         let warning = "unknown target \"sorce\", did you mean \"source\"?";
         assert_eq!((&*filter, warnings), ("info", vec![warning.to_string()]));

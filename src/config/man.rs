@@ -36,10 +36,7 @@ fn option(flag: &Flag) -> String {
     let head = format!("{short}{} {}", flag.name, flag.value);
     let mut out = format!(".TP\n.B {}\n{}.", escaped(&head), escaped(flag.about));
     if !flag.variable.is_empty() {
-        out += &format!(
-            " The variable of the environment is {}.",
-            escaped(flag.variable)
-        );
+        out += &format!(" The variable of the environment is {}.", escaped(flag.variable));
     }
     out + "\n"
 }

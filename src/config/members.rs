@@ -132,12 +132,7 @@ pub(crate) struct Members<'n, 'r> {
 
 impl<'n, 'r> Members<'n, 'r> {
     pub(crate) fn of(whole: &'r Node<'n>, report: &'r mut Report) -> Members<'n, 'r> {
-        Members {
-            whole,
-            left: members_of(whole, "an object", report),
-            known: Vec::new(),
-            report,
-        }
+        Members { whole, left: members_of(whole, "an object", report), known: Vec::new(), report }
     }
 
     /// Takes the member of this name out.

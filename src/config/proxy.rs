@@ -78,11 +78,9 @@ impl Proxy {
         match Url::parse(&format!("http://{place}")) {
             Err(_) => refused(""),
             Ok(_) if credentials == Some(None) => refused(" (user and password hold a bad escape)"),
-            Ok(Url { host, port, .. }) => Ok(Proxy {
-                host,
-                port,
-                credentials: credentials.flatten(),
-            }),
+            Ok(Url { host, port, .. }) => {
+                Ok(Proxy { host, port, credentials: credentials.flatten() })
+            }
         }
     }
 }
@@ -90,10 +88,7 @@ impl Proxy {
 /// `USER:PASSWORD` with escapes (RFC 3986, 2.1). `None`: an escape is malformed.
 pub(super) fn credentials(userinfo: &str) -> Option<Credentials> {
     let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-    Some(Credentials {
-        user: unescaped(user)?,
-        password: unescaped(password)?,
-    })
+    Some(Credentials { user: unescaped(user)?, password: unescaped(password)? })
 }
 
 fn unescaped(text: &str) -> Option<Vec<u8>> {
@@ -150,9 +145,7 @@ impl Proxies {
         Proxies {
             https: first(&FOR_HTTPS),
             http: first(&FOR_HTTP),
-            exceptions: (except.split([',', ' ', '\t']))
-                .filter_map(Exception::parse)
-                .collect(),
+            exceptions: (except.split([',', ' ', '\t'])).filter_map(Exception::parse).collect(),
         }
     }
 
@@ -242,22 +235,9 @@ mod tests {
         check("me@proxy:1", Ok(("proxy:1", "me ")));
         check("http://m%40e:hunter2%2f@p:1", Ok(("p:1", "m@e hunter2/")));
         check("http://me:hunter2@home@p:1", Ok(("p:1", "me hunter2@home")));
-        check(
-            "http://me:hunter2%zz@p:1",
-            Err(" (user and password hold a bad escape)"),
-        );
-        check(
-            "http://me:hunter2/@p:1",
-            Err(" (a slash in user or password is written %2F)"),
-        );
-        for text in [
-            "",
-            "http://",
-            "http://me:hunter2@",
-            "me:hunter2",
-            "http://a b",
-            "p:0",
-        ] {
+        check("http://me:hunter2%zz@p:1", Err(" (user and password hold a bad escape)"));
+        check("http://me:hunter2/@p:1", Err(" (a slash in user or password is written %2F)"));
+        for text in ["", "http://", "http://me:hunter2@", "me:hunter2", "http://a b", "p:0"] {
             check(text, Err(""));
         }
         for text in ["socks5://me:hunter2@p:1", "https://me:hunter2@p"] {
@@ -297,18 +277,8 @@ mod tests {
         check(&all, plain, Some("http:2"));
         check(&all[..5], secure, Some("https:1"));
         check(&all, secure, Some("https:2"));
-        check(
-            &[("https_proxy", " "), ("HTTPS_PROXY", "p:1")],
-            secure,
-            Some("p:1"),
-        );
-        for host in [
-            "127.0.0.1",
-            "127.9.9.9:9",
-            "localhost",
-            "a.localhost",
-            "[::1]",
-        ] {
+        check(&[("https_proxy", " "), ("HTTPS_PROXY", "p:1")], secure, Some("p:1"));
+        for host in ["127.0.0.1", "127.9.9.9:9", "localhost", "a.localhost", "[::1]"] {
             check(&all, &format!("https://{host}"), None);
             check(&all, &format!("http://{host}"), None);
         }
@@ -353,10 +323,7 @@ mod tests {
 
     #[test]
     fn what_no_source_needs_is_no_fault() {
-        let said = proxies(&[
-            ("ALL_PROXY", "socks5://me:hunter2@p:1"),
-            ("no_proxy", ".corp"),
-        ]);
+        let said = proxies(&[("ALL_PROXY", "socks5://me:hunter2@p:1"), ("no_proxy", ".corp")]);
         let of = |url: &str| said.of(&Url::parse(url).expect("well-formed"));
         assert_eq!(of("https://a.corp"), Ok(None));
         assert_eq!(of("http://localhost:1"), Ok(None));

@@ -94,11 +94,7 @@ impl SourcePlaces {
             };
             all[at].clone_from(source);
         }
-        SourcePlaces {
-            all,
-            changes,
-            is_reordered: !places.is_sorted(),
-        }
+        SourcePlaces { all, changes, is_reordered: !places.is_sorted() }
     }
 }
 
@@ -121,10 +117,7 @@ mod tests {
     use super::*;
 
     fn of(ids: &[&str]) -> Vec<SourceConfig> {
-        let named = |id: &&str| SourceConfig {
-            id: id.to_string(),
-            ..SourceConfig::of("binance")
-        };
+        let named = |id: &&str| SourceConfig { id: id.to_string(), ..SourceConfig::of("binance") };
         ids.iter().map(named).collect()
     }
 
@@ -155,10 +148,7 @@ mod tests {
         check(|it| it.poll *= 2, settings(false, false));
         check(|it| it.symbols.push("A/B".into()), settings(true, false));
         check(|it| it.quote_assets.push("B".into()), settings(true, false));
-        check(
-            |it| it.url = super::super::Url::parse("http://h").ok(),
-            settings(false, true),
-        );
+        check(|it| it.url = super::super::Url::parse("http://h").ok(), settings(false, true));
         check(|it| it.dialect = "okx".into(), Begins);
     }
 

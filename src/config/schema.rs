@@ -277,10 +277,7 @@ fn source(node: &Node) -> SourceConfig {
 
 /// A category that is named after its id.
 fn category(node: &Node) -> CategoryConfig {
-    CategoryConfig {
-        name: text_of("id", node),
-        ..CategoryConfig::default()
-    }
+    CategoryConfig { name: text_of("id", node), ..CategoryConfig::default() }
 }
 
 /// The text of one key of an entry, on which other defaults depend.
@@ -376,10 +373,7 @@ impl HistoryConfig {
 /// depends on several keys, `marketd --check` finds.
 pub fn config_schema() -> String {
     let mut members = vec![
-        (
-            "$schema",
-            json::text("https://json-schema.org/draft/2020-12/schema"),
-        ),
+        ("$schema", json::text("https://json-schema.org/draft/2020-12/schema")),
         ("title", json::text("The configuration of marketd")),
     ];
     members.extend(schema_of(&mut Config::default(), ""));

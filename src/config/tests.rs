@@ -97,13 +97,7 @@ fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>>
     let (mut config, mut report) = (Config::default(), Report::default());
     load::read_file(&mut config, name, text, &mut report);
     let (flags, proxies) = (Flags::default(), Proxies::default());
-    load::finish(
-        config,
-        &flags,
-        &proxies,
-        (&dialects(), file::Files::Any),
-        report,
-    )
+    load::finish(config, &flags, &proxies, (&dialects(), file::Files::Any), report)
 }
 
 fn faults(text: &str) -> Vec<String> {
@@ -159,13 +153,7 @@ fn what_is_printed_reads_back_as_the_same() {
     assert_eq!(full.demo_source(), Some(1));
     assert_eq!(full.demo.map(|demo| demo.seed), Some(u64::MAX));
     assert_eq!(full.sources[1].stale_after, Duration::from_secs(5));
-    assert_eq!(
-        full.history.d1,
-        Depth {
-            keep: 100,
-            backfill: 100
-        }
-    );
+    assert_eq!(full.history.d1, Depth { keep: 100, backfill: 100 });
     assert_eq!(full.trusted_proxies.len(), 3);
     assert!(full.trusted_proxies[0].holds([10, 9, 8, 7].into()));
     check(&full);
@@ -195,11 +183,8 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
     let check = |line: &[&str], variables: &[(&str, &str)], expected: [&str; 3]| {
         let config = loaded(line, variables).config;
         let ecosystem = config.ecosystem_listen.map(|it| it.to_string());
-        let found = [
-            config.listen.to_string(),
-            ecosystem.unwrap_or_default(),
-            config.data.to_string(),
-        ];
+        let found =
+            [config.listen.to_string(), ecosystem.unwrap_or_default(), config.data.to_string()];
         assert_eq!(found, expected, "{line:?} {variables:?}");
     };
     let variables = [
@@ -208,39 +193,20 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
         ("MARKETD_ECOSYSTEM_LISTEN", ":4"),
         ("MARKETD_DATA", "variable.db"),
     ];
-    let flags = [
-        "--listen",
-        ":5",
-        "--ecosystem-listen",
-        ":6",
-        "--data",
-        "flag.db",
-    ];
+    let flags = ["--listen", ":5", "--ecosystem-listen", ":6", "--data", "flag.db"];
     check(&[], &[], ["127.0.0.1:8080", "", "marketd.db"]);
-    check(
-        &["--config", &path],
-        &[],
-        ["0.0.0.0:1", "0.0.0.0:2", "file.db"],
-    );
+    check(&["--config", &path], &[], ["0.0.0.0:1", "0.0.0.0:2", "file.db"]);
     check(&[], &variables[..1], ["0.0.0.0:1", "0.0.0.0:2", "file.db"]);
     check(&[], &variables, ["0.0.0.0:3", "0.0.0.0:4", "variable.db"]);
     check(&flags, &variables, ["0.0.0.0:5", "0.0.0.0:6", "flag.db"]);
-    check(
-        &["--data", ":memory:"],
-        &[("MARKETD_LISTEN", "")],
-        ["127.0.0.1:8080", "", ":memory:"],
-    );
+    check(&["--data", ":memory:"], &[("MARKETD_LISTEN", "")], ["127.0.0.1:8080", "", ":memory:"]);
     assert_eq!(loaded(&[], &[("RUST_LOG", "warn")]).log, "warn");
     for variable in ["warn", "loud"] {
         let loaded = loaded(&["--log", "debug"], &[("RUST_LOG", variable)]);
         assert_eq!(loaded.log, "debug");
     }
     // A flag makes the variable of no account, its faults too; the flag for the file wins as well.
-    check(
-        &["--listen", ":5"],
-        &[("MARKETD_LISTEN", "x")],
-        ["0.0.0.0:5", "", "marketd.db"],
-    );
+    check(&["--listen", ":5"], &[("MARKETD_LISTEN", "x")], ["0.0.0.0:5", "", "marketd.db"]);
     check(
         &["--config", &path],
         &[("MARKETD_CONFIG", "/nowhere")],
@@ -250,19 +216,13 @@ fn flags_win_over_variables_over_the_file_over_defaults() {
 
 #[test]
 fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
-    let path = TestFile::new(
-        "faulty.json",
-        "{ \"listen\": \":1\",\n\"pollMs\": 5, \"sources\": 7 }",
-    );
+    let path =
+        TestFile::new("faulty.json", "{ \"listen\": \":1\",\n\"pollMs\": 5, \"sources\": 7 }");
     let check = |line: &[&str], variables: &[(&str, &str)], expected: &[&str]| {
         let found = run(line, variables).expect_err("a fault");
         assert_eq!(found, expected, "{line:?} {variables:?}");
     };
-    check(
-        &["--listen", "x"],
-        &[],
-        &["--listen: expected ADDR:PORT or unix:PATH, found \"x\""],
-    );
+    check(&["--listen", "x"], &[], &["--listen: expected ADDR:PORT or unix:PATH, found \"x\""]);
     check(
         &[],
         &[("MARKETD_LISTEN", "x")],
@@ -273,11 +233,7 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
         &[],
         &["--log: expected off, error, warn, info, debug or trace, found \"loud\""],
     );
-    check(
-        &["--data", ""],
-        &[],
-        &["--data: expected a file name or \":memory:\", found \"\""],
-    );
+    check(&["--data", ""], &[], &["--data: expected a file name or \":memory:\", found \"\""]);
     check(
         &["--config", "/nowhere/m.json"],
         &[],
@@ -290,14 +246,8 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
             "--wrong: unknown option, see --help",
             "MARKETD_LISTEN: expected ADDR:PORT or unix:PATH, found \"y\"",
             "--data: expected a file name or \":memory:\", found \"\"",
-            &format!(
-                "{}:2: pollMs: unknown key: it is a key of sources[]",
-                &*path
-            ),
-            &format!(
-                "{}:2: sources: expected a list of at most 64 objects, found 7",
-                &*path
-            ),
+            &format!("{}:2: pollMs: unknown key: it is a key of sources[]", &*path),
+            &format!("{}:2: sources: expected a list of at most 64 objects, found 7", &*path),
         ],
     );
     check(
@@ -355,18 +305,9 @@ fn what_is_unwise_is_warned_of() {
 #[test]
 fn the_command_says_what_to_do() {
     assert!(matches!(run(&["--check"], &[]), Ok(Command::Check(_))));
-    assert!(matches!(
-        run(&["--print-config"], &[]),
-        Ok(Command::PrintConfig(_))
-    ));
-    assert!(matches!(
-        run(&["--check", "--print-config"], &[]),
-        Ok(Command::PrintConfig(_))
-    ));
-    assert!(matches!(
-        run(&["--help"], &[("MARKETD_CONFIG", "/nowhere")]),
-        Ok(Command::Help)
-    ));
+    assert!(matches!(run(&["--print-config"], &[]), Ok(Command::PrintConfig(_))));
+    assert!(matches!(run(&["--check", "--print-config"], &[]), Ok(Command::PrintConfig(_))));
+    assert!(matches!(run(&["--help"], &[("MARKETD_CONFIG", "/nowhere")]), Ok(Command::Help)));
     assert!(matches!(run(&["-V"], &[]), Ok(Command::Version)));
     // Whoever asks for help has a reason.
     let help_wins = |line: &[&str]| matches!(run(line, &[]), Ok(Command::Help));
@@ -379,10 +320,7 @@ fn the_command_says_what_to_do() {
 fn the_examples_of_the_documentation_are_good() {
     let readme = include_str!("../../README.md");
     for page in [readme, include_str!("../docs/configuration.md")] {
-        let example = page
-            .split("```json\n")
-            .nth(1)
-            .and_then(|rest| rest.split("```").next());
+        let example = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
         let (config, _) = from_json("example", example.expect("it is there")).expect("no fault");
         assert_eq!(config.sources.len(), 2);
     }

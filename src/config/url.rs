@@ -100,30 +100,16 @@ mod tests {
             assert_eq!(url.as_deref(), expected, "{text}");
         };
         check("https://api.binance.com", Some("https://api.binance.com"));
-        check(
-            "HTTP://Example.COM:8080/x/",
-            Some("http://example.com:8080/x"),
-        );
+        check("HTTP://Example.COM:8080/x/", Some("http://example.com:8080/x"));
         check("http://[::1]:81", Some("http://[::1]:81"));
         check("http://127.0.0.1:80/", Some("http://127.0.0.1"));
-        for text in [
-            "",
-            "ftp://x",
-            "http://",
-            "http://a:0",
-            "http://a:99999",
-            "http://a:",
-            "http://u@a",
-        ] {
+        for text in
+            ["", "ftp://x", "http://", "http://a:0", "http://a:99999", "http://a:", "http://u@a"]
+        {
             check(text, None);
         }
-        for text in [
-            "http://[::1",
-            "http://[x]:1",
-            "http://a?b",
-            "http://a:+1",
-            "api.binance.com",
-        ] {
+        for text in ["http://[::1", "http://[x]:1", "http://a?b", "http://a:+1", "api.binance.com"]
+        {
             check(text, None);
         }
     }

@@ -272,8 +272,7 @@ impl Backend {
     #[inline(always)]
     pub fn next_wake(&self, cx: &Context) -> NextWake {
         let (sources, history, health) = (&self.sources, &self.history, &self.health);
-        self.next_wake
-            .get(|| NextWake::of(sources, history, health, self.cluster.get(), cx))
+        self.next_wake.get(|| NextWake::of(sources, history, health, self.cluster.get(), cx))
     }
 
     /// Begins the end: what is in flight is finished.
@@ -344,9 +343,7 @@ impl Backend {
     /// Looks from which source each symbol is served, if that may have changed, and logs why the service
     /// is not ok.
     fn watch(&mut self, cx: &mut Context) {
-        let Context {
-            stats, market, now, ..
-        } = cx;
+        let Context { stats, market, now, .. } = cx;
         let has_logged = self.health.update(stats, &market.quotes, *now);
         stats.health_changes = self.health.changes();
         if has_logged || self.sources.watch_failover(cx) {

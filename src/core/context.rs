@@ -31,14 +31,7 @@ pub struct Context {
 impl Context {
     /// A context without actions.
     pub fn new(config: Config, market: Market, stats: Status, now: Now) -> Context {
-        Context {
-            config,
-            market,
-            stats,
-            actions: VecDeque::new(),
-            now,
-            wall_zero: wall_zero(now),
-        }
+        Context { config, market, stats, actions: VecDeque::new(), now, wall_zero: wall_zero(now) }
     }
 
     /// The exchange's time now, as far as it is known.

@@ -280,10 +280,7 @@ impl Core {
 
     /// Counts what there is. Costs a look at every connection.
     pub fn census(&self) -> Census {
-        Census {
-            upstreams: self.backend.connections(),
-            ..self.clients.census()
-        }
+        Census { upstreams: self.backend.connections(), ..self.clients.census() }
     }
 
     /// How the service does, in a line for people.

@@ -215,10 +215,7 @@ pub struct ClusterSource {
 impl ClusterStatus {
     /// The engine is not reached yet.
     pub fn new(node: &str) -> ClusterStatus {
-        ClusterStatus {
-            node: node.into(),
-            ..ClusterStatus::default()
-        }
+        ClusterStatus { node: node.into(), ..ClusterStatus::default() }
     }
 
     /// Notes whether the engine can be used, or why it cannot.
@@ -322,10 +319,7 @@ pub struct SourceStatus {
 impl SourceStatus {
     /// A source that has done nothing yet.
     pub fn new(id: &str) -> SourceStatus {
-        SourceStatus {
-            id: id.into(),
-            ..SourceStatus::default()
-        }
+        SourceStatus { id: id.into(), ..SourceStatus::default() }
     }
 
     /// No back-off is running any more.

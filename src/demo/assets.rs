@@ -51,23 +51,11 @@ const DOLLAR: i64 = 1_000_000_000_000;
 const CENT: i64 = DOLLAR / 100;
 
 const fn cash(name: &'static str, level: i64, swing: i64) -> Asset {
-    Asset {
-        name,
-        level,
-        swing,
-        min_order: 500_000_000,
-        is_cash: true,
-    }
+    Asset { name, level, swing, min_order: 500_000_000, is_cash: true }
 }
 
 const fn coin(name: &'static str, level: i64, swing: i64, min_order: i64) -> Asset {
-    Asset {
-        name,
-        level,
-        swing,
-        min_order,
-        is_cash: false,
-    }
+    Asset { name, level, swing, min_order, is_cash: false }
 }
 
 static USDT: Asset = cash("USDT", DOLLAR, 0);
@@ -95,15 +83,7 @@ const fn market(
     daily_volume: i64,
     trades: i64,
 ) -> Market {
-    Market {
-        symbol,
-        base,
-        quote,
-        price_places,
-        amount_places,
-        daily_volume,
-        trades,
-    }
+    Market { symbol, base, quote, price_places, amount_places, daily_volume, trades }
 }
 
 /// All markets, in the order of the exchange's market list.
@@ -150,11 +130,7 @@ impl Market {
     /// The key of the market's random numbers between two midnights.
     pub(super) fn key(&self, seed: u64) -> u64 {
         let key = derive_key(seed, self.base.name);
-        if self.quote.is_cash {
-            key
-        } else {
-            derive_key(key, self.quote.name)
-        }
+        if self.quote.is_cash { key } else { derive_key(key, self.quote.name) }
     }
 
     /// The price in ticks at the start of a day. Days are counted from the epoch.
@@ -226,11 +202,7 @@ mod tests {
                 for day in 0..36_500 {
                     let price = market.midnight_price(seed, day);
                     let (low, high) = (level * 5 / 10, level * 18 / 10);
-                    assert!(
-                        (low..=high).contains(&i128::from(price)),
-                        "{} {price}",
-                        market.symbol
-                    );
+                    assert!((low..=high).contains(&i128::from(price)), "{} {price}", market.symbol);
                     assert!(price > 500, "the tick of {} is too large", market.symbol);
                     // The price, and more than a day's wick adds to it.
                     let most = i128::from(price) * 103 / 100 * busiest_month;
@@ -243,9 +215,7 @@ mod tests {
     #[test]
     fn bitcoin_moves_by_a_believable_amount() {
         let market = Market::find(b"BTCUSDT").unwrap();
-        let prices: Vec<i64> = (18_000..21_000)
-            .map(|day| market.midnight_price(1, day))
-            .collect();
+        let prices: Vec<i64> = (18_000..21_000).map(|day| market.midnight_price(1, day)).collect();
         let (low, high) = (prices.iter().min().unwrap(), prices.iter().max().unwrap());
         assert!(*low > 7_125_000 && *high < 11_875_000, "{low} {high}");
         assert!(high - low > 2_000_000, "{low} {high}");
@@ -256,11 +226,8 @@ mod tests {
 
     #[test]
     fn crosses_agree_at_midnight() {
-        let price = |symbol: &str, day| {
-            Market::find(symbol.as_bytes())
-                .unwrap()
-                .midnight_price(3, day)
-        };
+        let price =
+            |symbol: &str, day| Market::find(symbol.as_bytes()).unwrap().midnight_price(3, day);
         for day in 19_000..19_400 {
             // 10^5 * ETH/BTC = ETH/USDT / BTC/USDT, to a tick.
             let cross = price("ETHUSDT", day) * 100_000 / price("BTCUSDT", day);

@@ -48,10 +48,7 @@ pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Ve
     let mut object = Object::open(out);
     object.put("symbol", market.symbol);
     object.put("priceChange", price(change));
-    object.put(
-        "priceChangePercent",
-        Thousandths(percent(change, window.open)),
-    );
+    object.put("priceChangePercent", Thousandths(percent(change, window.open)));
     object.put("weightedAvgPrice", Fixed(average(market, &window), 8));
     object.put("prevClosePrice", price(window.open));
     object.put("lastPrice", price(window.close));
@@ -64,10 +61,7 @@ pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Ve
     object.put("highPrice", price(window.high));
     object.put("lowPrice", price(window.low));
     object.put("volume", amount(2 * window.half_volume));
-    object.put(
-        "quoteVolume",
-        quote_amount(market, 2 * window.half_turnover),
-    );
+    object.put("quoteVolume", quote_amount(market, 2 * window.half_turnover));
     object.put("openTime", (start - 1).max(0) * 1000);
     object.put("closeTime", second * 1000);
     object.put("firstId", last_id - window.trades + 1);
@@ -111,11 +105,7 @@ fn open_times(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
     // The open time of the first candle that opens at `time` or later.
     let at_or_after = |time: i64| {
         let open = interval.open_of(UnixMs(time));
-        if open.0 < time {
-            interval.end_of(open)
-        } else {
-            open
-        }
+        if open.0 < time { interval.end_of(open) } else { open }
     };
     let last = interval.open_of(UnixMs(page.to.map_or(now.0, |to| to.min(now.0))));
     let first = match page.from {

@@ -129,27 +129,13 @@ impl Candle {
         // A rising candle usually has its low before its high.
         let is_exception = random.below(4) == 0;
         let high_first = (self.close > self.open) == is_exception;
-        let (high_at, low_at) = if high_first {
-            (first, second)
-        } else {
-            (second, first)
-        };
+        let (high_at, low_at) = if high_first { (first, second) } else { (second, first) };
         let at_high = (self.high > top).then_some((high_at, high));
         let at_low = (self.low < bottom).then_some((low_at, low));
-        let turns = if high_first {
-            [at_high, at_low]
-        } else {
-            [at_low, at_high]
-        };
-        let end = Waypoint {
-            at: parts,
-            price: self.close,
-        };
+        let turns = if high_first { [at_high, at_low] } else { [at_low, at_high] };
+        let end = Waypoint { at: parts, price: self.close };
         let mut waypoints = [end; 4];
-        waypoints[0] = Waypoint {
-            at: 0,
-            price: self.open,
-        };
+        waypoints[0] = Waypoint { at: 0, price: self.open };
         for (turn, (at, price)) in waypoints[1..].iter_mut().zip(turns.into_iter().flatten()) {
             let at = at as usize;
             *turn = Waypoint { at, price };
@@ -291,10 +277,7 @@ impl Candle {
         if costs.contains(self.half_turnover) {
             return costs;
         }
-        let with_all = |part: &Candle| Candle {
-            half_volume: self.half_volume,
-            ..*part
-        };
+        let with_all = |part: &Candle| Candle { half_volume: self.half_volume, ..*part };
         let target = (parts.iter())
             .position(|part| CostRange::of(&with_all(part)).contains(self.half_turnover))
             .expect("parts that chain leave no gap between two prices next to each other");
@@ -403,11 +386,7 @@ mod tests {
             close,
             half_volume,
             half_turnover: low * half_volume + above,
-            trades: if half_volume == 0 {
-                0
-            } else {
-                random.below(2_000_000)
-            },
+            trades: if half_volume == 0 { 0 } else { random.below(2_000_000) },
         }
     }
 
@@ -421,10 +400,7 @@ mod tests {
             assert!(part.high >= part.open.max(part.close), "{label}");
             assert!(part.half_volume >= 0 && part.trades >= 0, "{label}");
             assert!(part.low * part.half_volume <= part.half_turnover, "{label}");
-            assert!(
-                part.high * part.half_volume >= part.half_turnover,
-                "{label}"
-            );
+            assert!(part.high * part.half_volume >= part.half_turnover, "{label}");
             assert!(part.half_volume > 0 || part.trades == 0, "{label}");
         }
         let sum = |figure: fn(&Candle) -> i64| parts.iter().map(figure).sum::<i64>();
@@ -503,10 +479,7 @@ mod tests {
                 let parts: Vec<i64> = shares.iter().map(|share| split.next(*share)).collect();
                 assert_eq!(parts.iter().sum::<i64>(), total, "seed {seed}");
                 for (part, share) in parts.iter().zip(&shares) {
-                    assert!(
-                        *part >= 0 && (total > whole || part <= share),
-                        "seed {seed}"
-                    );
+                    assert!(*part >= 0 && (total > whole || part <= share), "seed {seed}");
                     assert!(*share > 0 || *part == 0, "seed {seed}");
                 }
             }

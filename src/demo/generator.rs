@@ -143,8 +143,7 @@ impl Generator<'_> {
         let minute = number.div_euclid(60);
         if self.seconds.0 != minute {
             let mut random = Random::new(self.key, SECONDS_TAG, minute);
-            self.minute(minute)
-                .divide_into_seconds(&mut self.seconds.1, &mut random);
+            self.minute(minute).divide_into_seconds(&mut self.seconds.1, &mut random);
             self.seconds.0 = minute;
         }
         self.seconds.1[number.rem_euclid(60) as usize]

@@ -142,10 +142,9 @@ impl ApiError {
             ),
             ApiError::Interval => (-1120, "Invalid interval.".to_owned()),
             ApiError::Symbol => (-1121, "Invalid symbol.".to_owned()),
-            ApiError::Invalid(name) => (
-                -1130,
-                format!("Data sent for parameter '{name}' is not valid."),
-            ),
+            ApiError::Invalid(name) => {
+                (-1130, format!("Data sent for parameter '{name}' is not valid."))
+            }
         };
         let mut object = Object::open(body);
         object.put("code", code);
@@ -196,9 +195,7 @@ fn number(query: &[u8], name: &'static str) -> Result<Option<i64>, ApiError> {
         return Err(ApiError::Illegal(name, "^[0-9]{1,20}$"));
     }
     let number = digits.iter().fold(0i64, |number, digit| {
-        number
-            .saturating_mul(10)
-            .saturating_add(i64::from(digit - b'0'))
+        number.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
     });
     Ok(Some(number))
 }

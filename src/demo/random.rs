@@ -12,9 +12,7 @@ pub(super) struct Random(Rng);
 impl Random {
     /// The stream for the `index`-th item of the kind `tag`, under `key`.
     pub(super) fn new(key: u64, tag: u64, index: i64) -> Random {
-        Random(Rng::new(mix(
-            mix(key ^ tag.wrapping_mul(GOLDEN)) ^ index as u64
-        )))
+        Random(Rng::new(mix(mix(key ^ tag.wrapping_mul(GOLDEN)) ^ index as u64)))
     }
 
     /// The next 64 bits.
@@ -36,8 +34,7 @@ impl Random {
 
 /// Derives the key for `name` from another key.
 pub(super) fn derive_key(key: u64, name: &str) -> u64 {
-    name.bytes()
-        .fold(mix(key ^ GOLDEN), |key, byte| mix(key ^ u64::from(byte)))
+    name.bytes().fold(mix(key ^ GOLDEN), |key, byte| mix(key ^ u64::from(byte)))
 }
 
 #[cfg(test)]

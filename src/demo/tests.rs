@@ -30,12 +30,7 @@ fn get(demo: &Demo, path: &str, query: &str, now: i64) -> Json {
 
 #[track_caller]
 fn ticker(demo: &Demo, market: &str, now: i64) -> Json {
-    get(
-        demo,
-        "/api/v3/ticker/24hr",
-        &format!("symbol={market}"),
-        now,
-    )
+    get(demo, "/api/v3/ticker/24hr", &format!("symbol={market}"), now)
 }
 
 /// The number in a string with eight decimal places, in units of the last one.
@@ -137,11 +132,7 @@ fn samples(count: i64) -> impl Iterator<Item = (u64, &'static Market, i64)> {
     (0..count).map(|index| {
         let mut random = Random::new(99, 0, index);
         let market = &MARKETS[index as usize % MARKETS.len()];
-        (
-            random.bits(),
-            market,
-            DAY_MS + random.below(60 * 366 * DAY_MS),
-        )
+        (random.bits(), market, DAY_MS + random.below(60 * 366 * DAY_MS))
     })
 }
 
@@ -196,12 +187,7 @@ fn the_last_price_is_the_close_of_every_forming_candle() {
         let last = units(&ticker(&demo, name, now)["lastPrice"]);
         for interval in Interval::ALL {
             let row = rows(&demo, name, interval.name(), "&limit=1", now)[0];
-            assert_eq!(
-                row.close,
-                last,
-                "seed {seed} {name} {} at {now}",
-                interval.name()
-            );
+            assert_eq!(row.close, last, "seed {seed} {name} {} at {now}", interval.name());
             assert!(row.open_time <= now && now <= row.close_time);
         }
     }
@@ -228,13 +214,7 @@ fn a_minute_is_what_somebody_who_watches_the_ticker_sees() {
 
 #[test]
 fn the_window_of_24_hours_is_exact_to_the_second() {
-    let begins = [
-        NOW - NOW % DAY_MS,
-        NOW - NOW % DAY_MS - 1,
-        DAY_MS,
-        DAY_MS / 2,
-        0,
-    ];
+    let begins = [NOW - NOW % DAY_MS, NOW - NOW % DAY_MS - 1, DAY_MS, DAY_MS / 2, 0];
     let more = begins.map(|now| (1, &MARKETS[0], now));
     for (seed, market, now) in samples(24).chain(more) {
         let demo = Demo::new(seed);
@@ -273,10 +253,7 @@ fn a_ticker_is_sound() {
         let tick = 10i128.pow(8 - market.price_places);
         let (last, open) = (figure("lastPrice"), figure("openPrice"));
         let (low, high) = (figure("lowPrice"), figure("highPrice"));
-        assert!(
-            0 < low && low <= last.min(open) && last.max(open) <= high,
-            "{label}"
-        );
+        assert!(0 < low && low <= last.min(open) && last.max(open) <= high, "{label}");
         assert_eq!(figure("bidPrice"), last - tick, "{label}");
         assert_eq!(figure("askPrice"), last + tick, "{label}");
         for key in ["bidQty", "askQty", "lastQty", "volume"] {
@@ -324,11 +301,7 @@ fn prices_move_and_never_jump() {
         }
         let mean = sum / parts.len() as i64;
         let level = parts[0].open;
-        assert!(
-            mean <= level / 2000 + 1,
-            "{}: {mean} of {level}",
-            market.symbol
-        );
+        assert!(mean <= level / 2000 + 1, "{}: {mean} of {level}", market.symbol);
         let moves = parts.iter().filter(|part| part.open != part.close).count();
         assert!(moves * 2 > parts.len(), "{}: {moves}", market.symbol);
     }
@@ -345,14 +318,8 @@ fn days_stay_within_the_range_that_the_bound_is_made_of() {
                 let label = format!("seed {seed} {} day {day}: {candle:?}", market.symbol);
                 assert!(range * 1000 <= candle.low * 143 + 3000, "{label}");
                 assert!(range * 1000 >= candle.low * 5, "{label}");
-                assert!(
-                    candle.low * candle.half_volume <= candle.half_turnover,
-                    "{label}"
-                );
-                assert!(
-                    candle.high * candle.half_volume >= candle.half_turnover,
-                    "{label}"
-                );
+                assert!(candle.low * candle.half_volume <= candle.half_turnover, "{label}");
+                assert!(candle.high * candle.half_volume >= candle.half_turnover, "{label}");
             }
         }
     }
@@ -374,11 +341,7 @@ fn the_same_call_gives_the_same_bytes_whatever_was_asked_before() {
     }
     for ((path, query), first) in calls.iter().zip(&first).rev() {
         assert_eq!(call(&demo, path, query, NOW), *first, "{path}?{query}");
-        assert_eq!(
-            call(&Demo::new(7), path, query, NOW),
-            *first,
-            "{path}?{query}"
-        );
+        assert_eq!(call(&Demo::new(7), path, query, NOW), *first, "{path}?{query}");
     }
     let (path, query) = calls[0];
     assert_ne!(call(&demo, path, query, NOW + 1000), first[0]);

@@ -50,11 +50,7 @@ impl Faults<'_> {
 
     fn expect_list(&mut self, call: &Endpoint, member: &str) {
         let is_list = call.items.form != Form::Itself;
-        self.expect(
-            is_list,
-            member,
-            "expected elements (`[]`) or members (`{}`)",
-        );
+        self.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
     }
 
     fn expect_from_1(&mut self, number: Option<u32>, most: u32, member: &str) {
@@ -134,30 +130,19 @@ impl DialectForm {
         let is_there = tickers.all.is_some() || tickers.one.is_some();
         let message = "expected `all`, or `one` if there is no call for all";
         faults.expect(is_there, "tickers", message);
-        let calls = [
-            ("all", &tickers.all),
-            ("one", &tickers.one),
-            ("stats", &tickers.stats),
-        ];
+        let calls = [("all", &tickers.all), ("one", &tickers.one), ("stats", &tickers.stats)];
         for (name, call) in calls {
             let Some(TickerCall { call, fields }) = call else {
                 continue;
             };
             let of = |member: &str| format!("tickers.{name}.{member}");
-            let values = if name == "all" {
-                Values::None
-            } else {
-                Values::Id
-            };
+            let values = if name == "all" { Values::None } else { Values::Id };
             self.check_call(call, &of("call"), values, faults);
             let (fields, place) = match (fields, &tickers.fields) {
                 (Some(fields), _) => (fields, of("fields")),
                 (None, Some(fields)) => (fields, "tickers.fields".to_owned()),
                 (None, None) => {
-                    faults.add(
-                        &of("fields"),
-                        "missing: there are no `tickers.fields` either",
-                    );
+                    faults.add(&of("fields"), "missing: there are no `tickers.fields` either");
                     continue;
                 }
             };

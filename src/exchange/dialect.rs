@@ -224,12 +224,7 @@ impl Dialect {
             Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
                 &self.ticker_call(call).call
             }
-            Call::Candles {
-                interval,
-                from,
-                now,
-                ..
-            } => {
+            Call::Candles { interval, from, now, .. } => {
                 let age = (*now - *from) / interval.length_ms();
                 let is_old = |archive: &&Archive| {
                     let behind = archive.behind.of(*interval);
@@ -261,8 +256,7 @@ impl Dialect {
     /// The members of the tickers of a call.
     pub(super) fn ticker_fields(&self, call: &Call<'_>) -> &Table {
         let own = self.ticker_call(call).fields.as_ref();
-        own.or(self.file.tickers.fields.as_ref())
-            .expect("the check of the file has seen them")
+        own.or(self.file.tickers.fields.as_ref()).expect("the check of the file has seen them")
     }
 
     /// What candles are.

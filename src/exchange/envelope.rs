@@ -130,10 +130,7 @@ impl Envelope {
             }
             (State::Value | State::FirstValue, _) => self.begin_value(byte, fed)?,
             (State::FirstName | State::Name, b'"') => {
-                self.state = State::String {
-                    name: Some(self.bytes.len() + 1),
-                    escape: false,
-                };
+                self.state = State::String { name: Some(self.bytes.len() + 1), escape: false };
             }
             (State::Colon, b':') => self.state = State::Value,
             (State::Next, b',') => {
@@ -170,10 +167,7 @@ impl Envelope {
             }
             _ if self.open.is_empty() => return Err(malformed(fed, "an array or an object")),
             (b'"', _) => {
-                self.state = State::String {
-                    name: None,
-                    escape: false,
-                };
+                self.state = State::String { name: None, escape: false };
             }
             (b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', _) => self.state = State::Scalar,
             _ => return Err(malformed(fed, "a value")),
@@ -229,11 +223,7 @@ impl Envelope {
             return Err(ReadError::TooDeep { at: fed });
         }
         let on_path = self.on_path;
-        self.open.push(Container {
-            object,
-            on_path,
-            index: 0,
-        });
+        self.open.push(Container { object, on_path, index: 0 });
         Ok(())
     }
 

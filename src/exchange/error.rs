@@ -104,13 +104,7 @@ pub enum RefusalKind {
 
 impl<'a> Reject<'a> {
     pub(super) fn new(id: Option<&'a str>, field: &'static str, fault: Fault) -> Reject<'a> {
-        Reject {
-            id,
-            field,
-            fault,
-            time: None,
-            shapes: None,
-        }
+        Reject { id, field, fault, time: None, shapes: None }
     }
 }
 

@@ -42,13 +42,8 @@ pub fn explain(
     is_wanted: &mut dyn FnMut(&Explained) -> bool,
 ) -> Option<Explained> {
     let place = &dialect.endpoint(call).items;
-    let mut tracer = Tracer {
-        dialect,
-        call,
-        has_names: place.form == Form::Members,
-        is_wanted,
-        found: None,
-    };
+    let mut tracer =
+        Tracer { dialect, call, has_names: place.form == Form::Members, is_wanted, found: None };
     match (place.form, find(body, &place.path)) {
         (Form::Itself, Raw::Object(item) | Raw::Array(item)) => tracer.look(Raw::Absent, item),
         // A body that breaks off has told its first items.

@@ -32,10 +32,7 @@ impl Caps {
 
 impl From<&crate::config::Limits> for Caps {
     fn from(limits: &crate::config::Limits) -> Caps {
-        Caps {
-            item_bytes: limits.upstream_item_bytes,
-            envelope_bytes: Caps::ENVELOPE_BYTES,
-        }
+        Caps { item_bytes: limits.upstream_item_bytes, envelope_bytes: Caps::ENVELOPE_BYTES }
     }
 }
 
@@ -213,8 +210,7 @@ impl Items {
             return Ok(more.len());
         };
         // A number has no end of its own, so the cursor must see what follows it.
-        self.partial
-            .extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
+        self.partial.extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
         let length = self.take_item(&self.partial, begin, take)?;
         let length = length.ok_or(malformed(begin, "a whole item"))?;
         let odd = length + white(&self.partial[length..]);
@@ -244,9 +240,7 @@ impl Extent {
             match byte {
                 b'"' => self.string = true,
                 b'[' | b'{' if self.depth == MAX_DEPTH => {
-                    return Err(ReadError::TooDeep {
-                        at: fed + at as u64,
-                    });
+                    return Err(ReadError::TooDeep { at: fed + at as u64 });
                 }
                 b'[' | b'{' => self.depth += 1,
                 b']' | b'}' | b',' if self.depth == 0 => return Ok(Some(at)),
@@ -268,9 +262,7 @@ fn stopped(stop: Stop, begin: u64) -> ReadError {
     match stop {
         Stop::Cut => ReadError::CutShort,
         Stop::Malformed(at, expected) => malformed(begin + at as u64, expected),
-        Stop::TooDeep(at) => ReadError::TooDeep {
-            at: begin + at as u64,
-        },
+        Stop::TooDeep(at) => ReadError::TooDeep { at: begin + at as u64 },
     }
 }
 
@@ -306,10 +298,7 @@ mod tests {
         }
     }
 
-    const CAPS: Caps = Caps {
-        item_bytes: 100,
-        envelope_bytes: 100,
-    };
+    const CAPS: Caps = Caps { item_bytes: 100, envelope_bytes: 100 };
 
     fn place(text: &str) -> &'static Place {
         Box::leak(Box::new(Place::try_from(text.to_owned()).expect(text)))
@@ -323,20 +312,11 @@ mod tests {
         caps: Caps,
         pieces: impl IntoIterator<Item = &'b [u8]>,
     ) -> Read {
-        let mut notes = Notes {
-            members: place.form == Form::Members,
-            ..Notes::default()
-        };
+        let mut notes = Notes { members: place.form == Form::Members, ..Notes::default() };
         let mut items = Items::new(place, caps);
-        let fed = pieces
-            .into_iter()
-            .try_for_each(|piece| items.feed(piece, &mut notes));
+        let fed = pieces.into_iter().try_for_each(|piece| items.feed(piece, &mut notes));
         let envelope = String::from_utf8_lossy(items.envelope().bytes()).into_owned();
-        (
-            notes.items,
-            envelope,
-            fed.map(|()| items.envelope().is_whole()),
-        )
+        (notes.items, envelope, fed.map(|()| items.envelope().is_whole()))
     }
 
     /// The same at once, split at every place, and byte by byte. Of a body that is of no use the
@@ -373,16 +353,7 @@ mod tests {
         check(
             "[]",
             r#" [ {"a":"}]\"{"} ,[1,[2]], "x,]" ,12 ,-1.5e7,null,{}, [ ] ]  "#,
-            &[
-                r#"{"a":"}]\"{"}"#,
-                "[1,[2]]",
-                r#""x,]""#,
-                "12",
-                "-1.5e7",
-                "null",
-                "{}",
-                "[ ]",
-            ],
+            &[r#"{"a":"}]\"{"}"#, "[1,[2]]", r#""x,]""#, "12", "-1.5e7", "null", "{}", "[ ]"],
             "[]",
         );
         check(
@@ -415,12 +386,7 @@ mod tests {
             &["1", "2"],
             r#"{"data":[[],[3]],"x":[[4]]}"#,
         );
-        check(
-            "data",
-            r#"{"data":{"a":[1 , 2]}}"#,
-            &[],
-            r#"{"data":{"a":[1,2]}}"#,
-        );
+        check("data", r#"{"data":{"a":[1 , 2]}}"#, &[], r#"{"data":{"a":[1,2]}}"#);
         check("data[]", r#"{"data":{"a":1}}"#, &[], r#"{"data":{"a":1}}"#);
         check("data{}", r#"{"data":[1]}"#, &[], r#"{"data":[1]}"#);
     }
@@ -484,17 +450,12 @@ mod tests {
                 _ => format!("[{item},{item}]"),
             };
             for (cap, fits) in [(-1isize, false), (0, true), (1, true)] {
-                let caps = Caps {
-                    item_bytes: item.len().saturating_add_signed(cap),
-                    ..CAPS
-                };
+                let caps = Caps { item_bytes: item.len().saturating_add_signed(cap), ..CAPS };
                 for size in [1, 2, 7, item.len(), item.len() + 1, body.len()] {
                     let read = read(place, caps, body.as_bytes().chunks(size));
                     let expected = match fits {
                         true => Ok(true),
-                        false => Err(ReadError::ItemTooLong {
-                            cap: caps.item_bytes,
-                        }),
+                        false => Err(ReadError::ItemTooLong { cap: caps.item_bytes }),
                     };
                     assert_eq!(read.2, expected, "{item} {cap} {size}");
                 }
@@ -522,17 +483,11 @@ mod tests {
         let body = r#"{"d":[[1],[2],[3]], "x":"yz" , "n":12}"#;
         let kept = r#"{"d":[],"x":"yz","n":12}"#.len();
         for (cap, fits) in [(kept - 1, false), (kept, true), (kept + 1, true)] {
-            let caps = Caps {
-                envelope_bytes: cap,
-                ..CAPS
-            };
+            let caps = Caps { envelope_bytes: cap, ..CAPS };
             for size in [1, 3, body.len()] {
                 let read = read(place, caps, body.as_bytes().chunks(size));
-                let expected = if fits {
-                    Ok(true)
-                } else {
-                    Err(ReadError::EnvelopeTooLong { cap })
-                };
+                let expected =
+                    if fits { Ok(true) } else { Err(ReadError::EnvelopeTooLong { cap }) };
                 assert_eq!(read.2, expected, "{cap} {size}");
             }
         }
@@ -541,10 +496,7 @@ mod tests {
     #[test]
     fn depth_is_capped_in_the_envelope_and_in_the_items() {
         let check = |body: String, expected: Result<bool, u64>| {
-            let caps = Caps {
-                item_bytes: 1000,
-                envelope_bytes: 1000,
-            };
+            let caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
             let place = place("d[]");
             for size in [1, 5, body.len()] {
                 let read = read(place, caps, body.as_bytes().chunks(size));
@@ -555,15 +507,9 @@ mod tests {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let depth = MAX_DEPTH;
         check(format!("{{\"d\":[{}]}}", nested(depth)), Ok(true));
-        check(
-            format!("{{\"d\":[{}]}}", nested(depth + 1)),
-            Err(6 + depth as u64),
-        );
+        check(format!("{{\"d\":[{}]}}", nested(depth + 1)), Err(6 + depth as u64));
         check(format!("{{\"x\":{}}}", nested(depth - 1)), Ok(true));
-        check(
-            format!("{{\"x\":{}}}", nested(depth)),
-            Err(4 + depth as u64),
-        );
+        check(format!("{{\"x\":{}}}", nested(depth)), Err(4 + depth as u64));
     }
 
     #[test]
@@ -581,10 +527,7 @@ mod tests {
         feed(&mut items, ":3},4", "4");
         feed(&mut items, "5", "45");
         feed(&mut items, ",6]", "");
-        assert_eq!(
-            notes.items,
-            ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}", "45", "6"]
-        );
+        assert_eq!(notes.items, ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}", "45", "6"]);
         assert_eq!(notes.begun, 1);
         assert!(items.envelope().is_whole());
     }

@@ -364,22 +364,10 @@ mod tests {
         check("Infinity,", Raw::NotANumber, 8);
         check("-Infinity,", Raw::NotANumber, 9);
         check("\"\"", Raw::Text(b""), 2);
-        check(
-            "\"a{b]c,\u{fc}\"x",
-            Raw::Text("a{b]c,\u{fc}".as_bytes()),
-            10,
-        );
-        check(
-            r#""a\"\\\/\u00fC""#,
-            Raw::Escaped(br#""a\"\\\/\u00fC""#),
-            15,
-        );
+        check("\"a{b]c,\u{fc}\"x", Raw::Text("a{b]c,\u{fc}".as_bytes()), 10);
+        check(r#""a\"\\\/\u00fC""#, Raw::Escaped(br#""a\"\\\/\u00fC""#), 15);
         check("[ ]x", Raw::Array(b"[ ]"), 3);
-        check(
-            r#"{"a" : {"b":[1, {} ,"}"]}}"#,
-            Raw::Object(br#"{"a" : {"b":[1, {} ,"}"]}}"#),
-            26,
-        );
+        check(r#"{"a" : {"b":[1, {} ,"}"]}}"#, Raw::Object(br#"{"a" : {"b":[1, {} ,"}"]}}"#), 26);
     }
 
     #[test]
@@ -388,9 +376,7 @@ mod tests {
             Err(Stop::Malformed(place, _)) => assert_eq!(place, at, "{text}"),
             other => panic!("{text}: {other:?}"),
         };
-        for word in [
-            "nul,", "True ", "nan ", "+1 ", ".5 ", "<html>", "]", ",", "'a'", "-I,",
-        ] {
+        for word in ["nul,", "True ", "nan ", "+1 ", ".5 ", "<html>", "]", ",", "'a'", "-I,"] {
             check(word, 0);
         }
         check("01,", 1);

@@ -232,12 +232,7 @@ fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketR
     let number = |field, label| unsigned(fields.get(field)).map_err(|fault| (label, fault));
     // Exchanges write zero where they set no limit.
     let limit = |field, label| Ok(number(field, label)?.filter(|limit| !limit.is_zero()));
-    let bounds = |min, max, label| {
-        Ok(Bounds {
-            min: limit(min, label)?,
-            max: limit(max, label)?,
-        })
-    };
+    let bounds = |min, max, label| Ok(Bounds { min: limit(min, label)?, max: limit(max, label)? });
     let places = |step, count, label| match limit(step, label)? {
         Some(step) => Ok(Some(step.places() as u8)),
         None => number(count, label)?

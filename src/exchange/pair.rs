@@ -111,10 +111,7 @@ mod tests {
         check("{base}{quote:3}", "USD", None);
         check("{base}{quote:3}", "\u{e9}\u{e9}", None);
         check("{base}_{quote}.x", "A_B.x", Some(("A", "B")));
-        assert_eq!(
-            Pair::try_from("{base}/{quote}".to_owned()).ok(),
-            Pair::usual().pop()
-        );
+        assert_eq!(Pair::try_from("{base}/{quote}".to_owned()).ok(), Pair::usual().pop());
     }
 
     #[test]

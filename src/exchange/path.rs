@@ -158,18 +158,10 @@ mod tests {
         check("data[]", &[key("data")], Form::Elements);
         check("result.*[]", &[key("result"), AnyKey], Form::Elements);
         check("[0].ts", &[First, key("ts")], Form::Itself);
-        check(
-            "a[0][0].b{}",
-            &[key("a"), First, First, key("b")],
-            Form::Members,
-        );
+        check("a[0][0].b{}", &[key("a"), First, First, key("b")], Form::Members);
         check("a[0][]", &[key("a"), First], Form::Elements);
         check("[1]", &[At(1)], Form::Itself);
-        check(
-            "x[12][3].y[]",
-            &[key("x"), At(12), At(3), key("y")],
-            Form::Elements,
-        );
+        check("x[12][3].y[]", &[key("x"), At(12), At(3), key("y")], Form::Elements);
         let deep = ["a"; MAX_DEPTH].join(".");
         for wrong in [
             "", "..", "a.", ".a", "a[-1]", "a[+1]", "a[x]", "a[65536]", "a[0]b", "a[].b", "[0",

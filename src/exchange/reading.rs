@@ -107,11 +107,7 @@ impl Reading {
             let room = FRONT_BYTES - front.len();
             front.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
-        let mut taker = Taker {
-            call: self.call,
-            task: &mut self.task,
-            sink,
-        };
+        let mut taker = Taker { call: self.call, task: &mut self.task, sink };
         let mut fed = self.items.feed(bytes, &mut taker);
         if fed.is_ok() && self.items.envelope().is_whole() && !self.is_complete {
             self.is_complete = true;
@@ -139,11 +135,7 @@ impl Reading {
             None => Err(ReadError::CutShort),
         };
         match read {
-            Err(ReadError::Refused {
-                code,
-                message,
-                kind,
-            }) => Err(ReadError::Refused {
+            Err(ReadError::Refused { code, message, kind }) => Err(ReadError::Refused {
                 kind: match (self.dialect.status_kind(status), kind) {
                     (_, RefusalKind::RateLimited) => RefusalKind::RateLimited,
                     (RefusalKind::Other, told) => told,
@@ -287,10 +279,7 @@ mod tests {
     use crate::exchange::tests::sample::{CANDLES, SAMPLE};
     use crate::exchange::tests::testing::{BINANCE, Notes, read, read_with};
 
-    const CAPS: Caps = Caps {
-        item_bytes: 1000,
-        envelope_bytes: 1000,
-    };
+    const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
 
     #[test]
     fn every_error_of_a_body_has_its_name() {
@@ -302,19 +291,13 @@ mod tests {
         check(
             Call::Tickers,
             "[{}, ]",
-            ReadError::Malformed {
-                at: 5,
-                expected: "a value",
-            },
+            ReadError::Malformed { at: 5, expected: "a value" },
             "malformed body at byte 5: expected a value",
         );
         check(
             Call::Markets,
             r#"{"symbols":[],"timezone":yes}"#,
-            ReadError::Malformed {
-                at: 29,
-                expected: "valid JSON outside of the items",
-            },
+            ReadError::Malformed { at: 29, expected: "valid JSON outside of the items" },
             "malformed body at byte 29: expected valid JSON outside of the items",
         );
         check(
@@ -342,12 +325,7 @@ mod tests {
         let shape = |expected| ReadError::WrongShape { expected };
         let words = "body is not a list of tickers";
         check(Call::Tickers, "{}", shape("a list of tickers"), words);
-        check(
-            Call::Ticker { id: "A" },
-            "[]",
-            shape("one ticker"),
-            "body is not one ticker",
-        );
+        check(Call::Ticker { id: "A" }, "[]", shape("one ticker"), "body is not one ticker");
         check(
             CANDLES,
             r#"{"a":[[]]}"#,
@@ -360,12 +338,7 @@ mod tests {
             shape("a list of markets"),
             "body is not a list of markets",
         );
-        check(
-            Call::Time,
-            r#"{"serverTime":"noon"}"#,
-            shape("a time"),
-            "body is not a time",
-        );
+        check(Call::Time, r#"{"serverTime":"noon"}"#, shape("a time"), "body is not a time");
         check(
             Call::Tickers,
             r#"{"code":-1121,"msg":"Invalid symbol."}"#,
@@ -391,11 +364,7 @@ mod tests {
         check(500, "[]", Err(ReadError::Status(500)));
         check(502, "", Err(ReadError::Status(502)));
         let refused = |kind| {
-            Err(ReadError::Refused {
-                code: "-1003".into(),
-                message: "Way too much.".into(),
-                kind,
-            })
+            Err(ReadError::Refused { code: "-1003".into(), message: "Way too much.".into(), kind })
         };
         let body = r#"{"code":-1003,"msg":"Way too much."}"#;
         check(200, body, refused(RefusalKind::RateLimited));
@@ -416,10 +385,7 @@ mod tests {
     #[test]
     fn the_numbers_of_an_unwanted_ticker_are_not_looked_at() {
         let body = r#"[{"lastPrice":"nothing","symbol":"A"},{"symbol":"B","lastPrice":"2"}]"#;
-        let mut notes = Notes {
-            unwanted: Some("A"),
-            ..Notes::default()
-        };
+        let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };
         let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
         assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
         assert_eq!(reading.finish(200), Ok(()));
@@ -479,9 +445,7 @@ mod tests {
             let run = |pieces: &[&[u8]]| {
                 let mut notes = Notes::default();
                 let mut reading = Reading::new(dialect, call, CAPS);
-                let fed = pieces
-                    .iter()
-                    .try_for_each(|piece| reading.feed(piece, &mut notes));
+                let fed = pieces.iter().try_for_each(|piece| reading.feed(piece, &mut notes));
                 let end = reading.finish(200);
                 assert!(fed.is_ok() || fed == end);
                 (notes, end)

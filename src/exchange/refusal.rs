@@ -109,9 +109,7 @@ impl Refusal {
             () => RefusalKind::Other,
         };
         Some(ReadError::Refused {
-            message: message
-                .filter(|text| !text.is_empty())
-                .unwrap_or_else(|| code.clone()),
+            message: message.filter(|text| !text.is_empty()).unwrap_or_else(|| code.clone()),
             code,
             kind,
         })

@@ -81,9 +81,6 @@ impl Dialect {
         let form = DialectForm::read(&node, &mut report);
         check(&form, &mut report);
         report.close()?;
-        Ok(Dialect {
-            file: form,
-            named: Vec::new(),
-        })
+        Ok(Dialect { file: form, named: Vec::new() })
     }
 }

@@ -84,10 +84,7 @@ impl Table {
     /// True if this is the table of such a value.
     pub(super) fn takes(&self, value: Raw<'_>) -> bool {
         let fits = (self, value);
-        matches!(
-            fits,
-            (Table::In(_), Raw::Object(_)) | (Table::At(_), Raw::Array(_))
-        )
+        matches!(fits, (Table::In(_), Raw::Object(_)) | (Table::At(_), Raw::Array(_)))
     }
 
     /// True if it is of a value that is neither an array nor an object.
@@ -266,10 +263,7 @@ impl Order {
         let sent = cursor.since(begin);
         if sent.len() <= KNOWN_NAME_BYTES && index <= self.names.len() && index < KNOWN_NAMES {
             if index == self.names.len() {
-                self.names.push(Known {
-                    sent: Vec::new(),
-                    table,
-                });
+                self.names.push(Known { sent: Vec::new(), table });
             }
             let known = &mut self.names[index];
             known.sent.clear();
@@ -389,11 +383,7 @@ mod tests {
         for (item, (a, b)) in items.iter().zip(expected) {
             let mut fields = Fields::new();
             let mut cursor = Cursor::new(item.as_bytes());
-            assert_eq!(
-                order.read(&mut cursor, &LETTERS, &mut fields),
-                Ok(true),
-                "{item}"
-            );
+            assert_eq!(order.read(&mut cursor, &LETTERS, &mut fields), Ok(true), "{item}");
             let digits = |field| match fields.get(field) {
                 Raw::Number(digits) => digits,
                 _ => b"",
@@ -434,16 +424,10 @@ mod tests {
             item += &format!(",\"n{index}\":0");
         }
         item += ",\"a\":1,\"b\":2}";
-        check(
-            &[&item, r#"{"b":4,"a":3}"#, &item],
-            &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")],
-        );
+        check(&[&item, r#"{"b":4,"a":3}"#, &item], &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")]);
         let mut order = Order::new();
         let mut cursor = Cursor::new(item.as_bytes());
-        assert_eq!(
-            order.read(&mut cursor, &LETTERS, &mut Fields::new()),
-            Ok(true)
-        );
+        assert_eq!(order.read(&mut cursor, &LETTERS, &mut Fields::new()), Ok(true));
         assert!(order.names.len() <= KNOWN_NAMES);
     }
 
@@ -451,10 +435,7 @@ mod tests {
     fn what_is_no_object_is_passed_and_told() {
         let mut order = Order::new();
         let mut cursor = Cursor::new(b"[1,2] ");
-        assert_eq!(
-            order.read(&mut cursor, &LETTERS, &mut Fields::new()),
-            Ok(false)
-        );
+        assert_eq!(order.read(&mut cursor, &LETTERS, &mut Fields::new()), Ok(false));
         assert_eq!(cursor.position(), 5);
     }
 }

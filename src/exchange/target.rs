@@ -83,9 +83,8 @@ impl TryFrom<String> for Target {
             }
             pieces.push(Piece::Plain(front.into()));
             let is_last = front.len() == rest.len();
-            let (name, behind) = behind
-                .split_once('}')
-                .ok_or("expected a \"}\" after the \"{\"")?;
+            let (name, behind) =
+                behind.split_once('}').ok_or("expected a \"}\" after the \"{\"")?;
             rest = behind;
             if !is_last {
                 pieces.push(Piece::Value(Placeholder::parse(name)?));
@@ -182,14 +181,7 @@ impl Placeholder {
             (Placeholder::Limit, Call::Candles { limit, .. }) => number(most(limit), out),
             (
                 Placeholder::Slots | Placeholder::Back,
-                Call::Candles {
-                    interval,
-                    from,
-                    to,
-                    limit,
-                    now,
-                    ..
-                },
+                Call::Candles { interval, from, to, limit, now, .. },
             ) => {
                 let is_back = self == Placeholder::Back;
                 let last = if is_back { now } else { to };

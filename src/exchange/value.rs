@@ -122,8 +122,7 @@ pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, Fault> {
         },
         Raw::Escaped(quoted) => {
             let text = std::str::from_utf8(quoted).ok().and_then(unquoted);
-            text.map(|text| Some(Cow::Owned(text)))
-                .ok_or(Fault::NotAText)
+            text.map(|text| Some(Cow::Owned(text))).ok_or(Fault::NotAText)
         }
         _ => Err(Fault::WrongType),
     }
@@ -156,11 +155,7 @@ mod tests {
     fn numbers_come_as_numbers_or_texts_and_an_empty_text_is_unknown() {
         let check = |raw: Raw<'_>, expected: Result<Option<&str>, Fault>| {
             let number = decimal(raw).map(|number| number.map(|number| number.to_string()));
-            assert_eq!(
-                number,
-                expected.map(|text| text.map(str::to_owned)),
-                "{raw:?}"
-            );
+            assert_eq!(number, expected.map(|text| text.map(str::to_owned)), "{raw:?}");
         };
         check(Raw::Text(b"64123.45000000"), Ok(Some("64123.45")));
         check(Raw::Number(b"1.2e-7"), Ok(Some("0.00000012")));
@@ -213,11 +208,7 @@ mod tests {
         check(Seconds, "1391835876", Ok(1_391_835_876_000));
         check(Seconds, "1391835876.1", Ok(1_391_835_876_100));
         check(Seconds, "1391835876.123999", Ok(1_391_835_876_123));
-        check(
-            Iso8601,
-            "2024-03-13T11:10:41.270099Z",
-            Ok(1_710_328_241_270),
-        );
+        check(Iso8601, "2024-03-13T11:10:41.270099Z", Ok(1_710_328_241_270));
         check(Iso8601, "1970-01-01T00:00:00Z", Ok(0));
         check(Iso8601, "2016-12-31T23:59:60Z", Ok(1_483_228_800_000));
         for (form, absurd) in [
@@ -251,25 +242,13 @@ mod tests {
 
     #[test]
     fn texts_are_utf_8_and_their_escapes_are_read() {
-        assert_eq!(
-            text(Raw::Text("BTC\u{5e01}".as_bytes())),
-            Ok(Some("BTC\u{5e01}".into()))
-        );
-        assert_eq!(
-            text(Raw::Escaped(br#""XBT\/USD\u00e9""#)),
-            Ok(Some("XBT/USD\u{e9}".into()))
-        );
+        assert_eq!(text(Raw::Text("BTC\u{5e01}".as_bytes())), Ok(Some("BTC\u{5e01}".into())));
+        assert_eq!(text(Raw::Escaped(br#""XBT\/USD\u00e9""#)), Ok(Some("XBT/USD\u{e9}".into())));
         assert_eq!(text(Raw::Text(b"\xff")), Err(Fault::NotAText));
         assert_eq!(text(Raw::Escaped(br#""\ud800""#)), Err(Fault::NotAText));
         assert_eq!(text(Raw::Number(b"7")), Err(Fault::WrongType));
         assert_eq!(name(Raw::Text(b"")), Err(Fault::Missing));
-        assert_eq!(
-            name(Raw::Text(&[b'A'; NAME_BYTES])).map(|name| name.len()),
-            Ok(NAME_BYTES)
-        );
-        assert_eq!(
-            name(Raw::Text(&[b'A'; NAME_BYTES + 1])),
-            Err(Fault::TooLong)
-        );
+        assert_eq!(name(Raw::Text(&[b'A'; NAME_BYTES])).map(|name| name.len()), Ok(NAME_BYTES));
+        assert_eq!(name(Raw::Text(&[b'A'; NAME_BYTES + 1])), Err(Fault::TooLong));
     }
 }

@@ -105,10 +105,7 @@ impl Changes {
     ) {
         self.paint(slots.clone(), Fate::Covered);
         for (slot, candle) in candles {
-            debug_assert!(
-                slots.contains(&slot),
-                "a candle of a response is in its range"
-            );
+            debug_assert!(slots.contains(&slot), "a candle of a response is in its range");
             self.candles.insert(slot, candle);
         }
     }

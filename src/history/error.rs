@@ -41,10 +41,7 @@ pub enum Unusable {
 impl Unusable {
     /// It is why this file cannot be used.
     pub fn at(self, path: &Path) -> OpenError {
-        OpenError {
-            path: path.to_path_buf(),
-            why: self,
-        }
+        OpenError { path: path.to_path_buf(), why: self }
     }
 }
 
@@ -71,10 +68,7 @@ impl OpenError {
     /// True if a person has to decide what to do: the process should end with exit code 2 instead of
     /// running without history.
     pub fn is_refusal(&self) -> bool {
-        !matches!(
-            self.why,
-            Unusable::Damaged(_) | Unusable::Gone | Unusable::Io(_)
-        )
+        !matches!(self.why, Unusable::Damaged(_) | Unusable::Gone | Unusable::Io(_))
     }
 
     /// True if it may pass by itself: each further job tries to open the file again.
@@ -109,10 +103,7 @@ impl fmt::Display for OpenError {
                 write!(f, ": stop that one, or {ANOTHER}")
             }
             Unusable::Foreign(what) => {
-                write!(
-                    f,
-                    "{path} is not marketd's: it is {what}; {UNTOUCHED}; {ANOTHER}"
-                )
+                write!(f, "{path} is not marketd's: it is {what}; {UNTOUCHED}; {ANOTHER}")
             }
             Unusable::Newer(found) => write!(
                 f,

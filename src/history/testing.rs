@@ -26,8 +26,7 @@ impl Model {
                 self.candles.retain(|slot, _| !slots.contains(slot));
             }
             if fate != Fate::Forgotten {
-                self.covered
-                    .extend(slots.start.max(0)..slots.end.min(SLOTS));
+                self.covered.extend(slots.start.max(0)..slots.end.min(SLOTS));
             }
         }
         for (slot, candle) in changes.candles() {
@@ -82,9 +81,5 @@ pub(crate) fn random_changes(rng: &mut Rng) -> Changes {
 }
 
 pub(crate) fn series(interval: Stored) -> SeriesName {
-    SeriesName {
-        source: "binance".into(),
-        symbol: "BTC/USDT".into(),
-        interval,
-    }
+    SeriesName { source: "binance".into(), symbol: "BTC/USDT".into(), interval }
 }

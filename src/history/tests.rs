@@ -53,38 +53,17 @@ fn errors_say_what_to_do() {
         }
     };
     let io = StoreError::Full("so it is".to_string());
-    check(
-        Unusable::NotBuilt,
-        true,
-        &["/d/m.db", "`sqlite`", ":memory:"],
-    );
+    check(Unusable::NotBuilt, true, &["/d/m.db", "`sqlite`", ":memory:"]);
     let reason = "No such file".to_string();
-    check(
-        Unusable::Unreachable(reason),
-        true,
-        &["No such file", "--data"],
-    );
-    check(
-        Unusable::InUse(Some(17)),
-        true,
-        &["in use", "process 17", "--data"],
-    );
+    check(Unusable::Unreachable(reason), true, &["No such file", "--data"]);
+    check(Unusable::InUse(Some(17)), true, &["in use", "process 17", "--data"]);
     let what = "not an SQLite file";
-    check(
-        Unusable::Foreign(what),
-        true,
-        &[what, "untouched", "--data"],
-    );
+    check(Unusable::Foreign(what), true, &[what, "untouched", "--data"]);
     check(Unusable::Newer(3), true, &["version 3", "untouched"]);
     check(
         Unusable::Damaged("page 7".to_string()),
         false,
-        &[
-            "page 7",
-            "untouched",
-            ".recover",
-            "application_id=1835758692",
-        ],
+        &["page 7", "untouched", ".recover", "application_id=1835758692"],
     );
     check(Unusable::Io(io), false, &["the disk is full: so it is"]);
 }

@@ -125,9 +125,7 @@ fn weight(text: &[u8]) -> Option<Quality> {
     };
     let mut quality = Quality::from(whole - b'0') * 1000;
     for (at, digit) in places.iter().enumerate() {
-        let digit = digit
-            .is_ascii_digit()
-            .then(|| Quality::from(digit - b'0'))?;
+        let digit = digit.is_ascii_digit().then(|| Quality::from(digit - b'0'))?;
         quality += digit * [100, 10, 1][at];
     }
     (quality <= 1000).then_some(quality)
@@ -223,10 +221,7 @@ mod tests {
             let fields = Fields::of_parsed(lines.as_bytes());
             assert_eq!(Accept::Lists(fields).takes_gzip(), expected, "{lines}");
         };
-        check(
-            "Accept-Encoding: br\r\nX: y\r\naccept-encoding: gzip\r\n",
-            true,
-        );
+        check("Accept-Encoding: br\r\nX: y\r\naccept-encoding: gzip\r\n", true);
         check("Accept-Encoding: *\r\nAccept-Encoding: gzip;q=0\r\n", false);
         check("Accept-Encoding: gzip\r\nAccept-Encoding: ;\r\n", false);
         assert!(!Accept::Plain.takes_gzip());

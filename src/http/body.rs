@@ -169,11 +169,7 @@ impl BodyReader {
                     None => b"",
                 },
             };
-            return Ok(Piece {
-                used: used + data.len(),
-                data,
-                done: self.is_done(),
-            });
+            return Ok(Piece { used: used + data.len(), data, done: self.is_done() });
         }
     }
 

@@ -91,18 +91,14 @@ impl<'a> Iterator for Fields<'a> {
 impl std::fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        f.debug_map()
-            .entries(self.map(|(name, value)| (text(name), text(value))))
-            .finish()
+        f.debug_map().entries(self.map(|(name, value)| (text(name), text(value)))).finish()
     }
 }
 
 /// The members of a comma-separated list, without blanks around them and without empty members
 /// (RFC 9110, 5.6.1). Not for lists with quoted strings.
 pub(super) fn members(list: &[u8]) -> impl Iterator<Item = &[u8]> {
-    list.split(|&byte| byte == b',')
-        .map(<[u8]>::trim_ascii)
-        .filter(|member| !member.is_empty())
+    list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
 }
 
 /// A number that has only digits. `None` if it does not fit 64 bits.
@@ -175,13 +171,8 @@ mod tests {
     fn fields_are_walked_in_order_and_found_in_any_case() {
         let fields = Fields::of_parsed(b"A: 1\r\nB:\r\nlong: x\r\n  y\r\nA: 2\r\nLast:\t z \r\n");
         let pairs: Vec<(&[u8], &[u8])> = fields.collect();
-        let expected: [(&[u8], &[u8]); 5] = [
-            (b"A", b"1"),
-            (b"B", b""),
-            (b"long", b"x\r\n  y"),
-            (b"A", b"2"),
-            (b"Last", b"z"),
-        ];
+        let expected: [(&[u8], &[u8]); 5] =
+            [(b"A", b"1"), (b"B", b""), (b"long", b"x\r\n  y"), (b"A", b"2"), (b"Last", b"z")];
         assert_eq!(pairs, expected);
         assert_eq!(fields.get("a"), Some(&b"1"[..]));
         assert_eq!(fields.get("LAST"), Some(&b"z"[..]));

@@ -112,21 +112,13 @@ impl Output {
     fn push(&mut self, bytes: Bytes, range: Range<usize>) {
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
-        shared.parts.push(Part {
-            at: self.bytes.len(),
-            bytes,
-            range,
-        });
+        shared.parts.push(Part { at: self.bytes.len(), bytes, range });
     }
 
     /// The unsent bytes.
     pub fn pending(&self) -> Outgoing<'_> {
         let shared = self.shared.as_deref().filter(|shared| shared.left > 0);
-        Outgoing {
-            bytes: &self.bytes,
-            sent: self.sent,
-            shared,
-        }
+        Outgoing { bytes: &self.bytes, sent: self.sent, shared }
     }
 
     /// Number of unsent bytes.
@@ -260,11 +252,7 @@ impl<'a> Outgoing<'a> {
 
 impl<'a> From<&'a [u8]> for Outgoing<'a> {
     fn from(bytes: &'a [u8]) -> Outgoing<'a> {
-        Outgoing {
-            bytes,
-            sent: 0,
-            shared: None,
-        }
+        Outgoing { bytes, sent: 0, shared: None }
     }
 }
 

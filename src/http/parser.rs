@@ -48,10 +48,7 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Req
     match raw.parse_with_uninit_headers(window, room) {
         Ok(httparse::Status::Complete(used)) => {
             let request = read(&raw, &window[..used], limits)?;
-            Ok(Parsed::Complete {
-                request,
-                used: blank + used,
-            })
+            Ok(Parsed::Complete { request, used: blank + used })
         }
         other => incomplete(other, window, bytes.len() >= limits.head_bytes, limits),
     }
@@ -272,27 +269,15 @@ mod tests {
         let expect = "Expect: 100-Continue\r\n";
         check("1.1", "", (RequestBody::None, false));
         check("1.1", "Content-Length: 0\r\n", (RequestBody::None, false));
-        check(
-            "1.1",
-            "Content-Length: 7\r\n",
-            (RequestBody::Length(7), false),
-        );
-        check(
-            "1.1",
-            "Transfer-Encoding: Chunked\r\n",
-            (RequestBody::Chunked, false),
-        );
+        check("1.1", "Content-Length: 7\r\n", (RequestBody::Length(7), false));
+        check("1.1", "Transfer-Encoding: Chunked\r\n", (RequestBody::Chunked, false));
         check("1.1", expect, (RequestBody::None, false));
         let both = format!("Content-Length: 7\r\n{expect}");
         check("1.1", &both, (RequestBody::Length(7), true));
         check("1.0", &both, (RequestBody::Length(7), false));
         let both = format!("{expect}Transfer-Encoding: chunked\r\n");
         check("1.1", &both, (RequestBody::Chunked, true));
-        check(
-            "1.1",
-            "Content-Length: 7\r\nExpect:\r\n",
-            (RequestBody::Length(7), false),
-        );
+        check("1.1", "Content-Length: 7\r\nExpect:\r\n", (RequestBody::Length(7), false));
     }
 
     #[test]

@@ -82,9 +82,8 @@ fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
     if memchr2(b'%', b'+', raw).is_none() {
         return Cow::Borrowed(raw);
     }
-    let spaced: Vec<u8> = (raw.iter())
-        .map(|&byte| if byte == b'+' { b' ' } else { byte })
-        .collect();
+    let spaced: Vec<u8> =
+        (raw.iter()).map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
     let decoded = unescape(&spaced, |byte| Ok(visible(byte)));
     Cow::Owned(decoded.map_or(raw.to_vec(), Cow::into_owned))
 }
@@ -128,11 +127,7 @@ mod tests {
     #[test]
     fn a_segment_is_decoded_once() {
         let check = |raw: &str, expected: &[u8]| {
-            assert_eq!(
-                decode_segment(raw.as_bytes()).as_deref(),
-                Ok(expected),
-                "{raw}"
-            );
+            assert_eq!(decode_segment(raw.as_bytes()).as_deref(), Ok(expected), "{raw}");
         };
         check("", b"");
         check("BTC-USDT", b"BTC-USDT");
@@ -145,9 +140,9 @@ mod tests {
 
     #[test]
     fn bad_escapes_and_hidden_control_bytes_are_refused() {
-        for raw in [
-            "%", "%4", "a%", "%%41", "%g0", "%0g", "%-1", "%+1", "% 1", "%00", "a%0Ab", "%7f",
-        ] {
+        for raw in
+            ["%", "%4", "a%", "%%41", "%g0", "%0g", "%-1", "%+1", "% 1", "%00", "a%0Ab", "%7f"]
+        {
             assert_eq!(decode_segment(raw.as_bytes()), Err(BadEscape), "{raw}");
         }
     }
@@ -188,10 +183,7 @@ mod tests {
         check("a", "a>");
         check("a=&=b&=", "a> >b >");
         check("a=b=c", "a>b=c");
-        check(
-            "symbols=BTC%2FUSDT%2cETH-USDT&x=%26",
-            "symbols>BTC/USDT,ETH-USDT x>&",
-        );
+        check("symbols=BTC%2FUSDT%2cETH-USDT&x=%26", "symbols>BTC/USDT,ETH-USDT x>&");
         check("symb%6fl=a+b", "symbol>a b");
         check("a=%zz&b=1", "a>%zz b>1");
         check("%zz=1&b=%00", "%zz>1 b>%00");

@@ -361,11 +361,7 @@ mod tests {
     use crate::config::Limits;
     use crate::time::UnixMs;
 
-    const ETAG: ETag = ETag {
-        boot: 0x18a3_f2b0,
-        version: 26,
-        variant: b'q',
-    };
+    const ETAG: ETag = ETag { boot: 0x18a3_f2b0, version: 26, variant: b'q' };
 
     /// What a client that sends `raw` reads, the service keeping the connection.
     fn respond(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
@@ -394,10 +390,8 @@ mod tests {
     #[test]
     fn a_200_carries_all_that_it_should() {
         let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        let head = Head {
-            fields: b"Chart-Gaps: 0\r\n",
-            ..Head::json(Some(ETAG), Cache::MaxAge(2))
-        };
+        let head =
+            Head { fields: b"Chart-Gaps: 0\r\n", ..Head::json(Some(ETAG), Cache::MaxAge(2)) };
         let found = respond(raw, |responder| {
             responder.send(&head, b"{}");
             assert_eq!(responder.status(), 200);
@@ -448,15 +442,10 @@ mod tests {
             "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
             &Head::options(),
             "HTTP/1.1 204 No Content",
-            &format!(
-                "{}Cache-Control: no-store\r\n\r\n",
-                String::from_utf8_lossy(PREFLIGHT)
-            ),
+            &format!("{}Cache-Control: no-store\r\n\r\n", String::from_utf8_lossy(PREFLIGHT)),
         );
-        let metrics = Head {
-            content_type: ContentType::Prometheus,
-            ..Head::json(None, Cache::NoStore)
-        };
+        let metrics =
+            Head { content_type: ContentType::Prometheus, ..Head::json(None, Cache::NoStore) };
         check(
             get,
             &metrics,
@@ -485,9 +474,7 @@ mod tests {
         let line = "HTTP/1.1 405 Method Not Allowed\r\n";
         let found = respond(raw, |responder| responder.error(&error));
         assert_eq!(found, format!("{line}{}{tail}{body}", common()));
-        let found = respond(&raw.replace("GET", "HEAD"), |responder| {
-            responder.error(&error)
-        });
+        let found = respond(&raw.replace("GET", "HEAD"), |responder| responder.error(&error));
         assert_eq!(found, format!("{line}{}{tail}", common()));
 
         let mut out = Output::default();
@@ -569,18 +556,10 @@ mod tests {
         check("If-Match: *\r\n", tag, 200);
         check("If-Match: *\r\n", None, 200);
         check("If-Match: \"x\", \"18a3f2b0-1a-q\"\r\n", tag, 200);
-        check(
-            "If-Match: \"x\"\r\nif-match: \"18a3f2b0-1a-q\"\r\n",
-            tag,
-            200,
-        );
+        check("If-Match: \"x\"\r\nif-match: \"18a3f2b0-1a-q\"\r\n", tag, 200);
         // Weak tags are never the same (RFC 9110, 8.8.3.2).
         check("If-Match: W/\"18a3f2b0-1a-q\"\r\n", tag, 412);
-        check(
-            "If-Match: W/\"18a3f2b0-1a-q\", \"18a3f2b0-1a-q\"\r\n",
-            tag,
-            200,
-        );
+        check("If-Match: W/\"18a3f2b0-1a-q\", \"18a3f2b0-1a-q\"\r\n", tag, 200);
         check("If-Match: \"x\"\r\n", tag, 412);
         check("If-Match: \"x\"\r\n", None, 412);
         check("If-Match:\r\n", tag, 412);
@@ -604,10 +583,7 @@ mod tests {
             let packed = coding == Coding::Gzip;
             let head = Head {
                 coding,
-                ..Head::json(
-                    Some(if packed { ETAG.packed() } else { ETAG }),
-                    Cache::NoCache,
-                )
+                ..Head::json(Some(if packed { ETAG.packed() } else { ETAG }), Cache::NoCache)
             };
             let found = respond(&raw, |responder| {
                 assert_eq!(responder.takes_gzip(), fields.contains("gzip"));
@@ -622,11 +598,7 @@ mod tests {
         let plain =
             format!("200 OK|{json}Vary: Accept-Encoding\r\nETag: \"18a3f2b0-1a-q\"\r\n{end}");
         check(Coding::Plain, "", &plain);
-        check(
-            Coding::Plain,
-            "If-None-Match: \"18a3f2b0-1a-r\"\r\n",
-            &plain,
-        );
+        check(Coding::Plain, "If-None-Match: \"18a3f2b0-1a-r\"\r\n", &plain);
         let packed = format!(
             "200 OK|{json}Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n\
              ETag: \"18a3f2b0-1a-r\"\r\n{end}"
@@ -656,13 +628,7 @@ mod tests {
         let head = Head::json(Some(ETAG), Cache::NoCache);
         check(head, 304);
         check(Head { etag: None, ..head }, 200);
-        check(
-            Head {
-                status: 503,
-                ..head
-            },
-            503,
-        );
+        check(Head { status: 503, ..head }, 503);
     }
 
     #[test]
@@ -671,10 +637,7 @@ mod tests {
         let mut check = |ms: i64, expected: &str| {
             stamp.refresh(UnixMs(ms));
             let expected = format!("Date: {expected}\r\nAccess-");
-            assert!(
-                String::from_utf8_lossy(stamp.common()).starts_with(&expected),
-                "{ms}"
-            );
+            assert!(String::from_utf8_lossy(stamp.common()).starts_with(&expected), "{ms}");
         };
         check(0, "Thu, 01 Jan 1970 00:00:00 GMT");
         check(784_111_777_000, "Sun, 06 Nov 1994 08:49:37 GMT");

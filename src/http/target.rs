@@ -24,10 +24,7 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Reque
     if raw[0] == b'/' && method != "CONNECT" {
         return split_origin(raw);
     }
-    let whole = Target {
-        path: raw,
-        query: b"",
-    };
+    let whole = Target { path: raw, query: b"" };
     match method {
         "CONNECT" if is_authority(raw) && has_port(raw) => Ok(whole),
         "CONNECT" => Err(BAD_TARGET),
@@ -47,10 +44,7 @@ fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     if may_hold_dots && path.split(|&byte| byte == b'/').any(is_dot_segment) {
         return Err(RequestError::BadRequest("The path holds a dot segment."));
     }
-    Ok(Target {
-        path,
-        query: query.get(1..).unwrap_or_default(),
-    })
+    Ok(Target { path, query: query.get(1..).unwrap_or_default() })
 }
 
 /// True for `.` and `..`, also if they are percent-encoded.
@@ -81,10 +75,7 @@ fn split_absolute(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     }
     let target = split_origin(rest)?;
     if target.path.is_empty() {
-        return Ok(Target {
-            path: b"/",
-            query: target.query,
-        });
+        return Ok(Target { path: b"/", query: target.query });
     }
     Ok(target)
 }
@@ -183,10 +174,8 @@ mod tests {
     fn a_target_has_four_forms() {
         let check = |method: &str, raw: &str, expected: Option<(&str, &str)>| {
             let found = split(method, raw.as_bytes()).ok();
-            let expected = expected.map(|(path, query)| Target {
-                path: path.as_bytes(),
-                query: query.as_bytes(),
-            });
+            let expected = expected
+                .map(|(path, query)| Target { path: path.as_bytes(), query: query.as_bytes() });
             assert_eq!(found, expected, "{method} {raw}");
         };
         check("GET", "/", Some(("/", "")));
@@ -194,11 +183,7 @@ mod tests {
         check("GET", "/a?", Some(("/a", "")));
         check("GET", "//a", Some(("//a", "")));
         check("GET", "/BTC%2FUSDT", Some(("/BTC%2FUSDT", "")));
-        check(
-            "GET",
-            "/a.b/.c/d./...?x=/../",
-            Some(("/a.b/.c/d./...", "x=/../")),
-        );
+        check("GET", "/a.b/.c/d./...?x=/../", Some(("/a.b/.c/d./...", "x=/../")));
         check("GET", "http://h", Some(("/", "")));
         check("GET", "HTTP://h:80/a?b", Some(("/a", "b")));
         check("GET", "https://[::1]:8080/", Some(("/", "")));

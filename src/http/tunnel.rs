@@ -65,10 +65,7 @@ mod tests {
             write_connect(&mut out, "okx.com:443", credentials);
             let agent = concat!("User-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n");
             let head = format!("CONNECT okx.com:443 HTTP/1.1\r\nHost: okx.com:443\r\n{agent}");
-            assert_eq!(
-                String::from_utf8_lossy(&out),
-                format!("{head}{expected}\r\n")
-            );
+            assert_eq!(String::from_utf8_lossy(&out), format!("{head}{expected}\r\n"));
         };
         check(None, "");
         // RFC 7617, 2.

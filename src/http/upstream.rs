@@ -158,9 +158,10 @@ fn parse_one<'a>(
             const WHOLE: &str = "httparse has found a complete head";
             let status = raw.code.expect(WHOLE);
             let version = raw.version.expect(WHOLE);
-            let lines = raw.headers.first().map_or(0, |field| {
-                field.name.as_ptr() as usize - bytes.as_ptr() as usize
-            });
+            let lines = raw
+                .headers
+                .first()
+                .map_or(0, |field| field.name.as_ptr() as usize - bytes.as_ptr() as usize);
             let lines = match raw.headers {
                 [] => b"",
                 _ => &bytes[lines..used],
@@ -307,11 +308,7 @@ mod tests {
     #[test]
     fn a_request_is_one_that_any_server_understands() {
         let mut out = Vec::new();
-        write_request(
-            &mut out,
-            "api.binance.com",
-            "/api/v3/klines?symbol=A&limit=5",
-        );
+        write_request(&mut out, "api.binance.com", "/api/v3/klines?symbol=A&limit=5");
         let expected = format!(
             "GET /api/v3/klines?symbol=A&limit=5 HTTP/1.1\r\nHost: api.binance.com\r\n\
              User-Agent: marketd/{}\r\nAccept: application/json\r\nAccept-Encoding: {}\r\n\
@@ -338,10 +335,7 @@ mod tests {
         check_fields("content-length:5\r\nCONTENT-LENGTH: 5\r\n", length(5));
         check_fields("Content-Length: 5, 5\r\n", length(5));
         check_fields("Content-Length: 0\r\n", Some((Framing::None, true)));
-        check_fields(
-            "Transfer-Encoding: Chunked\r\n",
-            Some((Framing::Chunked, true)),
-        );
+        check_fields("Transfer-Encoding: Chunked\r\n", Some((Framing::Chunked, true)));
         check_fields(
             "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
             Some((Framing::Chunked, false)),
@@ -367,22 +361,13 @@ mod tests {
         ] {
             check_fields(bad, None);
         }
-        check(
-            "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n",
-            Some((Framing::Length(5), false)),
-        );
+        check("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n", Some((Framing::Length(5), false)));
         check(
             "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: Keep-Alive\r\n\r\n",
             Some((Framing::Length(5), true)),
         );
-        check(
-            "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-            None,
-        );
-        check(
-            "HTTP/1.1 204 No Content\r\n\r\n",
-            Some((Framing::None, true)),
-        );
+        check("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", None);
+        check("HTTP/1.1 204 No Content\r\n\r\n", Some((Framing::None, true)));
         check(
             "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n",
             Some((Framing::None, true)),
@@ -413,10 +398,7 @@ mod tests {
         ] {
             let limits = HeadLimits::upstream(&Limits::default());
             let found = parse_response(bad.as_bytes(), &limits);
-            assert!(
-                matches!(found, Err(ResponseError::Malformed(_))),
-                "{bad:?}: {found:?}"
-            );
+            assert!(matches!(found, Err(ResponseError::Malformed(_))), "{bad:?}: {found:?}");
         }
     }
 
@@ -441,14 +423,7 @@ mod tests {
         check("Sun, 06 Nov 1994 08:49:37 GMT", date);
         check("Sunday, 06-Nov-94 08:49:37 GMT", date);
         check("Sun Nov  6 08:49:37 1994", date);
-        for none in [
-            "",
-            "-1",
-            "1.5",
-            "soon",
-            "Sun, 99 Nov 1994 08:49:37 GMT",
-            "\u{e4}",
-        ] {
+        for none in ["", "-1", "1.5", "soon", "Sun, 99 Nov 1994 08:49:37 GMT", "\u{e4}"] {
             check(none, None);
         }
     }
@@ -466,9 +441,6 @@ mod tests {
         check("Content-Encoding: x-gzip, identity\r\n", Encoding::Gzip);
         check("Content-Encoding: br\r\n", Encoding::Other);
         check("Content-Encoding: gzip, gzip\r\n", Encoding::Other);
-        check(
-            "Content-Encoding: gzip\r\nContent-Encoding: br\r\n",
-            Encoding::Other,
-        );
+        check("Content-Encoding: gzip\r\nContent-Encoding: br\r\n", Encoding::Other);
     }
 }

@@ -89,10 +89,7 @@ pub(super) fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>
     let mut parts = Vec::new();
     let mut from = slots.start;
     let first = found.partition_point(|found| found.slot < slots.start);
-    for found in found[first..]
-        .iter()
-        .take_while(|found| found.slot < slots.end)
-    {
+    for found in found[first..].iter().take_while(|found| found.slot < slots.end) {
         parts.push(from..found.slot);
         from = found.slot + 1;
     }

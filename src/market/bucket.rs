@@ -28,11 +28,7 @@ pub(super) fn bucket_after(interval: Interval, slot: i64, count: i64) -> i64 {
 /// First slot of the first bucket that begins at this slot or later.
 pub(super) fn first_bucket(interval: Interval, slot: i64) -> i64 {
     let bucket = bucket_of(interval, slot);
-    if bucket.start == slot {
-        slot
-    } else {
-        bucket.end
-    }
+    if bucket.start == slot { slot } else { bucket.end }
 }
 
 /// The number of buckets from one first slot to another.

@@ -124,11 +124,7 @@ impl ChartBuilder {
     /// continues, from the close that now precedes the next row.
     fn watch(&mut self, series: &Series) {
         let closed = series.closed_version();
-        if self
-            .closed
-            .replace(closed)
-            .is_none_or(|before| before == closed)
-        {
+        if self.closed.replace(closed).is_none_or(|before| before == closed) {
             return;
         }
         if self.restarts < MAX_RESTARTS {
@@ -188,10 +184,7 @@ impl<'a> View<'a> {
             });
         }
         let start = self.window.start;
-        Stage::Making(Making {
-            cursor: start,
-            previous: self.close_before(start),
-        })
+        Stage::Making(Making { cursor: start, previous: self.close_before(start) })
     }
 
     /// The close of flat rows from this slot on: of the last closed candle before it, if the slots
@@ -301,9 +294,7 @@ impl Making {
             let bucket = slot.map(|slot| view.bucket_of(slot));
             if let Some(close) = &self.previous
                 && self.cursor < view.newest
-                && bucket
-                    .as_ref()
-                    .is_none_or(|bucket| bucket.start > self.cursor)
+                && bucket.as_ref().is_none_or(|bucket| bucket.start > self.cursor)
             {
                 let flat = view.bucket_of(self.cursor);
                 if series.covered().covers(flat.clone()) {
@@ -363,12 +354,7 @@ mod tests {
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
-        series.ingest_whole(
-            slots.clone(),
-            &minutes(slots.clone()),
-            minute(slots.end),
-            None,
-        );
+        series.ingest_whole(slots.clone(), &minutes(slots.clone()), minute(slots.end), None);
         series
     }
 

@@ -108,9 +108,7 @@ impl Catalog {
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange]) {
         debug_assert!(!self.is_refreshing());
         self.symbols.set_cap(config.limits.symbols);
-        let Catalog {
-            symbols, rosters, ..
-        } = self;
+        let Catalog { symbols, rosters, .. } = self;
         for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
             let mut named = || named(source, |text| symbol_of(symbols, text));
             match change {
@@ -260,8 +258,7 @@ impl Catalog {
         let mut sources = self.sources_of(symbol).iter();
         let recalled = || sources.find_map(|it| self.rosters[it.index()].recalled_rules(symbol));
         let rules = listing.map_or_else(recalled, |listing| Some(&listing.rules));
-        self.ecosystem
-            .entry(symbol, name, rules, self.active(symbol))
+        self.ecosystem.entry(symbol, name, rules, self.active(symbol))
     }
 
     /// The ecosystem's market with that id, or else with that symbol in any accepted spelling.
@@ -364,8 +361,7 @@ impl Catalog {
     }
 
     fn make_room(&mut self) {
-        self.tracking
-            .resize_with(self.symbols.len(), Tracking::default);
+        self.tracking.resize_with(self.symbols.len(), Tracking::default);
     }
 
     fn warn_of_missing(&mut self, source: SourceId) {

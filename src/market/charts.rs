@@ -227,10 +227,7 @@ impl Charts {
         let parts = missing.into_iter();
         let parts = parts.flat_map(|part| series.archived.within(part));
         let parts: Vec<_> = parts.collect();
-        let reported = candles.into_iter().map(|candle| Reported {
-            candle,
-            closed: Some(true),
-        });
+        let reported = candles.into_iter().map(|candle| Reported { candle, closed: Some(true) });
         let mut reported: Vec<_> = reported.collect();
         let slot = |reported: &Reported| key.interval.slot_of(reported.candle.open_time);
         for part in parts.into_iter().rev() {
@@ -331,10 +328,7 @@ impl Charts {
 
     /// The counters. Visits every series.
     pub fn counts(&self) -> ChartCounts {
-        let mut counts = ChartCounts {
-            series: self.series.len(),
-            ..self.totals
-        };
+        let mut counts = ChartCounts { series: self.series.len(), ..self.totals };
         for series in self.series.values() {
             counts.candles += series.count();
             counts.bytes += series.bytes();
@@ -347,11 +341,7 @@ impl Charts {
 
 /// The keys of a source's series of these symbols.
 fn keys(source: SourceId, symbols: RangeInclusive<SymbolId>) -> RangeInclusive<SeriesKey> {
-    let key = |symbol: &SymbolId, interval| SeriesKey {
-        source,
-        symbol: *symbol,
-        interval,
-    };
+    let key = |symbol: &SymbolId, interval| SeriesKey { source, symbol: *symbol, interval };
     key(symbols.start(), Stored::M1)..=key(symbols.end(), Stored::D1)
 }
 
@@ -371,15 +361,8 @@ mod tests {
     use crate::market::testing::{all_of, covered, minute, minutes, slots};
 
     fn charts(series: usize, bytes: usize, keep: i64) -> Charts {
-        let limits = Limits {
-            candle_series: series,
-            candle_bytes: bytes,
-            ..Limits::default()
-        };
-        let history = HistoryConfig {
-            m1: Depth { keep, backfill: 0 },
-            ..HistoryConfig::default()
-        };
+        let limits = Limits { candle_series: series, candle_bytes: bytes, ..Limits::default() };
+        let history = HistoryConfig { m1: Depth { keep, backfill: 0 }, ..HistoryConfig::default() };
         Charts::new(&limits, &history)
     }
 
@@ -394,10 +377,7 @@ mod tests {
         assert!(charts.open(minutes_of(2)));
         assert!(charts.open(minutes_of(2)), "it is open");
         assert!(!charts.open(minutes_of(3)));
-        assert_eq!(
-            charts.ingest_whole(minutes_of(3), 0..1, &[], minute(1), None),
-            None
-        );
+        assert_eq!(charts.ingest_whole(minutes_of(3), 0..1, &[], minute(1), None), None);
         charts.close(minutes_of(1));
         assert!(charts.open(minutes_of(3)));
     }
@@ -413,17 +393,8 @@ mod tests {
             charts.make_place(minute(at), |key| *key != minutes_of(pinned))
         };
         // Somebody has looked at the first one since.
-        ChartPlan::new(
-            charts.get(minutes_of(1)),
-            &all_of(Interval::M1),
-            minute(4),
-            1000,
-        );
-        assert_eq!(
-            place(&mut charts, 2, 9),
-            None,
-            "all were read within a minute"
-        );
+        ChartPlan::new(charts.get(minutes_of(1)), &all_of(Interval::M1), minute(4), 1000);
+        assert_eq!(place(&mut charts, 2, 9), None, "all were read within a minute");
         assert_eq!(place(&mut charts, 6, 2), Some(minutes_of(3)));
         assert_eq!(place(&mut charts, 6, 9), Some(minutes_of(2)));
         assert!(charts.open(minutes_of(7)) && charts.open(minutes_of(8)));
@@ -446,24 +417,13 @@ mod tests {
     fn what_leaves_the_window_of_time_leaves_at_once() {
         let mut charts = charts(2, 1 << 20, 300);
         charts.open(minutes_of(1));
-        let written = charts.ingest_whole(
-            minutes_of(1),
-            0..1000,
-            &minutes(0..1000),
-            minute(1000),
-            None,
-        );
+        let written =
+            charts.ingest_whole(minutes_of(1), 0..1000, &minutes(0..1000), minute(1000), None);
         assert_eq!(written.map(|written| written.evicted), Some(700));
         let series = charts.get(minutes_of(1)).expect("it is open");
         assert_eq!(covered(series), [(700, 1000)]);
         assert_eq!(series.forgotten_before(), Some(700));
-        charts.ingest_whole(
-            minutes_of(1),
-            1000..1001,
-            &minutes([1000]),
-            minute(1001),
-            None,
-        );
+        charts.ingest_whole(minutes_of(1), 1000..1001, &minutes([1000]), minute(1001), None);
         let kept = slots(
             charts.get(minutes_of(1)).expect("it is open"),
             &all_of(Interval::M1),
@@ -479,13 +439,7 @@ mod tests {
         let mut charts = charts(2, 90_000, 100_000);
         for symbol in [1, 2] {
             charts.open(minutes_of(symbol));
-            charts.ingest_whole(
-                minutes_of(symbol),
-                0..1024,
-                &minutes(0..1024),
-                minute(1024),
-                None,
-            );
+            charts.ingest_whole(minutes_of(symbol), 0..1024, &minutes(0..1024), minute(1024), None);
         }
         assert!(!charts.trim(), "there is room");
         // Somebody reads the first series later than the second one came.
@@ -542,13 +496,7 @@ mod tests {
         let mut charts = charts(count as usize, 1 << 30, 100_000);
         for symbol in 0..count {
             charts.open(minutes_of(symbol));
-            charts.ingest_whole(
-                minutes_of(symbol),
-                0..256,
-                &minutes(0..256),
-                minute(256),
-                None,
-            );
+            charts.ingest_whole(minutes_of(symbol), 0..256, &minutes(0..256), minute(256), None);
         }
         charts.max_bytes = charts.bytes - 1;
         // The looks at all of them come first, and nothing leaves before the last one.
@@ -571,13 +519,7 @@ mod tests {
         assert_eq!(charts.totals.evicted, u64::from(count) * 128);
         // A series that has closed while its chunk was about to leave is passed over.
         charts.open(minutes_of(0));
-        charts.ingest_whole(
-            minutes_of(0),
-            256..512,
-            &minutes(256..512),
-            minute(512),
-            None,
-        );
+        charts.ingest_whole(minutes_of(0), 256..512, &minutes(256..512), minute(512), None);
         while !charts.eviction.is_whole {
             assert!(charts.trim());
         }
@@ -589,12 +531,8 @@ mod tests {
     #[test]
     fn a_quote_reaches_every_open_interval_of_its_market_alone() {
         let mut charts = charts(9, 1 << 20, 1000);
-        let keys = |symbol: u32| {
-            Stored::ALL.map(|interval| SeriesKey {
-                interval,
-                ..minutes_of(symbol)
-            })
-        };
+        let keys =
+            |symbol: u32| Stored::ALL.map(|interval| SeriesKey { interval, ..minutes_of(symbol) });
         for key in keys(1).into_iter().chain(keys(2)) {
             charts.open(key);
         }
@@ -602,11 +540,8 @@ mod tests {
         assert!(charts.tick(SourceId(0), SymbolId(1), &price, minute(7)));
         assert!(!charts.tick(SourceId(1), SymbolId(1), &price, minute(7)));
         assert!(!charts.tick(SourceId(0), SymbolId(3), &price, minute(7)));
-        let versions: Vec<bool> = charts
-            .series
-            .values()
-            .map(|series| series.version() > 0)
-            .collect();
+        let versions: Vec<bool> =
+            charts.series.values().map(|series| series.version() > 0).collect();
         assert_eq!(versions, [true, true, true, false, false, false]);
     }
 
@@ -624,10 +559,7 @@ mod tests {
         );
         let mut rows = Vec::new();
         let series = charts.get(minutes_of(1));
-        let all = crate::market::chart::ChartSpec {
-            limit: 100_000,
-            ..all_of(Interval::M1)
-        };
+        let all = crate::market::chart::ChartSpec { limit: 100_000, ..all_of(Interval::M1) };
         let plan = ChartPlan::new(series, &all, minute(slots.end), 1_000_000);
         plan.expect("stored rows").write(&mut rows);
         let counts = charts.counts();

@@ -268,10 +268,7 @@ impl Draft {
         let first = chunk.rank(places.start);
         let ends = &chunk.ends[first..first + chunk.count_in(&places)];
         let (from, to) = (bytes.start, self.rows.len());
-        self.ends.extend(
-            ends.iter()
-                .map(|end| (usize::from(*end) - from + to) as u16),
-        );
+        self.ends.extend(ends.iter().map(|end| (usize::from(*end) - from + to) as u16));
         self.rows.extend_from_slice(&chunk.rows[bytes]);
         self.present |= chunk.present & mask(&places);
     }

@@ -111,10 +111,7 @@ impl Series {
         for part in doubtful {
             for part in left_out(part, found) {
                 decided.remove(part.clone());
-                for confirmed in self
-                    .silences
-                    .note(part, at, confirmed_after_ms(self.interval()))
-                {
+                for confirmed in self.silences.note(part, at, confirmed_after_ms(self.interval())) {
                     // With too many ranges it is asked for again.
                     let _ = decided.insert(confirmed);
                 }
@@ -126,9 +123,7 @@ impl Series {
     /// The parts of these slots that are archived and not in memory.
     fn hidden(&self, slots: Range<i64>) -> Vec<Range<i64>> {
         let missing = self.covered.missing(slots).into_iter();
-        missing
-            .flat_map(|part| self.archived.within(part).collect::<Vec<_>>())
-            .collect()
+        missing.flat_map(|part| self.archived.within(part).collect::<Vec<_>>()).collect()
     }
 
     /// The stored candles of these slots, as parts of one slot each.
@@ -264,10 +259,8 @@ impl Series {
             let has = |slot: &i64| told.binary_search_by_key(slot, |found| found.slot).is_err();
             let gone: Vec<i64> = self.row_slots(&part).into_iter().filter(has).collect();
             let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
-            changes.answered(
-                part.clone(),
-                candles.chain(gone.into_iter().map(|slot| (slot, None))),
-            );
+            changes
+                .answered(part.clone(), candles.chain(gone.into_iter().map(|slot| (slot, None))));
             self.archived.remove(part);
         }
     }
@@ -324,11 +317,7 @@ mod tests {
         let mut candles = minutes([10, 11]);
         candles[0].candle.low = Decimal::ZERO;
         let written = series.ingest_whole(10..13, &candles, minute(13), None);
-        let expected = AnswerCounts {
-            unchanged: 1,
-            rejected: 1,
-            ..AnswerCounts::default()
-        };
+        let expected = AnswerCounts { unchanged: 1, rejected: 1, ..AnswerCounts::default() };
         assert_eq!(written, expected);
         assert_eq!(stored(&series), [10, 11, 12]);
     }
@@ -450,19 +439,11 @@ mod tests {
         candles.retain(|reported| reported.candle.open_time.0 % 120_000 == 0);
         candles[0].candle.volume = Decimal::from(77);
         let written = series.ingest_whole(100..200, &candles, minute(300), None);
-        let expected = AnswerCounts {
-            written: 17,
-            updated: 1,
-            unchanged: 32,
-            ..AnswerCounts::default()
-        };
+        let expected =
+            AnswerCounts { written: 17, updated: 1, unchanged: 32, ..AnswerCounts::default() };
         assert_eq!(written, expected);
         let written = series.ingest_whole(100..200, &candles, minute(301), None);
-        let expected = AnswerCounts {
-            unchanged: 50,
-            removed: 33,
-            ..AnswerCounts::default()
-        };
+        let expected = AnswerCounts { unchanged: 50, removed: 33, ..AnswerCounts::default() };
         assert_eq!(written, expected, "only the second one in a row removes");
         assert_eq!(series.count(), 200 - 33 + 17);
         assert_eq!(series.gaps(), 299 - series.count() as u64);
@@ -479,10 +460,7 @@ mod tests {
         assert_eq!(series.count(), MAX_INTERVALS);
         let written =
             series.ingest_whole(50_000..50_001, &minutes([50_000]), minute(100_000), None);
-        assert_eq!(
-            (written.refused, written.evicted, written.written),
-            (false, 1, 1)
-        );
+        assert_eq!((written.refused, written.evicted, written.written), (false, 1, 1));
         assert_eq!(series.covered().first(), Some(6));
         assert_eq!(series.covered().len(), MAX_INTERVALS);
     }

@@ -80,9 +80,7 @@ impl IntervalSet {
 
     /// How many slots of the range are in the set.
     pub fn covered(&self, range: Range<i64>) -> u64 {
-        self.within(range)
-            .map(|part| part.end.abs_diff(part.start))
-            .sum()
+        self.within(range).map(|part| part.end.abs_diff(part.start)).sum()
     }
 
     /// The first slot.

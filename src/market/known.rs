@@ -23,9 +23,7 @@ impl Series {
     /// The parts of a range that neither memory nor the history file knows, in order.
     pub fn unknown(&self, slots: Range<i64>) -> Vec<Range<i64>> {
         let missing = self.covered.missing(slots).into_iter();
-        missing
-            .flat_map(|part| self.archived.missing(part))
-            .collect()
+        missing.flat_map(|part| self.archived.missing(part)).collect()
     }
 
     /// The newest slot that the exchange has reported, in this run or an earlier one.
@@ -58,10 +56,7 @@ impl Series {
         let mut unknown = self.unknown(slots.clone());
         for (silent, last) in self.silences.last_within(&slots) {
             if (at - last).abs() < patience {
-                unknown = unknown
-                    .into_iter()
-                    .flat_map(|part| cut(part, &silent))
-                    .collect();
+                unknown = unknown.into_iter().flat_map(|part| cut(part, &silent)).collect();
             }
         }
         unknown
@@ -134,10 +129,6 @@ impl Series {
         let forming = bucket.start.max(confirmed)..bucket.end;
         let known = covered.covers(bucket.start..forming.start)
             && self.forming_in(&forming).len() as i64 == forming.end - forming.start;
-        if known {
-            BucketState::Open
-        } else {
-            BucketState::Unknown
-        }
+        if known { BucketState::Open } else { BucketState::Unknown }
     }
 }

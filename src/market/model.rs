@@ -50,19 +50,10 @@ impl Random {
 
     fn decimal(&mut self, huge: bool) -> Decimal {
         let text = if huge && self.one_in(3) {
-            format!(
-                "{}{}.{:0>30}1",
-                1 + self.below(9),
-                "7".repeat(29),
-                self.below(999)
-            )
+            format!("{}{}.{:0>30}1", 1 + self.below(9), "7".repeat(29), self.below(999))
         } else {
             let places = self.below(9) as usize;
-            format!(
-                "{}.{:0>places$}",
-                1 + self.below(1500),
-                self.below(10_i64.pow(places as u32))
-            )
+            format!("{}.{:0>places$}", 1 + self.below(1500), self.below(10_i64.pow(places as u32)))
         };
         Decimal::parse(text.as_bytes()).expect("a decimal")
     }
@@ -71,24 +62,9 @@ impl Random {
         let mut prices: Vec<Decimal> = (0..4).map(|_| self.decimal(huge)).collect();
         prices.sort();
         let [low, open, close, high] = prices.try_into().expect("four of them");
-        let (open, close) = if self.one_in(2) {
-            (close, open)
-        } else {
-            (open, close)
-        };
-        let volume = if self.one_in(8) {
-            Decimal::ZERO
-        } else {
-            self.decimal(huge)
-        };
-        Candle {
-            open_time,
-            open,
-            high,
-            low,
-            close,
-            volume,
-        }
+        let (open, close) = if self.one_in(2) { (close, open) } else { (open, close) };
+        let volume = if self.one_in(8) { Decimal::ZERO } else { self.decimal(huge) };
+        Candle { open_time, open, high, low, close, volume }
     }
 }
 
@@ -159,27 +135,19 @@ impl Naive {
 
     /// Every row that could be served, oldest first.
     fn rows(&self, interval: Interval, fill: bool) -> Vec<Row> {
-        let all: BTreeMap<i64, &Candle> = self
-            .stored
-            .iter()
-            .chain(&self.forming)
-            .map(|(s, c)| (*s, c))
-            .collect();
+        let all: BTreeMap<i64, &Candle> =
+            self.stored.iter().chain(&self.forming).map(|(s, c)| (*s, c)).collect();
         let mut rows = Vec::new();
         let (Some(first), Some(last)) = (all.keys().next(), all.keys().last()) else {
             return rows;
         };
-        let (mut open, last) = (
-            interval.open_of(self.base.open_of(*first)),
-            self.base.open_of(*last),
-        );
+        let (mut open, last) =
+            (interval.open_of(self.base.open_of(*first)), self.base.open_of(*last));
         let mut previous: Option<String> = None;
         while open <= last {
             let slots = self.slots(interval, open);
-            let inside: Vec<&Candle> = slots
-                .clone()
-                .filter_map(|slot| all.get(&slot).copied())
-                .collect();
+            let inside: Vec<&Candle> =
+                slots.clone().filter_map(|slot| all.get(&slot).copied()).collect();
             let closed = slots.clone().all(|slot| self.covered.contains(&slot));
             let known = slots
                 .clone()
@@ -189,33 +157,19 @@ impl Naive {
             let text = if inside.is_empty() && closed {
                 let flat = previous.clone().filter(|_| fill);
                 flat.map(|close| {
-                    [
-                        close.clone(),
-                        close.clone(),
-                        close.clone(),
-                        close,
-                        "0".to_string(),
-                    ]
+                    [close.clone(), close.clone(), close.clone(), close, "0".to_string()]
                 })
             } else if !inside.is_empty() && (closed || known || newest) {
                 let row = merged(&inside);
                 previous = row.as_ref().map(|row| row[3].clone());
-                rows.push(Row {
-                    open,
-                    text: row,
-                    closed,
-                });
+                rows.push(Row { open, text: row, closed });
                 None
             } else {
                 previous = None;
                 None
             };
             if text.is_some() {
-                rows.push(Row {
-                    open,
-                    text,
-                    closed: true,
-                });
+                rows.push(Row { open, text, closed: true });
             }
             open = interval.end_of(open);
         }
@@ -243,10 +197,8 @@ impl Naive {
         let text = |row: &Row| {
             let numbers = row.text.as_ref().expect("only these were kept");
             let quote = if spec.quoted { "\"" } else { "" };
-            let numbers: String = numbers
-                .iter()
-                .map(|number| format!(",{quote}{number}{quote}"))
-                .collect();
+            let numbers: String =
+                numbers.iter().map(|number| format!(",{quote}{number}{quote}")).collect();
             format!("[{}{numbers}]", row.open.0)
         };
         let texts: Vec<String> = rows.iter().map(text).collect();
@@ -291,20 +243,9 @@ impl Naive {
         why: &str,
     ) {
         let interval = spec.interval;
-        let (first, last) = (
-            rows.first().map(|row| row.open),
-            rows.last().map(|row| row.open),
-        );
-        assert_eq!(
-            (info.rows, info.first, info.last),
-            (rows.len(), first, last),
-            "{why}"
-        );
-        assert_eq!(
-            info.has_forming,
-            rows.iter().any(|row| !row.closed),
-            "{why}"
-        );
+        let (first, last) = (rows.first().map(|row| row.open), rows.last().map(|row| row.open));
+        assert_eq!((info.rows, info.first, info.last), (rows.len(), first, last), "{why}");
+        assert_eq!(info.has_forming, rows.iter().any(|row| !row.closed), "{why}");
         let present = self.base.slot_of(now);
         let floor = (present - keep).max(0);
 
@@ -334,9 +275,8 @@ impl Naive {
         assert_eq!(asked, wanted, "{why}");
 
         // The answered range, slot by slot.
-        let end_of_range = spec.to.map_or(i64::MAX, |to| {
-            self.slots(interval, interval.open_of(to)).end
-        });
+        let end_of_range =
+            spec.to.map_or(i64::MAX, |to| self.slots(interval, interval.open_of(to)).end);
         let closed_end = end_of_range.min(present);
         let behind = last.map(|open| self.slots(interval, open).end);
         let unknown_behind = behind
@@ -353,28 +293,19 @@ impl Naive {
             (Some(from), _) => {
                 let from = from.max(self.base.open_of(floor));
                 let open = interval.open_of(from);
-                let open = if open < from {
-                    interval.end_of(open)
-                } else {
-                    open
-                };
+                let open = if open < from { interval.end_of(open) } else { open };
                 self.base.slot_of(open)
             }
             (None, Some(first)) => self.base.slot_of(first),
             (None, None) => asked.first().copied().unwrap_or(present),
         };
-        let end = if cut {
-            behind.unwrap_or(closed_end).min(closed_end)
-        } else {
-            closed_end
-        };
+        let end = if cut { behind.unwrap_or(closed_end).min(closed_end) } else { closed_end };
         let oldest = match (spec.from, begin) {
             (Some(from), _) => {
                 let from = from.max(UnixMs(0));
                 let open = interval.open_of(from);
                 let late = open < from;
-                self.base
-                    .slot_of(if late { interval.end_of(open) } else { open })
+                self.base.slot_of(if late { interval.end_of(open) } else { open })
             }
             (None, None) => 0,
             (None, Some(_)) => start,
@@ -390,10 +321,7 @@ impl Naive {
             None => begin.unwrap_or(self.base.open_of(start)),
         };
         let mut gaps = 0;
-        let least = self
-            .covered
-            .first()
-            .map_or(range_start, |slot| self.base.open_of(*slot));
+        let least = self.covered.first().map_or(range_start, |slot| self.base.open_of(*slot));
         let mut open = interval.open_of(range_start.max(least));
         while self.slots(interval, open).end <= end {
             let slots = || self.slots(interval, open);
@@ -408,10 +336,7 @@ impl Naive {
             .keys()
             .rev()
             .map(|slot| interval.open_of(self.base.open_of(*slot)))
-            .find(|open| {
-                self.slots(interval, *open)
-                    .all(|slot| self.covered.contains(&slot))
-            });
+            .find(|open| self.slots(interval, *open).all(|slot| self.covered.contains(&slot)));
         assert_eq!(info.last_closed, last_closed, "{why}");
     }
 
@@ -429,9 +354,9 @@ fn merged(candles: &[&Candle]) -> Option<[String; 5]> {
     let (first, rest) = candles.split_first()?;
     let high = candles.iter().map(|candle| &candle.high).max()?;
     let low = candles.iter().map(|candle| &candle.low).min()?;
-    let volume = rest.iter().try_fold(first.volume.clone(), |sum, candle| {
-        sum.checked_add(&candle.volume)
-    })?;
+    let volume = rest
+        .iter()
+        .try_fold(first.volume.clone(), |sum, candle| sum.checked_add(&candle.volume))?;
     let close = &candles.last()?.close;
     Some([&first.open, high, low, close, &volume].map(Decimal::to_string))
 }
@@ -440,11 +365,7 @@ fn run(seed: u64) {
     let mut random = Random(seed);
     let base = Stored::ALL[random.below(3) as usize];
     let huge = random.one_in(4);
-    let key = SeriesKey {
-        source: SourceId(0),
-        symbol: SymbolId(0),
-        interval: base,
-    };
+    let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: base };
     let mut series = Series::new(key, 0);
     let mut naive = Naive {
         base,
@@ -519,10 +440,8 @@ fn run(seed: u64) {
         }
         assert_eq!(series.count(), naive.stored.len(), "{why}");
         for _ in 0..6 {
-            let intervals: Vec<Interval> = Interval::ALL
-                .into_iter()
-                .filter(|interval| interval.base() == base)
-                .collect();
+            let intervals: Vec<Interval> =
+                Interval::ALL.into_iter().filter(|interval| interval.base() == base).collect();
             let mut time = || {
                 let time =
                     base.open_of(first - 50 + random.below(length + 100)) + random.below(3) - 1;
@@ -537,11 +456,7 @@ fn run(seed: u64) {
                 interval: intervals[random.below(intervals.len() as i64) as usize],
                 from,
                 to,
-                limit: if huge {
-                    5000
-                } else {
-                    1 + random.below(60) as usize
-                },
+                limit: if huge { 5000 } else { 1 + random.below(60) as usize },
                 fill_previous: random.one_in(3),
                 quoted,
             };
@@ -553,18 +468,12 @@ fn run(seed: u64) {
 
 /// The same candle with another close.
 fn random_again(candle: &Candle) -> Candle {
-    Candle {
-        close: candle.low.clone(),
-        ..candle.clone()
-    }
+    Candle { close: candle.low.clone(), ..candle.clone() }
 }
 
 #[test]
 fn charts_equal_a_naive_recomputation() {
-    match std::env::var("MARKETD_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-    {
+    match std::env::var("MARKETD_SEED").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => run(seed),
         None => (0..400).for_each(run),
     }

@@ -55,10 +55,7 @@ impl ChartPlan {
         } else {
             let forming = &forming[forming.len().saturating_sub(spec.limit)..];
             let left = spec.limit - forming.len();
-            (
-                series.range(slots, left, Edge::Newest, seconds(now)),
-                forming,
-            )
+            (series.range(slots, left, Edge::Newest, seconds(now)), forming)
         };
         let stored = (rows.rows > 0).then_some(&rows.slots);
         let forming_slot = |forming: Option<&FormingCandle>| forming.map(|forming| forming.slot);
@@ -157,12 +154,7 @@ mod tests {
     const DAY: i64 = 1440;
 
     fn spec(interval: Interval, from: Option<i64>, to: Option<i64>, limit: usize) -> ChartSpec {
-        ChartSpec {
-            from: from.map(minute),
-            to: to.map(minute),
-            limit,
-            ..all_of(interval)
-        }
+        ChartSpec { from: from.map(minute), to: to.map(minute), limit, ..all_of(interval) }
     }
 
     #[test]
@@ -300,10 +292,7 @@ mod tests {
             let open = |day| Stored::D1.open_of(day).to_string()[..10].to_string();
             days.into_iter().map(open).collect()
         };
-        assert_eq!(
-            opens(Interval::Month1),
-            ["2024-02-01", "2024-03-01", "2024-04-01"]
-        );
+        assert_eq!(opens(Interval::Month1), ["2024-02-01", "2024-03-01", "2024-04-01"]);
         let weeks = opens(Interval::W1);
         assert_eq!(weeks.first().map(String::as_str), Some("2024-02-05"));
         assert_eq!(weeks.last().map(String::as_str), Some("2024-04-01"));
@@ -334,9 +323,7 @@ mod tests {
             spec.fill_previous = true;
             assert_eq!(slots(&series, &spec, minute(41)), expected, "{spec:?}");
         };
-        let all = [
-            12, 13, 14, 15, 16, 17, 18, 19, 33, 34, 35, 36, 37, 38, 39, 41,
-        ];
+        let all = [12, 13, 14, 15, 16, 17, 18, 19, 33, 34, 35, 36, 37, 38, 39, 41];
         check(None, None, 500, &all);
         check(None, None, 3, &all[13..]);
         check(None, None, 9, &all[7..]);
@@ -354,11 +341,8 @@ mod tests {
         let mut spec = spec(Interval::M1, Some(13), Some(15), 5);
         (spec.fill_previous, spec.quoted) = (true, true);
         let flat = |time| format!(r#"[{time},"13","13","13","13","0"]"#);
-        let expected = format!(
-            r#"[{},{},[900000,"15","24","14","16","2"]]"#,
-            flat(780_000),
-            flat(840_000)
-        );
+        let expected =
+            format!(r#"[{},{},[900000,"15","24","14","16","2"]]"#, flat(780_000), flat(840_000));
         assert_eq!(chart(&series, &spec, minute(41)).0, expected);
     }
 

@@ -113,10 +113,7 @@ impl Quotes {
         if self.of(source, symbol).is_some() || normalize(&mut ticker).is_err() {
             return false;
         }
-        let at = Now {
-            mono: Mono(0),
-            unix: received_at,
-        };
+        let at = Now { mono: Mono(0), unix: received_at };
         let mut quote = Quote::new(source, symbol, ticker, at);
         quote.restored = true;
         quote.stale = true;
@@ -286,10 +283,7 @@ impl Quotes {
     /// The counters, at constant cost.
     pub fn counts(&self) -> QuoteCounts {
         let counts = self.totals.counts;
-        QuoteCounts {
-            fresh: counts.cached - counts.stale,
-            ..counts
-        }
+        QuoteCounts { fresh: counts.cached - counts.stale, ..counts }
     }
 
     /// Increases whenever any quote changes, comes or goes. It names an answer with several quotes:

@@ -153,9 +153,7 @@ impl Series {
         let in_chunk = |(id, chunk): (&i64, &'_ Chunk)| {
             let first = *id * CHUNK_SLOTS;
             let places = places_of(*id, slots).filter(|place| chunk.row(*place).is_some());
-            places
-                .map(|place| first + i64::from(place))
-                .collect::<Vec<_>>()
+            places.map(|place| first + i64::from(place)).collect::<Vec<_>>()
         };
         chunks.flat_map(in_chunk).collect()
     }

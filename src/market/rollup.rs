@@ -68,10 +68,7 @@ struct Price<'a> {
 impl<'a> Price<'a> {
     fn new(text: &'a [u8]) -> Price<'a> {
         let point = text.iter().position(|byte| *byte == b'.');
-        Price {
-            front: point.unwrap_or(text.len()),
-            text,
-        }
+        Price { front: point.unwrap_or(text.len()), text }
     }
 }
 
@@ -126,10 +123,7 @@ impl<'a> Rollup<'a> {
 impl Sum {
     fn new(text: &[u8]) -> Sum {
         match word(text) {
-            Some((mantissa, scale)) => Sum::Word {
-                mantissa: mantissa.into(),
-                scale,
-            },
+            Some((mantissa, scale)) => Sum::Word { mantissa: mantissa.into(), scale },
             None => Sum::Exact(Decimal::parse(text).ok()),
         }
     }
@@ -204,20 +198,14 @@ mod tests {
     fn prices_are_compared_as_numbers() {
         check(&["[0,5,9,2,7,3],"], Some("5 9 2 7 3"));
         check(&["[0,5,9,2,7,3],", "[1,7,10,3,8,1],"], Some("5 10 2 8 4"));
-        check(
-            &["[0,5,9.5,2.25,7,3],", "[1,7,9.49,2.3,8,1],"],
-            Some("5 9.5 2.25 8 4"),
-        );
+        check(&["[0,5,9.5,2.25,7,3],", "[1,7,9.49,2.3,8,1],"], Some("5 9.5 2.25 8 4"));
         check(
             &["[1600000000000,9,9,9,9,0.1],", "[1,9.01,9.01,0.09,9,0.02],"],
             Some("9 9.01 0.09 9 0.12"),
         );
         let (low, high) = ("1".repeat(63), "1".repeat(64));
         check(
-            &[
-                &format!("[0,5,{low},{high},7,0],"),
-                &format!("[0,5,{high},{low},7,0],"),
-            ],
+            &[&format!("[0,5,{low},{high},7,0],"), &format!("[0,5,{high},{low},7,0],")],
             Some(&format!("5 {high} {low} 7 0")),
         );
     }
@@ -225,9 +213,8 @@ mod tests {
     #[test]
     fn volumes_are_summed_exactly_or_not_at_all() {
         let sum = |volumes: &[&str], expected: Option<&str>| {
-            let rows: Vec<String> = (volumes.iter())
-                .map(|volume| format!("[0,1,1,1,1,{volume}],"))
-                .collect();
+            let rows: Vec<String> =
+                (volumes.iter()).map(|volume| format!("[0,1,1,1,1,{volume}],")).collect();
             let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
             let expected = expected.map(|sum| format!("1 1 1 1 {sum}"));
             check(&rows, expected.as_deref());
@@ -235,10 +222,7 @@ mod tests {
         sum(&["0.1", "0.2"], Some("0.3"));
         sum(&["0.5", "0.5", "0"], Some("1"));
         sum(&["999999999999999999", "1"], Some("1000000000000000000"));
-        sum(
-            &["99999999999999999999.5", "0.5"],
-            Some("100000000000000000000"),
-        );
+        sum(&["99999999999999999999.5", "0.5"], Some("100000000000000000000"));
         let huge = "9".repeat(64);
         sum(&[&huge], Some(&huge));
         sum(&[&huge, "1"], None);

@@ -174,9 +174,7 @@ impl Series {
 
     /// The number of covered slots without a candle.
     pub fn gaps(&self) -> u64 {
-        let covered: u64 = (self.covered.iter())
-            .map(|span| span.end.abs_diff(span.start))
-            .sum();
+        let covered: u64 = (self.covered.iter()).map(|span| span.end.abs_diff(span.start)).sum();
         covered - self.count as u64
     }
 
@@ -368,11 +366,7 @@ impl Series {
 
     /// The invariant in the module comment, in debug builds.
     pub(super) fn check(&self) {
-        debug_assert!(
-            self.forming
-                .windows(2)
-                .all(|pair| pair[0].slot < pair[1].slot)
-        );
+        debug_assert!(self.forming.windows(2).all(|pair| pair[0].slot < pair[1].slot));
         let last = self.covered.last();
         debug_assert!(self.forming.iter().all(|forming| Some(forming.slot) > last));
         debug_assert!(self.forming.len() <= MAX_PROVISIONAL + 1);
@@ -414,10 +408,7 @@ mod tests {
         assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0]]");
         assert_eq!(series.last_closed(), None);
         assert!(series.tick(&price("12"), minute(8)));
-        assert_eq!(
-            body(&series),
-            "[[420000,10.5,11,9.75,10,0],[480000,12,12,12,12,0]]"
-        );
+        assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0],[480000,12,12,12,12,0]]");
     }
 
     #[test]
@@ -526,12 +517,7 @@ mod tests {
         series.tick(&price("3"), minute(3));
         step(&series, false, false, "the same quote");
         series.ingest_whole(0..3, &minutes(0..3), minute(4), None);
-        step(
-            &series,
-            true,
-            false,
-            "a slot later: a roll-up may have ended",
-        );
+        step(&series, true, false, "a slot later: a roll-up may have ended");
         known(&mut series, 3..4, &[], minute(4));
         step(&series, true, true, "no trade in 3");
         known(&mut series, 0..4, &minutes([0, 2]), minute(4));

@@ -117,8 +117,7 @@ mod tests {
 
     fn noted(silences: &Silences) -> Vec<(i64, i64, i64)> {
         let all = silences.within(&(0..1000));
-        all.map(|(slots, since)| (slots.start, slots.end, since.0))
-            .collect()
+        all.map(|(slots, since)| (slots.start, slots.end, since.0)).collect()
     }
 
     #[test]
@@ -130,14 +129,8 @@ mod tests {
         let confirmed = silences.note(15..30, UnixMs(60), APART);
         assert_eq!((confirmed.len(), &confirmed[0]), (1, &(15..20)));
         assert_eq!(noted(&silences), [(10, 15, 0), (20, 25, 49), (25, 30, 60)]);
-        assert_eq!(
-            silences.note(0..40, UnixMs(200), APART),
-            [10..15, 20..25, 25..30]
-        );
-        assert_eq!(
-            noted(&silences),
-            [(0, 10, 200), (15, 20, 200), (30, 40, 200)]
-        );
+        assert_eq!(silences.note(0..40, UnixMs(200), APART), [10..15, 20..25, 25..30]);
+        assert_eq!(noted(&silences), [(0, 10, 200), (15, 20, 200), (30, 40, 200)]);
         silences.remove(&(5..35));
         assert_eq!(noted(&silences), [(0, 5, 200), (35, 40, 200)]);
     }

@@ -70,11 +70,7 @@ impl Market {
             };
             if matches!(change, SourceChange::Settings { markets: true, .. }) {
                 let names = source.symbols.iter().map(String::as_str);
-                joining.extend(
-                    names
-                        .filter(|name| !is_tracked(name))
-                        .map(|name| (id, name)),
-                );
+                joining.extend(names.filter(|name| !is_tracked(name)).map(|name| (id, name)));
             }
         }
         joining

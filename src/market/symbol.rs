@@ -140,9 +140,8 @@ impl Symbols {
     pub(super) fn sorted(&self, symbols: &mut dyn Iterator<Item = SymbolId>) -> Vec<SymbolId> {
         // Most names differ in the bytes that fit in the number. So thousands are sorted without a
         // look at the names, which are scattered in memory.
-        let mut sorted: Vec<(u128, SymbolId)> = symbols
-            .map(|symbol| (self.name(symbol).beginning(), symbol))
-            .collect();
+        let mut sorted: Vec<(u128, SymbolId)> =
+            symbols.map(|symbol| (self.name(symbol).beginning(), symbol)).collect();
         sorted.sort_unstable_by(|(a, one), (b, other)| {
             let names = || self.name(*one).cmp(self.name(*other));
             a.cmp(b).then_with(names)
@@ -183,8 +182,7 @@ impl Symbols {
         let name = spelling.name();
         let joined = [name.base(), name.quote()].concat().into_boxed_str();
         self.names.push(name);
-        self.forms
-            .insert(spelling.as_bytes().into(), Form::One(symbol));
+        self.forms.insert(spelling.as_bytes().into(), Form::One(symbol));
         self.join(joined.into_boxed_bytes(), symbol);
         Some(symbol)
     }
@@ -215,10 +213,7 @@ impl Symbols {
             Form::One(other) if other == symbol => {}
             Form::One(other) => {
                 *form = Form::Shared(self.clashes.len() as u32);
-                self.clashes.push(Clash {
-                    symbols: vec![other, symbol],
-                    warned: false,
-                });
+                self.clashes.push(Clash { symbols: vec![other, symbol], warned: false });
             }
             Form::Shared(at) => self.clashes[at as usize].symbols.push(symbol),
         }
@@ -246,11 +241,7 @@ impl Spelling {
         bytes[..base.len()].copy_from_slice(base.as_bytes());
         bytes[base.len()] = b'/';
         bytes[base.len() + 1..len].copy_from_slice(quote.as_bytes());
-        Some(Spelling {
-            bytes,
-            len,
-            slash: Some(base.len()),
-        })
+        Some(Spelling { bytes, len, slash: Some(base.len()) })
     }
 
     /// The spelling of any accepted form; `None` if malformed.
@@ -280,18 +271,13 @@ impl Spelling {
     fn name(&self) -> SymbolName {
         let text = std::str::from_utf8(self.as_bytes()).expect("letters, digits and a slash");
         let slash = self.slash.expect("only canonical spellings are named");
-        SymbolName {
-            text: text.into(),
-            base_len: slash as u8,
-        }
+        SymbolName { text: text.into(), base_len: slash as u8 }
     }
 }
 
 fn is_asset(text: &str) -> bool {
     (1..=ASSET_BYTES).contains(&text.len())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -325,11 +311,7 @@ mod tests {
     fn every_accepted_form_finds_the_symbol_in_any_case() {
         for asked in ["BTC/USDT", "BTC-USDT", "BTC_USDT", "BTCUSDT"] {
             check(&["ETH/BTC", "BTC/USDT"], asked.as_bytes(), "BTC/USDT");
-            check(
-                &["ETH/BTC", "BTC/USDT"],
-                asked.to_lowercase().as_bytes(),
-                "BTC/USDT",
-            );
+            check(&["ETH/BTC", "BTC/USDT"], asked.to_lowercase().as_bytes(), "BTC/USDT");
         }
         check(&["1INCH/USDT"], b"1inchUsdt", "1INCH/USDT");
     }
@@ -383,21 +365,13 @@ mod tests {
         for separator in ["/", "-", "_"] {
             for (base, quote) in [(1, 1), (19, 20), (20, 20), (20, 1)] {
                 let asked = symbol(base, quote, separator);
-                check(
-                    &[&symbol(base, quote, "/")],
-                    asked.as_bytes(),
-                    &symbol(base, quote, "/"),
-                );
+                check(&[&symbol(base, quote, "/")], asked.as_bytes(), &symbol(base, quote, "/"));
             }
             for (base, quote) in [(21, 1), (1, 21), (21, 20), (0, 20), (20, 0)] {
                 check(&[], symbol(base, quote, separator).as_bytes(), "Malformed");
             }
         }
-        check(
-            &[&symbol(20, 20, "/")],
-            symbol(20, 20, "").as_bytes(),
-            &symbol(20, 20, "/"),
-        );
+        check(&[&symbol(20, 20, "/")], symbol(20, 20, "").as_bytes(), &symbol(20, 20, "/"));
         check(&[], symbol(20, 21, "").as_bytes(), "Malformed");
         check(&[], &[b'A'; 1000], "Malformed");
     }
@@ -433,13 +407,8 @@ mod tests {
             Spelling::canonical(base, quote).map(|spelling| spelling.name())
         };
         let name = parse("BTC/USDT").expect("canonical");
-        assert_eq!(
-            (name.as_str(), name.base(), name.quote()),
-            ("BTC/USDT", "BTC", "USDT")
-        );
-        for text in [
-            "btc/usdt", "BTC-USDT", "BTCUSDT", "BTC/", "/USDT", "A/B/C", "", "A.B/C",
-        ] {
+        assert_eq!((name.as_str(), name.base(), name.quote()), ("BTC/USDT", "BTC", "USDT"));
+        for text in ["btc/usdt", "BTC-USDT", "BTCUSDT", "BTC/", "/USDT", "A/B/C", "", "A.B/C"] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

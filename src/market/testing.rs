@@ -91,23 +91,12 @@ pub(crate) fn split_mix(state: u64) -> u64 {
 /// A candle of whole numbers: open, high, low, close.
 pub(crate) fn candle(open_ms: i64, prices: [i64; 4], volume: i64) -> Candle {
     let [open, high, low, close] = prices.map(Decimal::from);
-    Candle {
-        open_time: UnixMs(open_ms),
-        open,
-        high,
-        low,
-        close,
-        volume: Decimal::from(volume),
-    }
+    Candle { open_time: UnixMs(open_ms), open, high, low, close, volume: Decimal::from(volume) }
 }
 
 /// The key of a series in tests where there is but one market.
 pub(crate) fn key(interval: Stored) -> SeriesKey {
-    SeriesKey {
-        source: SourceId(0),
-        symbol: SymbolId(0),
-        interval,
-    }
+    SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval }
 }
 
 /// Minute candles of these slots: opening at the slot's number (at least 2), up to 9 above and 1
@@ -135,14 +124,7 @@ pub(crate) fn minute(slot: i64) -> UnixMs {
 
 /// A chart's request for everything there is of an interval.
 pub(crate) fn all_of(interval: Interval) -> ChartSpec {
-    ChartSpec {
-        interval,
-        from: None,
-        to: None,
-        limit: 5000,
-        fill_previous: false,
-        quoted: false,
-    }
+    ChartSpec { interval, from: None, to: None, limit: 5000, fill_previous: false, quoted: false }
 }
 
 /// The body of a chart, and what is said beside it.

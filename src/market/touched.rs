@@ -71,9 +71,7 @@ mod tests {
         }
         assert_eq!(touched.take(), Some(SymbolId(3)));
         touched.note(SymbolId(3));
-        let rest: Vec<u32> = std::iter::from_fn(|| touched.take())
-            .map(|it| it.0)
-            .collect();
+        let rest: Vec<u32> = std::iter::from_fn(|| touched.take()).map(|it| it.0).collect();
         assert_eq!(rest, [1, 3]);
         touched.note(SymbolId(3));
         touched.watch(false);

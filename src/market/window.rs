@@ -51,12 +51,7 @@ impl Window {
             Some(to) if to < UnixMs(0) => start,
             to => bucket_of(interval, slot_of(to.unwrap_or(MAX_TIME))).end,
         };
-        Window {
-            base,
-            start,
-            end: end.max(start),
-            oldest: spec.from.is_some(),
-        }
+        Window { base, start, end: end.max(start), oldest: spec.from.is_some() }
     }
 
     /// See [`needed`].
@@ -115,20 +110,12 @@ impl Outcome {
         let cut = behind.filter(|behind| {
             let rest = *behind..window.end;
             // Flat candles reach up to the newest candle.
-            let until = if spec.fill_previous && !rest.is_empty() {
-                i64::MAX
-            } else {
-                rest.end
-            };
+            let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
             let more = || series.is_some_and(|s| s.first_candle(rest.start..until).is_some());
             let full = window.oldest && self.rows >= spec.limit;
             full && (!covered.covers(*behind..closed_end.max(*behind)) || more())
         });
-        let start = if window.oldest {
-            window.start
-        } else {
-            self.begin.unwrap_or(needed.start)
-        };
+        let start = if window.oldest { window.start } else { self.begin.unwrap_or(needed.start) };
         let end = cut.unwrap_or(closed_end).min(closed_end);
         let depends = if window.oldest {
             needed.start..end.max(needed.end)

@@ -123,9 +123,7 @@ impl Series {
             Some(forming) if forming.slot == slot => {
                 *forming = FormingCandle::new(slot, candle.clone())
             }
-            _ => self
-                .forming
-                .insert(at, FormingCandle::new(slot, candle.clone())),
+            _ => self.forming.insert(at, FormingCandle::new(slot, candle.clone())),
         }
         self.version += 1;
     }

@@ -67,9 +67,7 @@ fn services(count: &str, names: &str, is_split: bool) -> Result<Vec<Service>, St
         ));
     }
     if count > 0 && of_ecosystem == count {
-        return Err(format!(
-            "LISTEN_FDNAMES: every socket has the name {ECOSYSTEM}"
-        ));
+        return Err(format!("LISTEN_FDNAMES: every socket has the name {ECOSYSTEM}"));
     }
     let service = |at| match of_ecosystem {
         0 => Service::Both,

@@ -58,10 +58,7 @@ impl NetConnection {
     /// Starts to connect to an exchange.
     pub fn connect(address: SocketAddr, key: Key) -> io::Result<NetConnection> {
         let socket = Socket::connect(address)?;
-        Ok(NetConnection {
-            upstream: true,
-            ..NetConnection::new(socket, State::Connecting, key)
-        })
+        Ok(NetConnection { upstream: true, ..NetConnection::new(socket, State::Connecting, key) })
     }
 
     fn new(socket: Socket, state: State, key: Key) -> NetConnection {

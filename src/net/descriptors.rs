@@ -52,10 +52,7 @@ fn needed(config: &Config) -> usize {
 /// The limit after raising it; `None` if there is no limit.
 fn raise() -> Option<u64> {
     let now = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: now.maximum,
-        maximum: now.maximum,
-    };
+    let raised = Rlimit { current: now.maximum, maximum: now.maximum };
     match setrlimit(Resource::Nofile, raised) {
         Ok(()) => now.maximum,
         // Some systems refuse their own hard limit (macOS, setrlimit(2)).

@@ -174,11 +174,7 @@ impl Driver {
             tls,
             signals,
             notifier: Notifier::from_env(),
-            reread: Reread {
-                read,
-                loaded,
-                is_waiting: false,
-            },
+            reread: Reread { read, loaded, is_waiting: false },
             pace: ClockPace::default(),
             next_slice: 0,
             has_more: true,
@@ -291,10 +287,7 @@ pub(super) fn connection(
     connections: &mut Pages<Option<NetConnection>>,
     key: Key,
 ) -> Option<&mut NetConnection> {
-    connections
-        .get_mut(key.index())?
-        .as_mut()
-        .filter(|conn| conn.key == key)
+    connections.get_mut(key.index())?.as_mut().filter(|conn| conn.key == key)
 }
 
 /// What opens TLS sessions.
@@ -306,9 +299,5 @@ pub(super) fn opener(config: &Config, clock: Clock) -> Result<Opener, RunError> 
 /// Opens no TLS session: the configuration refuses every https address in such a build.
 #[cfg(not(feature = "tls"))]
 pub(super) fn opener(_config: &Config, _clock: Clock) -> Result<Opener, RunError> {
-    Ok(Box::new(|_| {
-        Err(crate::core::Broken::Tls(
-            "this build cannot speak https".into(),
-        ))
-    }))
+    Ok(Box::new(|_| Err(crate::core::Broken::Tls("this build cannot speak https".into()))))
 }

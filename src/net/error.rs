@@ -37,11 +37,7 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RunError::Listen {
-                key,
-                address,
-                error,
-            } => {
+            RunError::Listen { key, address, error } => {
                 write!(f, "{key}: cannot listen on {address}: {error}")?;
                 let is_taken = error.kind() == io::ErrorKind::AddrInUse;
                 match (is_taken, *key) {

@@ -40,11 +40,7 @@ pub struct Fetcher {
 impl Fetcher {
     /// The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
-        Ok(Fetcher {
-            tls: opener(config)?,
-            clock: Clock::new(),
-            limits: config.limits.clone(),
-        })
+        Ok(Fetcher { tls: opener(config)?, clock: Clock::new(), limits: config.limits.clone() })
     }
 
     /// What time it is.
@@ -70,9 +66,7 @@ impl Fetcher {
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target);
-        stream
-            .write_all(&request)
-            .map_err(|error| error.to_string())?;
+        stream.write_all(&request).map_err(|error| error.to_string())?;
         let is_late = || self.clock.now().mono.since(sent.mono) > timeout;
         let mut bytes = Vec::new();
         let limits = HeadLimits::upstream(&self.limits);
@@ -82,12 +76,7 @@ impl Fetcher {
             {
                 let field = field.and_then(|name| found.fields.get(name));
                 let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
-                break (
-                    found.head,
-                    found.used,
-                    field,
-                    read_current_date(found.fields),
-                );
+                break (found.head, found.used, field, read_current_date(found.fields));
             }
             if is_late() || !read_more(&mut *stream, &mut bytes)? {
                 return Err("the answer broke off or took too long".to_string());
@@ -138,9 +127,7 @@ impl Fetcher {
         loop {
             let mut at = 0;
             while at < bytes.len() && !reader.is_done() {
-                let piece = reader
-                    .decode(&bytes[at..])
-                    .map_err(|error| error.to_string())?;
+                let piece = reader.decode(&bytes[at..]).map_err(|error| error.to_string())?;
                 at += piece.used;
                 body.extend_from_slice(piece.data);
             }
@@ -152,9 +139,7 @@ impl Fetcher {
                 return Err("the answer took too long".to_string());
             }
             if !read_more(stream, &mut bytes)? {
-                reader
-                    .finish_at_close()
-                    .map_err(|error| error.to_string())?;
+                reader.finish_at_close().map_err(|error| error.to_string())?;
                 break;
             }
         }
@@ -200,7 +185,5 @@ fn opener(config: &Config) -> Result<BlockingOpener, String> {
 /// The configuration refuses every https address in such a build.
 #[cfg(not(feature = "tls"))]
 fn opener(_config: &Config) -> Result<BlockingOpener, String> {
-    Ok(Box::new(|_, _| {
-        Err("this build cannot speak https".to_string())
-    }))
+    Ok(Box::new(|_, _| Err("this build cannot speak https".to_string())))
 }

@@ -37,10 +37,7 @@ impl History {
         data: &Data,
         waker: Arc<Waker>,
     ) -> Result<(History, Option<Reply>), OpenError> {
-        let mut history = History {
-            store: None,
-            ready: false,
-        };
+        let mut history = History { store: None, ready: false };
         let Data::File(path) = data else {
             return Ok((history, None));
         };
@@ -99,19 +96,11 @@ fn refuse(job: Job) -> Reply {
     let error = StoreError::NotOpen;
     match job {
         Job::Load => Reply::Loaded(Err(error)),
-        Job::Read(read) => Reply::Rows {
-            ticket: read.ticket,
-            result: Err(error),
-        },
-        Job::Write { number, batch } => Reply::Written {
-            number,
-            result: Err(Unwritten { error, batch }),
-        },
-        Job::Evict { series, before } => Reply::Evicted {
-            series,
-            before,
-            result: Err(error),
-        },
+        Job::Read(read) => Reply::Rows { ticket: read.ticket, result: Err(error) },
+        Job::Write { number, batch } => {
+            Reply::Written { number, result: Err(Unwritten { error, batch }) }
+        }
+        Job::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
         Job::Stop => Reply::Stopped(Err(error)),
     }
 }

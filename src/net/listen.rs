@@ -84,14 +84,7 @@ impl Listener {
             super::sockopt::limit_unsent(&socket);
             ListeningSocket::Tcp(TcpListener::from_std(socket.into()))
         };
-        Ok(Listener {
-            socket,
-            _file: file,
-            service,
-            ready: false,
-            resting: None,
-            exhausted: false,
-        })
+        Ok(Listener { socket, _file: file, service, ready: false, resting: None, exhausted: false })
     }
 
     /// Registers it with the poller.

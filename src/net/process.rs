@@ -38,10 +38,7 @@ fn open_fds() -> Option<u64> {
 /// allocator keeps all free memory below the highest block in use, which is nearly all of it when entries of
 /// connections lie between the freed buffers.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(
-    unsafe_code,
-    reason = "the one call of the allocator that no safe crate offers"
-)]
+#[expect(unsafe_code, reason = "the one call of the allocator that no safe crate offers")]
 pub fn give_back() {
     // SAFETY: malloc_trim(3) takes only a number and may be called at any time.
     let _ = unsafe { libc::malloc_trim(0) };

@@ -42,12 +42,7 @@ impl Resolver {
     /// A resolver. The thread starts later.
     pub fn new(waker: Arc<Waker>) -> Resolver {
         let (result_sender, results) = channel();
-        Resolver {
-            waker,
-            look_ups: None,
-            results,
-            result_sender,
-        }
+        Resolver { waker, look_ups: None, results, result_sender }
     }
 
     /// Starts to look up the addresses of a host. The error says why that is not possible.
@@ -56,11 +51,7 @@ impl Resolver {
             self.look_ups = Some(self.start()?);
         }
         let look_ups = self.look_ups.as_ref().expect("started just above");
-        let look_up = LookUp {
-            source,
-            host: host.to_string(),
-            port,
-        };
+        let look_up = LookUp { source, host: host.to_string(), port };
         look_ups.try_send(look_up).map_err(|error| match error {
             TrySendError::Full(_) => "the resolver is busy".to_string(),
             TrySendError::Disconnected(_) => "the resolver's thread has ended".to_string(),

@@ -26,12 +26,7 @@ pub struct Socket {
 impl Socket {
     /// A socket that was just accepted. It counts as ready.
     pub fn accepted(stream: TcpStream) -> Socket {
-        Socket {
-            stream,
-            readable: true,
-            writable: true,
-            read_closed: false,
-        }
+        Socket { stream, readable: true, writable: true, read_closed: false }
     }
 
     /// A socket that starts to connect.
@@ -39,11 +34,7 @@ impl Socket {
         let stream = TcpStream::connect(address)?;
         // A request is one write, which TCP would delay to gather more. A failure only costs time.
         let _ = stream.set_nodelay(true);
-        Ok(Socket {
-            readable: false,
-            writable: false,
-            ..Socket::accepted(stream)
-        })
+        Ok(Socket { readable: false, writable: false, ..Socket::accepted(stream) })
     }
 
     /// Registers it with the poller, once, for both directions.

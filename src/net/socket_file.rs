@@ -32,10 +32,7 @@ pub fn bind(path: &Path) -> io::Result<(Socket, SocketFile)> {
         }
         bound => bound?,
     }
-    let file = SocketFile {
-        path: path.to_path_buf(),
-        id: id_of(path)?,
-    };
+    let file = SocketFile { path: path.to_path_buf(), id: id_of(path)? };
     fs::set_permissions(path, Permissions::from_mode(MODE))?;
     Ok((socket, file))
 }

@@ -41,11 +41,7 @@ const TEXT_CHARS: usize = 300;
 pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
     let connect = connector(config, clock)?;
     Ok(Box::new(move |host| {
-        Ok(Box::new(TlsSession {
-            conn: connect(host)?,
-            held: 0,
-            ended: false,
-        }))
+        Ok(Box::new(TlsSession { conn: connect(host)?, held: 0, ended: false }))
     }))
 }
 
@@ -63,9 +59,7 @@ fn connector(
     config: &Config,
     clock: Clock,
 ) -> Result<impl Fn(&str) -> Result<ClientConnection, Broken> + use<>, String> {
-    let mut roots = RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let file = config.tls.ca_file.as_deref().unwrap_or_default();
     let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
     for (at, certificate) in certificates.enumerate() {
@@ -136,11 +130,7 @@ impl Session for TlsSession {
         while !self.holds_bytes() {
             if !socket.is_readable() {
                 // A short read has drained the socket, so another call is not needed.
-                return if taken == 0 {
-                    Transfer::Blocked
-                } else {
-                    Transfer::Inner(taken)
-                };
+                return if taken == 0 { Transfer::Blocked } else { Transfer::Inner(taken) };
             }
             match self.take_in(socket) {
                 Ok(Some(0)) => {
@@ -268,16 +258,9 @@ fn message_of(error: &Error) -> String {
 fn certificate_message(error: &CertificateError) -> String {
     let time = |time: &UnixTime| UnixMs(i64::try_from(time.as_secs()).unwrap_or(0) * 1000);
     match error {
-        CertificateError::NotValidForNameContext {
-            expected,
-            presented,
-        } => {
+        CertificateError::NotValidForNameContext { expected, presented } => {
             let names: Vec<&str> = presented.iter().map(|it| inner(it)).collect();
-            let more = if names.len() > NAMES_SHOWN {
-                ", ..."
-            } else {
-                ""
-            };
+            let more = if names.len() > NAMES_SHOWN { ", ..." } else { "" };
             let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
             let shown = if shown.is_empty() { "nobody" } else { &shown };
             let expected = expected.to_str();

@@ -15,10 +15,7 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn new() -> Page {
-        Page {
-            text: String::new(),
-            is_good: true,
-        }
+        Page { text: String::new(), is_good: true }
     }
 
     pub(super) fn say(&mut self, line: &dyn Display) {

@@ -52,11 +52,7 @@ impl Markets {
     /// Of the bytes of a list.
     pub fn new(bytes: Vec<u8>) -> Result<Markets, EntryError> {
         match bytes.first() {
-            Some(&VERSION) => Ok(Markets {
-                bytes,
-                at: 1,
-                left: MOST_MARKETS,
-            }),
+            Some(&VERSION) => Ok(Markets { bytes, at: 1, left: MOST_MARKETS }),
             Some(version) => Err(EntryError::Newer(*version)),
             None => Err(EntryError::Malformed),
         }
@@ -150,11 +146,7 @@ impl<'a> Reader<'a> {
         let start = self.signed().filter(|it| (0..=LAST_SLOT).contains(it))?;
         let count = self.number().filter(|it| *it <= MOST_SLOTS)?;
         let slots = start..start + count as i64;
-        Some(SeriesPart {
-            symbol,
-            interval,
-            slots,
-        })
+        Some(SeriesPart { symbol, interval, slots })
     }
 
     fn candles(&mut self) -> Option<SentCandles> {
@@ -208,10 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     fn bounds(&mut self) -> Option<Bounds> {
-        Some(Bounds {
-            min: self.option(Reader::decimal)?,
-            max: self.option(Reader::decimal)?,
-        })
+        Some(Bounds { min: self.option(Reader::decimal)?, max: self.option(Reader::decimal)? })
     }
 
     fn byte(&mut self) -> Option<u8> {

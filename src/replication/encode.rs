@@ -6,14 +6,7 @@ use crate::record::{MarketInfo, Stats, Ticker};
 
 /// Appends an entry.
 pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
-    let Head {
-        epoch,
-        waited_ms,
-        received,
-        exchange_time,
-        state,
-        rest_ms,
-    } = &entry.head;
+    let Head { epoch, waited_ms, received, exchange_time, state, rest_ms } = &entry.head;
     let kind = match &entry.body {
         Update::Quotes { .. } => 0,
         Update::Candles(_) => 1,
@@ -29,11 +22,7 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
     out.push(*state);
     put(out, *rest_ms);
     match &entry.body {
-        Update::Quotes {
-            is_first,
-            is_last,
-            tickers,
-        } => {
+        Update::Quotes { is_first, is_last, tickers } => {
             out.push(u8::from(*is_first) | u8::from(*is_last) << 1);
             put(out, tickers.len() as u64);
             for (id, ticker) in tickers {
@@ -43,13 +32,7 @@ pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
         }
         Update::Stats(id, stats) => {
             put_text(out, id);
-            let Stats {
-                open,
-                high,
-                low,
-                base_volume,
-                quote_volume,
-            } = &**stats;
+            let Stats { open, high, low, base_volume, quote_volume } = &**stats;
             for figure in [open, high, low, base_volume, quote_volume] {
                 put_option(out, figure, put_decimal);
             }
@@ -138,15 +121,10 @@ fn put_ticker(out: &mut Vec<u8>, ticker: &Ticker) {
         &ticker.base_volume,
         &ticker.quote_volume,
     ];
-    let set = (0..)
-        .zip(figures)
-        .map(|(at, it)| u64::from(it.is_some()) << at);
+    let set = (0..).zip(figures).map(|(at, it)| u64::from(it.is_some()) << at);
     put(out, set.sum());
     put_decimal(out, &ticker.last);
-    figures
-        .into_iter()
-        .flatten()
-        .for_each(|it| put_decimal(out, it));
+    figures.into_iter().flatten().for_each(|it| put_decimal(out, it));
     put_option(out, &ticker.timestamp, |out, time| put_signed(out, time.0));
 }
 

@@ -51,10 +51,8 @@ mod tests {
         full.quote_volume = Some(decimal("7"));
         full.timestamp = Some(UnixMs(-5));
         let bare = Ticker::of_last(decimal("64123.45"));
-        let candle = |open_time| Candle {
-            open: decimal("1"),
-            ..Candle::without_numbers(UnixMs(open_time))
-        };
+        let candle =
+            |open_time| Candle { open: decimal("1"), ..Candle::without_numbers(UnixMs(open_time)) };
         let bodies = [
             Update::Quotes {
                 is_first: true,
@@ -71,27 +69,17 @@ mod tests {
                 is_dated: true,
                 is_full: false,
                 is_proven: true,
-                rows: vec![
-                    (candle(0), None),
-                    (candle(1), Some(true)),
-                    (candle(2), Some(false)),
-                ],
+                rows: vec![(candle(0), None), (candle(1), Some(true)), (candle(2), Some(false))],
             }),
             Update::Status(Some("quotes: no answer in time".into())),
             Update::Status(None),
             Update::Stats(
                 "A-B".into(),
-                Box::new(Stats {
-                    high: Some(decimal("7.5")),
-                    ..Stats::default()
-                }),
+                Box::new(Stats { high: Some(decimal("7.5")), ..Stats::default() }),
             ),
             Update::Released(Some("paris-1".into())),
         ];
-        let entry = |body| Entry {
-            head: head.clone(),
-            body,
-        };
+        let entry = |body| Entry { head: head.clone(), body };
         bodies.map(entry).into()
     }
 
@@ -143,24 +131,16 @@ mod tests {
             rules: MarketRules {
                 amount_places: Some(8),
                 taker: Some(decimal("0.001")),
-                cost: Bounds {
-                    min: Some(decimal("5")),
-                    max: None,
-                },
+                cost: Bounds { min: Some(decimal("5")), max: None },
                 ..MarketRules::default()
             },
         };
         let all = [market("XBTUSD"), market("X")];
         let mut bytes = vec![VERSION];
-        all.iter()
-            .for_each(|market| encode_market(market, &mut bytes));
+        all.iter().for_each(|market| encode_market(market, &mut bytes));
         let list = Markets::new(bytes).expect("it is a list");
         assert_eq!(list.collect::<Vec<_>>(), all);
-        let series = SeriesPart {
-            symbol: "A/B".into(),
-            interval: Stored::D1,
-            slots: 5..5,
-        };
+        let series = SeriesPart { symbol: "A/B".into(), interval: Stored::D1, slots: 5..5 };
         assert_eq!(decode_ask(&encode_ask(&series)), Ok(series));
     }
 }

@@ -101,11 +101,7 @@ impl Store {
                 let error = StoreError::Io(format!("cannot start a thread: {error}"));
                 Unusable::Io(error).at(&path)
             })?;
-        Ok(Store {
-            jobs,
-            answers,
-            thread,
-        })
+        Ok(Store { jobs, answers, thread })
     }
 
     /// Sends a job. Returns it if the queue is full or the thread has stopped.

@@ -21,10 +21,7 @@ fn settled(backfill: i64) -> World {
 #[track_caller]
 fn check_settled(chart: &Chart, first: i64, last: i64) {
     let expected: Vec<(i64, i64)> = (first..=last).map(|slot| (slot, 3)).collect();
-    let wrong: Vec<_> = expected
-        .iter()
-        .filter(|row| !chart.rows.contains(row))
-        .collect();
+    let wrong: Vec<_> = expected.iter().filter(|row| !chart.rows.contains(row)).collect();
     assert!(wrong.is_empty(), "not there, or not settled: {wrong:?}");
     assert_eq!(chart.rows.len(), expected.len());
 }
@@ -168,10 +165,7 @@ fn a_range_older_than_what_is_kept_is_partial_and_not_cached_for_long() {
     assert!(inside.is_complete());
     assert!(inside.header("Cache-Control").contains("3600"));
     let before = world.chart("&to=1420074000");
-    assert!(
-        !before.is_complete(),
-        "nobody knows what was before: {before:?}"
-    );
+    assert!(!before.is_complete(), "nobody knows what was before: {before:?}");
 }
 
 #[test]
@@ -183,21 +177,14 @@ fn after_a_suspend_charts_end_now_and_quotes_are_stale() {
     world.suspend(2 * HOUR);
     // Before anything else is known.
     let chart = world.chart("&limit=50");
-    assert!(
-        !chart.is_complete(),
-        "nobody knows how late it is: {chart:?}"
-    );
+    assert!(!chart.is_complete(), "nobody knows how late it is: {chart:?}");
     assert!(quote(&mut world).contains(r#""stale":true"#));
     world.exchange.is_away = false;
     world.run(60);
     assert!(quote(&mut world).contains(r#""stale":false"#));
     let last = world.current() - 1;
     let chart = world.chart("&limit=50");
-    assert!(
-        chart.rows.iter().any(|row| row.0 == last),
-        "{:?}",
-        chart.rows
-    );
+    assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
     assert!(chart.is_complete(), "{chart:?}");
     world.run(240);
     let chart = world.minutes(last - 140, last);
@@ -225,11 +212,7 @@ fn an_exchange_s_clock_that_jumps_forward_is_noticed() {
     world.run(60);
     let chart = world.chart("&limit=50");
     let last = world.current() - 1;
-    assert!(
-        chart.rows.iter().any(|row| row.0 == last),
-        "{:?}",
-        chart.rows
-    );
+    assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
     assert!(chart.is_complete());
     let times = world.exchange.times;
     assert!(times <= 3, "{times} requests for the time");
@@ -242,11 +225,7 @@ fn an_exchange_s_clock_that_jumps_back_is_noticed() {
     world.run(30);
     let chart = world.chart("&limit=50");
     let current = world.current();
-    assert!(
-        chart.rows.iter().all(|row| row.0 <= current),
-        "{:?}",
-        chart.rows
-    );
+    assert!(chart.rows.iter().all(|row| row.0 <= current), "{:?}", chart.rows);
     let last = current - 3;
     world.run(60);
     let chart = world.minutes(last - 40, last);
@@ -263,11 +242,7 @@ fn an_exchange_s_clock_that_jumps_back_is_noticed_also_when_this_machine_s_was_j
     world.run(30);
     let chart = world.chart("&limit=50");
     let current = world.current();
-    assert!(
-        chart.rows.iter().all(|row| row.0 <= current),
-        "{:?}",
-        chart.rows
-    );
+    assert!(chart.rows.iter().all(|row| row.0 <= current), "{:?}", chart.rows);
 }
 
 #[test]
@@ -308,19 +283,11 @@ fn quotes_with_odd_times_hide_no_jump_and_cost_one_request_in_ten_minutes() {
     assert!(world.chart("&limit=50").is_complete());
     let times = world.exchange.times;
     world.run(540);
-    assert!(
-        world.exchange.times <= times + 1,
-        "{}",
-        world.exchange.times
-    );
+    assert!(world.exchange.times <= times + 1, "{}", world.exchange.times);
     world.exchange.clock_ahead = 2 * HOUR;
     world.run(20);
     let (chart, last) = (world.chart("&limit=50"), world.current() - 1);
-    assert!(
-        chart.rows.iter().any(|row| row.0 == last),
-        "{:?}",
-        chart.rows
-    );
+    assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
 }
 
 #[test]
@@ -411,10 +378,7 @@ fn what_is_known_for_sure_costs_few_requests() {
     ];
     for (market, (first, hour), most) in costs {
         eprintln!("{market}: {first} in the first ten minutes, {hour} in an hour");
-        assert!(
-            first <= most.0 && hour <= most.1,
-            "{market}: {first}, {hour}"
-        );
+        assert!(first <= most.0 && hour <= most.1, "{market}: {first}, {hour}");
     }
 }
 
@@ -443,10 +407,7 @@ fn no_page_is_asked_again_and_again_however_it_is_cut() {
                 world.run_to_second(10);
                 world.run(600);
                 let pages = world.pages().len();
-                assert!(
-                    pages <= 12,
-                    "{pages} pages in ten minutes: {rows} {newest} {every}"
-                );
+                assert!(pages <= 12, "{pages} pages in ten minutes: {rows} {newest} {every}");
             }
         }
     }

@@ -119,10 +119,7 @@ impl World {
             times: 0,
             is_timeless: false,
         };
-        let now = Now {
-            mono: Mono(0),
-            unix: UnixMs(BEGIN),
-        };
+        let now = Now { mono: Mono(0), unix: UnixMs(BEGIN) };
         World {
             exchange,
             core: Core::new(config(backfill), None, ProcessFacts::default, 1, now),
@@ -147,10 +144,7 @@ impl World {
     }
 
     fn now(&self) -> Now {
-        Now {
-            mono: Mono(self.mono_us),
-            unix: UnixMs(self.time() + self.wall_ahead),
-        }
+        Now { mono: Mono(self.mono_us), unix: UnixMs(self.time() + self.wall_ahead) }
     }
 
     /// The machine sleeps for so long: the monotonic clock stands still, all else goes on.
@@ -297,8 +291,7 @@ impl World {
         let key = self.core.accept(Service::Both, now).expect("there is room");
         let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
         self.client = Some((key, Vec::new()));
-        self.core
-            .handle(key, Event::Received(request.as_bytes()), now);
+        self.core.handle(key, Event::Received(request.as_bytes()), now);
         let limit = self.mono_us + 10_000_000;
         loop {
             self.pump(key);
@@ -373,11 +366,7 @@ impl World {
         file.store = Some(store);
         let now = self.now();
         self.core = Core::new(config, None, ProcessFacts::default, lives, now);
-        let opened = Opened {
-            log_set_aside: false,
-            created: false,
-            bytes: 4096,
-        };
+        let opened = Opened { log_set_aside: false, created: false, bytes: 4096 };
         self.core.keep_history(Reply::Opened(opened), now);
         self.carry_out();
     }
@@ -390,10 +379,8 @@ impl World {
         let mut said = Vec::new();
         loop {
             said.push(store.wait(crate::support::PATIENCE).expect("an answer"));
-            if !matches!(
-                said.last(),
-                Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))
-            ) {
+            if !matches!(said.last(), Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_)))
+            {
                 break;
             }
         }
@@ -450,11 +437,7 @@ impl Exchange {
             found.expect("a parameter").1.to_string()
         };
         let number = |name: &str| parameter(name).parse::<i64>().expect("a number");
-        let (interval, from, to) = (
-            parameter("interval"),
-            number("startTime"),
-            number("endTime"),
-        );
+        let (interval, from, to) = (parameter("interval"), number("startTime"), number("endTime"));
         self.asked.push((interval.clone(), from, to));
         if self.is_mute {
             return "[]".to_string();
@@ -470,9 +453,7 @@ impl Exchange {
             |slot: &i64| length != MINUTE || (slot % self.every == 0 && !self.holes.contains(slot));
         let slots: Vec<i64> = slots.filter(is_there).collect();
         let (most, newest) = self.page;
-        let left = slots
-            .len()
-            .saturating_sub(most.min(number("limit") as usize));
+        let left = slots.len().saturating_sub(most.min(number("limit") as usize));
         let slots = match newest {
             true => &slots[left..],
             false => &slots[..slots.len() - left],
@@ -505,10 +486,7 @@ fn config(backfill: i64) -> Config {
             // Fewer than a page has.
             d1: depth(200, 10),
         },
-        limits: Limits {
-            chart_wait: Duration::from_secs(2),
-            ..Limits::default()
-        },
+        limits: Limits { chart_wait: Duration::from_secs(2), ..Limits::default() },
         ..Config::default()
     }
 }
@@ -528,9 +506,7 @@ fn ends(got: &[u8]) -> bool {
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
     };
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("Content-Length: "));
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
     let length = length.map(|text| text.parse::<usize>().expect("a length"));
     length.is_none_or(|length| body.len() >= length)
 }

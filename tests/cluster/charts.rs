@@ -25,9 +25,7 @@ fn a_chart_that_no_node_has_is_fetched_by_the_collector_for_all() {
         let target = format!(
             "/api/ecosystem/chart?symbol={symbol}&interval=1h&source=s0&from={from}&to={to}"
         );
-        let answer = eventually(LONG, || {
-            Some(world.nodes[asked].get(&target)).filter(is_complete)
-        });
+        let answer = eventually(LONG, || Some(world.nodes[asked].get(&target)).filter(is_complete));
         assert_eq!(answer.exact().items().len(), 31, "{}", answer.text());
         // It has reached everybody: the last one is asked for what it has, and answers at once.
         eventually(Duration::from_secs(5), || {
@@ -55,9 +53,8 @@ fn many_charts_at_a_follower_stay_within_the_budget() {
         return;
     };
     let follower = &world.nodes[1 - collector];
-    let mut clients: Vec<Client> = (0..20)
-        .map(|_| Client::connect(follower.marketd().addr()))
-        .collect();
+    let mut clients: Vec<Client> =
+        (0..20).map(|_| Client::connect(follower.marketd().addr())).collect();
     for (at, client) in clients.iter_mut().enumerate() {
         let to = now_ms() / HOUR * HOUR - 2000 * (at as i64 + 1) * HOUR;
         let from = to - 20 * HOUR;

@@ -22,10 +22,7 @@ fn a_collector_that_is_killed_is_replaced_within_the_lease() {
         world.exchanges[0].forget();
         world.kill(old);
         let oldest = world.await_news(0, LONG);
-        assert!(
-            oldest < OLDEST + NOISE,
-            "clients saw quotes as old as {oldest:?}"
-        );
+        assert!(oldest < OLDEST + NOISE, "clients saw quotes as old as {oldest:?}");
         let new = world.await_roles()[0];
         let turns = world.turns(0);
         assert!(turns == [new] || turns == [old, new], "{turns:?}");
@@ -56,19 +53,13 @@ fn an_orderly_stop_hands_over_at_once() {
         let polls = world.polls(0).into_iter().filter(|(at, _)| *at > begin);
         let mut turns: Vec<usize> = polls.map(|(_, node)| node).collect();
         turns.dedup();
-        assert!(
-            turns == [1 - old] || turns == [old, 1 - old],
-            "both polled: {turns:?}"
-        );
+        assert!(turns == [1 - old] || turns == [old, 1 - old], "both polled: {turns:?}");
         world.restart(old);
         world.await_same(&SAME);
     }
     // One of them on a machine that was busy with something else.
     took.sort();
-    assert!(
-        took[0] < HAND_OVER && took[1] < HAND_OVER + NOISE / 2,
-        "took {took:?}"
-    );
+    assert!(took[0] < HAND_OVER && took[1] < HAND_OVER + NOISE / 2, "took {took:?}");
 }
 
 #[test]
@@ -80,10 +71,7 @@ fn a_collector_that_slept_is_refused_and_follows() {
     let exchange = &world.exchanges[0];
     // It sleeps in the middle of a response that nobody else may ever see.
     exchange.patch_ticker("BTCUSDT", "lastPrice", "\"7.7654321\"");
-    let slowly = Fault::Slowly {
-        bytes: 100,
-        pause: Duration::from_millis(50),
-    };
+    let slowly = Fault::Slowly { bytes: 100, pause: Duration::from_millis(50) };
     exchange.fault_times(1, Some(binance::TICKERS), slowly);
     exchange.forget();
     exchange.await_asked(binance::TICKERS, 1, LONG);
@@ -91,10 +79,7 @@ fn a_collector_that_slept_is_refused_and_follows() {
     world.exchanges[0].unpatch();
     let asleep = Instant::now();
     let oldest = world.await_news(0, LONG);
-    assert!(
-        oldest < OLDEST + NOISE,
-        "clients saw quotes as old as {oldest:?}"
-    );
+    assert!(oldest < OLDEST + NOISE, "clients saw quotes as old as {oldest:?}");
     let new = eventually(LONG, || world.collector(0));
     eventually(LONG, || (asleep.elapsed() > LEASE * 3 / 2).then_some(()));
     let turns = world.turns(0);
@@ -103,10 +88,7 @@ fn a_collector_that_slept_is_refused_and_follows() {
     eventually(LONG, || {
         for (at, node) in world.up().filter(|(at, _)| *at != old) {
             let quote = node.body(&quote_of(0));
-            assert!(
-                !quote.contains("7.7654321"),
-                "{at}: a late write was taken: {quote}"
-            );
+            assert!(!quote.contains("7.7654321"), "{at}: a late write was taken: {quote}");
         }
         // Nor does anything older come after something newer.
         let received = world.nodes[new].received_at(0).unwrap_or(0);
@@ -116,11 +98,7 @@ fn a_collector_that_slept_is_refused_and_follows() {
         role.is_some_and(|role| !role.is_collector).then_some(())
     });
     assert_eq!(world.await_roles(), [new]);
-    assert_eq!(
-        world.turns(0),
-        turns,
-        "it polled although it had slept through its lease"
-    );
+    assert_eq!(world.turns(0), turns, "it polled although it had slept through its lease");
     world.await_same(&SAME);
 }
 
@@ -137,11 +115,7 @@ fn a_collector_that_is_cut_off_is_replaced_and_comes_back() {
         let collects = |node: &Node| node.role(0).is_some_and(|role| role.is_collector);
         others().find(|(_, node)| collects(node)).map(|(at, _)| at)
     });
-    assert!(
-        begin.elapsed() < OLDEST + NOISE,
-        "took {:?}",
-        begin.elapsed()
-    );
+    assert!(begin.elapsed() < OLDEST + NOISE, "took {:?}", begin.elapsed());
     world.nodes[old].await_engine("down");
     assert_eq!(world.nodes[old].health()["status"], "degraded");
     assert!(world.nodes[old].cluster_reason().is_some());
@@ -205,9 +179,7 @@ fn a_reply_that_is_lost_after_the_command_took_effect_does_no_harm() {
     let collector = world.await_roles()[0];
     for round in 1..=3 {
         world.nodes[collector].engine.swallow_reply_to("EVALSHA");
-        eventually(LONG, || {
-            (world.nodes[collector].engine.swallowed() == round).then_some(())
-        });
+        eventually(LONG, || (world.nodes[collector].engine.swallowed() == round).then_some(()));
         world.await_news(0, LONG);
     }
     world.await_roles();
@@ -249,9 +221,7 @@ fn a_budget_holds_while_a_cut_off_node_collects_for_itself() {
     };
     world.nodes[old].engine.set(Passage::Held);
     let new = 1 - old;
-    eventually(LONG, || {
-        world.nodes[new].role(0).filter(|role| role.is_collector)
-    });
+    eventually(LONG, || world.nodes[new].role(0).filter(|role| role.is_collector));
     // Both of them for a whole span, and then one alone.
     let (_, per_ms) = world.budget;
     let span = Duration::from_millis(u64::from(per_ms));
@@ -333,9 +303,5 @@ fn a_cluster_that_was_away_goes_on_where_it_was() {
     (0..2).for_each(|node| world.restart(node));
     world.await_roles();
     world.await_same(&SAME);
-    assert!(
-        epoch(&world) > before,
-        "{:?} after {before:?}",
-        epoch(&world)
-    );
+    assert!(epoch(&world) > before, "{:?} after {before:?}", epoch(&world));
 }

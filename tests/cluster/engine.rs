@@ -37,12 +37,7 @@ fn watch(world: &World, span: Duration) {
             let asked = Instant::now();
             let before = now_ms();
             let quote = node.get(&quote_of(0));
-            assert!(
-                asked.elapsed() < ANSWER,
-                "{} took {:?}",
-                node.name,
-                asked.elapsed()
-            );
+            assert!(asked.elapsed() < ANSWER, "{} took {:?}", node.name, asked.elapsed());
             assert_eq!(quote.status, 200, "{}: {}", node.name, quote.text());
             let quote = quote.exact();
             let received = quote["receivedAt"].integer().expect("a time");
@@ -50,16 +45,8 @@ fn watch(world: &World, span: Duration) {
             let noise = NOISE.as_millis() as i64 / 2;
             let is_old = before - received > limit + noise;
             let is_new = now_ms() - received < limit - noise;
-            assert!(
-                !is_old || stale == Some(true),
-                "{}: old, and not stale: {quote}",
-                node.name
-            );
-            assert!(
-                !is_new || stale == Some(false),
-                "{}: new, but stale: {quote}",
-                node.name
-            );
+            assert!(!is_old || stale == Some(true), "{}: old, and not stale: {quote}", node.name);
+            assert!(!is_new || stale == Some(false), "{}: new, but stale: {quote}", node.name);
         }
     }
 }
@@ -94,10 +81,7 @@ fn a_redis_that_dies_leaves_every_node_answering() {
     await_down(&world);
     let before = world.nodes[collector].received_at(0);
     watch(&world, LEASE + Duration::from_secs(1));
-    assert!(
-        world.nodes[collector].received_at(0) > before,
-        "it does not collect for itself"
-    );
+    assert!(world.nodes[collector].received_at(0) > before, "it does not collect for itself");
     world.redis.run();
     await_reunion(&world);
     world.assert_within_budget(0);
@@ -115,10 +99,7 @@ fn a_redis_that_comes_back_empty_is_filled_again() {
         await_reunion(&world);
     }
     // Nobody is told anything else than an empty one.
-    assert_eq!(
-        world.redis.ask(&["FLUSHALL"]),
-        Answer::Text("OK".to_string())
-    );
+    assert_eq!(world.redis.ask(&["FLUSHALL"]), Answer::Text("OK".to_string()));
     await_reunion(&world);
     world.await_news(0, LONG);
     world.await_same(&SAME);
@@ -132,9 +113,7 @@ fn a_redis_that_comes_back_with_old_data_is_not_believed() {
     world.redis.save();
     let polls = world.exchanges[0].count(binance::TICKERS);
     world.exchanges[0].await_asked(binance::TICKERS, polls + 10, LONG);
-    let before: Vec<_> = (0..2)
-        .map(|node| world.nodes[node].received_at(0))
-        .collect();
+    let before: Vec<_> = (0..2).map(|node| world.nodes[node].received_at(0)).collect();
     world.redis.kill();
     await_down(&world);
     world.redis.run();
@@ -178,8 +157,7 @@ fn a_redis_that_is_full_is_told_of_and_waited_for() {
     set("maxmemory", "1");
     eventually(LONG, || {
         let told = world.up().filter_map(|(_, node)| node.cluster_reason());
-        told.map(|(_, message)| message)
-            .find(|it| it.contains("memory is full"))
+        told.map(|(_, message)| message).find(|it| it.contains("memory is full"))
     });
     watch(&world, Duration::from_secs(2));
     set("maxmemory", "0");
@@ -193,10 +171,7 @@ fn a_redis_that_forgot_its_scripts_is_told_them_again() {
     };
     let collector = world.await_roles();
     for _ in 0..3 {
-        assert_eq!(
-            world.redis.ask(&["SCRIPT", "FLUSH"]),
-            Answer::Text("OK".to_string())
-        );
+        assert_eq!(world.redis.ask(&["SCRIPT", "FLUSH"]), Answer::Text("OK".to_string()));
         world.await_news(0, LONG);
     }
     assert_eq!(world.await_roles(), collector);
@@ -213,8 +188,7 @@ fn a_redis_that_became_a_replica_is_told_of_and_waited_for() {
     assert_eq!(world.redis.ask(&["REPLICAOF", "127.0.0.1", &port]), ok);
     eventually(LONG, || {
         let told = world.up().filter_map(|(_, node)| node.cluster_reason());
-        told.map(|(_, message)| message)
-            .find(|it| it.contains("is a replica"))
+        told.map(|(_, message)| message).find(|it| it.contains("is a replica"))
     });
     watch(&world, Duration::from_secs(2));
     assert_eq!(world.redis.ask(&["REPLICAOF", "NO", "ONE"]), ok);
@@ -228,9 +202,8 @@ fn a_redis_that_hangs_is_given_up_and_taken_again() {
     };
     let signal = |name: &str| {
         let pid = world.redis.pid().expect("it runs").to_string();
-        let status = std::process::Command::new("sh")
-            .args(["-c", &format!("kill -{name} {pid}")])
-            .status();
+        let status =
+            std::process::Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
         assert!(status.is_ok_and(|status| status.success()));
     };
     signal("STOP");

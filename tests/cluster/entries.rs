@@ -30,9 +30,7 @@ fn entries_that_make_no_sense_are_passed_over() {
     put(&world, "");
     put(&world, &"\u{1}".repeat(1 << 20));
     // Something that is not even a field of ours.
-    world
-        .redis
-        .ask(&["XADD", STREAM, "*", "other", "x", "more", "y"]);
+    world.redis.ask(&["XADD", STREAM, "*", "other", "x", "more", "y"]);
     world.await_news(0, LONG);
     assert_eq!(world.await_roles(), collector);
     world.await_same(&SAME);
@@ -54,11 +52,7 @@ fn a_newer_format_is_told_of_and_the_node_goes_on_by_itself() {
     eventually(LONG, || (follower.received_at(0) > before).then_some(()));
     world.await_news(0, LONG);
     assert!(world.polls(0).iter().any(|(_, node)| *node != collector));
-    let lines = follower
-        .marketd()
-        .log()
-        .matches("newer format source=")
-        .count();
+    let lines = follower.marketd().log().matches("newer format source=").count();
     assert_eq!(lines, 1, "{}", follower.marketd().log());
 }
 
@@ -103,10 +97,7 @@ fn a_newer_node_is_told_of_wherever_it_is_met() {
             assert_eq!(other.role(0).map(|role| role.is_collector), Some(true));
         }
         assert_eq!(older.engine.connections(), knocks);
-        assert_eq!(
-            older.cluster_reason().map(|it| it.0).as_deref(),
-            Some("cluster_format")
-        );
+        assert_eq!(older.cluster_reason().map(|it| it.0).as_deref(), Some("cluster_format"));
     }
 }
 
@@ -117,9 +108,7 @@ fn keys_of_another_kind_do_not_stop_a_node() {
     };
     // Somebody else uses the names.
     for name in ["nodes", "s0:lease", "s0:stream", "s0:list", "s0:ask"] {
-        world
-            .redis
-            .ask(&["LPUSH", &format!("{{marketd}}:{name}"), "x"]);
+        world.redis.ask(&["LPUSH", &format!("{{marketd}}:{name}"), "x"]);
     }
     let mut world = world;
     world.add(1);

@@ -41,20 +41,10 @@ fn await_refusal(world: &World, parts: &[&str]) {
 /// Nothing that a node says holds the password.
 #[track_caller]
 fn assert_hidden(node: &Node) {
-    for target in [
-        "/health",
-        "/metrics",
-        "/api/v1/metrics",
-        "/",
-        "/openapi.json",
-    ] {
+    for target in ["/health", "/metrics", "/api/v1/metrics", "/", "/openapi.json"] {
         assert!(!node.body(target).contains(PASSWORD), "{target}");
     }
-    assert!(
-        !node.marketd().log().contains(PASSWORD),
-        "the log:\n{}",
-        node.marketd().log()
-    );
+    assert!(!node.marketd().log().contains(PASSWORD), "the log:\n{}", node.marketd().log());
 }
 
 fn world(arguments: &[&str]) -> Option<World> {
@@ -178,10 +168,7 @@ fn the_check_reads_the_cluster_and_hides_the_password() {
         let said = finished.stdout + &finished.stderr;
         assert!(said.contains("cluster.url"), "{bad:?}: {said}");
     }
-    let finished = run(
-        "--check",
-        &format!("http://user:{PASSWORD}@127.0.0.1:6379/0"),
-    );
+    let finished = run("--check", &format!("http://user:{PASSWORD}@127.0.0.1:6379/0"));
     let said = finished.stdout + &finished.stderr;
     assert!(!said.contains(PASSWORD), "{said}");
     let mut unknown = config(&good);

@@ -53,12 +53,7 @@ fn sources_are_spread_over_the_nodes_and_each_is_polled_by_one() {
         let count = turns.len();
         turns.sort();
         turns.dedup();
-        assert_eq!(
-            turns.len(),
-            count,
-            "s{source} went to and fro: {:?}",
-            world.turns(source)
-        );
+        assert_eq!(turns.len(), count, "s{source} went to and fro: {:?}", world.turns(source));
         world.assert_within_budget(source);
     }
 }
@@ -155,33 +150,19 @@ fn the_metrics_tell_who_does_what() {
         let sources = told["sources"].items();
         assert_eq!(sources.len(), 1, "{told}");
         assert_eq!(sources[0]["id"], "s0");
-        let role = if at == collector {
-            "collector"
-        } else {
-            "follower"
-        };
+        let role = if at == collector { "collector" } else { "follower" };
         assert_eq!(sources[0]["role"], role);
         assert!(sources[0]["epoch"].integer() > Some(0), "{told}");
         let lag = sources[0].get("lagMs").expect("lagMs is there");
         assert!(lag.is_null() || lag.integer() < Some(1000), "{told}");
         let page = node.get("/metrics");
-        assert!(
-            page.text().contains("marketd_cluster_"),
-            "no figures of the cluster"
-        );
+        assert!(page.text().contains("marketd_cluster_"), "no figures of the cluster");
         assert_eq!(node.cluster_reason(), None);
     }
-    let epochs: Vec<i64> = (0..2)
-        .filter_map(|at| Some(world.nodes[at].role(0)?.epoch))
-        .collect();
+    let epochs: Vec<i64> = (0..2).filter_map(|at| Some(world.nodes[at].role(0)?.epoch)).collect();
     assert_eq!(epochs[0], epochs[1]);
     // One that is in no cluster has none.
-    let alone = Marketd::start(&[
-        "--source",
-        &world.exchanges[0].source(),
-        "--data",
-        ":memory:",
-    ]);
+    let alone = Marketd::start(&["--source", &world.exchanges[0].source(), "--data", ":memory:"]);
     let metrics = get(alone.addr(), "/api/v1/metrics").exact();
     assert!(metrics["cluster"].is_null());
 }
@@ -205,10 +186,7 @@ fn two_clusters_share_a_redis_by_their_prefixes() {
     let belongs = |key: &&String, prefix: &str| key.trim_start_matches('{').starts_with(prefix);
     let ours = keys.iter().filter(|key| belongs(key, "marketd")).count();
     let theirs = keys.iter().filter(|key| belongs(key, "another")).count();
-    assert!(
-        ours > 0 && theirs > 0 && ours + theirs == keys.len(),
-        "{keys:?}"
-    );
+    assert!(ours > 0 && theirs > 0 && ours + theirs == keys.len(), "{keys:?}");
 }
 
 #[test]
@@ -222,19 +200,14 @@ fn a_follower_is_as_quick_as_the_collector() {
     let mut lags = Vec::new();
     for _ in 0..15 {
         let before = here.received_at(0);
-        let news = eventually(LONG, || {
-            here.received_at(0).filter(|it| Some(*it) != before)
-        });
+        let news = eventually(LONG, || here.received_at(0).filter(|it| Some(*it) != before));
         let begin = Instant::now();
         eventually(LONG, || there.received_at(0).filter(|it| *it >= news));
         lags.push(begin.elapsed());
     }
     lags.sort();
     // The limit of a quiet machine is measured by scripts/cluster.sh.
-    assert!(
-        lags[lags.len() / 2] < Duration::from_millis(100),
-        "{lags:?}"
-    );
+    assert!(lags[lags.len() / 2] < Duration::from_millis(100), "{lags:?}");
 }
 
 /// Two nodes whose quotes are soon stale, or soon frozen.
@@ -256,11 +229,7 @@ fn impatient() -> Option<World> {
 #[track_caller]
 fn await_stale(world: &World) {
     for (_, node) in world.up() {
-        eventually(LONG, || {
-            node.body(&quote_of(0))
-                .contains("\"stale\":true")
-                .then_some(())
-        });
+        eventually(LONG, || node.body(&quote_of(0)).contains("\"stale\":true").then_some(()));
         assert_eq!(node.health()["status"], "degraded", "{}", node.name);
     }
 }
@@ -275,20 +244,12 @@ fn an_exchange_that_fails_is_told_of_by_every_node() {
     await_stale(&world);
     for (_, node) in world.up() {
         let metrics = node.metrics();
-        assert!(
-            metrics["upstreams"][0]["state"] != "up",
-            "{}",
-            metrics["upstreams"]
-        );
+        assert!(metrics["upstreams"][0]["state"] != "up", "{}", metrics["upstreams"]);
     }
     world.exchanges[0].heal();
     world.await_roles();
     world.await_same(&SAME[..5]);
-    assert_eq!(
-        world.turns(0),
-        turns,
-        "a failing exchange is no reason to change hands"
-    );
+    assert_eq!(world.turns(0), turns, "a failing exchange is no reason to change hands");
 }
 
 #[test]

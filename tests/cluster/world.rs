@@ -138,11 +138,7 @@ impl World {
     fn node(&self, engine: std::net::SocketAddr, change: &dyn Fn(Value) -> Value) -> Node {
         let name = format!("n{}", self.nodes.len());
         let engine = Relay::start(engine);
-        let gates: Vec<Relay> = self
-            .exchanges
-            .iter()
-            .map(|it| Relay::start(it.addr()))
-            .collect();
+        let gates: Vec<Relay> = self.exchanges.iter().map(|it| Relay::start(it.addr())).collect();
         let launch = self.launch();
         launch.file("dialect.json", self.dialect());
         let sources = gates.iter().enumerate().map(|(at, gate)| {
@@ -221,31 +217,19 @@ impl World {
         let caller = std::panic::Location::caller();
         let found = poll_until(within, || {
             let sources = 0..self.exchanges.len();
-            let collectors: Vec<usize> = sources
-                .clone()
-                .map(|source| self.collector(source))
-                .collect::<Option<_>>()?;
+            let collectors: Vec<usize> =
+                sources.clone().map(|source| self.collector(source)).collect::<Option<_>>()?;
             let is_well = |node: &Node| {
                 node.health()["status"] == "ok" && sources.clone().all(|at| node.quote_is_fresh(at))
             };
-            self.up()
-                .all(|(_, node)| is_well(node))
-                .then_some(collectors)
+            self.up().all(|(_, node)| is_well(node)).then_some(collectors)
         });
         found.unwrap_or_else(|| {
             let told = self.up().map(|(_, node)| {
-                format!(
-                    "{}: {}\n{}",
-                    node.name,
-                    node.health(),
-                    node.metrics()["cluster"]
-                )
+                format!("{}: {}\n{}", node.name, node.health(), node.metrics()["cluster"])
             });
             let told: Vec<String> = told.collect();
-            panic!(
-                "{caller}: not in their places after {within:?}:\n{}",
-                told.join("\n")
-            )
+            panic!("{caller}: not in their places after {within:?}:\n{}", told.join("\n"))
         })
     }
 
@@ -294,10 +278,7 @@ impl World {
     /// Who polled an exchange, and when: in the order of the requests.
     pub fn polls(&self, source: usize) -> Vec<(Instant, usize)> {
         let polls = self.exchanges[source].asked_of(binance::TICKERS);
-        polls
-            .iter()
-            .map(|it| (it.at, self.asker(source, it)))
-            .collect()
+        polls.iter().map(|it| (it.at, self.asker(source, it))).collect()
     }
 
     /// Which node sent this request: its gate is what the request calls the host.
@@ -354,10 +335,8 @@ impl World {
         let begin = now_ms();
         let mut oldest = 0;
         eventually(within, || {
-            let received: Vec<i64> = self
-                .up()
-                .map(|(_, node)| node.received_at(source))
-                .collect::<Option<_>>()?;
+            let received: Vec<i64> =
+                self.up().map(|(_, node)| node.received_at(source)).collect::<Option<_>>()?;
             let least = received.iter().min().copied()?;
             oldest = oldest.max(now_ms() - least);
             (least > begin).then_some(())
@@ -395,9 +374,7 @@ impl World {
 impl Node {
     #[track_caller]
     pub fn marketd(&self) -> &Marketd {
-        self.marketd
-            .as_ref()
-            .unwrap_or_else(|| panic!("{} is down", self.name))
+        self.marketd.as_ref().unwrap_or_else(|| panic!("{} is down", self.name))
     }
 
     #[track_caller]
@@ -441,9 +418,7 @@ impl Node {
     /// What it says of Redis: `up` or `down`.
     #[track_caller]
     pub fn engine_state(&self) -> String {
-        let told = self.metrics()["cluster"]["engine"]
-            .text()
-            .map(str::to_string);
+        let told = self.metrics()["cluster"]["engine"].text().map(str::to_string);
         told.expect("engine is a text")
     }
 
@@ -492,9 +467,7 @@ impl Node {
             let text = |at: usize| row.get::<_, String>(at);
             Ok((slot, [text(4)?, text(5)?, text(6)?, text(7)?, text(8)?]))
         });
-        rows.expect("a query")
-            .map(|row| row.expect("a row"))
-            .collect()
+        rows.expect("a query").map(|row| row.expect("a row")).collect()
     }
 }
 
@@ -507,9 +480,7 @@ fn differing(bodies: &[String]) -> Vec<&str> {
     };
     let others = bodies.iter().filter(|body| *body != &bodies[0]);
     let at = others.map(same).min().unwrap_or(0).saturating_sub(100);
-    let shown = bodies
-        .iter()
-        .map(|it| &it[at.min(it.len())..it.len().min(at + 300)]);
+    let shown = bodies.iter().map(|it| &it[at.min(it.len())..it.len().min(at + 300)]);
     shown.collect()
 }
 

@@ -55,14 +55,8 @@ const BITSTAMP: Recorded = Recorded {
 
 static RECORDED: [Recorded; 17] = [
     BINANCE,
-    Recorded {
-        file: "binance.fetchOHLCV.btcusdt-1h-1000",
-        ..BINANCE
-    },
-    Recorded {
-        file: "binance.fetchOHLCV.btcusdt-1d-365",
-        ..BINANCE
-    },
+    Recorded { file: "binance.fetchOHLCV.btcusdt-1h-1000", ..BINANCE },
+    Recorded { file: "binance.fetchOHLCV.btcusdt-1d-365", ..BINANCE },
     Recorded {
         file: "okx.fetchOHLCV.sample",
         dialect: "okx",
@@ -88,10 +82,7 @@ static RECORDED: [Recorded; 17] = [
         closed: None,
     },
     COINBASE,
-    Recorded {
-        file: "coinbaseexchange.fetchOHLCV.btcusdt-1h-1",
-        ..COINBASE
-    },
+    Recorded { file: "coinbaseexchange.fetchOHLCV.btcusdt-1h-1", ..COINBASE },
     Recorded {
         file: "kucoin.fetchOHLCV.sample",
         dialect: "kucoin",
@@ -117,10 +108,7 @@ static RECORDED: [Recorded; 17] = [
         closed: None,
     },
     BITSTAMP,
-    Recorded {
-        file: "bitstamp.fetchOHLCV.btcusdt-1h-1",
-        ..BITSTAMP
-    },
+    Recorded { file: "bitstamp.fetchOHLCV.btcusdt-1h-1", ..BITSTAMP },
     Recorded {
         file: "cryptocom.fetchOHLCV.sample",
         dialect: "cryptocom",
@@ -137,11 +125,7 @@ static RECORDED: [Recorded; 17] = [
         unit_ms: 1000,
         closed: None,
     },
-    Recorded {
-        file: "mexc.fetchOHLCV.btcusdt-1h-1",
-        dialect: "mexc",
-        ..BINANCE
-    },
+    Recorded { file: "mexc.fetchOHLCV.btcusdt-1h-1", dialect: "mexc", ..BINANCE },
     Recorded {
         file: "upbit.fetchOHLCV.btcusdt-1h-1",
         dialect: "upbit",
@@ -183,14 +167,7 @@ pub fn files() -> Vec<&'static str> {
 }
 
 fn figures(candle: &Candle) -> [&Decimal; 5] {
-    let Candle {
-        open,
-        high,
-        low,
-        close,
-        volume,
-        ..
-    } = candle;
+    let Candle { open, high, low, close, volume, .. } = candle;
     [open, high, low, close, volume]
 }
 
@@ -200,13 +177,8 @@ fn recorded_candles_equal_the_body_digit_for_digit() {
         let file = recorded.file;
         let kept = decode_good(recorded.dialect, &fixture, &CALL);
         let body = sent(&fixture);
-        let rows = at(&body, recorded.rows)
-            .expect("the rows are there")
-            .items();
-        assert!(
-            !rows.is_empty() && kept.candles.len() == rows.len(),
-            "{file}"
-        );
+        let rows = at(&body, recorded.rows).expect("the rows are there").items();
+        assert!(!rows.is_empty() && kept.candles.len() == rows.len(), "{file}");
         for (row, (candle, closed)) in rows.iter().zip(&kept.candles) {
             let [time, columns @ ..] = recorded.columns;
             let time = text_at(row, time).expect("a time");
@@ -239,12 +211,7 @@ fn recorded_candles_equal_ccxt_where_that_is_right() {
         assert_eq!(kept.len(), theirs.items().len(), "{}", recorded.file);
         for ((candle, _), theirs) in kept.iter().zip(theirs.items()) {
             let time = candle.open_time.0.to_string();
-            assert_eq!(
-                Some(time.as_str()),
-                text_at(theirs, "0"),
-                "{}",
-                recorded.file
-            );
+            assert_eq!(Some(time.as_str()), text_at(theirs, "0"), "{}", recorded.file);
             for (index, ours) in figures(candle).into_iter().enumerate() {
                 let theirs: Option<&Json> = theirs.items().get(index + 1);
                 let same = is_near(Some(ours), theirs);

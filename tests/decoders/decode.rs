@@ -48,10 +48,7 @@ const SPLITS: usize = 3000;
 /// (of a long body: at seeded ones), which must give the same.
 pub fn decode(dialect: &str, fixture: &Fixture, call: &Call<'_>) -> (Kept, Result<(), ReadError>) {
     let dialect = Dialect::by_name(dialect).expect("it is there");
-    let caps = Caps {
-        item_bytes: 64 * 1024,
-        envelope_bytes: 16 * 1024,
-    };
+    let caps = Caps { item_bytes: 64 * 1024, envelope_bytes: 16 * 1024 };
     let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut kept = Kept::default();
         let mut reading = Reading::new(dialect, call, caps);
@@ -137,11 +134,7 @@ impl Items {
     pub fn of<'j>(&self, body: &'j Json) -> Vec<(Option<&'j str>, &'j Json)> {
         let found = |path| at(body, path).expect("the items are there");
         match self {
-            Items::Elements(path) => found(path)
-                .items()
-                .iter()
-                .map(|item| (None, item))
-                .collect(),
+            Items::Elements(path) => found(path).items().iter().map(|item| (None, item)).collect(),
             Items::Members(path) => {
                 let Json::Object(members) = found(path) else {
                     panic!("no object at {path}");
@@ -238,8 +231,7 @@ impl Differences {
         let known = self.known.iter().find(named);
         let known = known.unwrap_or_else(|| panic!("{what}: {figure} is not CCXT's"));
         let figure = known.figures.iter().find(|known| **known == figure);
-        self.met
-            .push((known.dialect, figure.expect("it was found so")));
+        self.met.push((known.dialect, figure.expect("it was found so")));
     }
 
     /// Each known difference was there, and has its reason.

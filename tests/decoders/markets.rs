@@ -47,14 +47,7 @@ enum Precision {
     Nowhere,
 }
 
-const LIMITS: [&str; 6] = [
-    "minPrice",
-    "maxPrice",
-    "minAmount",
-    "maxAmount",
-    "minCost",
-    "maxCost",
-];
+const LIMITS: [&str; 6] = ["minPrice", "maxPrice", "minAmount", "maxAmount", "minCost", "maxCost"];
 
 const BINANCE: Recorded = Recorded {
     file: "binance.fetchMarkets.trimmed25",
@@ -84,11 +77,7 @@ const BINANCE: Recorded = Recorded {
 
 static RECORDED: [Recorded; 11] = [
     BINANCE,
-    Recorded {
-        file: "binanceus.fetchMarkets.full-2021",
-        dialect: "binanceus",
-        ..BINANCE
-    },
+    Recorded { file: "binanceus.fetchMarkets.full-2021", dialect: "binanceus", ..BINANCE },
     Recorded {
         file: "okx.fetchMarkets.spot-full-2022",
         dialect: "okx",
@@ -173,10 +162,7 @@ static RECORDED: [Recorded; 11] = [
         open: ("trade_status", "tradable"),
         price: Precision::Places("precision"),
         amount: Precision::Places("amount_precision"),
-        limits: &[
-            ("minAmount", &["min_base_amount"]),
-            ("minCost", &["min_quote_amount"]),
-        ],
+        limits: &[("minAmount", &["min_base_amount"]), ("minCost", &["min_quote_amount"])],
         fees: Some(("fee", "fee", -2)),
     },
     Recorded {
@@ -337,9 +323,7 @@ fn check(recorded: &Recorded, item: &Json, market: &MarketInfo) -> Vec<(String, 
     assert_eq!(market.candle_id.as_deref(), candle_id, "{what}");
     let (base, quote) = match recorded.names {
         Names::Two(base, quote) => (text_at(item, base), text_at(item, quote)),
-        Names::Pair(path) => text_at(item, path)
-            .and_then(|pair| pair.split_once('/'))
-            .unzip(),
+        Names::Pair(path) => text_at(item, path).and_then(|pair| pair.split_once('/')).unzip(),
         Names::QuotePair(path) => {
             let pair = text_at(item, path).and_then(|pair| pair.split_once('-'));
             pair.map(|(quote, base)| (base, quote)).unzip()
@@ -357,11 +341,7 @@ fn check(recorded: &Recorded, item: &Json, market: &MarketInfo) -> Vec<(String, 
     assert_eq!(market.active, is_open, "{what}");
     let rules = &market.rules;
     assert_eq!(rules.price_places, places(item, &recorded.price), "{what}");
-    assert_eq!(
-        rules.amount_places,
-        places(item, &recorded.amount),
-        "{what}"
-    );
+    assert_eq!(rules.amount_places, places(item, &recorded.amount), "{what}");
     for name in LIMITS {
         let known = recorded.limits.iter().find(|(limit, _)| *limit == name);
         let paths = known.map_or(&[][..], |(_, paths)| paths);
@@ -379,10 +359,7 @@ fn check(recorded: &Recorded, item: &Json, market: &MarketInfo) -> Vec<(String, 
         let sent = sent.map(|fee| shifted(fee, shift));
         check_digits(ours.as_ref(), sent.as_deref(), what);
     }
-    names
-        .into_iter()
-        .filter(|(sent, ours)| sent != ours)
-        .collect()
+    names.into_iter().filter(|(sent, ours)| sent != ours).collect()
 }
 
 #[test]
@@ -439,22 +416,13 @@ fn recorded_markets_equal_ccxt_where_that_is_right() {
             let mut check = |figure, same| differences.check(recorded.dialect, figure, same, what);
             check("base", text_at(theirs, "base") == Some(&*market.base));
             check("quote", text_at(theirs, "quote") == Some(&*market.quote));
-            check(
-                "active",
-                theirs.get("active").and_then(Json::bool) == Some(market.active),
-            );
+            check("active", theirs.get("active").and_then(Json::bool) == Some(market.active));
             let step = |places: Option<u8>| {
                 places.and_then(|places| Decimal::from_parts(1, u32::from(places)))
             };
             let rules = &market.rules;
-            check(
-                "price",
-                is_near(step(rules.price_places).as_ref(), theirs.get("price")),
-            );
-            check(
-                "amount",
-                is_near(step(rules.amount_places).as_ref(), theirs.get("amount")),
-            );
+            check("price", is_near(step(rules.price_places).as_ref(), theirs.get("price")));
+            check("amount", is_near(step(rules.amount_places).as_ref(), theirs.get("amount")));
             for name in ["minAmount", "minCost"] {
                 check(name, is_near(limit(market, name), theirs.get(name)));
             }

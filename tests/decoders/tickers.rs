@@ -217,12 +217,7 @@ static RECORDED: [Recorded; 19] = [
         call: Call::Ticker { id: "BTC-USDT" },
         items: Items::Itself(""),
         id: "",
-        figures: &[
-            ("last", "price"),
-            ("bid", "bid"),
-            ("ask", "ask"),
-            ("baseVolume", "volume"),
-        ],
+        figures: &[("last", "price"), ("bid", "bid"), ("ask", "ask"), ("baseVolume", "volume")],
         ratio: "",
         time: Time::OwnDate("time"),
     },
@@ -248,11 +243,7 @@ static RECORDED: [Recorded; 19] = [
         time: Time::OfAll("data/time"),
     },
     GATE,
-    Recorded {
-        file: "gate.fetchTicker.btcusdt",
-        call: Call::Ticker { id: "of the call" },
-        ..GATE
-    },
+    Recorded { file: "gate.fetchTicker.btcusdt", call: Call::Ticker { id: "of the call" }, ..GATE },
     Recorded {
         file: "bitget.fetchTickers.sample",
         dialect: "bitget",
@@ -353,16 +344,8 @@ static RECORDED: [Recorded; 19] = [
         ratio: "",
         time: Time::OfAll("ts"),
     },
-    Recorded {
-        file: "mexc.fetchTickers.sample",
-        figures: MEXC,
-        ..MEXC_ONE
-    },
-    Recorded {
-        call: Call::Ticker { id: "of the call" },
-        items: Items::Itself(""),
-        ..MEXC_ONE
-    },
+    Recorded { file: "mexc.fetchTickers.sample", figures: MEXC, ..MEXC_ONE },
+    Recorded { call: Call::Ticker { id: "of the call" }, items: Items::Itself(""), ..MEXC_ONE },
     Recorded {
         file: "upbit.fetchTicker.btcusdt",
         dialect: "upbit",
@@ -474,48 +457,30 @@ fn check(recorded: &Recorded, body: &Json, item: &Json, ticker: &Ticker) {
     let file = recorded.file;
     for name in FIGURES {
         let path = recorded.figures.iter().find(|(figure, _)| *figure == name);
-        let mut text = path
-            .and_then(|(_, path)| text_at(item, path))
-            .map(str::to_owned);
+        let mut text = path.and_then(|(_, path)| text_at(item, path)).map(str::to_owned);
         if name == "percentage" && !recorded.ratio.is_empty() {
             text = text_at(item, recorded.ratio).map(|ratio| shifted(ratio, 2));
         }
-        assert!(
-            path.is_none() || text.is_some(),
-            "{file}: {name} is not there"
-        );
-        check_digits(
-            figure(ticker, name),
-            text.as_deref(),
-            &format!("{file} {name}"),
-        );
+        assert!(path.is_none() || text.is_some(), "{file}: {name} is not there");
+        check_digits(figure(ticker, name), text.as_deref(), &format!("{file} {name}"));
     }
     let ours = ticker.timestamp;
     match recorded.time {
         Time::Nowhere => assert_eq!(ours, None, "{file}"),
         Time::Own(path) => {
-            assert_eq!(
-                ours.map(|time| time.0.to_string()).as_deref(),
-                text_at(item, path)
-            );
+            assert_eq!(ours.map(|time| time.0.to_string()).as_deref(), text_at(item, path));
         }
         Time::OwnSeconds(path) => {
             let ours = ours.map(|time| (time.0 / 1000).to_string());
             assert_eq!(ours.as_deref(), text_at(item, path));
         }
         Time::OfAll(path) => {
-            assert_eq!(
-                ours.map(|time| time.0.to_string()).as_deref(),
-                text_at(body, path)
-            );
+            assert_eq!(ours.map(|time| time.0.to_string()).as_deref(), text_at(body, path));
         }
         Time::OwnDate(path) => {
             let ours = ours.expect("there is one").to_string();
             let sent = text_at(item, path).expect("there is one");
-            assert!(
-                sent.starts_with(ours.trim_end_matches('Z')),
-                "{ours} {sent}"
-            );
+            assert!(sent.starts_with(ours.trim_end_matches('Z')), "{ours} {sent}");
         }
     }
 }
@@ -547,11 +512,7 @@ fn recorded_tickers_equal_ccxt_where_that_is_right() {
         let theirs = theirs(&fixture);
         let theirs: Vec<&Json> = match theirs.get("symbol") {
             Some(_) => vec![&theirs],
-            None => Items::Members("")
-                .of(&theirs)
-                .into_iter()
-                .map(|(_, item)| item)
-                .collect(),
+            None => Items::Members("").of(&theirs).into_iter().map(|(_, item)| item).collect(),
         };
         assert_eq!(kept.tickers.len(), theirs.len(), "{}", recorded.file);
         for (id, ticker) in &kept.tickers {

@@ -33,18 +33,10 @@ fn recorded_times_equal_the_body_and_ccxt() {
     for ((_, dialect, path, unit_ms), fixture) in recordings(&TIMES, |row| row.0) {
         let kept = decode_good(dialect, &fixture, &Call::Time);
         let body = sent(&fixture);
-        let time: i64 = text_at(&body, path)
-            .expect("a time")
-            .parse()
-            .expect("a number");
+        let time: i64 = text_at(&body, path).expect("a time").parse().expect("a number");
         let ours: Vec<i64> = kept.times.iter().map(|time| time.0).collect();
         assert_eq!(ours, [time * unit_ms], "{}", fixture.file);
-        assert_eq!(
-            Some(ours[0].to_string()),
-            fixture.expected,
-            "{}",
-            fixture.file
-        );
+        assert_eq!(Some(ours[0].to_string()), fixture.expected, "{}", fixture.file);
     }
 }
 
@@ -56,20 +48,10 @@ fn recorded_errors_are_refusals_whatever_was_asked() {
         assert_eq!(end.as_ref(), Err(expected), "{call:?}");
     };
     for ((_, dialect, code, message, kind), fixture) in recordings(&REFUSALS, |row| row.0) {
-        let expected = ReadError::Refused {
-            code: (*code).into(),
-            message: (*message).into(),
-            kind: *kind,
-        };
+        let expected =
+            ReadError::Refused { code: (*code).into(), message: (*message).into(), kind: *kind };
         check(&fixture, dialect, &Call::Tickers, &expected);
-        check(
-            &fixture,
-            dialect,
-            &Call::Ticker {
-                id: "BTCUSD_201225",
-            },
-            &expected,
-        );
+        check(&fixture, dialect, &Call::Ticker { id: "BTCUSD_201225" }, &expected);
         check(&fixture, dialect, &Call::Markets, &expected);
         check(&fixture, dialect, &Call::Time, &expected);
     }

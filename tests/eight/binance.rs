@@ -8,12 +8,7 @@ pub const HOUSE: House = House {
     id: |base, quote| format!("{base}{quote}"),
     answer,
     charge,
-    too_many: || {
-        Reply::status(
-            429,
-            r#"{"code":-1003,"msg":"Too much request weight used."}"#,
-        )
-    },
+    too_many: || Reply::status(429, r#"{"code":-1003,"msg":"Too much request weight used."}"#),
     sends: &[
         "last",
         "bid",
@@ -93,10 +88,5 @@ fn charge(asked: &Asked) -> Charge {
         "/api/v3/klines" => 2,
         _ => 1,
     };
-    Charge {
-        pool: "weight",
-        units,
-        most: 6000,
-        span_ms: 60_000,
-    }
+    Charge { pool: "weight", units, most: 6000, span_ms: 60_000 }
 }

@@ -3,11 +3,7 @@
 use crate::shop::*;
 use crate::{binance, support::*};
 
-pub const HOUSE: House = House {
-    name: "binanceus",
-    charge,
-    ..binance::HOUSE
-};
+pub const HOUSE: House = House { name: "binanceus", charge, ..binance::HOUSE };
 
 fn charge(asked: &Asked) -> Charge {
     let units = match asked.path() {
@@ -15,10 +11,5 @@ fn charge(asked: &Asked) -> Charge {
         "/api/v3/exchangeInfo" => 10,
         _ => 1,
     };
-    Charge {
-        pool: "weight",
-        units,
-        most: 1200,
-        span_ms: 60_000,
-    }
+    Charge { pool: "weight", units, most: 1200, span_ms: 60_000 }
 }

@@ -7,12 +7,7 @@ pub const HOUSE: House = House {
     name: "bitget",
     id: |base, quote| format!("{base}{quote}"),
     answer,
-    charge: |_| Charge {
-        pool: "address",
-        units: 1,
-        most: 20,
-        span_ms: 1_000,
-    },
+    charge: |_| Charge { pool: "address", units: 1, most: 20, span_ms: 1_000 },
     too_many: || Reply::status(429, error("429", "Too Many Requests")),
     sends: &[
         "last",
@@ -98,9 +93,7 @@ fn candles(shop: &Shop, asked: &Asked, at_hand: bool) -> Reply {
 
 fn good(shop: &Shop, data: &str) -> Reply {
     let now = shop.now;
-    Reply::json(format!(
-        r#"{{"code":"00000","msg":"success","requestTime":{now},"data":{data}}}"#
-    ))
+    Reply::json(format!(r#"{{"code":"00000","msg":"success","requestTime":{now},"data":{data}}}"#))
 }
 
 fn error(code: &str, message: &str) -> String {

@@ -91,10 +91,5 @@ fn candles(shop: &Shop, asked: &Asked, id: &str) -> Reply {
 
 /// The limit of ten minutes, as the share of it that falls to a tenth.
 fn charge(_: &Asked) -> Charge {
-    Charge {
-        pool: "requests",
-        units: 1,
-        most: 1000,
-        span_ms: 60_000,
-    }
+    Charge { pool: "requests", units: 1, most: 1000, span_ms: 60_000 }
 }

@@ -7,12 +7,7 @@ pub const HOUSE: House = House {
     name: "bybit",
     id: |base, quote| format!("{base}{quote}"),
     answer,
-    charge: |_| Charge {
-        pool: "address",
-        units: 1,
-        most: 600,
-        span_ms: 5_000,
-    },
+    charge: |_| Charge { pool: "address", units: 1, most: 600, span_ms: 5_000 },
     too_many: || Reply::json(body(10006, "Too many visits!", "{}", 1)),
     sends: &[
         "last",
@@ -74,10 +69,7 @@ fn candles(shop: &Shop, asked: &Asked) -> Reply {
         _ => return Reply::json(body(10001, "Invalid period!", "{}", shop.now)),
     };
     let limit = number(asked, "limit").unwrap_or(200).clamp(1, 1000) as usize;
-    let range = (
-        number(asked, "start").unwrap_or(0),
-        number(asked, "end").unwrap_or(shop.now),
-    );
+    let range = (number(asked, "start").unwrap_or(0), number(asked, "end").unwrap_or(shop.now));
     let mut rows = shop.newest(market, interval, range, limit);
     rows.reverse();
     let rows = array(&rows, |row| {

@@ -7,12 +7,7 @@ pub const HOUSE: House = House {
     name: "coinbase",
     id: |base, quote| format!("{base}-{quote}"),
     answer,
-    charge: |_| Charge {
-        pool: "address",
-        units: 1,
-        most: 10,
-        span_ms: 1_000,
-    },
+    charge: |_| Charge { pool: "address", units: 1, most: 10, span_ms: 1_000 },
     too_many: || Reply::status(429, r#"{"message":"Public rate limit exceeded"}"#),
     sends: &["last", "bid", "ask", "open", "high", "low", "baseVolume"],
 };
@@ -22,9 +17,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         "/time" => {
             let (seconds, millis) = (shop.now / 1000, shop.now % 1000);
             let iso = iso(shop.now);
-            return Reply::json(format!(
-                r#"{{"iso":"{iso}","epoch":{seconds}.{millis:03}}}"#
-            ));
+            return Reply::json(format!(r#"{{"iso":"{iso}","epoch":{seconds}.{millis:03}}}"#));
         }
         "/products" => {
             let items = shop.each(|market| {
@@ -101,11 +94,7 @@ fn candles(shop: &Shop, asked: &Asked, id: &str) -> Reply {
 fn moment(text: &str) -> Option<i64> {
     let (date, time) = text.trim_end_matches('Z').split_once('T')?;
     let part = |text: &str, at: usize, by: char| text.split(by).nth(at)?.parse::<i64>().ok();
-    let (year, month, day) = (
-        part(date, 0, '-')?,
-        part(date, 1, '-')?,
-        part(date, 2, '-')?,
-    );
+    let (year, month, day) = (part(date, 0, '-')?, part(date, 1, '-')?, part(date, 2, '-')?);
     let (clock, millis) = time.split_once('.').unwrap_or((time, "0"));
     let seconds = part(clock, 0, ':')? * 3600 + part(clock, 1, ':')? * 60 + part(clock, 2, ':')?;
     let month_days = |month: i64| match month {
@@ -125,20 +114,7 @@ fn iso(at: i64) -> String {
         day -= 365 + i64::from(leap(year));
         year += 1;
     }
-    let lengths = [
-        31,
-        28 + i64::from(leap(year)),
-        31,
-        30,
-        31,
-        30,
-        31,
-        31,
-        30,
-        31,
-        30,
-        31,
-    ];
+    let lengths = [31, 28 + i64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let mut month = 0;
     while day >= lengths[month] {
         day -= lengths[month];

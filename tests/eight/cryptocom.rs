@@ -45,20 +45,14 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("instrument_name").unwrap_or_default();
     let Some(market) = shop.find(&HOUSE, &id) else {
-        return Reply::status(
-            400,
-            r#"{"id":-1,"code":40004,"message":"Invalid instrument_name"}"#,
-        );
+        return Reply::status(400, r#"{"id":-1,"code":40004,"message":"Invalid instrument_name"}"#);
     };
     let interval = match asked.param("timeframe").as_deref() {
         Some("1m") => MINUTE_MS,
         Some("1h") => HOUR_MS,
         Some("1D") => DAY_MS,
         _ => {
-            return Reply::status(
-                400,
-                r#"{"id":-1,"code":40004,"message":"Invalid timeframe"}"#,
-            );
+            return Reply::status(400, r#"{"id":-1,"code":40004,"message":"Invalid timeframe"}"#);
         }
     };
     let count = number(asked, "count").unwrap_or(25).clamp(1, 300);
@@ -93,10 +87,5 @@ fn charge(asked: &Asked) -> Charge {
         "/exchange/v1/public/get-candlestick" => "candlestick",
         _ => "instruments",
     };
-    Charge {
-        pool,
-        units: 1,
-        most: 100,
-        span_ms: 1_000,
-    }
+    Charge { pool, units: 1, most: 100, span_ms: 1_000 }
 }

@@ -37,11 +37,7 @@ fn run(house: &'static House, markets: usize, poll_ms: u64, long_us: u64, fresh_
     let mut report = None;
     for_each_seed(1, |seed, rng| {
         let shop = Shop::new(markets);
-        let symbols: Vec<String> = shop
-            .markets()
-            .iter()
-            .map(|market| market.symbol())
-            .collect();
+        let symbols: Vec<String> = shop.markets().iter().map(|market| market.symbol()).collect();
         let mut world = World::new(house, shop, Duration::from_millis(poll_ms), seed);
         report = Some(live(&mut world, &symbols, rng, long_us, fresh_ms));
     });
@@ -65,11 +61,7 @@ fn live(
         let until = world.now_us() + rng.between(1, 8_000_000) as u64;
         world.run_to(until);
         let now = world.now_us();
-        assert!(
-            world.ledger.broken.is_empty(),
-            "at {now} us: {:?}",
-            world.ledger.broken
-        );
+        assert!(world.ledger.broken.is_empty(), "at {now} us: {:?}", world.ledger.broken);
         if outage_ends.is_some_and(|ends| ends <= now) {
             world.set_weather(Weather::Fair);
             (outage_ends, up_since) = (None, now);
@@ -89,10 +81,7 @@ fn live(
             let received = quote["receivedAt"].integer().expect("a time");
             let age_ms = NOW + now as i64 / 1000 - received;
             oldest_ms = oldest_ms.max(age_ms);
-            assert!(
-                age_ms <= fresh_ms,
-                "{symbol} is {age_ms} ms old at {now} us"
-            );
+            assert!(age_ms <= fresh_ms, "{symbol} is {age_ms} ms old at {now} us");
             assert_eq!(quote["stale"], Json::Bool(false), "{symbol} at {now} us");
         }
         if rng.chance(1, 4) {
@@ -109,10 +98,7 @@ fn live(
         }
         asking.retain(|key| match world.answer(*key) {
             Some((status, body)) => {
-                assert!(
-                    status == 200 || status == 503,
-                    "a chart is {status}: {body}"
-                );
+                assert!(status == 200 || status == 503, "a chart is {status}: {body}");
                 charts += 1;
                 false
             }
@@ -120,22 +106,14 @@ fn live(
         });
         assert!(asking.len() < 20, "charts are not answered");
     }
-    Report {
-        requests: world.ledger.requests,
-        outages,
-        charts,
-        oldest_ms,
-    }
+    Report { requests: world.ledger.requests, outages, charts, oldest_ms }
 }
 
 fn bad_weather(house: &House, rng: &mut Rng) -> Weather {
     let down = Reply::status(503, "<html>down</html>");
     // Without a word on how long to wait, and with one.
     let too_many = (house.too_many)();
-    let asks_to_wait = |status| Reply {
-        status,
-        ..(house.too_many)().field("Retry-After", "30")
-    };
+    let asks_to_wait = |status| Reply { status, ..(house.too_many)().field("Retry-After", "30") };
     match rng.below(8) {
         0 => Weather::Gone,
         1 => Weather::Silent,
@@ -157,10 +135,7 @@ fn no_request_is_sent_before_a_retry_after_is_over() {
         for_each_seed(12, |seed, rng| {
             let mut world = World::new(house, Shop::new(4), Duration::from_millis(500), seed);
             world.run_to(rng.between(0, 12_000_000) as u64);
-            let wait = |status| Reply {
-                status,
-                ..(house.too_many)().field("Retry-After", "30")
-            };
+            let wait = |status| Reply { status, ..(house.too_many)().field("Retry-After", "30") };
             let down = Reply::status(503, "");
             world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
             world.run_to(world.now_us() + 100 * SECOND_US);

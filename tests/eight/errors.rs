@@ -12,18 +12,9 @@ const SECOND_US: u64 = 1_000_000;
 /// Refusals with a status that says that all is well.
 fn hidden() -> [(&'static House, &'static str); 15] {
     [
-        (
-            &okx::HOUSE,
-            r#"{"code":"50001","msg":"Service temporarily unavailable","data":[]}"#,
-        ),
-        (
-            &okx::HOUSE,
-            r#"{"code":"51001","msg":"Instrument ID does not exist","data":[]}"#,
-        ),
-        (
-            &okx::HOUSE,
-            r#"{"data":[],"msg":"Too Many Requests","code":"50011"}"#,
-        ),
+        (&okx::HOUSE, r#"{"code":"50001","msg":"Service temporarily unavailable","data":[]}"#),
+        (&okx::HOUSE, r#"{"code":"51001","msg":"Instrument ID does not exist","data":[]}"#),
+        (&okx::HOUSE, r#"{"data":[],"msg":"Too Many Requests","code":"50011"}"#),
         (
             &bybit::HOUSE,
             r#"{"retCode":10001,"retMsg":"Not supported symbols","result":{},"retExtInfo":{},"time":1}"#,
@@ -36,39 +27,15 @@ fn hidden() -> [(&'static House, &'static str); 15] {
             &bybit::HOUSE,
             r#"{"result":{"list":[]},"retCode":10016,"retMsg":"Internal server error","time":1}"#,
         ),
-        (
-            &kraken::HOUSE,
-            r#"{"error":["EGeneral:Too many requests"]}"#,
-        ),
+        (&kraken::HOUSE, r#"{"error":["EGeneral:Too many requests"]}"#),
         (&kraken::HOUSE, r#"{"error":["EService:Unavailable"]}"#),
-        (
-            &kraken::HOUSE,
-            r#"{"result":{},"error":["EQuery:Unknown asset pair"]}"#,
-        ),
-        (
-            &kucoin::HOUSE,
-            r#"{"code":"429000","msg":"Too Many Requests"}"#,
-        ),
-        (
-            &kucoin::HOUSE,
-            r#"{"code":"400100","msg":"wrong","data":{"time":1,"ticker":[]}}"#,
-        ),
-        (
-            &bitget::HOUSE,
-            r#"{"code":"40015","msg":"","requestTime":1,"data":null}"#,
-        ),
-        (
-            &gate::HOUSE,
-            r#"{"label":"TOO_FAST","message":"Request Rate limit Exceeded"}"#,
-        ),
-        (
-            &coinbase::HOUSE,
-            r#"{"message":"Slow rate limit exceeded"}"#,
-        ),
-        (
-            &binance::HOUSE,
-            r#"{"code":-1003,"msg":"Too many requests."}"#,
-        ),
+        (&kraken::HOUSE, r#"{"result":{},"error":["EQuery:Unknown asset pair"]}"#),
+        (&kucoin::HOUSE, r#"{"code":"429000","msg":"Too Many Requests"}"#),
+        (&kucoin::HOUSE, r#"{"code":"400100","msg":"wrong","data":{"time":1,"ticker":[]}}"#),
+        (&bitget::HOUSE, r#"{"code":"40015","msg":"","requestTime":1,"data":null}"#),
+        (&gate::HOUSE, r#"{"label":"TOO_FAST","message":"Request Rate limit Exceeded"}"#),
+        (&coinbase::HOUSE, r#"{"message":"Slow rate limit exceeded"}"#),
+        (&binance::HOUSE, r#"{"code":-1003,"msg":"Too many requests."}"#),
     ]
 }
 
@@ -163,10 +130,7 @@ fn words_of_too_many_requests_count_as_such_whatever_the_status() {
     for house in HOUSES {
         let words = (house.too_many)();
         for status in [400, 404, 429, 503] {
-            let reply = Reply {
-                status,
-                ..words.clone()
-            };
+            let reply = Reply { status, ..words.clone() };
             let (asked, limited) = refused(house, reply);
             assert!(limited > 0, "{}: {status}", house.name);
             // Those under way when it began, and a growing wait from then on.
@@ -178,10 +142,7 @@ fn words_of_too_many_requests_count_as_such_whatever_the_status() {
 #[test]
 fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well() {
     for house in HOUSES {
-        let words = Reply {
-            status: 200,
-            ..(house.too_many)()
-        };
+        let words = Reply { status: 200, ..(house.too_many)() };
         // That nothing is asked before its time, the world sees to.
         let (asked, limited) = refused(house, words.field("Retry-After", "30"));
         assert!(limited > 0, "{}", house.name);

@@ -14,15 +14,7 @@ pub const HOUSE: House = House {
             r#"{"label":"TOO_MANY_REQUESTS","message":"Request Rate limit Exceeded"}"#,
         )
     },
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "high",
-        "low",
-        "baseVolume",
-        "quoteVolume",
-    ],
+    sends: &["last", "bid", "ask", "high", "low", "baseVolume", "quoteVolume"],
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -98,10 +90,7 @@ fn candles(shop: &Shop, asked: &Asked) -> Reply {
 }
 
 fn refused(label: &str, message: &str) -> Reply {
-    Reply::status(
-        400,
-        format!(r#"{{"label":"{label}","message":"{message}"}}"#),
-    )
+    Reply::status(400, format!(r#"{{"label":"{label}","message":"{message}"}}"#))
 }
 
 /// Each address alone.
@@ -112,10 +101,5 @@ fn charge(asked: &Asked) -> Charge {
         "/api/v4/spot/time" => "time",
         _ => "currency_pairs",
     };
-    Charge {
-        pool,
-        units: 1,
-        most: 200,
-        span_ms: 10_000,
-    }
+    Charge { pool, units: 1, most: 200, span_ms: 10_000 }
 }

@@ -101,10 +101,5 @@ fn error(code: &str, message: &str) -> Reply {
 }
 
 fn charge(_: &Asked) -> Charge {
-    Charge {
-        pool: "requests",
-        units: 1,
-        most: 10,
-        span_ms: 1_000,
-    }
+    Charge { pool: "requests", units: 1, most: 10, span_ms: 1_000 }
 }

@@ -8,23 +8,9 @@ pub const HOUSE: House = House {
     name: "kraken",
     id: |base, quote| format!("{}{quote}", asset(base)),
     answer,
-    charge: |_| Charge {
-        pool: "address",
-        units: 1,
-        most: 1,
-        span_ms: 1_000,
-    },
+    charge: |_| Charge { pool: "address", units: 1, most: 1, span_ms: 1_000 },
     too_many: || Reply::json(r#"{"error":["EGeneral:Too many requests"]}"#),
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "high",
-        "low",
-        "baseVolume",
-    ],
+    sends: &["last", "bid", "ask", "bidVolume", "askVolume", "high", "low", "baseVolume"],
 };
 
 /// Rows of candles, always the latest ones, whatever is asked.

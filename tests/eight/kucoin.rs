@@ -70,15 +70,8 @@ fn candles(shop: &Shop, asked: &Asked) -> Reply {
         Some("1day") => DAY_MS,
         _ => return Reply::json(r#"{"code":"400100","msg":"Incorrect candlestick type"}"#),
     };
-    let at = |name: &str| {
-        number(asked, name)
-            .filter(|at| *at != 0)
-            .map(|at| at * 1000)
-    };
-    let range = (
-        at("startAt").unwrap_or(0),
-        at("endAt").map_or(shop.now, |end| end - 1),
-    );
+    let at = |name: &str| number(asked, name).filter(|at| *at != 0).map(|at| at * 1000);
+    let range = (at("startAt").unwrap_or(0), at("endAt").map_or(shop.now, |end| end - 1));
     let mut rows = shop.newest(market, interval, range, 1500);
     rows.reverse();
     good(&array(&rows, |row| {
@@ -105,10 +98,5 @@ fn charge(asked: &Asked) -> Charge {
         "/api/v2/symbols" => 4,
         _ => 3,
     };
-    Charge {
-        pool: "public",
-        units,
-        most: 2000,
-        span_ms: 30_000,
-    }
+    Charge { pool: "public", units, most: 2000, span_ms: 30_000 }
 }

@@ -52,12 +52,7 @@ impl Ledger {
 
 #[test]
 fn a_span_slides_and_leaves_its_begin_out() {
-    let charge = Charge {
-        pool: "one",
-        units: 2,
-        most: 4,
-        span_ms: 1,
-    };
+    let charge = Charge { pool: "one", units: 2, most: 4, span_ms: 1 };
     let mut ledger = Ledger::default();
     for (at, units) in [(0, 2), (999, 4), (1000, 4), (1500, 6), (3000, 2)] {
         assert_eq!(ledger.enter(&charge, at, "it"), units, "{at}");

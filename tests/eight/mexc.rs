@@ -65,10 +65,5 @@ fn charge(asked: &Asked) -> Charge {
         "/api/v3/klines" => ("klines", 1),
         _ => ("time", 1),
     };
-    Charge {
-        pool,
-        units,
-        most: 500,
-        span_ms: 10_000,
-    }
+    Charge { pool, units, most: 500, span_ms: 10_000 }
 }

@@ -111,10 +111,5 @@ fn charge(asked: &Asked) -> Charge {
         "/api/v5/public/time" => ("time", 10),
         _ => ("instruments", 20),
     };
-    Charge {
-        pool,
-        units: 1,
-        most,
-        span_ms: 2_000,
-    }
+    Charge { pool, units: 1, most, span_ms: 2_000 }
 }

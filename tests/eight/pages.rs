@@ -65,8 +65,7 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
     let mut shop = Shop::new(5);
     let markets = shop.markets().to_vec();
     let broken = &markets[2];
-    shop.broken
-        .insert((coinbase::HOUSE.id)(&broken.base, broken.quote));
+    shop.broken.insert((coinbase::HOUSE.id)(&broken.base, broken.quote));
     let open = Open::new(&coinbase::HOUSE, shop);
     let symbols: Vec<String> = markets.iter().map(|market| market.symbol()).collect();
     let marketd = start(&open, &symbols.join(","));
@@ -87,11 +86,7 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
         let answer = await_answer(marketd.addr(), &target, |answer| {
             answer.status == 200 && !answer.exact()["open"].is_null()
         });
-        check_quote(
-            &answer.exact(),
-            &Shop::new(5).day(market),
-            coinbase::HOUSE.sends,
-        );
+        check_quote(&answer.exact(), &Shop::new(5).day(market), coinbase::HOUSE.sends);
     }
     let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
     assert_ne!(metrics["upstreams"][0]["errors"], 0);
@@ -107,8 +102,7 @@ fn a_quote_of_coinbase_stands_without_its_day_and_is_filled_when_that_comes() {
     let marketd = start(&open, "BTC/USDT");
     let stats = "/products/BTC-USDT/stats";
     open.exchange.await_asked(stats, 1, LONG);
-    open.exchange
-        .await_asked("/products/BTC-USDT/ticker", 2, LONG);
+    open.exchange.await_asked("/products/BTC-USDT/ticker", 2, LONG);
     let quote = await_quote(&marketd, "BTC-USDT");
     check_quote(&quote, &day, &["last", "bid", "ask", "baseVolume"]);
     for field in ["open", "high", "low", "change", "percentage"] {

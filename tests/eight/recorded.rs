@@ -207,41 +207,13 @@ const CANDLES: [Candles; 5] = [
 /// Market lists: file, path, and for one of its markets the body's member and value of what the
 /// record shows.
 const LISTS: [(&House, &str, &str); 7] = [
-    (
-        &okx::HOUSE,
-        "okx.fetchMarkets.spot-full-2022",
-        "/api/v5/public/instruments",
-    ),
-    (
-        &bybit::HOUSE,
-        "bybit.fetchMarkets.spot",
-        "/v5/market/instruments-info",
-    ),
-    (
-        &kraken::HOUSE,
-        "kraken.fetchMarkets.full-2021",
-        "/0/public/AssetPairs",
-    ),
-    (
-        &coinbase::HOUSE,
-        "coinbaseexchange.fetchMarkets.full-2021",
-        "/products",
-    ),
-    (
-        &kucoin::HOUSE,
-        "kucoin.fetchMarkets.full-2021",
-        "/api/v2/symbols",
-    ),
-    (
-        &gate::HOUSE,
-        "gate.fetchMarkets.full-2021",
-        "/api/v4/spot/currency_pairs",
-    ),
-    (
-        &bitget::HOUSE,
-        "bitget.fetchMarkets.few",
-        "/api/v2/spot/public/symbols",
-    ),
+    (&okx::HOUSE, "okx.fetchMarkets.spot-full-2022", "/api/v5/public/instruments"),
+    (&bybit::HOUSE, "bybit.fetchMarkets.spot", "/v5/market/instruments-info"),
+    (&kraken::HOUSE, "kraken.fetchMarkets.full-2021", "/0/public/AssetPairs"),
+    (&coinbase::HOUSE, "coinbaseexchange.fetchMarkets.full-2021", "/products"),
+    (&kucoin::HOUSE, "kucoin.fetchMarkets.full-2021", "/api/v2/symbols"),
+    (&gate::HOUSE, "gate.fetchMarkets.full-2021", "/api/v4/spot/currency_pairs"),
+    (&bitget::HOUSE, "bitget.fetchMarkets.few", "/api/v2/spot/public/symbols"),
 ];
 
 fn list_of(house: &House) -> (&'static str, &'static str) {
@@ -387,10 +359,7 @@ fn recorded_market_lists_are_served_whole() {
                 println!("{file}: {count} served, {open_there} open there, {both} in both");
                 // Some assets are named otherwise on purpose, and dark pools are left out.
                 assert!(both * 100 >= count * 97, "{file}: {both} of {count}");
-                assert!(
-                    both * 100 >= open_there * 85,
-                    "{file}: {both} of {open_there}"
-                );
+                assert!(both * 100 >= open_there * 85, "{file}: {both} of {open_there}");
             });
         }
     });

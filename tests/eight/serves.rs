@@ -15,14 +15,7 @@ pub const LONG: Duration = Duration::from_secs(120);
 
 /// The daemon as somebody starts it who wants one market of one exchange.
 pub fn start(open: &Open, symbols: &str) -> Marketd {
-    Marketd::start(&[
-        "--source",
-        &open.source(),
-        "--symbols",
-        symbols,
-        "--data",
-        ":memory:",
-    ])
+    Marketd::start(&["--source", &open.source(), "--symbols", symbols, "--data", ":memory:"])
 }
 
 /// Waits until an answer is as wanted.
@@ -122,11 +115,7 @@ fn check(house: &'static House) {
         });
         let rows = shop.newest(&market, length, (0, NOW), count);
         assert_eq!(rows.len(), count);
-        assert!(
-            answer.exact() == chart_of(&rows),
-            "{interval}: {}",
-            difference(&answer, &rows)
-        );
+        assert!(answer.exact() == chart_of(&rows), "{interval}: {}", difference(&answer, &rows));
         assert_eq!(answer.header("Chart-Gaps"), Some("0"), "{interval}");
         assert_eq!(answer.header("Chart-Source"), Some(house.name));
     }
@@ -161,10 +150,7 @@ fn check(house: &'static House) {
 fn difference(answer: &Response, wanted: &[Row]) -> String {
     let (got, wanted) = (answer.exact(), chart_of(wanted));
     let (got, wanted) = (got.items(), wanted.items());
-    let at = got
-        .iter()
-        .zip(wanted)
-        .position(|(got, wanted)| got != wanted);
+    let at = got.iter().zip(wanted).position(|(got, wanted)| got != wanted);
     match at {
         Some(at) => format!("row {at}: {} in place of {}", got[at], wanted[at]),
         None => format!("{} rows in place of {}", got.len(), wanted.len()),
@@ -253,10 +239,7 @@ fn every_dialect_has_a_fake() {
 #[test]
 fn a_dialect_in_a_file_serves_as_the_built_in_one_does() {
     let open = Open::new(&okx::HOUSE, Shop::new(1));
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/src/exchange/dialects/okx.json"
-    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/dialects/okx.json");
     let source = json!([{ "id": "mine", "dialect": file, "url": open.exchange.url(), "symbols": ["BTC/USDT"] }]);
     let config = json!({ "sources": source, "data": ":memory:" });
     let marketd = Marketd::with_config(config);

@@ -200,9 +200,7 @@ pub fn signed(difference: i64) -> String {
 
 /// Places behind the point of a step that is a power of ten.
 pub fn places(step: u64) -> usize {
-    plain(step)
-        .split_once('.')
-        .map_or(0, |(_, tail)| tail.len())
+    plain(step).split_once('.').map_or(0, |(_, tail)| tail.len())
 }
 
 /// A parameter that is a whole number.

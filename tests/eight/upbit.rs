@@ -61,17 +61,11 @@ fn candles(shop: &Shop, asked: &Asked, interval: i64) -> Reply {
         return Reply::status(404, r#"{"error":{"name":404,"message":"Code not found"}}"#);
     };
     let Some(count @ 1..=200) = number(asked, "count") else {
-        return Reply::status(
-            400,
-            r#"{"error":{"name":"validation_error","message":"count"}}"#,
-        );
+        return Reply::status(400, r#"{"error":{"name":"validation_error","message":"count"}}"#);
     };
     let to = asked.param("to").unwrap_or_default();
     let Some(to) = millis(&to) else {
-        return Reply::status(
-            400,
-            r#"{"error":{"name":"validation_error","message":"to"}}"#,
-        );
+        return Reply::status(400, r#"{"error":{"name":"validation_error","message":"to"}}"#);
     };
     let mut rows = shop.newest(market, interval, (0, to - 1), count as usize);
     rows.reverse();
@@ -108,10 +102,5 @@ fn charge(asked: &Asked) -> Charge {
         path if path.starts_with("/v1/ticker") => "ticker",
         _ => "market",
     };
-    Charge {
-        pool,
-        units: 1,
-        most: 10,
-        span_ms: 1_000,
-    }
+    Charge { pool, units: 1, most: 10, span_ms: 1_000 }
 }

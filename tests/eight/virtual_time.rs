@@ -89,15 +89,8 @@ impl World {
             poll,
             ..SourceConfig::of(house.name)
         };
-        let config = Config {
-            sources: vec![source],
-            data: Data::Memory,
-            ..Config::default()
-        };
-        let now = Now {
-            mono: Mono(0),
-            unix: UnixMs(begin_ms),
-        };
+        let config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
+        let now = Now { mono: Mono(0), unix: UnixMs(begin_ms) };
         World {
             core: Core::new(config, None, ProcessFacts::default, seed, now),
             house,
@@ -120,10 +113,7 @@ impl World {
     }
 
     fn now(&self) -> Now {
-        Now {
-            mono: Mono(self.mono_us),
-            unix: UnixMs(self.begin_ms + self.mono_us as i64 / 1000),
-        }
+        Now { mono: Mono(self.mono_us), unix: UnixMs(self.begin_ms + self.mono_us as i64 / 1000) }
     }
 
     /// Lets everything happen that happens until then.
@@ -166,17 +156,9 @@ impl World {
     pub fn ask(&mut self, target: &str) -> Key {
         let now = self.now();
         let key = self.core.accept(Service::Both, now).expect("there is room");
-        self.links.insert(
-            key,
-            Link {
-                is_client: true,
-                connected: true,
-                ..Link::default()
-            },
-        );
+        self.links.insert(key, Link { is_client: true, connected: true, ..Link::default() });
         let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
-        self.core
-            .handle(key, Event::Received(request.as_bytes()), now);
+        self.core.handle(key, Event::Received(request.as_bytes()), now);
         self.pump(key);
         self.settle();
         key
@@ -289,11 +271,7 @@ impl World {
                 self.core.handle(key, event, now);
             }
             Mail::Request(key, asked) => self.serve(key, &asked),
-            Mail::Answer {
-                key,
-                bytes,
-                quiet_us,
-            } => {
+            Mail::Answer { key, bytes, quiet_us } => {
                 if quiet_us > 0 && self.links.contains_key(&key) {
                     self.quiet_until = self.quiet_until.max(self.mono_us + quiet_us);
                 }
@@ -336,11 +314,7 @@ impl World {
         let retry_after = reply.fields.iter().find(|(name, _)| name == "Retry-After");
         let seconds = retry_after.map_or(0, |(_, text)| text.parse().expect("whole seconds"));
         let quiet_us = seconds * 1_000_000;
-        let mail = Mail::Answer {
-            key,
-            bytes,
-            quiet_us,
-        };
+        let mail = Mail::Answer { key, bytes, quiet_us };
         self.post(key, mail);
     }
 }

@@ -47,15 +47,9 @@ fn a_file_that_is_not_ours_or_of_a_later_version_is_refused_and_left_alone() {
     await_health(&marketd, "ok");
     marketd.stop(LONG);
     let shell = rusqlite::Connection::open(&newer).expect("it is there");
-    shell
-        .execute_batch("PRAGMA user_version = 99")
-        .expect("sql");
+    shell.execute_batch("PRAGMA user_version = 99").expect("sql");
     drop(shell);
-    for (path, part) in [
-        (&foreign, "not marketd's"),
-        (&text, "not marketd's"),
-        (&newer, "later"),
-    ] {
+    for (path, part) in [(&foreign, "not marketd's"), (&text, "not marketd's"), (&newer, "later")] {
         let before = std::fs::read(path).expect("it is there");
         refused(of(path), part);
         assert_eq!(std::fs::read(path).expect("it is there"), before);
@@ -64,10 +58,7 @@ fn a_file_that_is_not_ours_or_of_a_later_version_is_refused_and_left_alone() {
 
 #[test]
 fn a_place_where_nothing_can_be_written_is_refused() {
-    refused(
-        of(Path::new("/no/such/folder/history.db")),
-        "/no/such/folder",
-    );
+    refused(of(Path::new("/no/such/folder/history.db")), "/no/such/folder");
     // Nobody, not even root, makes a file there.
     if cfg!(target_os = "linux") {
         refused(of(Path::new("/proc/history.db")), "/proc");
@@ -79,9 +70,7 @@ fn a_damaged_file_is_left_alone_and_the_service_goes_on_without_it() {
     let exchange = Binance::generated(3, 7);
     let config = config(&[source(&exchange, &["BTC/USDT"])], 600);
     let marketd = Launch::new(&[]).config(&config).start();
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 1800).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 1800).then_some(()));
     let dir = marketd.dir();
     marketd.stop(LONG);
     let path = dir.path().join(FILE);
@@ -98,25 +87,18 @@ fn a_damaged_file_is_left_alone_and_the_service_goes_on_without_it() {
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(finished.stderr.contains("damaged"), "{finished:?}");
     assert!(finished.stderr.contains(".recover"), "{finished:?}");
-    assert!(
-        std::fs::read(&path).expect("it is there") == bytes,
-        "it was written to"
-    );
+    assert!(std::fs::read(&path).expect("it is there") == bytes, "it was written to");
 }
 
 #[test]
 fn without_a_file_nothing_is_written() {
     let dir = Arc::new(TempDir::new());
-    let marketd = Launch::new(&["--data", ":memory:"])
-        .in_dir(dir.clone())
-        .start();
+    let marketd = Launch::new(&["--data", ":memory:"]).in_dir(dir.clone()).start();
     await_health(&marketd, "ok");
     let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=300";
     await_complete(&marketd, target);
     assert_eq!(marketd.stop(LONG).code, Some(0));
-    let left: Vec<_> = std::fs::read_dir(dir.path())
-        .expect("a directory")
-        .collect();
+    let left: Vec<_> = std::fs::read_dir(dir.path()).expect("a directory").collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -178,10 +160,7 @@ fn a_file_that_cannot_be_written_is_refused_at_the_start() {
         let words: Vec<&str> = words.iter().chain(args).copied().collect();
         Launch::new(&words).program("/bin/sh")
     };
-    refused(
-        shell(&["--data", &path, "--listen", "127.0.0.1:0"]),
-        "denied",
-    );
+    refused(shell(&["--data", &path, "--listen", "127.0.0.1:0"]), "denied");
     refused(shell(&["--data", &path, "--check"]), "denied");
 }
 
@@ -201,10 +180,7 @@ fn the_check_of_a_configuration_finds_a_data_path_that_cannot_be_opened() {
     let finished = of(&good).arg("--check").run();
     assert_eq!(finished.code, Some(0), "{finished:?}");
     assert!(!good.exists());
-    refused(
-        of(Path::new("/no/such/folder/m.db")).arg("--check"),
-        "/no/such/folder",
-    );
+    refused(of(Path::new("/no/such/folder/m.db")).arg("--check"), "/no/such/folder");
     refused(of(dir.path()).arg("--check"), "not a regular file");
     let text = dir.path().join("text.db");
     std::fs::write(&text, "dear diary").expect("a new file");
@@ -216,9 +192,7 @@ fn a_damaged_file_is_told_of_in_one_line_behind_the_address() {
     let dir = TempDir::new();
     let path = dir.path().join(FILE);
     let marketd = of(&path).start();
-    eventually(LONG, || {
-        (history(&marketd, "inserted") > 1000).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") > 1000).then_some(()));
     marketd.stop(LONG);
     let mut bytes = std::fs::read(&path).expect("it is there");
     // Whole pages: SQLite tells of them in several lines.
@@ -251,9 +225,7 @@ fn precision_and_limits_are_known_after_a_restart_without_the_exchange() {
     eventually(LONG, || (history(&marketd, "inserted") >= 30).then_some(()));
     let dir = marketd.dir();
     let path = dir.path().join(FILE);
-    eventually(LONG, || {
-        (file::number(&path, "SELECT count(*) FROM market") > 0).then_some(())
-    });
+    eventually(LONG, || (file::number(&path, "SELECT count(*) FROM market") > 0).then_some(()));
     kill(marketd);
     drop(exchange);
     let marketd = launch(&dir, &config).start();
@@ -289,9 +261,7 @@ fn a_chart_of_a_market_with_few_trades_is_as_long_after_a_restart_as_before() {
         let answer = get(marketd.addr(), &target(&closed));
         (answer.status == 200 && long_as(&answer) == 500).then_some(answer)
     });
-    eventually(LONG, || {
-        (metrics(&marketd)["candlesStored"].integer() > Some(600)).then_some(())
-    });
+    eventually(LONG, || (metrics(&marketd)["candlesStored"].integer() > Some(600)).then_some(()));
     let dir = marketd.dir();
     kill(marketd);
     exchange.fault_on(binance::KLINES, Fault::Status(500));

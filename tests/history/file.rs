@@ -17,13 +17,7 @@ pub fn candles(path: &Path) -> BTreeMap<Key, [String; 5]> {
         )
         .expect("sql");
     let row = |row: &rusqlite::Row<'_>| {
-        let figures = [
-            row.get(3)?,
-            row.get(4)?,
-            row.get(5)?,
-            row.get(6)?,
-            row.get(7)?,
-        ];
+        let figures = [row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?];
         Ok(((row.get(0)?, row.get(1)?, row.get(2)?), figures))
     };
     let rows = query.query_map([], row).expect("a query");
@@ -32,9 +26,7 @@ pub fn candles(path: &Path) -> BTreeMap<Key, [String; 5]> {
 
 /// One number.
 pub fn number(path: &Path, sql: &str) -> i64 {
-    open(path)
-        .query_row(sql, [], |row| row.get(0))
-        .expect("a number")
+    open(path).query_row(sql, [], |row| row.get(0)).expect("a number")
 }
 
 fn open(path: &Path) -> Connection {

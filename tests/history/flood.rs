@@ -124,9 +124,7 @@ fn after_a_restart_the_figures_tell_what_the_file_holds() {
     let symbol = exchange.symbols()[0].clone();
     let config = super::config(&[super::source(&exchange, &[&symbol])], 2000);
     let marketd = Launch::new(&[]).config(&config).start();
-    eventually(LONG, || {
-        (read_count(&marketd, "candlesStored") >= 6000).then_some(())
-    });
+    eventually(LONG, || (read_count(&marketd, "candlesStored") >= 6000).then_some(()));
     let target = format!("/api/ecosystem/market/{}", symbol.replace('/', "-"));
     let before = read(&marketd, &target)["chart"].to_string();
     assert_eq!(read(&marketd, &target)["chart"]["1m"]["count"], 2000);
@@ -135,14 +133,10 @@ fn after_a_restart_the_figures_tell_what_the_file_holds() {
     kill(marketd);
     exchange.fault_on(binance::KLINES, Fault::Status(500));
     let marketd = super::launch(&dir, &config).start();
-    eventually(LONG, || {
-        (read_count(&marketd, "candlesStored") >= 6000).then_some(())
-    });
+    eventually(LONG, || (read_count(&marketd, "candlesStored") >= 6000).then_some(()));
     assert_eq!(read(&marketd, &target)["chart"].to_string(), before);
     assert_eq!(
-        metrics(&marketd)["charts"]["candles"]
-            .integer()
-            .unwrap_or(9),
+        metrics(&marketd)["charts"]["candles"].integer().unwrap_or(9),
         0,
         "memory holds none of them"
     );
@@ -162,11 +156,7 @@ fn what_clients_look_at_in_the_past_is_all_written() {
     for symbol in ["BTC/USDT", "ETH/USDT"] {
         let target = |query: &str| format!("/api/ecosystem/chart?symbol={symbol}&{query}");
         let weeks = target(&format!("interval=1w&limit=5000&from={}", kept_since()));
-        for query in [
-            weeks,
-            target("interval=5m&limit=5000"),
-            target("interval=30m&limit=5000"),
-        ] {
+        for query in [weeks, target("interval=5m&limit=5000"), target("interval=30m&limit=5000")] {
             get(marketd.addr(), &query);
             let answer = super::await_complete(&marketd, &query);
             assert_eq!(answer.status, 200);

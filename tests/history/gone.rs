@@ -10,9 +10,7 @@ fn filled(exchange: &Binance) -> (Marketd, Value) {
     exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
     let config = config(&[source(exchange, &["BTC/USDT"])], 600);
     let marketd = Launch::new(&[]).config(&config).start();
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 1800).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 1800).then_some(()));
     await_health(&marketd, "ok");
     (marketd, config)
 }
@@ -73,9 +71,7 @@ fn after_a_kill_the_log_of_a_removed_file_does_not_stop_the_next_start() {
     kill(marketd);
     assert!(dir.path().join(format!("{FILE}-wal")).exists());
     let marketd = launch(&dir, &config).start();
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 1800).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 1800).then_some(()));
     await_health(&marketd, "ok");
     let line = marketd.await_log("stray log set aside", LONG);
     assert!(line.contains("WARN"), "{line}");

@@ -10,15 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-const SYMBOLS: [(&str, &str); 3] = [
-    ("BTC/USDT", "BTCUSDT"),
-    ("ETH/USDT", "ETHUSDT"),
-    ("SOL/USDT", "SOLUSDT"),
-];
+const SYMBOLS: [(&str, &str); 3] =
+    [("BTC/USDT", "BTCUSDT"), ("ETH/USDT", "ETHUSDT"), ("SOL/USDT", "SOLUSDT")];
 
-const INTERVALS: [&str; 14] = [
-    "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w",
-];
+const INTERVALS: [&str; 14] =
+    ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w"];
 
 #[test]
 fn ten_kills_lose_nothing_and_nothing_wrong_is_served() {
@@ -63,9 +59,7 @@ fn kill_often(rng: &mut Rng, kills: u64) {
                 let wait = Duration::from_millis(rng.below(1500));
                 let _ = poll_until(wait, || None::<()>);
             }
-            _ => eventually(super::LONG, || {
-                (history(&marketd, "inserted") > 0).then_some(())
-            }),
+            _ => eventually(super::LONG, || (history(&marketd, "inserted") > 0).then_some(())),
         }
         if path.exists() {
             let before = std::mem::replace(&mut on_disk, candles(&path));
@@ -127,22 +121,14 @@ fn check_file(path: &Path) {
             let run = run.take_while(|two| two[1].0 - two[0].0 == length).count() + 1;
             let part = &rows[begin..begin + run];
             let truth = demo_klines(&id, &interval, part[0].0, part[run - 1].0);
-            check(
-                part,
-                &truth,
-                true,
-                &format!("{symbol} {interval} in the file"),
-            );
+            check(part, &truth, true, &format!("{symbol} {interval} in the file"));
             begin += run;
         }
     }
     // The demo exchange trades in every slot.
     let slots = "SELECT (until - first) / CASE interval WHEN '1m' THEN 60 WHEN '1h' THEN 3600
                  ELSE 86400 END AS slots FROM span JOIN series ON series.id = span.series";
-    let slots = file::number(
-        path,
-        &format!("SELECT coalesce(sum(slots), 0) FROM ({slots})"),
-    );
+    let slots = file::number(path, &format!("SELECT coalesce(sum(slots), 0) FROM ({slots})"));
     assert_eq!(slots, file::number(path, "SELECT count(*) FROM candle"));
     assert_eq!(slots, file::number(path, "SELECT sum(candles) FROM series"));
 }

@@ -71,8 +71,7 @@ fn await_health(marketd: &Marketd, status: &str) {
     let mut last = String::new();
     let found = poll_until(LONG, || {
         last = get(marketd.addr(), "/health").text().to_string();
-        last.contains(&format!("\"status\":\"{status}\""))
-            .then_some(())
+        last.contains(&format!("\"status\":\"{status}\"")).then_some(())
     });
     found.unwrap_or_else(|| panic!("{caller}: health never said {status}, but {last}"));
 }

@@ -27,9 +27,7 @@ fn the_hole_that_an_outage_leaves_is_filled_and_told_until_then() {
     let dir = Arc::new(TempDir::new());
     let marketd = launch(&dir, &config).start();
     await_complete(&marketd, &chart("1m", "&limit=200"));
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 900).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 900).then_some(()));
     kill(marketd);
     // Ten minutes pass; it comes back before the exchange does.
     exchange.set_time(ServerTime::Fixed(begin + 600_000));
@@ -58,16 +56,12 @@ fn an_outage_that_is_longer_than_the_backfill_leaves_no_hole() {
     let config = config(&[source(&exchange, &["BTC/USDT"])], 50);
     let dir = Arc::new(TempDir::new());
     let marketd = launch(&dir, &config).start();
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 150).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 150).then_some(()));
     kill(marketd);
     exchange.set_time(ServerTime::Fixed(begin + 5000 * MINUTE));
     let marketd = launch(&dir, &config).start();
     // Nobody asks: what comes is fetched unasked.
-    eventually(LONG, || {
-        (history(&marketd, "inserted") > 4900).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") > 4900).then_some(()));
     for hours in [0, 15, 30, 45, 60] {
         let from = begin + (60 * hours - 40) * MINUTE;
         let to = from + 899 * MINUTE;
@@ -93,9 +87,7 @@ fn a_chart_of_three_years_ago_that_nobody_asked_for_before_is_complete() {
     let truth = fake_klines(&exchange, "BTCUSDT", "1d", rows[0].0, rows[364].0);
     check(&rows, &truth, true, "three years ago");
     // And from the file, when the exchange is gone.
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 365).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 365).then_some(()));
     let dir = marketd.dir();
     kill(marketd);
     exchange.fault_on(binance::KLINES, Fault::Status(500));
@@ -158,13 +150,8 @@ fn all_is_back(symbols: &[&str]) {
     let marketd = Launch::new(&[]).config(&config).start();
     await_health(&marketd, "ok");
     let before = read(&marketd, "/api/v1/quotes/BTC/USDT");
-    let count = read(&marketd, "/api/v1/quotes?symbols=*")["quotes"]
-        .items()
-        .len();
-    let hours = chart(
-        "2h",
-        &format!("&limit=50&to={}", 1_700_000_030_000_i64 - 120 * MINUTE),
-    );
+    let count = read(&marketd, "/api/v1/quotes?symbols=*")["quotes"].items().len();
+    let hours = chart("2h", &format!("&limit=50&to={}", 1_700_000_030_000_i64 - 120 * MINUTE));
     let rows = rows_of(&await_complete(&marketd, &hours).exact());
     assert_eq!(rows.len(), 50);
     let dir = marketd.dir();

@@ -42,9 +42,7 @@ fn on_a_full_disk_it_serves_from_memory_and_with_room_again_all_is_written() {
     assert!(finished.stderr.contains("write failed"), "{finished:?}");
 
     let marketd = launch(&dir, &config).start();
-    eventually(LONG, || {
-        (history(&marketd, "inserted") >= 6000).then_some(())
-    });
+    eventually(LONG, || (history(&marketd, "inserted") >= 6000).then_some(()));
     await_health(&marketd, "ok");
     kill(marketd);
     exchange.fault_on(binance::KLINES, Fault::Status(500));
@@ -88,11 +86,7 @@ fn what_is_on_disk_is_served_also_where_one_series_fills_the_memory() {
             "/api/ecosystem/chart?symbol={symbol}&interval=1m&limit=500&from={from}&to={to}&decimals=string"
         );
         let answer = get(marketd.addr(), &target);
-        assert_eq!(
-            answer.header("Chart-Coverage"),
-            Some("complete"),
-            "{target}"
-        );
+        assert_eq!(answer.header("Chart-Coverage"), Some("complete"), "{target}");
         check(&rows_of(&answer.exact()), &candles, true, &target);
     }
 }

@@ -10,10 +10,7 @@ fn text<'a>(value: &'a Json, key: &str) -> &'a str {
 }
 
 fn column(rows: &Json, key: &str) -> Vec<String> {
-    rows.items()
-        .iter()
-        .map(|row| text(row, key).to_string())
-        .collect()
+    rows.items().iter().map(|row| text(row, key).to_string()).collect()
 }
 
 #[test]
@@ -24,18 +21,10 @@ fn categories_are_the_configured_ones_and_then_one_for_each_quote_asset() {
           "symbols": ["ETH/USDT", "BTC/USDT", "NO/SUCH"] },
         { "id": "empty", "symbols": [] },
     ]);
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "categories",
-        categories,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "categories", categories));
     let addr = marketd.addr();
     let list = good(&get(addr, "/api/v1/categories"), CATEGORIES);
-    let shown: Vec<String> = list["categories"]
-        .items()
-        .iter()
-        .map(Json::to_string)
-        .collect();
+    let shown: Vec<String> = list["categories"].items().iter().map(Json::to_string).collect();
     let expected = [
         r#"{"id":"majors","name":"Majors \"<&>\" ₿","description":"The two","marketCount":2}"#,
         r#"{"id":"empty","name":"empty","description":null,"marketCount":0}"#,
@@ -53,25 +42,13 @@ fn categories_are_the_configured_ones_and_then_one_for_each_quote_asset() {
         body["markets"].clone()
     };
     // A configured one in its own order, without what no source tracks.
-    assert_eq!(
-        column(&markets("majors"), "symbol"),
-        ["ETH/USDT", "BTC/USDT"]
-    );
+    assert_eq!(column(&markets("majors"), "symbol"), ["ETH/USDT", "BTC/USDT"]);
     assert_eq!(column(&markets("usdt"), "symbol"), ["BTC/USDT", "ETH/USDT"]);
     assert_eq!(column(&markets("empty"), "symbol"), [""; 0]);
     let market = markets("eur")[0].clone();
-    assert_eq!(
-        (text(&market, "base"), text(&market, "quote")),
-        ("SOL", "EUR")
-    );
-    assert_eq!(
-        (market["source"].text(), market["last"].text()),
-        (Some("fake"), Some("1.5"))
-    );
-    assert_eq!(
-        (market["active"].bool(), market["stale"].bool()),
-        (Some(true), Some(false))
-    );
+    assert_eq!((text(&market, "base"), text(&market, "quote")), ("SOL", "EUR"));
+    assert_eq!((market["source"].text(), market["last"].text()), (Some("fake"), Some("1.5")));
+    assert_eq!((market["active"].bool(), market["stale"].bool()), (Some(true), Some(false)));
     assert!(market["percentage"].is_null() && market["quoteVolume"].is_null());
 }
 
@@ -87,21 +64,13 @@ fn halted_markets_are_tracked_when_they_are_named_and_not_otherwise() {
         listing("a币", "BTC", "TRADING"),
     ];
     exchange.set_markets(&listings(&items));
-    let tickers = [
-        "BTCUSDT",
-        "EOSETH",
-        "OLDETH",
-        "LTCBTC",
-        "ABCDEFGHIJKLMNOPQRSTUBTC",
-        "a币BTC",
-    ];
+    let tickers = ["BTCUSDT", "EOSETH", "OLDETH", "LTCBTC", "ABCDEFGHIJKLMNOPQRSTUBTC", "a币BTC"];
     let tickers = tickers.map(|id| ticker(id, "1.50"));
     exchange.set_tickers(&format!("[{}]", tickers.join(",")));
     let check = |more: &[(&str, serde_json::Value)], known: &[&str]| {
         let more = more.iter().cloned();
-        let source = more.fold(source("fake", &exchange), |source, (key, value)| {
-            with(source, key, value)
-        });
+        let source =
+            more.fold(source("fake", &exchange), |source, (key, value)| with(source, key, value));
         let marketd = start(&config(&[source]));
         let all = read(marketd.addr(), "/api/v1/quotes?symbols=*");
         assert_eq!(column(&all["quotes"], "symbol"), known);
@@ -113,28 +82,17 @@ fn halted_markets_are_tracked_when_they_are_named_and_not_otherwise() {
     check(&[("quoteAssets", json!(["*"]))], &["BTC/USDT", "LTC/BTC"]);
     check(&[("quoteAssets", json!(["BTC"]))], &["LTC/BTC"]);
     check(&[("symbols", json!(["BTC/USDT"]))], &["BTC/USDT"]);
-    let both = [
-        ("symbols", json!(["EOS/ETH"])),
-        ("quoteAssets", json!(["BTC"])),
-    ];
+    let both = [("symbols", json!(["EOS/ETH"])), ("quoteAssets", json!(["BTC"]))];
     let marketd = check(&both, &["EOS/ETH", "LTC/BTC"]);
     let addr = marketd.addr();
     assert_eq!(quote(&marketd, "EOSETH")["last"].text(), Some("1.5"));
-    error(
-        &get(addr, "/api/v1/quotes/OLD/ETH"),
-        404,
-        "symbol_not_found",
-        Some("symbol"),
-    );
+    error(&get(addr, "/api/v1/quotes/OLD/ETH"), 404, "symbol_not_found", Some("symbol"));
     // Halted: in its category, not in the ecosystem's list, served there by its id.
     let markets = good(&get(addr, "/api/v1/categories/eth/markets"), MARKETS);
     assert_eq!(markets["markets"][0]["active"].bool(), Some(false));
     let list = good(&get(addr, "/api/ecosystem/market"), ECOSYSTEM_LIST);
     assert_eq!(column(&list, "symbol"), ["LTC/BTC"]);
-    let record = good(
-        &get(addr, "/api/ecosystem/market/EOS-ETH"),
-        ECOSYSTEM_MARKET,
-    );
+    let record = good(&get(addr, "/api/ecosystem/market/EOS-ETH"), ECOSYSTEM_MARKET);
     assert_eq!(record["status"].bool(), Some(false));
     assert_eq!(record["quote"]["last"].text(), Some("1.5"));
 }
@@ -145,36 +103,19 @@ fn the_ecosystem_shows_the_exchanges_rules_unless_they_are_overridden_field_by_f
     let base = config(&[source("fake", &exchange)]);
     let symbols = exchange.symbols();
     let marketd = start(&base);
-    let list = good(
-        &get(marketd.addr(), "/api/ecosystem/market"),
-        ECOSYSTEM_LIST,
-    );
+    let list = good(&get(marketd.addr(), "/api/ecosystem/market"), ECOSYSTEM_LIST);
     let mut sorted = symbols.clone();
     sorted.sort();
     assert_eq!(column(&list, "symbol"), sorted);
     let own = |list: &Json, symbol: &str| {
-        let found = list
-            .items()
-            .iter()
-            .find(|item| text(item, "symbol") == symbol);
-        found
-            .unwrap_or_else(|| panic!("no {symbol} in {list}"))
-            .clone()
+        let found = list.items().iter().find(|item| text(item, "symbol") == symbol);
+        found.unwrap_or_else(|| panic!("no {symbol} in {list}")).clone()
     };
     let plain = own(&list, "BTC/USDT");
-    assert_eq!(
-        (text(&plain, "id"), text(&plain, "name")),
-        ("BTC-USDT", "BTC/USDT")
-    );
-    assert_eq!(
-        (text(&plain, "currency"), text(&plain, "pair")),
-        ("BTC", "USDT")
-    );
+    assert_eq!((text(&plain, "id"), text(&plain, "name")), ("BTC-USDT", "BTC/USDT"));
+    assert_eq!((text(&plain, "currency"), text(&plain, "pair")), ("BTC", "USDT"));
     let metadata = &plain["metadata"];
-    assert_eq!(
-        metadata["precision"].to_string(),
-        r#"{"amount":4,"price":2}"#
-    );
+    assert_eq!(metadata["precision"].to_string(), r#"{"amount":4,"price":2}"#);
     let limits = r#"{"amount":{"min":0.0001,"max":900000},"price":{"min":0.01,"max":1000000},"cost":{"min":5,"max":9000000}}"#;
     assert_eq!(metadata["limits"].to_string(), limits);
     assert!(metadata["taker"].is_null() && metadata["maker"].is_null());
@@ -192,31 +133,13 @@ fn the_ecosystem_shows_the_exchanges_rules_unless_they_are_overridden_field_by_f
     let list = good(&get(addr, "/api/ecosystem/market"), ECOSYSTEM_LIST);
     assert_eq!(column(&list, "symbol"), ["ETH/USDT", "BTC/USDT"]);
     let (ether, bitcoin) = (&list[0], &list[1]);
-    assert_eq!(
-        (text(ether, "id"), text(ether, "icon")),
-        ("ether", "https://x.example/e.png")
-    );
-    assert_eq!(
-        (ether["isTrending"].bool(), ether["isHot"].bool()),
-        (Some(true), Some(false))
-    );
+    assert_eq!((text(ether, "id"), text(ether, "icon")), ("ether", "https://x.example/e.png"));
+    assert_eq!((ether["isTrending"].bool(), ether["isHot"].bool()), (Some(true), Some(false)));
     let metadata = &ether["metadata"];
-    assert_eq!(
-        metadata["precision"].to_string(),
-        r#"{"amount":4,"price":5}"#
-    );
-    assert_eq!(
-        metadata["limits"]["cost"].to_string(),
-        r#"{"min":12.5,"max":9000000}"#
-    );
-    assert_eq!(
-        metadata["limits"]["amount"].to_string(),
-        r#"{"min":0.0001,"max":900000}"#
-    );
-    assert_eq!(
-        (metadata["taker"].text(), metadata["maker"].is_null()),
-        (Some("0.001"), true)
-    );
+    assert_eq!(metadata["precision"].to_string(), r#"{"amount":4,"price":5}"#);
+    assert_eq!(metadata["limits"]["cost"].to_string(), r#"{"min":12.5,"max":9000000}"#);
+    assert_eq!(metadata["limits"]["amount"].to_string(), r#"{"min":0.0001,"max":900000}"#);
+    assert_eq!((metadata["taker"].text(), metadata["maker"].is_null()), (Some("0.001"), true));
     assert_eq!(bitcoin["metadata"]["limits"].to_string(), limits);
     assert_eq!(bitcoin["metadata"]["maker"].text(), Some("-0.00025"));
     assert_eq!(bitcoin["isHot"].bool(), Some(true));
@@ -228,25 +151,14 @@ fn the_ecosystem_shows_the_exchanges_rules_unless_they_are_overridden_field_by_f
         ("ETH/USDT", "ether"),
         ("btcusdt", "BTC-USDT"),
     ] {
-        let record = good(
-            &get(addr, &format!("/api/ecosystem/market/{asked}")),
-            ECOSYSTEM_MARKET,
-        );
+        let record = good(&get(addr, &format!("/api/ecosystem/market/{asked}")), ECOSYSTEM_MARKET);
         assert_eq!(text(&record, "id"), id, "{asked}");
     }
     for asked in ["Ether", &symbols[3].replace('/', "-"), "NO-SUCH"] {
-        error(
-            &get(addr, &format!("/api/ecosystem/market/{asked}")),
-            404,
-            "market_not_found",
-            None,
-        );
+        error(&get(addr, &format!("/api/ecosystem/market/{asked}")), 404, "market_not_found", None);
     }
     let id = symbols[2].replace('/', "-");
-    let inactive = good(
-        &get(addr, &format!("/api/ecosystem/market/{id}")),
-        ECOSYSTEM_MARKET,
-    );
+    let inactive = good(&get(addr, &format!("/api/ecosystem/market/{id}")), ECOSYSTEM_MARKET);
     assert_eq!(inactive["status"].bool(), Some(false));
     assert!(!inactive["quote"].is_null());
     // It is still quoted and charted.
@@ -261,11 +173,7 @@ fn a_full_record_tells_categories_sources_intervals_and_the_extent_of_charts() {
     let sources = [tracking("one", &one, &symbols), source("two", &two)];
     let depth = json!({ "keep": 1000, "backfill": 20 });
     let history = json!({ "1m": depth, "1h": depth, "1d": depth });
-    let file = with(
-        with(config(&sources), "categories", categories),
-        "history",
-        history,
-    );
+    let file = with(with(config(&sources), "categories", categories), "history", history);
     let marketd = start(&file);
     let addr = marketd.addr();
     let filled = |answer: &Response| {
@@ -278,22 +186,14 @@ fn a_full_record_tells_categories_sources_intervals_and_the_extent_of_charts() {
     let record = good(&answer, ECOSYSTEM_MARKET);
     assert_eq!(record["categories"].to_string(), r#"["majors","usdt"]"#);
     assert_eq!(record["sources"].to_string(), r#"["one","two"]"#);
-    let intervals: Vec<&str> = record["intervals"]
-        .items()
-        .iter()
-        .filter_map(Json::text)
-        .collect();
+    let intervals: Vec<&str> = record["intervals"].items().iter().filter_map(Json::text).collect();
     assert_eq!(intervals, INTERVALS);
     for (interval, length) in [("1m", 60_000), ("1h", 3_600_000), ("1d", 86_400_000)] {
         let extent = &record["chart"][interval];
         let (from, to) = (extent["from"].integer(), extent["to"].integer());
         let (from, to) = from.zip(to).expect("both ends are known");
         let count = extent["count"].integer();
-        assert_eq!(
-            Some((to - from) / length + 1),
-            count,
-            "{interval}: {extent}"
-        );
+        assert_eq!(Some((to - from) / length + 1), count, "{interval}: {extent}");
     }
     // Charts of a market whose chart nobody asked for.
     let other = exchange_symbol(&two);
@@ -309,10 +209,7 @@ fn exchange_symbol(exchange: &Binance) -> String {
 
 /// Statuses of these targets.
 fn statuses(addr: std::net::SocketAddr, targets: &[&str]) -> Vec<u16> {
-    targets
-        .iter()
-        .map(|target| get(addr, target).status)
-        .collect()
+    targets.iter().map(|target| get(addr, target).status).collect()
 }
 
 const API: [&str; 5] = [
@@ -329,30 +226,17 @@ const ECOSYSTEM: [&str; 3] = [
     "/api/ecosystem/chart?symbol=BTCUSDT",
 ];
 
-const COMMON: [&str; 5] = [
-    "/health",
-    "/health/live",
-    "/health/ready",
-    "/metrics",
-    "/openapi.json",
-];
+const COMMON: [&str; 5] = ["/health", "/health/live", "/health/ready", "/metrics", "/openapi.json"];
 
 fn below(base: &str, targets: &[&'static str]) -> Vec<String> {
-    targets
-        .iter()
-        .map(|target| format!("{base}{target}"))
-        .collect()
+    targets.iter().map(|target| format!("{base}{target}")).collect()
 }
 
 #[track_caller]
 fn all_are(addr: std::net::SocketAddr, status: u16, base: &str, targets: &[&'static str]) {
     let targets = below(base, targets);
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    assert_eq!(
-        statuses(addr, &targets),
-        vec![status; targets.len()],
-        "{targets:?}"
-    );
+    assert_eq!(statuses(addr, &targets), vec![status; targets.len()], "{targets:?}");
 }
 
 #[test]
@@ -405,20 +289,13 @@ fn base_paths_stand_in_front_of_every_address() {
 fn read_health(marketd: &Marketd) -> u16 {
     let places = ["/market/data/health", "/x/health", "/health"];
     let answers = places.map(|target| get(marketd.addr(), target).status);
-    answers
-        .into_iter()
-        .find(|status| *status != 404)
-        .unwrap_or(404)
+    answers.into_iter().find(|status| *status != 404).unwrap_or(404)
 }
 
 #[test]
 fn the_ecosystem_can_have_an_address_of_its_own() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let file = with(
-        config(&[source("fake", &exchange)]),
-        "ecosystemListen",
-        json!("127.0.0.1:0"),
-    );
+    let file = with(config(&[source("fake", &exchange)]), "ecosystemListen", json!("127.0.0.1:0"));
     let marketd = start(&file);
     let (api, ecosystem) = (marketd.addr(), marketd.ecosystem_addr());
     assert_ne!(api, ecosystem);
@@ -430,14 +307,8 @@ fn the_ecosystem_can_have_an_address_of_its_own() {
     all_are(ecosystem, 200, "", &COMMON);
     drop(marketd);
     let flag = ["--ecosystem-listen", "127.0.0.1:0", "--data", ":memory:"];
-    let file = with(
-        config(&[source("fake", &exchange)]),
-        "ecosystemBasePath",
-        json!("/eco"),
-    );
-    let marketd = Launch::new(&flag)
-        .config(with(file, "basePath", json!("/data")))
-        .start();
+    let file = with(config(&[source("fake", &exchange)]), "ecosystemBasePath", json!("/eco"));
+    let marketd = Launch::new(&flag).config(with(file, "basePath", json!("/data"))).start();
     all_are(marketd.ecosystem_addr(), 200, "/eco", &["/health/live"]);
     all_are(marketd.ecosystem_addr(), 404, "/data", &["/health/live"]);
     all_are(marketd.addr(), 200, "/data", &["/health/live"]);

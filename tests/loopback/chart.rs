@@ -87,18 +87,10 @@ fn the_first_answer_about_a_market_holds_the_forming_candle() {
         let opens = opens(&good(&answer, CHART));
         let newest = open_time(interval, NOW);
         assert_eq!(opens.len(), 500, "{interval}");
-        assert_eq!(
-            (opens[0], opens[499]),
-            (newest - 499 * length, newest),
-            "{interval}"
-        );
+        assert_eq!((opens[0], opens[499]), (newest - 499 * length, newest), "{interval}");
         let closed = (newest - length).to_string();
         assert_eq!(answer.header("Chart-Last-Closed"), Some(closed.as_str()));
-        assert_eq!(
-            answer.header("Chart-Coverage"),
-            Some("complete"),
-            "{interval}"
-        );
+        assert_eq!(answer.header("Chart-Coverage"), Some("complete"), "{interval}");
     }
 }
 
@@ -122,11 +114,7 @@ fn a_range_is_read_from_its_ends_and_cut_by_its_limit() {
     check(&format!("to={}&limit=4", at(10) + 1), at(13), at(10));
     check(&format!("to={}&limit=4", at(10) - 1), at(14), at(11));
     check(&format!("to={}", at(10)), at(509), at(10));
-    check(
-        &format!("to={}&limit=3", NOW + 1_000_000_000),
-        at(2),
-        newest,
-    );
+    check(&format!("to={}&limit=3", NOW + 1_000_000_000), at(2), newest);
     // Only a begin: the oldest from it.
     check(&format!("from={}&limit=4", at(10)), at(10), at(7));
     check(&format!("from={}&limit=4", at(10) + 1), at(9), at(6));
@@ -134,18 +122,10 @@ fn a_range_is_read_from_its_ends_and_cut_by_its_limit() {
     check(&format!("from={}", at(3)), at(3), newest);
     // Both: the range, up to 5000 of it, the oldest kept.
     check(&format!("from={}&to={}", at(10), at(5)), at(10), at(5));
-    check(
-        &format!("from={}&to={}&limit=2", at(10), at(5)),
-        at(10),
-        at(9),
-    );
+    check(&format!("from={}&to={}&limit=2", at(10), at(5)), at(10), at(9));
     check(&format!("from={0}&to={0}", at(10)), at(10), at(10));
     check(&format!("from={}&to={}", at(1000), at(0)), at(1000), at(0));
-    check(
-        &format!("from={}&to={}", at(6000), at(0)),
-        at(6000),
-        at(1001),
-    );
+    check(&format!("from={}&to={}", at(6000), at(0)), at(6000), at(1001));
     // Between two candles, in the future, before the first.
     for query in [
         format!("from={}&to={}", at(10) + 1, at(9) - 1),
@@ -166,10 +146,7 @@ fn a_range_is_read_from_its_ends_and_cut_by_its_limit() {
 #[test]
 fn seconds_milliseconds_and_the_other_names_mean_the_same() {
     let (_exchange, marketd) = made_up();
-    let (from, to) = (
-        open_time("4h", NOW) - 400 * HOUR_MS,
-        open_time("4h", NOW) - HOUR_MS,
-    );
+    let (from, to) = (open_time("4h", NOW) - 400 * HOUR_MS, open_time("4h", NOW) - HOUR_MS);
     let plain = chart(marketd.addr(), &format!("interval=4h&from={from}&to={to}"));
     assert!(plain.items().len() > 90);
     let (from_s, to_s) = (from / 1000, to / 1000);
@@ -204,16 +181,9 @@ fn seconds_milliseconds_and_the_other_names_mean_the_same() {
         ("M", "1M"),
         ("1M", "1M"),
     ] {
-        let answer = get(
-            marketd.addr(),
-            &target(&format!("resolution={resolution}&limit=2")),
-        );
+        let answer = get(marketd.addr(), &target(&format!("resolution={resolution}&limit=2")));
         assert_eq!(answer.status, 200, "{resolution}: {}", answer.text());
-        assert_eq!(
-            answer.header("Chart-Interval"),
-            Some(interval),
-            "{resolution}"
-        );
+        assert_eq!(answer.header("Chart-Interval"), Some(interval), "{resolution}");
     }
 }
 
@@ -227,11 +197,7 @@ fn with_holes() -> (Binance, Marketd, Vec<i64>) {
     let is_there = |(at, open): &(usize, i64)| {
         !matches!(at % 10, 3..=5) && open / DAY_MS != newest / DAY_MS - 2
     };
-    let there: Vec<i64> = hours
-        .enumerate()
-        .filter(is_there)
-        .map(|(_, open)| open)
-        .collect();
+    let there: Vec<i64> = hours.enumerate().filter(is_there).map(|(_, open)| open).collect();
     let row = |(at, open): (usize, &i64)| {
         let (low, high) = (100 + at, 103 + at);
         format!(
@@ -241,11 +207,7 @@ fn with_holes() -> (Binance, Marketd, Vec<i64>) {
     };
     let rows: Vec<String> = there.iter().enumerate().map(row).collect();
     exchange.set_klines("BTCUSDT", "1h", &format!("[{}]", rows.join(",")));
-    exchange.patch_ticker(
-        "BTCUSDT",
-        "lastPrice",
-        &format!("\"{}\"", 102 + there.len()),
-    );
+    exchange.patch_ticker("BTCUSDT", "lastPrice", &format!("\"{}\"", 102 + there.len()));
     let marketd = start(&patient(config(&[source("fake", &exchange)])));
     (exchange, marketd.with_clock(), there)
 }
@@ -278,11 +240,7 @@ fn what_the_exchange_does_not_have_is_counted_and_can_be_filled() {
     let answer = get(marketd.addr(), &target(&format!("{whole}&fill=previous")));
     assert_eq!(answer.header("Chart-Gaps"), Some(gaps.to_string().as_str()));
     // Never past the newest, and nothing before the oldest.
-    let beyond = format!(
-        "interval=1h&from={}&to={}&fill=previous",
-        first - DAY_MS,
-        NOW + DAY_MS
-    );
+    let beyond = format!("interval=1h&from={}&to={}&fill=previous", first - DAY_MS, NOW + DAY_MS);
     let answer = get(marketd.addr(), &target(&beyond));
     assert_eq!(good(&answer, CHART), filled);
     // One answer that begins later is no proof that nobody traded on the day before.
@@ -291,10 +249,7 @@ fn what_the_exchange_does_not_have_is_counted_and_can_be_filled() {
     let limited = format!("{whole}&fill=previous&limit=6");
     assert_eq!(opens(&chart(marketd.addr(), &limited)), expected[..6]);
     // A day without any hour in it has no candle of two hours either.
-    let rolled = chart(
-        marketd.addr(),
-        &format!("interval=2h&from={first}&to={NOW}"),
-    );
+    let rolled = chart(marketd.addr(), &format!("interval=2h&from={first}&to={NOW}"));
     let empty = newest / DAY_MS * DAY_MS - 2 * DAY_MS;
     let inside = |open: &i64| (empty..empty + DAY_MS).contains(open);
     assert!(!opens(&rolled).iter().any(inside));
@@ -302,14 +257,8 @@ fn what_the_exchange_does_not_have_is_counted_and_can_be_filled() {
     let mut by_hand = rolled_up(&parts, "2h");
     by_hand.retain(|candle| candle.open_ms >= first);
     assert_eq!(rolled, body(&by_hand));
-    let filled = chart(
-        marketd.addr(),
-        &format!("interval=2h&from={first}&to={NOW}&fill=previous"),
-    );
-    assert_eq!(
-        opens(&filled).iter().filter(|open| inside(open)).count(),
-        12
-    );
+    let filled = chart(marketd.addr(), &format!("interval=2h&from={first}&to={NOW}&fill=previous"));
+    assert_eq!(opens(&filled).iter().filter(|open| inside(open)).count(), 12);
 }
 
 #[test]
@@ -339,33 +288,12 @@ fn links_walked_to_the_end_give_the_one_big_answer() {
     let from = |interval: &str, count: i64| open_time(interval, NOW - count);
     let minute = from("1m", 3 * HOUR_MS);
     let week = from("1w", 100 * DAY_MS);
-    check(
-        marketd.addr(),
-        &format!("interval=1m&from={minute}&to={NOW}"),
-        7,
-    );
+    check(marketd.addr(), &format!("interval=1m&from={minute}&to={NOW}"), 7);
     check(marketd.addr(), &format!("interval=1m&from={minute}"), 60);
-    check(
-        marketd.addr(),
-        &format!("interval=15m&from={}&to={}", minute / 1000, NOW / 1000),
-        5,
-    );
-    check(
-        marketd.addr(),
-        &format!("interval=1w&from={week}&to={NOW}&decimals=string"),
-        4,
-    );
-    check(
-        marketd.addr(),
-        &format!("resolution=1M&startTime={week}&source=fake"),
-        1,
-    );
-    for query in [
-        "",
-        "&fill=previous",
-        "&fill=previous&decimals=string",
-        "&source=fake",
-    ] {
+    check(marketd.addr(), &format!("interval=15m&from={}&to={}", minute / 1000, NOW / 1000), 5);
+    check(marketd.addr(), &format!("interval=1w&from={week}&to={NOW}&decimals=string"), 4);
+    check(marketd.addr(), &format!("resolution=1M&startTime={week}&source=fake"), 1);
+    for query in ["", "&fill=previous", "&fill=previous&decimals=string", "&source=fake"] {
         for interval in ["1h", "2h", "1d"] {
             let query = format!("interval={interval}&from={oldest}&to={NOW}{query}");
             check(holey.addr(), &query, 9);
@@ -376,9 +304,7 @@ fn links_walked_to_the_end_give_the_one_big_answer() {
 /// The target that a `Link: <?...>; rel="next"` leads to from a page.
 #[track_caller]
 fn follow(link: &str, page: &str) -> String {
-    let query = link
-        .strip_prefix('<')
-        .and_then(|rest| rest.strip_suffix(">; rel=\"next\""));
+    let query = link.strip_prefix('<').and_then(|rest| rest.strip_suffix(">; rel=\"next\""));
     let query = query.unwrap_or_else(|| panic!("a strange link: {link}"));
     assert!(query.starts_with('?'), "{link} is not relative");
     let path = page.split('?').next().unwrap_or_default();
@@ -394,11 +320,7 @@ fn strings_have_the_digits_of_numbers_in_every_way_a_chart_is_made() {
         let numbers = good(&get(marketd.addr(), &target(&query)), CHART);
         let query = format!("{query}&decimals=string");
         let texts = good_strings(&get(marketd.addr(), &target(&query)), CHART);
-        assert_eq!(
-            texts.to_string().replace('"', ""),
-            numbers.to_string(),
-            "{query}"
-        );
+        assert_eq!(texts.to_string().replace('"', ""), numbers.to_string(), "{query}");
     }
 }
 
@@ -409,24 +331,15 @@ fn a_settled_chart_is_kept_for_an_hour_and_a_living_one_until_the_next_poll() {
     let at = |slots: i64| newest - slots * HOUR_MS;
     let cache = |query: &str| {
         let answer = get(marketd.addr(), &target(query));
-        answer
-            .header("Cache-Control")
-            .map(str::to_string)
-            .unwrap_or_default()
+        answer.header("Cache-Control").map(str::to_string).unwrap_or_default()
     };
     let hour = "public, max-age=3600";
     // Once the newest candle is known, it is known what lies far enough behind it.
     let first = format!("from={}&to={}", at(50), at(10));
     eventually(LONG, || (cache(&first) == hour).then_some(()));
     assert_eq!(cache(&format!("from={}&to={}", at(50), at(10))), hour);
-    assert_eq!(
-        cache(&format!("from={}&to={}&decimals=string", at(50), at(10))),
-        hour
-    );
-    assert_eq!(
-        cache(&format!("interval=4h&from={}&to={}", at(90), at(50))),
-        hour
-    );
+    assert_eq!(cache(&format!("from={}&to={}&decimals=string", at(50), at(10))), hour);
+    assert_eq!(cache(&format!("interval=4h&from={}&to={}", at(90), at(50))), hour);
     // Cut by the limit, it ends in the closed past.
     assert_eq!(cache(&format!("from={}&limit=20", at(50))), hour);
     for query in [
@@ -437,11 +350,7 @@ fn a_settled_chart_is_kept_for_an_hour_and_a_living_one_until_the_next_poll() {
         format!("from={}&to={}", at(50), at(1)),
     ] {
         assert_ne!(cache(&query), hour, "{query}");
-        assert!(
-            cache(&query).starts_with("public, max-age="),
-            "{query}: {}",
-            cache(&query)
-        );
+        assert!(cache(&query).starts_with("public, max-age="), "{query}: {}", cache(&query));
     }
     // What was asked once is not asked again.
     let asked = exchange.count(KLINES);
@@ -461,10 +370,7 @@ fn a_settled_chart_is_kept_for_an_hour_and_a_living_one_until_the_next_poll() {
         let answer = get(marketd.addr(), &target(&query));
         let tag = answer.header("ETag").expect("a chart has a tag");
         let condition = format!("If-None-Match: {tag}\r\n");
-        let line = format!(
-            "GET {} HTTP/1.1\r\nHost: x\r\n{condition}\r\n",
-            target(&query)
-        );
+        let line = format!("GET {} HTTP/1.1\r\nHost: x\r\n{condition}\r\n", target(&query));
         let again = request(marketd.addr(), line);
         assert_eq!((again.status, again.text()), (304, ""), "{query}");
         assert_eq!(again.header("ETag"), Some(tag), "{query}");
@@ -476,27 +382,17 @@ fn a_settled_chart_is_kept_for_an_hour_and_a_living_one_until_the_next_poll() {
 fn the_last_closed_candle_is_told_for_every_interval() {
     let (_exchange, marketd) = made_up();
     for interval in INTERVALS {
-        let answer = get(
-            marketd.addr(),
-            &target(&format!("interval={interval}&limit=5")),
-        );
+        let answer = get(marketd.addr(), &target(&format!("interval={interval}&limit=5")));
         let opens = opens(&good(&answer, CHART));
         assert_eq!(opens.last(), Some(&open_time(interval, NOW)), "{interval}");
         let closed = opens[3].to_string();
-        assert_eq!(
-            answer.header("Chart-Last-Closed"),
-            Some(closed.as_str()),
-            "{interval}"
-        );
+        assert_eq!(answer.header("Chart-Last-Closed"), Some(closed.as_str()), "{interval}");
     }
 }
 
 #[test]
 fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
-    let dialect = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/src/exchange/dialects/binance.json"
-    );
+    let dialect = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/dialects/binance.json");
     let dialect = std::fs::read_to_string(dialect).expect("a dialect");
     let hours_only = dialect.replace(r#""1m": "1m", "1h": "1h", "1d": "1d""#, r#""1h": "1h""#);
     assert_ne!(hours_only, dialect);
@@ -506,10 +402,7 @@ fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
     let path = launch.file("hours.json", hours_only);
     let mut hours = source("hours", &exchange);
     hours["dialect"] = json!(path);
-    let marketd = launch
-        .config(patient(config(&[hours])))
-        .start()
-        .with_clock();
+    let marketd = launch.config(patient(config(&[hours]))).start().with_clock();
     let record = await_answer(marketd.addr(), "/api/ecosystem/market/BTC-USDT", |answer| {
         answer.status == 200
     });
@@ -517,11 +410,7 @@ fn intervals_that_no_exchange_of_a_market_has_are_not_listed_and_an_error() {
     let found = record.exact()["intervals"].clone();
     let found: Vec<&str> = found.items().iter().filter_map(Json::text).collect();
     assert_eq!(found, listed);
-    assert!(
-        !chart(marketd.addr(), "interval=4h&limit=10")
-            .items()
-            .is_empty()
-    );
+    assert!(!chart(marketd.addr(), "interval=4h&limit=10").items().is_empty());
     let message =
         "No source of this market has candles of 1d: expected one of 1h, 2h, 4h, 6h, 8h, 12h.";
     let answer = get(marketd.addr(), &target("interval=1d"));

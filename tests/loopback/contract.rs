@@ -61,22 +61,11 @@ pub const QUOTE: Shape = Object(&[
 
 pub const QUOTES: Shape = Object(&[
     ("quotes", List(&QUOTE)),
-    (
-        "errors",
-        List(&Object(&[
-            ("symbol", Text),
-            ("code", Text),
-            ("message", Text),
-        ])),
-    ),
+    ("errors", List(&Object(&[("symbol", Text), ("code", Text), ("message", Text)]))),
 ]);
 
-pub const CATEGORY: Shape = Object(&[
-    ("id", Slug),
-    ("name", Text),
-    ("description", Maybe(&Text)),
-    ("marketCount", Count),
-]);
+pub const CATEGORY: Shape =
+    Object(&[("id", Slug), ("name", Text), ("description", Maybe(&Text)), ("marketCount", Count)]);
 
 pub const CATEGORIES: Shape = Object(&[("categories", List(&CATEGORY))]);
 
@@ -103,14 +92,8 @@ pub const MARKETS: Shape = Object(&[
 const BOUNDS: Shape = Object(&[("min", Maybe(&Decimal)), ("max", Maybe(&Decimal))]);
 
 const METADATA: Shape = Object(&[
-    (
-        "precision",
-        Object(&[("amount", Maybe(&Count)), ("price", Maybe(&Count))]),
-    ),
-    (
-        "limits",
-        Object(&[("amount", BOUNDS), ("price", BOUNDS), ("cost", BOUNDS)]),
-    ),
+    ("precision", Object(&[("amount", Maybe(&Count)), ("price", Maybe(&Count))])),
+    ("limits", Object(&[("amount", BOUNDS), ("price", BOUNDS), ("cost", BOUNDS)])),
     ("taker", Maybe(&Decimal)),
     ("maker", Maybe(&Decimal)),
 ]);
@@ -128,11 +111,7 @@ pub const ECOSYSTEM_LIST: Shape = List(&Object(&[
     ("metadata", METADATA),
 ]));
 
-const EXTENT: Shape = Object(&[
-    ("from", Maybe(&Time)),
-    ("to", Maybe(&Time)),
-    ("count", Count),
-]);
+const EXTENT: Shape = Object(&[("from", Maybe(&Time)), ("to", Maybe(&Time)), ("count", Count)]);
 
 pub const ECOSYSTEM_MARKET: Shape = Object(&[
     ("id", Text),
@@ -148,10 +127,7 @@ pub const ECOSYSTEM_MARKET: Shape = Object(&[
     ("categories", List(&Slug)),
     ("sources", List(&Slug)),
     ("intervals", List(&OneOf(&INTERVALS))),
-    (
-        "chart",
-        Object(&[("1m", EXTENT), ("1h", EXTENT), ("1d", EXTENT)]),
-    ),
+    ("chart", Object(&[("1m", EXTENT), ("1h", EXTENT), ("1d", EXTENT)])),
     ("quote", Maybe(&QUOTE)),
     ("createdAt", Maybe(&Iso)),
     ("updatedAt", Maybe(&Iso)),
@@ -209,15 +185,7 @@ pub const METRICS: Shape = Object(&[
         Object(&[
             ("requests", Count),
             ("inFlight", Count),
-            (
-                "status",
-                Object(&[
-                    ("2xx", Count),
-                    ("3xx", Count),
-                    ("4xx", Count),
-                    ("5xx", Count),
-                ]),
-            ),
+            ("status", Object(&[("2xx", Count), ("3xx", Count), ("4xx", Count), ("5xx", Count)])),
             ("notModified", Count),
             ("badRequests", Count),
             ("timeouts", Count),
@@ -321,10 +289,7 @@ pub const HEALTH: Shape = Object(&[
     ("ready", Bool),
     ("uptimeMs", Count),
     ("version", Text),
-    (
-        "quotes",
-        Object(&[("cached", Count), ("fresh", Count), ("stale", Count)]),
-    ),
+    ("quotes", Object(&[("cached", Count), ("fresh", Count), ("stale", Count)])),
     ("upstreams", Object(&[("up", Count), ("total", Count)])),
     ("reasons", List(&REASON)),
 ]);
@@ -348,22 +313,16 @@ const REASON: Shape = Object(&[
     ("message", Text),
 ]);
 
-const ERROR: Shape = Object(&[
-    ("status", Count),
-    ("code", Text),
-    ("message", Text),
-    ("param", Maybe(&Text)),
-]);
+const ERROR: Shape =
+    Object(&[("status", Count), ("code", Text), ("message", Text), ("param", Maybe(&Text))]);
 
 /// The intervals in the order in which they are told.
-pub const INTERVALS: [&str; 15] = [
-    "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M",
-];
+pub const INTERVALS: [&str; 15] =
+    ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M"];
 
 /// The same in TradingView's words.
-pub const RESOLUTIONS: [&str; 15] = [
-    "1", "3", "5", "15", "30", "60", "120", "240", "360", "480", "720", "1D", "3D", "1W", "1M",
-];
+pub const RESOLUTIONS: [&str; 15] =
+    ["1", "3", "5", "15", "30", "60", "120", "240", "360", "480", "720", "1D", "3D", "1W", "1M"];
 
 /// A good answer with a body of this shape; decimals are numbers.
 #[track_caller]
@@ -423,12 +382,7 @@ pub fn common(answer: &Response) {
     names.sort();
     let all = names.len();
     names.dedup();
-    assert_eq!(
-        names.len(),
-        all,
-        "a field stands twice: {:?}",
-        answer.headers
-    );
+    assert_eq!(names.len(), all, "a field stands twice: {:?}", answer.headers);
 }
 
 /// How decimals leave.
@@ -478,11 +432,7 @@ impl Shape {
             }
             _ => false,
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(format!("{value} is no {self:?}"))
-        }
+        if fits { Ok(()) } else { Err(format!("{value} is no {self:?}")) }
     }
 }
 
@@ -500,8 +450,7 @@ fn is_symbol(text: &str) -> bool {
         let fine = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
         (1..=20).contains(&asset.len()) && asset.bytes().all(fine)
     };
-    text.split_once('/')
-        .is_some_and(|(base, quote)| is_asset(base) && is_asset(quote))
+    text.split_once('/').is_some_and(|(base, quote)| is_asset(base) && is_asset(quote))
 }
 
 fn is_iso(text: &str) -> bool {
@@ -512,10 +461,7 @@ fn is_iso(text: &str) -> bool {
 
 /// The one way to write a decimal: no exponent, no plus, no needless zero, no minus zero.
 fn is_plain(digits: &str) -> bool {
-    let digits = digits
-        .strip_prefix('-')
-        .filter(|rest| *rest != "0")
-        .unwrap_or(digits);
+    let digits = digits.strip_prefix('-').filter(|rest| *rest != "0").unwrap_or(digits);
     let (whole, places) = match digits.split_once('.') {
         Some((whole, places)) => (whole, Some(places)),
         None => (digits, None),
@@ -530,11 +476,7 @@ fn is_plain(digits: &str) -> bool {
 fn shapes_see_what_is_wrong() {
     let check = |shape: Shape, text: &str, fits: bool| {
         let value = Json::parse(text).expect("the test writes JSON");
-        assert_eq!(
-            shape.fits(&value, Decimals::Numbers).is_ok(),
-            fits,
-            "{text}"
-        );
+        assert_eq!(shape.fits(&value, Decimals::Numbers).is_ok(), fits, "{text}");
     };
     for (text, fits) in [
         ("0", true),
@@ -550,16 +492,8 @@ fn shapes_see_what_is_wrong() {
         check(Decimal, text, fits);
         check(Maybe(&Decimal), text, fits || text == "null");
     }
-    check(
-        Object(&[("a", Bool), ("b", Count)]),
-        "{\"a\":true,\"b\":1}",
-        true,
-    );
-    check(
-        Object(&[("a", Bool), ("b", Count)]),
-        "{\"b\":1,\"a\":true}",
-        false,
-    );
+    check(Object(&[("a", Bool), ("b", Count)]), "{\"a\":true,\"b\":1}", true);
+    check(Object(&[("a", Bool), ("b", Count)]), "{\"b\":1,\"a\":true}", false);
     check(Object(&[("a", Bool)]), "{\"a\":true,\"b\":1}", false);
     check(Object(&[("a", Bool), ("b", Count)]), "{\"a\":true}", false);
     check(Row(&[Time, Decimal]), "[1795182473000,1.5]", true);

@@ -68,8 +68,7 @@ fn a_crowd_that_does_not_read_holds_a_bounded_memory_and_nobody_up() {
     let mut figures = || served.get("/metrics").text().to_string();
     let figure = |page: &str, name: &str| -> u64 {
         let line = page.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|it| it.trim().parse().ok())
-            .expect("a figure")
+        line.and_then(|it| it.trim().parse().ok()).expect("a figure")
     };
     // Far more than the kernel takes of it.
     let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n".repeat(200);

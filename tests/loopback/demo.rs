@@ -52,9 +52,7 @@ fn all_addresses_answer_soon_with_every_key_in_its_place() {
     eventually(LONG, || look("/metrics"));
     for interval in ["1m", "1h", "1d"] {
         let target = chart_target("BTC/USDT", interval, "");
-        eventually(LONG, || {
-            look(&target).filter(|answer| answer.exact().items().len() == 500)
-        });
+        eventually(LONG, || look(&target).filter(|answer| answer.exact().items().len() == 500));
     }
 }
 
@@ -193,10 +191,7 @@ fn a_second_run_with_the_same_seed_has_the_same_candles() {
     let (interval, from, to) = ranges[1];
     let ready = || Some(get(other.addr(), "/health/ready")).filter(|answer| answer.status == 200);
     eventually(LONG, ready);
-    assert_ne!(
-        closed(&one, interval, from, to),
-        closed(&other, interval, from, to)
-    );
+    assert_ne!(closed(&one, interval, from, to), closed(&other, interval, from, to));
 }
 
 #[test]

@@ -43,12 +43,7 @@ fn check_answer(schemas: &Schemas<'_>, path: &str, target: &str, answer: &Respon
         }
     }
     // What OpenAPI says elsewhere, or what is the connection's.
-    let own = [
-        "content-type",
-        "content-length",
-        "connection",
-        "transfer-encoding",
-    ];
+    let own = ["content-type", "content-length", "connection", "transfer-encoding"];
     for (name, _) in &answer.headers {
         let known = fields.keys().any(|it| it.eq_ignore_ascii_case(name));
         let own = own.contains(&name.to_ascii_lowercase().as_str());
@@ -57,10 +52,7 @@ fn check_answer(schemas: &Schemas<'_>, path: &str, target: &str, answer: &Respon
     let Some(content) = wanted.get("content") else {
         return assert!(answer.body.is_empty(), "{target}: a body");
     };
-    let (media, content) = content
-        .as_object()
-        .and_then(|it| it.iter().next())
-        .expect("one type");
+    let (media, content) = content.as_object().and_then(|it| it.iter().next()).expect("one type");
     let found = answer.header("Content-Type").unwrap_or_default();
     assert_eq!(found.split(';').next(), Some(media.as_str()), "{target}");
     let body = match media.as_str() {
@@ -77,21 +69,10 @@ fn examples<'a>(schemas: &Schemas<'a>) -> Vec<(&'a str, u16, &'a str, &'a Value)
     for (path, item) in schemas.0["paths"].as_object().expect("paths") {
         for (status, response) in item["get"]["responses"].as_object().expect("responses") {
             let content = &schemas.resolve(response)["content"]["application/json"];
-            for example in content["examples"]
-                .as_object()
-                .into_iter()
-                .flat_map(|it| it.values())
-            {
-                let target = example["summary"]
-                    .as_str()
-                    .and_then(|it| it.strip_prefix("GET "));
+            for example in content["examples"].as_object().into_iter().flat_map(|it| it.values()) {
+                let target = example["summary"].as_str().and_then(|it| it.strip_prefix("GET "));
                 let status = status.parse().expect("an example has a status");
-                found.push((
-                    path.as_str(),
-                    status,
-                    target.expect("a target"),
-                    &example["value"],
-                ));
+                found.push((path.as_str(), status, target.expect("a target"), &example["value"]));
             }
         }
     }
@@ -107,9 +88,7 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
     let examples = examples(&schemas);
     let mut seen = BTreeSet::new();
     for (path, status, target, value) in &examples {
-        let has_304 = document["paths"][path]["get"]["responses"]
-            .get("304")
-            .is_some();
+        let has_304 = document["paths"][path]["get"]["responses"].get("304").is_some();
         let has_tag = has_304 && *status == 200;
         let answer = await_answer(marketd.addr(), target, |answer| {
             answer.header("ETag").is_some() == has_tag
@@ -127,9 +106,7 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
         if let Some(tag) = answer.header("ETag") {
             // A poll may come in between; then the tag is another one.
             let unchanged = poll_until(LONG, || {
-                let tag = get(marketd.addr(), target)
-                    .header("ETag")
-                    .map(str::to_string);
+                let tag = get(marketd.addr(), target).header("ETag").map(str::to_string);
                 let line = format!(
                     "GET {target} HTTP/1.1\r\nHost: x\r\nIf-None-Match: {}\r\n\r\n",
                     tag.unwrap_or_else(|| "*".into())
@@ -140,10 +117,7 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
             check_answer(&schemas, path, target, &unchanged);
         }
     }
-    let files = [
-        ("/page/{file}", "/page/page.css"),
-        ("/udf/time", "/udf/time"),
-    ];
+    let files = [("/page/{file}", "/page/page.css"), ("/udf/time", "/udf/time")];
     let files = files.into_iter().filter(|_| HAS_PAGE);
     let others = ["/metrics", "/openapi.json"].map(|target| (target, target));
     for (path, target) in others.into_iter().chain(files) {
@@ -157,10 +131,7 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
     seen.insert((path, 200));
     // Each path has been asked for, and answers what is asked for the first time, too.
     for path in document["paths"].as_object().expect("paths").keys() {
-        assert!(
-            seen.contains(&(path.as_str(), 200)),
-            "{path} has no example"
-        );
+        assert!(seen.contains(&(path.as_str(), 200)), "{path} has no example");
     }
     for (raw, status) in [
         ("POST /health HTTP/1.1\r\nHost: x\r\n\r\n", 405),
@@ -179,11 +150,7 @@ fn every_answer_is_as_it_is_described_and_every_example_is_an_answer() {
 fn answers_under_a_rate_limit_are_as_they_are_described() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let limits = serde_json::json!({ "requestsPerMinute": 1, "requestBurst": 14 });
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        limits,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     await_health(&marketd, "ok");
     let document = document(&marketd);
     let schemas = Schemas(&document);
@@ -193,10 +160,7 @@ fn answers_under_a_rate_limit_are_as_they_are_described() {
         ("/api/v1/categories", "/api/v1/categories"),
         ("/api/ecosystem/market", "/api/ecosystem/market"),
         ("/api/ecosystem/market/{id}", "/api/ecosystem/market/none"),
-        (
-            "/api/ecosystem/chart",
-            "/api/ecosystem/chart?symbol=BTCUSDT",
-        ),
+        ("/api/ecosystem/chart", "/api/ecosystem/chart?symbol=BTCUSDT"),
         ("/api/v1/metrics", "/api/v1/metrics"),
         ("/metrics", "/metrics"),
     ];
@@ -226,17 +190,9 @@ fn what_is_not_there_yet_is_described_too() {
         ("/health/ready", "/health/ready", 503),
         ("/api/v1/quotes/{symbol}", "/api/v1/quotes/BTCUSDT", 503),
         ("/api/v1/quotes", "/api/v1/quotes?symbols=BTCUSDT,x!", 200),
-        (
-            "/api/v1/categories/{categoryId}/markets",
-            "/api/v1/categories/usdt/markets",
-            200,
-        ),
+        ("/api/v1/categories/{categoryId}/markets", "/api/v1/categories/usdt/markets", 200),
         ("/api/ecosystem/market", "/api/ecosystem/market", 200),
-        (
-            "/api/ecosystem/market/{id}",
-            "/api/ecosystem/market/BTC-USDT",
-            200,
-        ),
+        ("/api/ecosystem/market/{id}", "/api/ecosystem/market/BTC-USDT", 200),
         ("/api/v1/metrics", "/api/v1/metrics", 200),
     ] {
         let answer = get(marketd.addr(), target);
@@ -322,10 +278,7 @@ fn every_error_of_the_source_is_described_and_no_other() {
     let listed = |name: &str| -> BTreeSet<String> {
         let values = document["components"]["schemas"]["Error"]["properties"][name]["enum"].clone();
         let values = values.as_array().expect("a list").clone();
-        values
-            .iter()
-            .map(|it| it.to_string().trim_matches('"').to_string())
-            .collect()
+        values.iter().map(|it| it.to_string().trim_matches('"').to_string()).collect()
     };
     let named: BTreeSet<String> = codes.iter().map(|(_, code)| code.clone()).collect();
     assert_eq!(listed("code"), named);
@@ -419,13 +372,7 @@ fn is_well(answer: &Response) -> bool {
 fn the_addresses_of_the_document_are_there_whatever_stands_in_front_of_them() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let plain = config(&[source("fake", &exchange)]);
-    for (api, ecosystem) in [
-        ("", ""),
-        ("/a", "/a"),
-        ("/a/b", "/e"),
-        ("", "/e"),
-        ("/a", ""),
-    ] {
+    for (api, ecosystem) in [("", ""), ("/a", "/a"), ("/a/b", "/e"), ("", "/e"), ("/a", "")] {
         let config = with(plain.clone(), "basePath", api.into());
         let config = with(config, "ecosystemBasePath", ecosystem.into());
         let marketd = Marketd::with_config(&config);

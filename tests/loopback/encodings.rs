@@ -27,9 +27,8 @@ fn requests_say_what_can_be_unpacked() {
     let _marketd = start(&config(&[source("fake", &exchange)]));
     for asked in exchange.asked() {
         let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("accept-encoding");
-        let found: Vec<&str> = (asked.fields.iter().filter(named))
-            .map(|(_, value)| value.as_str())
-            .collect();
+        let found: Vec<&str> =
+            (asked.fields.iter().filter(named)).map(|(_, value)| value.as_str()).collect();
         assert_eq!(found, ["gzip"], "{}", asked.target);
     }
 }
@@ -48,18 +47,9 @@ fn unreadable() -> Vec<(Fault, &'static str)> {
     };
     let in_vain = |name: &str, told| (packed(whole.clone(), name), told);
     let mut cases = vec![
-        in_vain(
-            "br",
-            "the answer is encoded in \"br\", which cannot be read here",
-        ),
-        in_vain(
-            "gzip, br",
-            "the answer is encoded in \"gzip, br\", which cannot be read here",
-        ),
-        in_vain(
-            "gzip, gzip",
-            "the answer is encoded in \"gzip, gzip\", which cannot be read here",
-        ),
+        in_vain("br", "the answer is encoded in \"br\", which cannot be read here"),
+        in_vain("gzip, br", "the answer is encoded in \"gzip, br\", which cannot be read here"),
+        in_vain("gzip, gzip", "the answer is encoded in \"gzip, gzip\", which cannot be read here"),
     ];
     let cut = |fewer: usize| whole[..whole.len() - fewer].to_vec();
     let gzip_cases = [
@@ -107,10 +97,7 @@ fn the_status_of_an_error_counts_whatever_its_body_is_packed_in() {
         (error(400).gzipped(), told(400)),
         (error(418).gzipped(), told(418)),
         (error(429).gzipped(), told(429)),
-        (
-            said(429, b"xyz".to_vec(), "br"),
-            "quotes: status 429".into(),
-        ),
+        (said(429, b"xyz".to_vec(), "br"), "quotes: status 429".into()),
         (said(403, gzip(&page), "gzip"), "quotes: status 403".into()),
         (said(503, torn, "gzip"), "quotes: status 503".into()),
         (said(503, page, "gzip"), "quotes: status 503".into()),
@@ -125,17 +112,10 @@ fn the_status_of_an_error_counts_whatever_its_body_is_packed_in() {
         exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply.clone()));
         eventually(LONG, || (upstream(&marketd, "errors") >= 1).then_some(()));
         let told = last_error(&marketd);
-        assert!(
-            told.starts_with(expected.as_str()),
-            "{told}, not {expected}"
-        );
+        assert!(told.starts_with(expected.as_str()), "{told}, not {expected}");
         let read = told.contains("Way too much request weight");
         assert_eq!(read, expected.ends_with(": "), "{told}");
-        assert_eq!(
-            upstream(&marketd, "rateLimited"),
-            i64::from(limited),
-            "{told}"
-        );
+        assert_eq!(upstream(&marketd, "rateLimited"), i64::from(limited), "{told}");
         await_health(&marketd, "ok");
     });
 }

@@ -25,153 +25,33 @@ const CASES: &[(&str, u16, &str, Option<&str>)] = &[
     ("/api/v1/categories/a/b/markets", 404, "not_found", None),
     ("/api/ecosystem", 404, "not_found", None),
     ("/api/ecosystem/charts", 404, "not_found", None),
-    (
-        "/api/v1/categories/nope/markets",
-        404,
-        "category_not_found",
-        None,
-    ),
-    (
-        "/api/v1/categories/%00/markets",
-        404,
-        "category_not_found",
-        None,
-    ),
-    (
-        "/api/ecosystem/market/NO-SUCH",
-        404,
-        "market_not_found",
-        None,
-    ),
-    (
-        "/api/v1/quotes/NO/SUCH",
-        404,
-        "symbol_not_found",
-        Some("symbol"),
-    ),
-    (
-        "/api/ecosystem/chart?symbol=NO/SUCH",
-        404,
-        "symbol_not_found",
-        Some("symbol"),
-    ),
-    (
-        "/api/v1/quotes/BTCUSDT?source=x",
-        404,
-        "source_not_found",
-        Some("source"),
-    ),
-    (
-        "/api/v1/quotes/BTCUSDT?source=",
-        404,
-        "source_not_found",
-        Some("source"),
-    ),
-    (
-        "/api/v1/quotes?symbols=BTCUSDT&source=x",
-        404,
-        "source_not_found",
-        Some("source"),
-    ),
-    (
-        "/api/ecosystem/chart?symbol=BTCUSDT&source=x",
-        404,
-        "source_not_found",
-        Some("source"),
-    ),
+    ("/api/v1/categories/nope/markets", 404, "category_not_found", None),
+    ("/api/v1/categories/%00/markets", 404, "category_not_found", None),
+    ("/api/ecosystem/market/NO-SUCH", 404, "market_not_found", None),
+    ("/api/v1/quotes/NO/SUCH", 404, "symbol_not_found", Some("symbol")),
+    ("/api/ecosystem/chart?symbol=NO/SUCH", 404, "symbol_not_found", Some("symbol")),
+    ("/api/v1/quotes/BTCUSDT?source=x", 404, "source_not_found", Some("source")),
+    ("/api/v1/quotes/BTCUSDT?source=", 404, "source_not_found", Some("source")),
+    ("/api/v1/quotes?symbols=BTCUSDT&source=x", 404, "source_not_found", Some("source")),
+    ("/api/ecosystem/chart?symbol=BTCUSDT&source=x", 404, "source_not_found", Some("source")),
     ("/api/v1/quotes/B$", 400, "invalid_symbol", Some("symbol")),
     ("/api/v1/quotes", 400, "missing_parameter", Some("symbols")),
     ("/api/v1/quotes?", 400, "missing_parameter", Some("symbols")),
-    (
-        "/api/v1/quotes?symbol=BTCUSDT",
-        400,
-        "missing_parameter",
-        Some("symbols"),
-    ),
-    (
-        "/api/v1/quotes?symbols",
-        400,
-        "empty_parameter",
-        Some("symbols"),
-    ),
-    (
-        "/api/v1/quotes?symbols=",
-        400,
-        "empty_parameter",
-        Some("symbols"),
-    ),
-    (
-        "/api/v1/quotes?symbols=%20,+,,",
-        400,
-        "empty_parameter",
-        Some("symbols"),
-    ),
-    (
-        "/api/v1/quotes?symbols=A&symbols=B",
-        400,
-        "duplicate_parameter",
-        Some("symbols"),
-    ),
-    (
-        "/api/v1/quotes?symbols=A&symb%6fls=B",
-        400,
-        "duplicate_parameter",
-        Some("symbols"),
-    ),
-    (
-        "/api/ecosystem/chart",
-        400,
-        "missing_parameter",
-        Some("symbol"),
-    ),
-    (
-        "/api/ecosystem/chart?symbolz=BTCUSDT",
-        400,
-        "missing_parameter",
-        Some("symbol"),
-    ),
-    (
-        "/api/ecosystem/chart?symbol=",
-        400,
-        "empty_parameter",
-        Some("symbol"),
-    ),
-    (
-        "/api/ecosystem/chart?symbol=+",
-        400,
-        "empty_parameter",
-        Some("symbol"),
-    ),
-    (
-        "/api/ecosystem/chart?symbol=A&symbol=A",
-        400,
-        "duplicate_parameter",
-        Some("symbol"),
-    ),
-    (
-        "/api/v1/quotes/BTCUSDT?decimals=x",
-        400,
-        "invalid_decimals",
-        Some("decimals"),
-    ),
-    (
-        "/api/v1/quotes/BTCUSDT?decimals=",
-        400,
-        "invalid_decimals",
-        Some("decimals"),
-    ),
-    (
-        "/api/v1/categories?decimals=x",
-        400,
-        "invalid_decimals",
-        Some("decimals"),
-    ),
-    (
-        "/api/ecosystem/market?decimals=x",
-        400,
-        "invalid_decimals",
-        Some("decimals"),
-    ),
+    ("/api/v1/quotes?symbol=BTCUSDT", 400, "missing_parameter", Some("symbols")),
+    ("/api/v1/quotes?symbols", 400, "empty_parameter", Some("symbols")),
+    ("/api/v1/quotes?symbols=", 400, "empty_parameter", Some("symbols")),
+    ("/api/v1/quotes?symbols=%20,+,,", 400, "empty_parameter", Some("symbols")),
+    ("/api/v1/quotes?symbols=A&symbols=B", 400, "duplicate_parameter", Some("symbols")),
+    ("/api/v1/quotes?symbols=A&symb%6fls=B", 400, "duplicate_parameter", Some("symbols")),
+    ("/api/ecosystem/chart", 400, "missing_parameter", Some("symbol")),
+    ("/api/ecosystem/chart?symbolz=BTCUSDT", 400, "missing_parameter", Some("symbol")),
+    ("/api/ecosystem/chart?symbol=", 400, "empty_parameter", Some("symbol")),
+    ("/api/ecosystem/chart?symbol=+", 400, "empty_parameter", Some("symbol")),
+    ("/api/ecosystem/chart?symbol=A&symbol=A", 400, "duplicate_parameter", Some("symbol")),
+    ("/api/v1/quotes/BTCUSDT?decimals=x", 400, "invalid_decimals", Some("decimals")),
+    ("/api/v1/quotes/BTCUSDT?decimals=", 400, "invalid_decimals", Some("decimals")),
+    ("/api/v1/categories?decimals=x", 400, "invalid_decimals", Some("decimals")),
+    ("/api/ecosystem/market?decimals=x", 400, "invalid_decimals", Some("decimals")),
 ];
 
 /// The same for the parameters of the chart, added to [`CHART`].
@@ -185,11 +65,7 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
     ("interval=1m%00", "invalid_interval", "interval"),
     ("resolution=1h", "invalid_interval", "resolution"),
     ("resolution=7", "invalid_interval", "resolution"),
-    (
-        "interval=1h&resolution=60",
-        "duplicate_parameter",
-        "interval",
-    ),
+    ("interval=1h&resolution=60", "duplicate_parameter", "interval"),
     ("interval=1h&interval=1h", "duplicate_parameter", "interval"),
     ("from=", "invalid_time", "from"),
     ("from=x", "invalid_time", "from"),
@@ -207,11 +83,7 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
     ("to=1&endTime=1", "duplicate_parameter", "to"),
     ("from=1&from=1", "duplicate_parameter", "from"),
     ("from=2&to=1", "invalid_range", "from"),
-    (
-        "from=1600000000001&to=1600000000000",
-        "invalid_range",
-        "from",
-    ),
+    ("from=1600000000001&to=1600000000000", "invalid_range", "from"),
     ("from=1600000001&to=1600000000000", "invalid_range", "from"),
     ("limit=", "invalid_limit", "limit"),
     ("limit=0", "invalid_limit", "limit"),
@@ -246,20 +118,12 @@ fn every_error_has_its_status_code_and_parameter() {
                 _ => &crate::contract::INTERVALS,
             };
             assert!(named.iter().all(|name| message.contains(name)), "{message}");
-            assert!(
-                message.starts_with(&format!("Invalid {param} \"")),
-                "{message}"
-            );
+            assert!(message.starts_with(&format!("Invalid {param} \"")), "{message}");
         }
     }
     // Cache busters and trackers are nobody's fault.
     let harmless = "?_=1795182473&utm_source=x&callback=%zz&%00=1&symbol=&=&&a=b=c";
-    assert_eq!(
-        client
-            .get(&format!("/api/v1/quotes/BTCUSDT{harmless}"))
-            .status,
-        200
-    );
+    assert_eq!(client.get(&format!("/api/v1/quotes/BTCUSDT{harmless}")).status, 200);
     assert_eq!(client.get(&format!("/health{harmless}")).status, 200);
 }
 
@@ -269,19 +133,12 @@ fn ends_with(addr: SocketAddr, bytes: impl AsRef<[u8]>, status: u16, code: &str)
     let shown =
         String::from_utf8_lossy(&bytes.as_ref()[..bytes.as_ref().len().min(60)]).into_owned();
     let mut client = Client::connect(addr);
-    client
-        .send(&bytes)
-        .unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
-    let answer = client
-        .read()
-        .unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
+    client.send(&bytes).unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
+    let answer = client.read().unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
     error(&answer, status, code, None);
     assert!(answer.header_lists("Connection", "close"), "{shown:?}");
     let rest = client.read_to_close();
-    assert!(
-        rest.as_ref().is_ok_and(Vec::is_empty),
-        "{shown:?}: {rest:?}"
-    );
+    assert!(rest.as_ref().is_ok_and(Vec::is_empty), "{shown:?}: {rest:?}");
 }
 
 #[test]
@@ -306,31 +163,11 @@ fn what_is_no_request_is_answered_once_and_ends_the_connection() {
         ends_with(addr, bytes, 400, "bad_request");
     }
     let version = "http_version_not_supported";
-    ends_with(
-        addr,
-        "GET /health HTTP/2.0\r\nHost: x\r\n\r\n",
-        505,
-        version,
-    );
-    ends_with(
-        addr,
-        "GET /health HTTP/1.2\r\nHost: x\r\n\r\n",
-        505,
-        version,
-    );
+    ends_with(addr, "GET /health HTTP/2.0\r\nHost: x\r\n\r\n", 505, version);
+    ends_with(addr, "GET /health HTTP/1.2\r\nHost: x\r\n\r\n", 505, version);
     let unknown = "method_not_implemented";
-    ends_with(
-        addr,
-        "BREW /health HTTP/1.1\r\nHost: x\r\n\r\n",
-        501,
-        unknown,
-    );
-    ends_with(
-        addr,
-        "get /health HTTP/1.1\r\nHost: x\r\n\r\n",
-        501,
-        unknown,
-    );
+    ends_with(addr, "BREW /health HTTP/1.1\r\nHost: x\r\n\r\n", 501, unknown);
+    ends_with(addr, "get /health HTTP/1.1\r\nHost: x\r\n\r\n", 501, unknown);
     let expects = "GET /health HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\n\r\n";
     ends_with(addr, expects, 417, "expectation_failed");
     // All the same a good service for everybody else.
@@ -342,11 +179,7 @@ fn what_is_too_large_is_refused_at_its_limit() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let limits =
         json!({ "requestLineBytes": 200, "headBytes": 600, "headFields": 5, "bodyBytes": 50 });
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        limits,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     let addr = marketd.addr();
     // The line with its end, as the limit counts it or one byte more tolerant.
     let line = |length: usize| {
@@ -357,12 +190,7 @@ fn what_is_too_large_is_refused_at_its_limit() {
     assert_eq!(request(addr, line(198)).status, 200);
     ends_with(addr, line(203), 414, "uri_too_long");
     ends_with(addr, line(100_000), 414, "uri_too_long");
-    ends_with(
-        addr,
-        format!("GET /{}", "x".repeat(5000)),
-        414,
-        "uri_too_long",
-    );
+    ends_with(addr, format!("GET /{}", "x".repeat(5000)), 414, "uri_too_long");
     let field = |bytes: usize| {
         let blanks = "x".repeat(bytes);
         format!("GET /health HTTP/1.1\r\nHost: x\r\nA: {blanks}\r\n\r\n")
@@ -393,9 +221,7 @@ fn what_is_too_large_is_refused_at_its_limit() {
     ends_with(addr, chunks(6), 413, "payload_too_large");
     // A body that was thrown away is not taken for the next request.
     let mut client = Client::connect(addr);
-    client
-        .send(format!("{}{}", body(50), chunks(3)))
-        .expect("it is read");
+    client.send(format!("{}{}", body(50), chunks(3))).expect("it is read");
     let answers = client.read_many(2).expect("both are answered");
     assert!(answers.iter().all(|answer| answer.status == 200));
 }
@@ -405,11 +231,7 @@ fn slow_requests_are_timed_out_and_idle_connections_closed() {
     let exchange = exchange_of(&["BTC/USDT"]);
     // Whoever asks for something else meanwhile is quicker than that.
     let limits = json!({ "headTimeoutMs": 3000, "bodyTimeoutMs": 3000, "idleTimeoutMs": 3000 });
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        limits,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     let addr = marketd.addr();
     // All three at once: each waits for its own deadline.
     let begun = |bytes: &str| {
@@ -461,9 +283,7 @@ fn a_client_above_the_cap_is_told_so_and_there_is_room_again_after_one_has_left(
     eventually(LONG, || {
         let mut client = Client::connect(addr);
         let answer = client.send_get("/health/live").and_then(|()| client.read());
-        answer
-            .is_ok_and(|answer| answer.status == 200)
-            .then_some(())
+        answer.is_ok_and(|answer| answer.status == 200).then_some(())
     });
 }
 
@@ -497,17 +317,11 @@ fn methods_that_are_known_are_refused_and_options_answered() {
         let line = format!(
             "OPTIONS {target} HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\nAccess-Control-Request-Method: GET\r\n\r\n"
         );
-        let answer = client
-            .send(line)
-            .and_then(|()| client.read())
-            .expect("an answer");
+        let answer = client.send(line).and_then(|()| client.read()).expect("an answer");
         assert_eq!((answer.status, answer.text()), (204, ""), "{target}");
         common(&answer);
         for allowed in ["GET", "HEAD", "OPTIONS"] {
-            assert!(
-                answer.header_lists("Access-Control-Allow-Methods", allowed),
-                "{target}"
-            );
+            assert!(answer.header_lists("Access-Control-Allow-Methods", allowed), "{target}");
         }
         for allowed in ["*", "Authorization"] {
             assert!(answer.header_lists("Access-Control-Allow-Headers", allowed));

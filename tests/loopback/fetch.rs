@@ -55,45 +55,24 @@ fn asked_back_to(exchange: &Binance, interval: &str, from: i64) -> usize {
 fn a_range_that_nobody_asked_for_is_fetched_once_and_kept() {
     let exchange = still(2);
     let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
-    assert_eq!(
-        exchange.count(KLINES),
-        0,
-        "nothing is followed before it is asked for"
-    );
+    assert_eq!(exchange.count(KLINES), 0, "nothing is followed before it is asked for");
     let (from, to) = (at(5000), at(4000));
     let answer = get(marketd.addr(), &target(from, to));
     assert_eq!(coverage(&answer), "complete");
     let expected = asked_of(&exchange, "BTCUSDT", "1h", from, to);
     assert_eq!(expected.len(), 1001);
     assert_eq!(good(&answer, CHART), body(&expected));
-    let first = exchange
-        .asked_of(KLINES)
-        .first()
-        .map(|asked| asked.target.clone());
+    let first = exchange.asked_of(KLINES).first().map(|asked| asked.target.clone());
     let first = first.expect("it was asked");
-    assert!(
-        first.contains("symbol=BTCUSDT") && first.contains("interval=1h"),
-        "{first}"
-    );
+    assert!(first.contains("symbol=BTCUSDT") && first.contains("interval=1h"), "{first}");
     // The rest of a longer range is all that is still asked for.
     exchange.forget();
     let answer = get(marketd.addr(), &target(from, at(3900)));
-    assert_eq!(
-        (coverage(&answer), answer.exact().items().len()),
-        ("complete", 1101)
-    );
-    assert_eq!(
-        asked_back_to(&exchange, "1h", from),
-        0,
-        "{:?}",
-        exchange.asked_of(KLINES)
-    );
+    assert_eq!((coverage(&answer), answer.exact().items().len()), ("complete", 1101));
+    assert_eq!(asked_back_to(&exchange, "1h", from), 0, "{:?}", exchange.asked_of(KLINES));
     // Another market has candles of its own.
     assert_eq!(metrics(&marketd)["chartsStored"], 1);
-    get(
-        marketd.addr(),
-        "/api/ecosystem/chart?symbol=ETHUSDT&interval=4h&limit=5",
-    );
+    get(marketd.addr(), "/api/ecosystem/chart?symbol=ETHUSDT&interval=4h&limit=5");
     assert_eq!(metrics(&marketd)["chartsStored"], 2);
 }
 
@@ -103,10 +82,7 @@ fn many_askers_wait_for_one_fetch() {
     let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
     // The answer takes its time: everybody has asked before it is there. In few pieces, for on a
     // busy machine each pause is longer than it was meant.
-    let slowly = Fault::Slowly {
-        bytes: 500,
-        pause: Duration::from_millis(150),
-    };
+    let slowly = Fault::Slowly { bytes: 500, pause: Duration::from_millis(150) };
     exchange.fault_on(KLINES, slowly);
     let (from, to) = (at(140), at(100));
     let mut clients: Vec<Client> = (0..40).map(|_| Client::connect(marketd.addr())).collect();
@@ -119,21 +95,11 @@ fn many_askers_wait_for_one_fetch() {
     for client in clients {
         let mut client = client.patience(LONG);
         let answer = client.read().expect("an answer");
-        assert_eq!(
-            (answer.status, coverage(&answer)),
-            (200, "complete"),
-            "{}",
-            answer.text()
-        );
+        assert_eq!((answer.status, coverage(&answer)), (200, "complete"), "{}", answer.text());
         bodies.push(answer.body);
     }
     assert!(bodies.windows(2).all(|two| two[0] == two[1]));
-    assert_eq!(
-        asked_back_to(&exchange, "1h", from),
-        1,
-        "{:?}",
-        exchange.asked_of(KLINES)
-    );
+    assert_eq!(asked_back_to(&exchange, "1h", from), 1, "{:?}", exchange.asked_of(KLINES));
 }
 
 #[test]
@@ -145,24 +111,15 @@ fn a_slow_exchange_makes_a_partial_answer_and_a_later_one_is_whole() {
     let answer = get(marketd.addr(), &target(from, to));
     assert_eq!(good(&answer, CHART).items().len(), 0);
     assert_eq!(coverage(&answer), "partial");
-    assert_eq!(
-        answer.header("Chart-Gaps"),
-        Some("0"),
-        "what was not answered is no gap"
-    );
+    assert_eq!(answer.header("Chart-Gaps"), Some("0"), "what was not answered is no gap");
     let cache = answer.header("Cache-Control").unwrap_or_default();
     assert!(!cache.contains("3600"), "{cache}");
     // Walking goes on from where it stands.
     assert_eq!(answer.header("Link"), None);
     exchange.heal();
     exchange.cut();
-    let answer = await_answer(marketd.addr(), &target(from, to), |a| {
-        coverage(a) == "complete"
-    });
-    assert_eq!(
-        good(&answer, CHART),
-        body(&asked_of(&exchange, "BTCUSDT", "1h", from, to))
-    );
+    let answer = await_answer(marketd.addr(), &target(from, to), |a| coverage(a) == "complete");
+    assert_eq!(good(&answer, CHART), body(&asked_of(&exchange, "BTCUSDT", "1h", from, to)));
 }
 
 #[test]
@@ -172,9 +129,7 @@ fn a_client_that_leaves_while_it_waits_leaves_nothing_behind() {
     exchange.fault_on(KLINES, Fault::Silence);
     for _ in 0..50 {
         let mut client = Client::connect(marketd.addr());
-        client
-            .send_get(&target(at(140), at(100)))
-            .expect("it is read");
+        client.send_get(&target(at(140), at(100))).expect("it is read");
     }
     // They are noticed when their candles come at the latest.
     exchange.await_asked(KLINES, 1, LONG);
@@ -192,59 +147,27 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
     let exchange = still(4);
     let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
     let depth = json!({ "keep": 100, "backfill": 0 });
-    let file = with(
-        config(&[source]),
-        "history",
-        json!({ "1m": depth, "1h": depth, "1d": depth }),
-    );
-    let marketd = start(&with(
-        file,
-        "limits",
-        json!({ "chartWaitMs": 60_000, "candleSeries": 2 }),
-    ))
-    .with_clock();
+    let file = with(config(&[source]), "history", json!({ "1m": depth, "1h": depth, "1d": depth }));
+    let marketd = start(&with(file, "limits", json!({ "chartWaitMs": 60_000, "candleSeries": 2 })))
+        .with_clock();
     let addr = marketd.addr();
     let answer = get(addr, &target(at(300), at(0)));
     let rows = good(&answer, CHART);
-    assert!(
-        (100..=101).contains(&rows.items().len()),
-        "{}",
-        rows.items().len()
-    );
+    assert!((100..=101).contains(&rows.items().len()), "{}", rows.items().len());
     assert!(rows[0][0].integer() >= Some(at(100)));
-    let oldest = |asked: &Asked| {
-        asked
-            .param("startTime")
-            .and_then(|text| text.parse::<i64>().ok())
-    };
+    let oldest = |asked: &Asked| asked.param("startTime").and_then(|text| text.parse::<i64>().ok());
     let asked = exchange.asked_of(KLINES);
-    assert!(
-        asked
-            .iter()
-            .filter_map(oldest)
-            .all(|start| start >= at(101)),
-        "{asked:?}"
-    );
+    assert!(asked.iter().filter_map(oldest).all(|start| start >= at(101)), "{asked:?}");
     let before = exchange.count(KLINES);
     assert_eq!(get(addr, &target(at(300), at(200))).text(), "[]");
-    assert_eq!(
-        exchange.count(KLINES),
-        before,
-        "what is older is not asked for"
-    );
+    assert_eq!(exchange.count(KLINES), before, "what is older is not asked for");
     // No more series than the cap: the third is answered at once, with nothing.
     let chart = |interval: &str| {
-        get(
-            addr,
-            &format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}&limit=3"),
-        )
+        get(addr, &format!("/api/ecosystem/chart?symbol=BTCUSDT&interval={interval}&limit=3"))
     };
     assert_eq!(coverage(&chart("1m")), "complete");
     let third = chart("1d");
-    assert_eq!(
-        (third.status, third.text(), coverage(&third)),
-        (200, "[]", "partial")
-    );
+    assert_eq!((third.status, third.text(), coverage(&third)), (200, "[]", "partial"));
     assert_eq!(metrics(&marketd)["chartsStored"], 2);
 
     // A queue that is full is no error either.
@@ -253,15 +176,10 @@ fn depth_number_and_queue_are_bounded_and_none_of_it_is_an_error() {
     let marketd = limited(&exchange, limits);
     exchange.fault_on(KLINES, Fault::Silence);
     let mut waiting = Client::connect(marketd.addr());
-    waiting
-        .send_get(&target(at(1000), at(900)))
-        .expect("it is read");
+    waiting.send_get(&target(at(1000), at(900))).expect("it is read");
     exchange.await_asked(KLINES, 1, LONG);
     let answer = get(marketd.addr(), &target(at(500), at(400)));
-    assert_eq!(
-        (answer.status, answer.text(), coverage(&answer)),
-        (200, "[]", "partial")
-    );
+    assert_eq!((answer.status, answer.text(), coverage(&answer)), (200, "[]", "partial"));
 }
 
 #[test]
@@ -278,33 +196,19 @@ fn a_market_whose_candles_the_exchange_refuses_is_answered_at_once_and_left_in_p
     for _ in 0..20 {
         assert_eq!(coverage(&client.get(&target(at(140), at(100)))), "partial");
     }
-    assert!(
-        exchange.count(KLINES) <= asked + 2,
-        "{} after {asked}",
-        exchange.count(KLINES)
-    );
+    assert!(exchange.count(KLINES) <= asked + 2, "{} after {asked}", exchange.count(KLINES));
     assert_eq!(get(marketd.addr(), "/health").exact()["status"], "ok");
     let told = metrics(&marketd)["upstreams"][0]["lastError"].clone();
-    assert!(
-        told.text()
-            .is_some_and(|text| text.contains("Invalid symbol")),
-        "{told}"
-    );
+    assert!(told.text().is_some_and(|text| text.contains("Invalid symbol")), "{told}");
     exchange.heal();
-    await_answer(marketd.addr(), &target(at(140), at(100)), |a| {
-        coverage(a) == "complete"
-    });
+    await_answer(marketd.addr(), &target(at(140), at(100)), |a| coverage(a) == "complete");
 }
 
 #[test]
 fn bad_candles_alone_are_rejected() {
     let exchange = still(1);
     let hour = |slot: i64, prices: &str| {
-        format!(
-            "[{},{prices},{},\"0\",1,\"0\",\"0\",\"0\"]",
-            at(slot),
-            at(slot) + HOUR_MS - 1
-        )
+        format!("[{},{prices},{},\"0\",1,\"0\",\"0\",\"0\"]", at(slot), at(slot) + HOUR_MS - 1)
     };
     let good_row = r#""5.00","9.0","2.000","7","1.50""#;
     let rows = [
@@ -323,17 +227,11 @@ fn bad_candles_alone_are_rejected() {
         // Not asked for.
         hour(900, good_row),
     ];
-    exchange.fault_on(
-        KLINES,
-        Fault::Instead(Reply::json(format!("[{}]", rows.join(",")))),
-    );
+    exchange.fault_on(KLINES, Fault::Instead(Reply::json(format!("[{}]", rows.join(",")))));
     let marketd = limited(&exchange, json!({ "chartWaitMs": 60_000 }));
     let answer = get(marketd.addr(), &target(at(40), at(20)));
     let expected = |slot: i64| format!("[{},5,9,2,7,1.5]", at(slot));
-    assert_eq!(
-        answer.text(),
-        format!("[{},{}]", expected(30), expected(22))
-    );
+    assert_eq!(answer.text(), format!("[{},{}]", expected(30), expected(22)));
     // What stood in the slots of the bad ones is not known: they are no holes in the market.
     assert_eq!(coverage(&answer), "partial");
     assert_eq!(upstream(&marketd, "errors"), 0);
@@ -352,27 +250,17 @@ fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
     exchange.patch_ticker("BTCUSDT", "lastPrice", "\"100.50\"");
     let source = tracking("fake", &exchange, &["BTC/USDT"]);
     let source = with(source, "timeoutMs", json!(60_000));
-    let marketd = start(&with(
-        config(&[source]),
-        "limits",
-        json!({ "chartWaitMs": 20 }),
-    ));
+    let marketd = start(&with(config(&[source]), "limits", json!({ "chartWaitMs": 20 })));
     let addr = marketd.addr();
     let first = |row: Json| (row[1].text() == Some("100.5")).then_some(());
     eventually(LONG, || {
-        let rows = read(
-            addr,
-            "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=1",
-        );
+        let rows = read(addr, "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=1");
         rows.items().first().cloned().and_then(first)
     });
     // The last tick counts; high and low are those of all ticks.
     for price in ["103.00", "99.10", "101.0"] {
         exchange.patch_ticker("BTCUSDT", "lastPrice", &format!("\"{price}\""));
-        let plain = price
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_string();
+        let plain = price.trim_end_matches('0').trim_end_matches('.').to_string();
         let there = |answer: &Response| answer.exact()["last"].text() == Some(&plain);
         await_answer(addr, "/api/v1/quotes/BTCUSDT", there);
     }
@@ -382,15 +270,8 @@ fn a_candle_made_of_quotes_has_no_volume_and_gives_way_to_the_exchanges_own() {
     }
     let rolled = format!("[{},100.5,103,99.1,101,0]", open_time("4h", NOW));
     assert_eq!(newest(addr, "4h").to_string(), rolled);
-    let answer = get(
-        addr,
-        "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=1",
-    );
-    assert_eq!(
-        answer.header("Chart-Last-Closed"),
-        None,
-        "nothing is confirmed"
-    );
+    let answer = get(addr, "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&limit=1");
+    assert_eq!(answer.header("Chart-Last-Closed"), None, "nothing is confirmed");
     let record = read(addr, "/api/ecosystem/market/BTC-USDT");
     assert_eq!(record["chart"]["1h"]["count"], 0, "it is not stored");
     assert_eq!(metrics(&marketd)["candlesStored"], 0);
@@ -411,18 +292,11 @@ fn no_candle_is_made_of_quotes_before_the_exchange_has_told_its_time() {
     let exchange = still(1);
     exchange.fault_on(KLINES, Fault::Silence);
     let told = Reply::json(format!(r#"{{"serverTime":{NOW}}}"#));
-    let slowly = told.delivered(Delivery::Slowly {
-        bytes: 20,
-        pause: Duration::from_millis(150),
-    });
+    let slowly = told.delivered(Delivery::Slowly { bytes: 20, pause: Duration::from_millis(150) });
     exchange.fault_times(1, Some(TIME), Fault::Instead(slowly));
     let source = tracking("fake", &exchange, &["BTC/USDT"]);
     let source = with(source, "timeoutMs", json!(60_000));
-    let marketd = start(&with(
-        config(&[source]),
-        "limits",
-        json!({ "chartWaitMs": 20 }),
-    ));
+    let marketd = start(&with(config(&[source]), "limits", json!({ "chartWaitMs": 20 })));
     let last = quote(&marketd, "BTCUSDT")["last"].clone();
     let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m";
     let answer = await_answer(marketd.addr(), chart, |answer| {
@@ -445,16 +319,8 @@ fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
     exchange.set_time(ServerTime::Fixed(begin));
     exchange.fault_on(KLINES, Fault::Silence);
     let source = tracking("fake", &exchange, &["BTC/USDT"]);
-    let source = with(
-        with(source, "timeoutMs", json!(60_000)),
-        "pollMs",
-        json!(500),
-    );
-    let marketd = start(&with(
-        config(&[source]),
-        "limits",
-        json!({ "chartWaitMs": 20 }),
-    ));
+    let source = with(with(source, "timeoutMs", json!(60_000)), "pollMs", json!(500));
+    let marketd = start(&with(config(&[source]), "limits", json!({ "chartWaitMs": 20 })));
     let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=5";
     let first = |answer: &Response| answer.exact()[0][0] == minute - 60_000;
     await_answer(marketd.addr(), chart, first);
@@ -465,22 +331,13 @@ fn a_candle_of_quotes_that_has_ended_stays_until_the_exchange_has_spoken() {
     let rows = good(&answer, CHART);
     assert_eq!(rows[0][0], minute - 60_000);
     assert_eq!(rows[1][0], minute);
-    assert_eq!(
-        (rows[0][5].text(), rows[1][5].text()),
-        (Some("0"), Some("0"))
-    );
-    assert_eq!(
-        (coverage(&answer), answer.header("Chart-Last-Closed")),
-        ("partial", None)
-    );
+    assert_eq!((rows[0][5].text(), rows[1][5].text()), (Some("0"), Some("0")));
+    assert_eq!((coverage(&answer), answer.header("Chart-Last-Closed")), ("partial", None));
     exchange.heal();
     exchange.cut();
     let closed = (minute - 60_000).to_string();
-    let confirmed = |answer: &Response| {
-        answer
-            .header("Chart-Last-Closed")
-            .is_some_and(|last| *last >= *closed)
-    };
+    let confirmed =
+        |answer: &Response| answer.header("Chart-Last-Closed").is_some_and(|last| *last >= *closed);
     let answer = await_answer(marketd.addr(), chart, confirmed);
     let own = asked_of(&exchange, "BTCUSDT", "1m", minute - 60_000, minute - 60_000);
     let rows = answer.exact();

@@ -65,10 +65,7 @@ fn everything_may_come_in_gzip() {
 fn however_packed_bytes_come_they_mean_the_same() {
     let reply = || Reply::json(list()).gzipped();
     let fault = |reply: Reply| Fault::Instead(reply);
-    let slowly = Delivery::Slowly {
-        bytes: 7,
-        pause: Duration::from_micros(200),
-    };
+    let slowly = Delivery::Slowly { bytes: 7, pause: Duration::from_micros(200) };
     let one_by_one = list().iter().flat_map(|byte| gzip(&[*byte])).collect();
     let cases = vec![
         fault(reply().framed(Framing::Chunked(vec![1, 2, 3]))),
@@ -84,9 +81,8 @@ fn however_packed_bytes_come_they_mean_the_same() {
         let exchange = exchange_of(&["BTC/USDT"]);
         exchange.fault_on(TICKERS, fault.clone());
         let marketd = Marketd::with_config(config(&[source("fake", &exchange)]));
-        let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
-            answer.status == 200
-        });
+        let answer =
+            await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| answer.status == 200);
         assert_eq!(answer.exact()["last"].text(), Some("2.5"), "{fault:?}");
         await_polls(&marketd, 2);
         assert_eq!(upstream(&marketd, "errors"), 0, "{fault:?}");

@@ -81,31 +81,18 @@ fn a_broken_answer_changes_nothing_and_the_next_good_one_counts() {
         let collected = metrics(&marketd)["quotesCollected"].clone();
         await_errors(2);
         assert_eq!(quote(&marketd, "BTCUSDT"), before, "{fault:?}");
-        assert_eq!(
-            read(marketd.addr(), "/api/v1/quotes?symbols=*"),
-            others,
-            "{fault:?}"
-        );
+        assert_eq!(read(marketd.addr(), "/api/v1/quotes?symbols=*"), others, "{fault:?}");
         assert_eq!(metrics(&marketd)["quotesCollected"], collected, "{fault:?}");
         let health = get(marketd.addr(), "/health");
-        assert_eq!(
-            (health.status, health.exact()["status"].text()),
-            (200, Some("degraded"))
-        );
+        assert_eq!((health.status, health.exact()["status"].text()), (200, Some("degraded")));
         let told = metrics(&marketd)["upstreams"][0]["lastError"].clone();
-        assert!(
-            told.text().is_some_and(|text| text.starts_with("quotes: ")),
-            "{told}"
-        );
+        assert!(told.text().is_some_and(|text| text.starts_with("quotes: ")), "{told}");
         assert!(told.text().is_some_and(|text| text.len() < 300), "{told}");
         exchange.heal();
         exchange.cut();
         await_health(&marketd, "ok");
         let after = quote(&marketd, "BTCUSDT");
-        assert!(
-            after["receivedAt"].integer() > before["receivedAt"].integer(),
-            "{fault:?}"
-        );
+        assert!(after["receivedAt"].integer() > before["receivedAt"].integer(), "{fault:?}");
         assert!(marketd.is_running());
         assert!(!marketd.log().contains("panic"), "{}", marketd.log());
     });
@@ -116,10 +103,7 @@ fn strange_but_right_answers_are_read() {
     let continued = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200\r\ncontent-length: 40\r\n\r\n[{\"symbol\":\"BTCUSDT\",\"lastPrice\":\"2.5\"}]";
     let raw = Reply::json("").delivered(Delivery::Raw(continued.to_vec()));
     let spaced = " \r\n[ {\t\"lastPrice\" : 2.50 , \"symbol\":\"\\u0042TCUSDT\", \"x\":[{\"symbol\":\"no\"}] } ] \n";
-    let slowly = Delivery::Slowly {
-        bytes: 7,
-        pause: Duration::from_micros(200),
-    };
+    let slowly = Delivery::Slowly { bytes: 7, pause: Duration::from_micros(200) };
     let cases = vec![
         Fault::Chunked(vec![1, 2, 3]),
         Fault::Chunked(vec![100_000]),
@@ -134,14 +118,10 @@ fn strange_but_right_answers_are_read() {
         exchange.fault_on(TICKERS, fault.clone());
         let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
         let marketd = Marketd::with_config(config(&[source]));
-        let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
-            answer.status == 200
-        });
+        let answer =
+            await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| answer.status == 200);
         let last = answer.exact()["last"].clone();
-        assert!(
-            ["1.5", "2.5"].contains(&last.text().unwrap_or_default()),
-            "{fault:?}: {last}"
-        );
+        assert!(["1.5", "2.5"].contains(&last.text().unwrap_or_default()), "{fault:?}: {last}");
         assert_eq!(upstream(&marketd, "errors"), 0, "{fault:?}");
     });
 }
@@ -166,10 +146,7 @@ fn absurd_items_alone_are_rejected_and_counted() {
         ("lastPrice", "\"1_000\""),
         ("lastPrice", "\"1.5.2\""),
         ("lastPrice", "\"0.00000000\""),
-        (
-            "lastPrice",
-            "12345678901234567890123456789012345678901234567890123456789012345",
-        ),
+        ("lastPrice", "12345678901234567890123456789012345678901234567890123456789012345"),
         ("bidPrice", "\"-5\""),
         ("highPrice", "\"abc\""),
         ("volume", "\"-1\""),
@@ -188,13 +165,8 @@ fn absurd_items_alone_are_rejected_and_counted() {
     await_polls(&marketd, 2);
     let before = all();
     let received = |quotes: &Json, symbol: &str| {
-        let found = quotes
-            .items()
-            .iter()
-            .find(|quote| quote["symbol"].text() == Some(symbol));
-        found
-            .and_then(|quote| quote["receivedAt"].integer())
-            .expect("it is quoted")
+        let found = quotes.items().iter().find(|quote| quote["symbol"].text() == Some(symbol));
+        found.and_then(|quote| quote["receivedAt"].integer()).expect("it is quoted")
     };
     let rejected = |counted: &Json| counted["quotes"]["rejected"].integer().unwrap_or_default();
     let counted = metrics(&marketd);
@@ -205,11 +177,7 @@ fn absurd_items_alone_are_rejected_and_counted() {
     });
     for (symbol, case) in symbols.iter().zip(&absurd) {
         let same = |quotes: &Json| {
-            quotes
-                .items()
-                .iter()
-                .find(|quote| quote["symbol"].text() == Some(symbol))
-                .cloned()
+            quotes.items().iter().find(|quote| quote["symbol"].text() == Some(symbol)).cloned()
         };
         assert_eq!(same(&after), same(&before), "{symbol} {case:?}");
     }
@@ -234,22 +202,11 @@ fn absurd_items_alone_are_rejected_and_counted() {
 fn items_that_are_no_tickers_are_rejected_singly() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let good = [ticker("BTCUSDT", "2.5"), ticker("ETHUSDT", "3.5")];
-    let strange = [
-        "1",
-        "null",
-        "\"BTCUSDT\"",
-        "[]",
-        "{}",
-        "true",
-        r#"{"symbol":5}"#,
-        r#"{"symbol":null}"#,
-    ];
+    let strange =
+        ["1", "null", "\"BTCUSDT\"", "[]", "{}", "true", r#"{"symbol":5}"#, r#"{"symbol":null}"#];
     let items: Vec<&str> = std::iter::once(good[0].as_str())
         .chain(strange)
-        .chain([
-            good[1].as_str(),
-            r#"{"symbol":"UNKNOWN","lastPrice":"abc"}"#,
-        ])
+        .chain([good[1].as_str(), r#"{"symbol":"UNKNOWN","lastPrice":"abc"}"#])
         .collect();
     exchange.set_tickers(&format!("[{}]", items.join(",")));
     // The fake finds no names in some of them: it sends the list as it is.
@@ -314,18 +271,9 @@ fn fifty_megabytes_of_candles_or_markets_are_not_held() {
     let last = |unit: &str| format!("{}]", unit.trim_end_matches(','));
     let cases = vec![
         (KLINES, repeated("[", row, &last(row))),
-        (
-            MARKETS,
-            repeated("{\"symbols\":[", market, &(last(market) + "}")),
-        ),
-        (
-            MARKETS,
-            repeated("{\"symbols\":[", others, &(last(market) + "}")),
-        ),
-        (
-            MARKETS,
-            repeated("{\"symbols\":[],\"x\":\"", "xxxxxxxx", "\"}"),
-        ),
+        (MARKETS, repeated("{\"symbols\":[", market, &(last(market) + "}"))),
+        (MARKETS, repeated("{\"symbols\":[", others, &(last(market) + "}"))),
+        (MARKETS, repeated("{\"symbols\":[],\"x\":\"", "xxxxxxxx", "\"}")),
     ];
     for (path, fault) in cases {
         let exchange = exchange_of(&["BTC/USDT"]);
@@ -335,10 +283,7 @@ fn fifty_megabytes_of_candles_or_markets_are_not_held() {
         let before = marketd.rss_bytes();
         if path == KLINES {
             await_health(&marketd, "ok");
-            get(
-                marketd.addr(),
-                "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h",
-            );
+            get(marketd.addr(), "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h");
         }
         eventually(LONG, || {
             let done = upstream(&marketd, "ok") + upstream(&marketd, "errors");

@@ -24,10 +24,7 @@ fn one_connection_serves_many_requests_and_pipelined_ones_in_their_order() {
         "/api/v1/quotes/ETHUSDT",
         "/api/v1/categories",
     ];
-    for answers in [
-        pipeline(marketd.addr(), &targets),
-        pipeline(marketd.addr(), &targets),
-    ] {
+    for answers in [pipeline(marketd.addr(), &targets), pipeline(marketd.addr(), &targets)] {
         let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
         assert_eq!(statuses, [200, 200, 404, 200, 200, 200]);
         assert_eq!(answers[0].exact()["symbol"], "BTC/USDT");
@@ -83,9 +80,7 @@ fn a_client_that_reads_slowly_gets_every_answer() {
     // 20 MB of answers: more than any kernel holds for a client that does not read.
     let line = "GET /api/v1/quotes?symbols=* HTTP/1.1\r\nHost: x\r\n\r\n";
     let before = marketd.rss_bytes();
-    client
-        .send(line.repeat(500))
-        .expect("they fit into the sockets");
+    client.send(line.repeat(500)).expect("they fit into the sockets");
     let first = client.read().expect("the first answer");
     assert_eq!(first.exact()["quotes"].items().len(), 100);
     // Others are served meanwhile, and nothing piles up.
@@ -100,11 +95,7 @@ fn a_client_that_reads_slowly_gets_every_answer() {
 fn old_clients_and_closing_ones_are_closed() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let limits = json!({ "requestsPerConnection": 3 });
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        limits,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     let addr = marketd.addr();
     let check = |lines: &str, connection: Option<&str>| {
         let mut client = Client::connect(addr);
@@ -123,19 +114,10 @@ fn old_clients_and_closing_ones_are_closed() {
     };
     check("GET /health HTTP/1.0\r\n\r\n", Some("close"));
     check("GET /health HTTP/1.0\r\nHost: x\r\n\r\n", Some("close"));
-    check(
-        "GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-        Some("keep-alive"),
-    );
+    check("GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Some("keep-alive"));
     check("GET /health HTTP/1.1\r\nHost: x\r\n\r\n", None);
-    check(
-        "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-        Some("close"),
-    );
-    check(
-        "GET /health HTTP/1.1\r\nHost: x\r\nConnection: CLOSE, x\r\n\r\n",
-        Some("close"),
-    );
+    check("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", Some("close"));
+    check("GET /health HTTP/1.1\r\nHost: x\r\nConnection: CLOSE, x\r\n\r\n", Some("close"));
     check("GET http://x/health HTTP/1.1\r\nHost: x\r\n\r\n", None);
     check("\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n", None);
     // The third request on one connection is its last.
@@ -162,11 +144,7 @@ fn old_clients_and_closing_ones_are_closed() {
 fn head_has_the_fields_of_get_and_no_body() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let limits = json!({ "chartWaitMs": 20 });
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        limits,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     // Nothing changes any more: the two answers are of one state.
     silence(&exchange);
     let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h&from=1700000000&to=1700036000";
@@ -192,11 +170,7 @@ fn head_has_the_fields_of_get_and_no_body() {
             };
             assert!(head.body.is_empty() && !got.body.is_empty(), "{target}");
             let names = |answer: &Response| {
-                answer
-                    .headers
-                    .iter()
-                    .map(|(name, _)| name.clone())
-                    .collect::<Vec<_>>()
+                answer.headers.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
             };
             assert_eq!(names(&head), names(&got), "{target}");
             let same = head.status == got.status && fields(&head) == fields(&got);
@@ -219,10 +193,7 @@ fn page(marketd: &Marketd) -> BTreeMap<String, String> {
     for line in answer.text().lines() {
         if let Some(rest) = line.strip_prefix("# ") {
             let words: Vec<&str> = rest.splitn(3, ' ').collect();
-            assert!(
-                words.len() == 3 && ["HELP", "TYPE"].contains(&words[0]),
-                "{line}"
-            );
+            assert!(words.len() == 3 && ["HELP", "TYPE"].contains(&words[0]), "{line}");
             family = words[1].to_string();
             continue;
         }
@@ -252,24 +223,17 @@ fn both_pages_of_metrics_count_what_was_done() {
     for target in ["/nope", "/api/v1/quotes/NOPE"] {
         assert_eq!(client.get(target).status, 404);
     }
-    let tag = client
-        .get("/api/v1/categories")
-        .header("ETag")
-        .map(str::to_string);
+    let tag = client.get("/api/v1/categories").header("ETag").map(str::to_string);
     let condition = format!("If-None-Match: {}\r\n", tag.expect("a tag"));
     client
-        .send(format!(
-            "GET /api/v1/categories HTTP/1.1\r\nHost: x\r\n{condition}\r\n"
-        ))
+        .send(format!("GET /api/v1/categories HTTP/1.1\r\nHost: x\r\n{condition}\r\n"))
         .expect("it is read");
     assert_eq!(client.read().map(|answer| answer.status), Ok(304));
     assert_eq!(request(marketd.addr(), "BAD\r\n\r\n").status, 400);
     let after = good(&client.get("/api/v1/metrics"), METRICS);
     let grown = |path: &[&str]| {
         let value = |json: &Json| {
-            let found = path
-                .iter()
-                .fold(json.clone(), |json, key| json[*key].clone());
+            let found = path.iter().fold(json.clone(), |json, key| json[*key].clone());
             found.integer().expect("a counter is a whole number")
         };
         value(&after) - value(&before)
@@ -337,9 +301,7 @@ fn both_pages_agree(marketd: &Marketd) {
             found.unwrap_or_else(|| panic!("no {name}")).clone()
         };
         let same = |(name, path): &(&str, &str)| {
-            let found = path
-                .split(' ')
-                .fold(json.clone(), |json, key| json[key].clone());
+            let found = path.split(' ').fold(json.clone(), |json, key| json[key].clone());
             value(name) == found.to_string()
         };
         let same_source = |(name, key): &(&str, &str)| {

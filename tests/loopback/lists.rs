@@ -77,12 +77,8 @@ fn quiet() -> (Binance, Marketd) {
 fn sorted(addr: SocketAddr, target: &str, member: &str, by: &str, descending: bool) -> Vec<String> {
     let quotes = rows(&get(addr, "/api/v1/quotes?symbols=*"), "quotes");
     let value = |name: &str| {
-        let quote = quotes
-            .iter()
-            .find(|quote| quote["symbol"].text() == Some(name));
-        quote
-            .filter(|_| by != "symbol")
-            .and_then(|quote| number(&quote[by]))
+        let quote = quotes.iter().find(|quote| quote["symbol"].text() == Some(name));
+        quote.filter(|_| by != "symbol").and_then(|quote| number(&quote[by]))
     };
     let all = names(&rows(&get(addr, target), member));
     let mut keyed: Vec<_> = all.iter().map(|name| (value(name), name.clone())).collect();
@@ -117,10 +113,7 @@ fn a_list_is_sorted_by_exact_values_and_what_is_not_known_comes_last() {
                 assert_eq!(total(&answer), expected.len());
                 assert_eq!(answer.header("Link"), None);
                 let top = get(addr, &format!("{asked}&limit=20"));
-                assert_eq!(
-                    names(&rows(&top, member)),
-                    expected[..expected.len().min(20)]
-                );
+                assert_eq!(names(&rows(&top, member)), expected[..expected.len().min(20)]);
                 assert_eq!(total(&top), expected.len());
             }
         }
@@ -144,11 +137,7 @@ fn the_links_lead_through_the_whole_list_and_back() {
         loop {
             let answer = get(addr, &at);
             assert_eq!(total(&answer), expected.len());
-            assert!(
-                answer
-                    .header("Link")
-                    .is_some_and(|it| it.contains("&x=%22%3C%C3%A4&"))
-            );
+            assert!(answer.header("Link").is_some_and(|it| it.contains("&x=%22%3C%C3%A4&")));
             found.extend(rows(&answer, member));
             pieces.push(at.clone());
             match link(&answer, "next", &at) {
@@ -245,14 +234,10 @@ fn a_tag_names_one_order_of_the_rows() {
         let tickers: Vec<String> = ids.map(|(id, price)| ticker(id, price)).collect();
         exchange.set_tickers(&format!("[{}]", tickers.join(",")));
         let first = ["A/USDT", "B/USDT", "C/USDT"].into_iter().zip(prices);
-        let mut first: Vec<_> = first
-            .map(|(name, price)| (price.len(), price, name))
-            .collect();
+        let mut first: Vec<_> = first.map(|(name, price)| (price.len(), price, name)).collect();
         first.sort();
         let expected: Vec<_> = first.iter().rev().map(|it| it.2).collect();
-        await_answer(addr, target, |answer| {
-            names(answer.exact().items()) == expected
-        })
+        await_answer(addr, target, |answer| names(answer.exact().items()) == expected)
     };
     let one = set(["1", "22", "333"]);
     let other = set(["333", "22", "1"]);

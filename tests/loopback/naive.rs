@@ -18,13 +18,7 @@ pub struct Candle {
 
 /// The row of an answer.
 pub fn row(candle: &Candle) -> Json {
-    let prices = [
-        candle.open,
-        candle.high,
-        candle.low,
-        candle.close,
-        candle.volume,
-    ];
+    let prices = [candle.open, candle.high, candle.low, candle.close, candle.volume];
     let digits = prices.into_iter().map(|units| Json::Number(plain(units)));
     let open = Json::Number(candle.open_ms.to_string());
     Json::Array(std::iter::once(open).chain(digits).collect())
@@ -134,10 +128,7 @@ pub fn rolled_up(candles: &[Candle], interval: &str) -> Vec<Candle> {
                 last.close = candle.close;
                 last.volume += candle.volume;
             }
-            _ => targets.push(Candle {
-                open_ms,
-                ..candle.clone()
-            }),
+            _ => targets.push(Candle { open_ms, ..candle.clone() }),
         }
     }
     targets

@@ -23,18 +23,10 @@ const IMPATIENT_MS: i64 = 2500;
 
 fn watched(exchange: &Binance, timeout_ms: i64) -> Value {
     let mut source = source("fake", exchange);
-    for (key, value) in [
-        ("pollMs", POLL_MS),
-        ("staleAfterMs", 700),
-        ("timeoutMs", timeout_ms),
-    ] {
+    for (key, value) in [("pollMs", POLL_MS), ("staleAfterMs", 700), ("timeoutMs", timeout_ms)] {
         source = with(source, key, json!(value));
     }
-    with(
-        config(&[source]),
-        "limits",
-        json!({ "backoffMaxMs": STEP_MS }),
-    )
+    with(config(&[source]), "limits", json!({ "backoffMaxMs": STEP_MS }))
 }
 
 /// The same body but for what an outage may change.
@@ -56,9 +48,7 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     stop(&exchange);
     // The second failure from here on was asked after the stop: no answer is on its way any more.
     let errors = upstream(&marketd, "errors");
-    eventually(LONG, || {
-        (upstream(&marketd, "errors") >= errors + 2).then_some(())
-    });
+    eventually(LONG, || (upstream(&marketd, "errors") >= errors + 2).then_some(()));
     let last_seen = quote(&marketd, "BTCUSDT");
 
     let stale = |answer: &Response| answer.exact()["stale"].bool() == Some(true);
@@ -73,23 +63,14 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     }
     let markets = good(&get(addr, "/api/v1/categories/usdt/markets"), MARKETS);
     assert_eq!(markets["markets"][0]["stale"].bool(), Some(true));
-    let record = good(
-        &get(addr, "/api/ecosystem/market/BTC-USDT"),
-        ECOSYSTEM_MARKET,
-    );
+    let record = good(&get(addr, "/api/ecosystem/market/BTC-USDT"), ECOSYSTEM_MARKET);
     assert_eq!(record["quote"]["stale"].bool(), Some(true));
 
     let health = get(addr, "/health");
     assert_eq!(health.status, 200, "{}", health.text());
     let health = good(&health, HEALTH);
-    assert_eq!(
-        (health["status"].text(), health["ready"].bool()),
-        (Some("degraded"), Some(false))
-    );
-    assert_eq!(
-        health["quotes"].to_string(),
-        r#"{"cached":2,"fresh":0,"stale":2}"#
-    );
+    assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(false)));
+    assert_eq!(health["quotes"].to_string(), r#"{"cached":2,"fresh":0,"stale":2}"#);
     assert_eq!(health["upstreams"].to_string(), r#"{"up":0,"total":1}"#);
     assert_eq!(get(addr, "/health/live").status, 200);
     assert_eq!(get(addr, "/health/ready").status, 503);
@@ -100,24 +81,10 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     let counted = metrics(&marketd);
     assert_eq!(counted["quotes"]["stale"], 2);
     let source = &counted["upstreams"][0];
-    assert!(
-        ["backoff", "down"].contains(&source["state"].text().unwrap_or_default()),
-        "{source}"
-    );
-    assert!(
-        source["lastError"]
-            .text()
-            .is_some_and(|text| !text.is_empty()),
-        "{source}"
-    );
-    let (until, since) = (
-        source["backoffUntil"].integer(),
-        source["lastErrorAt"].integer(),
-    );
-    let step = until
-        .zip(since)
-        .map(|(until, since)| until - since)
-        .expect("it backs off");
+    assert!(["backoff", "down"].contains(&source["state"].text().unwrap_or_default()), "{source}");
+    assert!(source["lastError"].text().is_some_and(|text| !text.is_empty()), "{source}");
+    let (until, since) = (source["backoffUntil"].integer(), source["lastErrorAt"].integer());
+    let step = until.zip(since).map(|(until, since)| until - since).expect("it backs off");
     assert!((STEP_MS * 8 / 10..=STEP_MS).contains(&step), "{source}");
     assert!(marketd.is_running());
 
@@ -130,10 +97,7 @@ fn outlives(timeout_ms: i64, stop: impl Fn(&Binance), back: impl Fn(&Binance)) {
     let quote = await_answer(addr, "/api/v1/quotes/BTCUSDT", fresh).exact();
     assert!(quote["receivedAt"].integer() > last_seen["receivedAt"].integer());
     let source = metrics(&marketd)["upstreams"][0].clone();
-    assert!(
-        source["state"] == "up" && source["backoffUntil"].is_null(),
-        "{source}"
-    );
+    assert!(source["state"] == "up" && source["backoffUntil"].is_null(), "{source}");
     await_answer(addr, "/health/ready", |answer| answer.status == 200);
     marketd.await_log("answers again", LONG);
 }
@@ -162,11 +126,7 @@ fn an_exchange_that_says_nothing_is_outlived() {
         exchange.heal();
         exchange.cut();
     };
-    outlives(
-        IMPATIENT_MS,
-        |exchange| exchange.fault(Fault::Silence),
-        back,
-    );
+    outlives(IMPATIENT_MS, |exchange| exchange.fault(Fault::Silence), back);
 }
 
 #[test]
@@ -180,10 +140,7 @@ fn an_exchange_that_fails_is_outlived_and_asked_once_for_each_step() {
         let asked = exchange.asked_of(TICKERS);
         let (fourth, last) = (&asked[asked.len() - 4], &asked[asked.len() - 1]);
         let span = last.at - fourth.at;
-        assert!(
-            span >= Duration::from_millis(855),
-            "four tries within {span:?}"
-        );
+        assert!(span >= Duration::from_millis(855), "four tries within {span:?}");
         exchange.heal();
     };
     outlives(PATIENT_MS, stop, back);
@@ -202,28 +159,15 @@ fn an_exchange_that_says_when_to_come_back_is_not_asked_before() {
             let source = metrics(&marketd)["upstreams"][0].clone();
             (source["rateLimited"] == 1).then_some(source)
         });
-        let (until, since) = (
-            source["backoffUntil"].integer(),
-            source["lastErrorAt"].integer(),
-        );
-        assert_eq!(
-            until.zip(since).map(|(until, since)| until - since),
-            Some(4000),
-            "{source}"
-        );
+        let (until, since) = (source["backoffUntil"].integer(), source["lastErrorAt"].integer());
+        assert_eq!(until.zip(since).map(|(until, since)| until - since), Some(4000), "{source}");
         let told = source["lastError"].text().unwrap_or_default();
-        assert!(
-            told.contains(&status.to_string()) && told.contains("Too many"),
-            "{told}"
-        );
+        assert!(told.contains(&status.to_string()) && told.contains("Too many"), "{told}");
         await_health(&marketd, "ok");
         let asked = exchange.asked();
         // The refused one is the last before the pause.
         let pause = asked.windows(2).map(|two| two[1].at - two[0].at).max();
-        assert!(
-            pause >= Some(Duration::from_millis(3000)),
-            "{status}: {pause:?}"
-        );
+        assert!(pause >= Some(Duration::from_millis(3000)), "{status}: {pause:?}");
         assert_eq!(upstream(&marketd, "rateLimited"), 1);
         assert_eq!(upstream(&marketd, "errors"), 1);
     });
@@ -236,32 +180,18 @@ fn an_exchange_that_is_down_at_the_start_is_waited_for() {
     let marketd = Marketd::with_config(watched(&exchange, PATIENT_MS));
     eventually(LONG, || (upstream(&marketd, "errors") >= 2).then_some(()));
     let health = get(marketd.addr(), "/health");
-    assert_eq!(
-        (health.status, health.exact()["status"].text()),
-        (503, Some("starting"))
-    );
-    error(
-        &get(marketd.addr(), "/api/v1/quotes/BTC/USDT"),
-        404,
-        "symbol_not_found",
-        Some("symbol"),
-    );
+    assert_eq!((health.status, health.exact()["status"].text()), (503, Some("starting")));
+    error(&get(marketd.addr(), "/api/v1/quotes/BTC/USDT"), 404, "symbol_not_found", Some("symbol"));
     // The list alone is not enough.
     exchange.fault_on(TICKERS, Fault::Status(500));
     exchange.open();
     exchange.await_asked(TICKERS, 1, LONG);
-    let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC/USDT", |a| {
-        a.status == 503
-    });
+    let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC/USDT", |a| a.status == 503);
     error(&answer, 503, "quote_not_ready", Some("symbol"));
     assert_eq!(get(marketd.addr(), "/health").status, 503);
     exchange.heal();
     await_health(&marketd, "ok");
-    assert_eq!(
-        exchange.count(binance::MARKETS),
-        1,
-        "a list that was read is not asked for again"
-    );
+    assert_eq!(exchange.count(binance::MARKETS), 1, "a list that was read is not asked for again");
 }
 
 #[test]
@@ -293,11 +223,7 @@ fn a_source_whose_figures_stand_still_is_frozen_and_one_quiet_market_is_not() {
     // It is polled all the while, and says so.
     let first = good(&answer, QUOTE)["receivedAt"].integer();
     await_answer(addr, "/api/v1/quotes/BTCUSDT", |answer| {
-        assert_eq!(
-            answer.exact()["stale"].bool(),
-            Some(true),
-            "a poll alone thaws nothing"
-        );
+        assert_eq!(answer.exact()["stale"].bool(), Some(true), "a poll alone thaws nothing");
         answer.exact()["receivedAt"].integer() > first
     });
     let health = good(&get(addr, "/health"), HEALTH);
@@ -331,10 +257,7 @@ fn a_market_that_is_no_longer_in_the_answers_turns_stale_alone() {
     });
     assert_eq!(answer.exact()["quotes"][0]["last"].text(), Some("2.5"));
     let health = await_health(&marketd, "ok");
-    assert_eq!(
-        health["quotes"].to_string(),
-        r#"{"cached":2,"fresh":1,"stale":1}"#
-    );
+    assert_eq!(health["quotes"].to_string(), r#"{"cached":2,"fresh":1,"stale":1}"#);
 }
 
 #[test]
@@ -356,32 +279,21 @@ fn another_source_answers_while_the_first_is_away() {
         }
     };
     let first = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("one"));
-    await_answer(addr, "/api/v1/quotes/BTCUSDT?source=two", |answer| {
-        answer.status == 200
-    });
+    await_answer(addr, "/api/v1/quotes/BTCUSDT?source=two", |answer| answer.status == 200);
     one.refuse();
     one.cut();
     let second = await_answer(addr, "/api/v1/quotes/BTCUSDT", from("two"));
     let shown = good(&second, QUOTE);
-    assert_eq!(
-        (shown["last"].text(), shown["stale"].bool()),
-        (Some("2.5"), Some(false))
-    );
+    assert_eq!((shown["last"].text(), shown["stale"].bool()), (Some("2.5"), Some(false)));
     assert_ne!(first.header("ETag"), second.header("ETag"));
     // The first is stale, and still there for those who ask for it.
     let asked = read(addr, "/api/v1/quotes/BTCUSDT?source=one");
-    assert_eq!(
-        (asked["stale"].bool(), asked["last"].text()),
-        (Some(true), Some("1.5"))
-    );
+    assert_eq!((asked["stale"].bool(), asked["last"].text()), (Some(true), Some("1.5")));
     let markets = read(addr, "/api/v1/categories/usdt/markets");
     assert_eq!(markets["markets"][0]["source"], "two");
     let ready = await_answer(addr, "/health/ready", |answer| answer.status == 200);
     let health = good(&ready, HEALTH);
-    assert_eq!(
-        (health["status"].text(), health["ready"].bool()),
-        (Some("degraded"), Some(true))
-    );
+    assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(true)));
     assert_eq!(health["upstreams"].to_string(), r#"{"up":1,"total":2}"#);
     // Both are away: the one that was heard last.
     two.refuse();
@@ -411,11 +323,7 @@ fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
         move |answer: &Response| {
             let batch = good(answer, QUOTES);
             let quotes = batch["quotes"].items();
-            assert!(
-                quotes
-                    .iter()
-                    .all(|quote| quote["stale"] == Json::Bool(false))
-            );
+            assert!(quotes.iter().all(|quote| quote["stale"] == Json::Bool(false)));
             quotes.len() == 3 && quotes.iter().all(|quote| quote["source"] == id)
         }
     };
@@ -444,18 +352,12 @@ fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
     one.cut();
     await_answer(marketd.addr(), asked, goes_on("two"));
     let away = marketd.await_log("moved from=", LONG);
-    assert!(
-        away.contains("moved from=one to=two markets=3 reason=stale"),
-        "{away}"
-    );
+    assert!(away.contains("moved from=one to=two markets=3 reason=stale"), "{away}");
     counted(&marketd, 3, 0);
     one.open();
     await_answer(marketd.addr(), asked, goes_on("one"));
     let back = marketd.await_log("returned from=", LONG);
-    assert!(
-        back.contains("returned from=two to=one markets=3"),
-        "{back}"
-    );
+    assert!(back.contains("returned from=two to=one markets=3"), "{back}");
     counted(&marketd, 3, 3);
     let log = marketd.stop(LONG).stderr;
     for part in ["moved from=", "returned from="] {
@@ -471,17 +373,12 @@ fn an_exchange_without_candles_still_gives_quotes() {
         let source = tracking("fake", &exchange, &["BTC/USDT"]);
         let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(300))]));
         exchange.await_asked(KLINES, 1, LONG);
-        let first = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |a| {
-            a.status == 200
-        });
+        let first = await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |a| a.status == 200);
         let later = |answer: &Response| {
             answer.exact()["receivedAt"].integer() > first.exact()["receivedAt"].integer()
         };
         await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", later);
-        let chart = get(
-            marketd.addr(),
-            "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h",
-        );
+        let chart = get(marketd.addr(), "/api/ecosystem/chart?symbol=BTCUSDT&interval=1h");
         assert_eq!(chart.status, 200, "{fault:?}");
         assert_eq!(chart.header("Chart-Coverage"), Some("partial"), "{fault:?}");
     }

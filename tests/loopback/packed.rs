@@ -73,13 +73,7 @@ fn unpacked(answer: &Response) -> Vec<u8> {
 
 /// All fields but those that differ between two answers to the same question.
 fn told(answer: &Response) -> Vec<(String, String)> {
-    let differs = [
-        "Content-Length",
-        "Content-Encoding",
-        "ETag",
-        "Date",
-        "Cache-Control",
-    ];
+    let differs = ["Content-Length", "Content-Encoding", "ETag", "Date", "Cache-Control"];
     let mut fields = answer.headers.clone();
     fields.retain(|(name, _)| !differs.contains(&name.as_str()));
     fields
@@ -196,10 +190,7 @@ fn either_tag_makes_a_304_for_who_may_have_it() {
     let marketd = demo();
     for target in PACKED {
         eventually(LONG, || {
-            let tags = ask_all(
-                marketd.addr(),
-                &[ask("GET", target, ""), ask("GET", target, GZIP)],
-            );
+            let tags = ask_all(marketd.addr(), &[ask("GET", target, ""), ask("GET", target, GZIP)]);
             let named = |at: usize| {
                 let tag = tags[at].header("ETag")?;
                 Some((tag.to_string(), format!("If-None-Match: {tag}\r\n")))
@@ -250,12 +241,7 @@ fn either_tag_makes_a_304_for_who_may_have_it() {
 #[test]
 fn mixed_answers_come_in_their_order_whatever_each_takes() {
     let marketd = demo();
-    let fields = [
-        "",
-        GZIP,
-        "Accept-Encoding: identity\r\n",
-        "Accept-Encoding: *\r\n",
-    ];
+    let fields = ["", GZIP, "Accept-Encoding: identity\r\n", "Accept-Encoding: *\r\n"];
     let mut asked = Vec::new();
     for at in 0..60 {
         let target = match at % 3 {
@@ -265,9 +251,8 @@ fn mixed_answers_come_in_their_order_whatever_each_takes() {
         };
         asked.push((target, fields[at % fields.len()]));
     }
-    let lines: Vec<String> = (asked.iter())
-        .map(|(target, fields)| ask("GET", target, fields))
-        .collect();
+    let lines: Vec<String> =
+        (asked.iter()).map(|(target, fields)| ask("GET", target, fields)).collect();
     for (answer, (target, fields)) in ask_all(marketd.addr(), &lines).iter().zip(&asked) {
         let takes = fields.contains("gzip") || fields.contains('*');
         // A chart that changed between the turns that made it has no tag, and leaves as it is.
@@ -361,9 +346,7 @@ fn who_asks_together_for_the_same_gets_the_same() {
         client.send(ask("GET", target, GZIP)).expect("it is read");
     }
     let plain = get(marketd.addr(), target);
-    let answers = clients
-        .iter_mut()
-        .map(|client| client.read().expect("an answer"));
+    let answers = clients.iter_mut().map(|client| client.read().expect("an answer"));
     let answers: Vec<Response> = answers.collect();
     for answer in &answers {
         assert!(is_packed(answer));

@@ -10,10 +10,7 @@ const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*
 const HAS_PAGE: bool = cfg!(feature = "page");
 
 fn ask(addr: SocketAddr, target: &str, fields: &str) -> Response {
-    request(
-        addr,
-        format!("GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n\r\n"),
-    )
+    request(addr, format!("GET {target} HTTP/1.1\r\nHost: x\r\n{fields}\r\n\r\n"))
 }
 
 fn paths(index: &Response) -> Vec<String> {
@@ -89,19 +86,11 @@ fn a_client_that_names_html_gets_the_page_unless_it_prefers_json() {
         let tag = answer.header("ETag").expect("a tag");
         let fields = format!("Accept: {accept}\r\nIf-None-Match: {tag}");
         assert_eq!(ask(addr, "/", &fields).status, 304, "{accept}");
-        let other = ask(
-            addr,
-            "/",
-            &format!("Accept: text/html;q=0\r\nIf-None-Match: {tag}"),
-        );
+        let other = ask(addr, "/", &format!("Accept: text/html;q=0\r\nIf-None-Match: {tag}"));
         assert_eq!(other.status == 200, is_page && HAS_PAGE, "{accept}");
     }
     // Several fields are one list.
-    let two = ask(
-        addr,
-        "/",
-        "Accept: application/json;q=0.1\r\nAccept: text/html",
-    );
+    let two = ask(addr, "/", "Accept: application/json;q=0.1\r\nAccept: text/html");
     assert_eq!(two.text().starts_with("<!doctype html>"), HAS_PAGE);
     let mut client = Client::connect(addr);
     let sent = client.send("HEAD / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n");
@@ -128,11 +117,7 @@ fn all_that_the_page_refers_to_is_there_under_any_base_path() {
     }
     let exchange = exchange_of(&["BTC/USDT"]);
     for base in ["", "/deep/base"] {
-        let config = with(
-            config(&[source("fake", &exchange)]),
-            "basePath",
-            json!(base),
-        );
+        let config = with(config(&[source("fake", &exchange)]), "basePath", json!(base));
         let config = with(config, "ecosystemBasePath", json!(base));
         let marketd = start_at(&config, base);
         let addr = marketd.addr();
@@ -184,11 +169,7 @@ fn check_file(addr: SocketAddr, target: &str, plain: &Response) {
     let accept = format!("Accept: {BROWSER}");
     let same = ask(addr, target, &format!("{accept}\r\nIf-None-Match: {tag}"));
     assert_eq!(same.status, 304, "{target}");
-    let packed = ask(
-        addr,
-        target,
-        &format!("{accept}\r\nAccept-Encoding: gzip, br"),
-    );
+    let packed = ask(addr, target, &format!("{accept}\r\nAccept-Encoding: gzip, br"));
     assert_eq!(packed.header("Content-Encoding"), Some("gzip"), "{target}");
     assert!(packed.body.len() < plain.body.len(), "{target}");
     assert_ne!(packed.header("ETag"), Some(tag));
@@ -198,17 +179,11 @@ fn check_file(addr: SocketAddr, target: &str, plain: &Response) {
 #[test]
 fn the_base_path_without_its_slash_leads_to_it() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let config = with(
-        config(&[source("fake", &exchange)]),
-        "basePath",
-        json!("/deep/base"),
-    );
+    let config = with(config(&[source("fake", &exchange)]), "basePath", json!("/deep/base"));
     let marketd = start_at(&config, "/deep/base");
-    for (target, location) in [
-        ("/deep/base", "base/"),
-        ("/deep/base?x=1&y", "base/?x=1&y"),
-        ("/deep/b%61se", "b%61se/"),
-    ] {
+    for (target, location) in
+        [("/deep/base", "base/"), ("/deep/base?x=1&y", "base/?x=1&y"), ("/deep/b%61se", "b%61se/")]
+    {
         for accept in ["Accept: text/html", "X: 1"] {
             let answer = ask(marketd.addr(), target, accept);
             assert_eq!(answer.status, 308, "{target}");
@@ -223,11 +198,8 @@ fn the_base_path_without_its_slash_leads_to_it() {
 #[test]
 fn a_listener_without_quotes_has_an_index_and_no_page() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let config = with(
-        config(&[source("fake", &exchange)]),
-        "ecosystemListen",
-        json!("127.0.0.1:0"),
-    );
+    let config =
+        with(config(&[source("fake", &exchange)]), "ecosystemListen", json!("127.0.0.1:0"));
     let marketd = start(&config);
     let browser = format!("Accept: {BROWSER}");
     let index = ask(marketd.ecosystem_addr(), "/", &browser);

@@ -26,19 +26,14 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
         exchange.fault_on(KLINES, Fault::Silence);
         // Long enough for the signal to come in between, and below `shutdownMs`.
         let limits = json!({ "chartWaitMs": 4000, "shutdownMs": 60_000 });
-        let marketd = start(&with(
-            config(&[source("fake", &exchange)]),
-            "limits",
-            limits,
-        ));
+        let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
         let addr = marketd.addr();
         let mut idle = Client::connect(addr);
         assert_eq!(idle.get("/health").status, 200);
         let mut busy = Client::connect(addr);
         // What is behind it has not begun yet, and is told how things stand.
         let line = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
-        busy.send([line(WAITS), line("/health")].concat())
-            .expect("it is read");
+        busy.send([line(WAITS), line("/health")].concat()).expect("it is read");
         exchange.await_asked(KLINES, 1, LONG);
         marketd.signal(signal);
         assert!(idle.read_to_close().is_ok_and(|rest| rest.is_empty()));
@@ -48,10 +43,7 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
         assert_eq!(good(&answer, CHART).items().len(), 0);
         assert_eq!(answer.header("Chart-Coverage"), Some("partial"));
         let health = busy.read().expect("it is answered");
-        assert_eq!(
-            (health.status, health.header("Connection")),
-            (503, Some("close"))
-        );
+        assert_eq!((health.status, health.header("Connection")), (503, Some("close")));
         assert_eq!(health.exact()["status"], "stopping");
         assert!(busy.read_to_close().is_ok_and(|rest| rest.is_empty()));
         drop(busy);
@@ -70,11 +62,7 @@ fn it_ends_at_once_when_nobody_waits_and_in_time_when_somebody_does() {
     // A client that has not sent its whole request, one that does not read, a stalled exchange.
     exchange.fault_on(KLINES, Fault::Silence);
     let limits = json!({ "chartWaitMs": 60_000, "shutdownMs": 500, "headTimeoutMs": 60_000 });
-    let marketd = start(&with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        limits,
-    ));
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
     let mut slow = Client::connect(marketd.addr());
     slow.send("GET /hea").expect("it is read");
     let mut waiting = Client::connect(marketd.addr());
@@ -92,9 +80,7 @@ fn a_request_that_has_come_when_the_end_is_asked_for_is_answered() {
     assert_eq!(client.get("/health/live").status, 200);
     // Both wait for it when it goes on.
     marketd.signal("STOP");
-    client
-        .send_get("/health/live")
-        .expect("the kernel takes it");
+    client.send_get("/health/live").expect("the kernel takes it");
     marketd.signal("TERM");
     marketd.signal("CONT");
     let answer = client.read().expect("an answer");
@@ -164,31 +150,16 @@ fn what_a_person_can_mend_is_one_line_and_exit_code_2() {
     refuses(Launch::new(&["--listen", &taken, "--demo"]), &in_use);
     let both = ["--listen", "127.0.0.1:0", "--ecosystem-listen", &taken];
     refuses(Launch::new(&both), &in_use);
-    refuses(
-        Launch::new(&["--listen", "192.0.2.1:80"]),
-        &["192.0.2.1:80"],
-    );
-    refuses(
-        Launch::new(&["--listen", "nonsense"]),
-        &["--listen", "nonsense"],
-    );
+    refuses(Launch::new(&["--listen", "192.0.2.1:80"]), &["192.0.2.1:80"]);
+    refuses(Launch::new(&["--listen", "nonsense"]), &["--listen", "nonsense"]);
     refuses(Launch::new(&["--port", "1"]), &["--port"]);
     refuses(Launch::new(&["--log"]), &["--log"]);
     refuses(Launch::new(&["stray"]), &["stray"]);
-    refuses(
-        Launch::new(&["--source", "nyse"]),
-        &["--source", "nyse", "binance"],
-    );
+    refuses(Launch::new(&["--source", "nyse"]), &["--source", "nyse", "binance"]);
     refuses(Launch::new(&["--source", "binance=ftp://x"]), &["--source"]);
     refuses(Launch::new(&["--symbols", "BTCUSDT"]), &["--symbols"]);
-    refuses(
-        Launch::new(&["--config", "/nowhere/x.json"]),
-        &["/nowhere/x.json"],
-    );
-    refuses(
-        Launch::new(&[]).env("MARKETD_LISTEN", "x"),
-        &["MARKETD_LISTEN"],
-    );
+    refuses(Launch::new(&["--config", "/nowhere/x.json"]), &["/nowhere/x.json"]);
+    refuses(Launch::new(&[]).env("MARKETD_LISTEN", "x"), &["MARKETD_LISTEN"]);
     let file = |value: serde_json::Value, parts: &[&str]| {
         let launch = Launch::new(&["--listen", "127.0.0.1:0"]).config(value);
         refuses(launch, &[&["marketd.json:1"], parts].concat());
@@ -198,31 +169,20 @@ fn what_a_person_can_mend_is_one_line_and_exit_code_2() {
     file(json!({ "sources": {} }), &["sources"]);
     let url = "http://127.0.0.1:1";
     let same = json!({ "dialect": "binance", "url": url });
-    file(
-        json!({ "sources": [same, same] }),
-        &["sources[1]", "binance"],
-    );
+    file(json!({ "sources": [same, same] }), &["sources[1]", "binance"]);
     let categories = json!([{ "id": "a" }, { "id": "a" }]);
     file(json!({ "categories": categories }), &["categories[1]"]);
     let markets = json!([{ "symbol": "A/B" }, { "symbol": "a-b" }]);
-    file(
-        json!({ "ecosystem": { "markets": markets } }),
-        &["ecosystem.markets[1]"],
-    );
+    file(json!({ "ecosystem": { "markets": markets } }), &["ecosystem.markets[1]"]);
     file(json!({ "history": { "5m": {} } }), &["history.5m"]);
-    file(
-        json!({ "limits": { "maxConnections": -1 } }),
-        &["limits.maxConnections"],
-    );
+    file(json!({ "limits": { "maxConnections": -1 } }), &["limits.maxConnections"]);
     refuses(Launch::new(&[]).config("{"), &["marketd.json"]);
 }
 
 #[test]
 fn the_directory_holds_what_was_asked_for_and_nothing_else() {
     let dir = Arc::new(TempDir::new());
-    let marketd = Launch::new(&["--data", ":memory:"])
-        .in_dir(Arc::clone(&dir))
-        .start();
+    let marketd = Launch::new(&["--data", ":memory:"]).in_dir(Arc::clone(&dir)).start();
     await_health(&marketd, "ok");
     assert_eq!(marketd.stop(LONG).code, Some(0));
     let left = std::fs::read_dir(dir.path()).map(Iterator::count);
@@ -237,11 +197,7 @@ fn the_address_may_be_said_in_the_file_and_in_the_environment() {
         socket.expect("a free port")
     };
     let (in_file, in_env) = (free(), free());
-    let file = with(
-        config(&[source("fake", &exchange)]),
-        "listen",
-        json!(in_file.to_string()),
-    );
+    let file = with(config(&[source("fake", &exchange)]), "listen", json!(in_file.to_string()));
     let launch = || Launch::new(&[]).config(&file).listen_as_configured();
     let marketd = launch().start();
     assert_eq!(marketd.addr(), in_file);

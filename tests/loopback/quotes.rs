@@ -8,9 +8,7 @@ use serde_json::json;
 
 fn symbols_in(batch: &Json) -> Vec<String> {
     let quotes = batch["quotes"].items().iter();
-    quotes
-        .map(|quote| quote["symbol"].text().unwrap_or_default().to_string())
-        .collect()
+    quotes.map(|quote| quote["symbol"].text().unwrap_or_default().to_string()).collect()
 }
 
 #[test]
@@ -27,11 +25,7 @@ fn a_batch_keeps_the_order_of_first_appearance_and_answers_nothing_twice() {
         let failed: Vec<(&str, &str)> = failed.filter_map(|(a, b)| a.zip(b)).collect();
         assert_eq!(failed, errors, "{list}");
     };
-    check(
-        "SOL/USDT,BTC/USDT,ETH/BTC",
-        &["SOL/USDT", "BTC/USDT", "ETH/BTC"],
-        &[],
-    );
+    check("SOL/USDT,BTC/USDT,ETH/BTC", &["SOL/USDT", "BTC/USDT", "ETH/BTC"], &[]);
     check("ETH/BTC", &["ETH/BTC"], &[]);
     let same = "btcusdt,BTC/USDT,ethbtc,BTC-USDT,Btc_Usdt,ETH%2FBTC,BTCUSDT";
     check(same, &["BTC/USDT", "ETH/BTC"], &[]);
@@ -40,12 +34,7 @@ fn a_batch_keeps_the_order_of_first_appearance_and_answers_nothing_twice() {
     check(
         "nope,BTCUSDT,a.b,NOPE,nope,FOO/BAR,a.b",
         &["BTC/USDT"],
-        &[
-            ("nope", unknown),
-            ("a.b", "invalid_symbol"),
-            ("NOPE", unknown),
-            ("FOO/BAR", unknown),
-        ],
+        &[("nope", unknown), ("a.b", "invalid_symbol"), ("NOPE", unknown), ("FOO/BAR", unknown)],
     );
     check("FOO/BAR", &[], &[("FOO/BAR", unknown)]);
     // A star among others is no symbol; alone it is all of them.
@@ -64,16 +53,8 @@ fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
     let batch = good(&get(addr, &target(&all[..100])), QUOTES);
     assert_eq!(symbols_in(&batch), all[..100]);
     let most = Some("symbols");
-    let message = error(
-        &get(addr, &target(&all[..101])),
-        400,
-        "too_many_symbols",
-        most,
-    );
-    assert!(
-        message.contains("101") && message.contains("100"),
-        "{message}"
-    );
+    let message = error(&get(addr, &target(&all[..101])), 400, "too_many_symbols", most);
+    assert!(message.contains("101") && message.contains("100"), "{message}");
     // Blanks do not count, the same symbol over and over does.
     let blanks = format!("{},,,%20,", target(&all[..100]));
     assert_eq!(get(addr, &blanks).status, 200);
@@ -81,19 +62,11 @@ fn a_hundred_symbols_are_answered_and_one_more_is_refused() {
     error(&get(addr, &target(&same)), 400, "too_many_symbols", most);
     let every = good(&get(addr, "/api/v1/quotes?symbols=*"), QUOTES);
     assert_eq!(every["quotes"].items().len(), 150);
-    let few = with(
-        config(&[source("fake", &exchange)]),
-        "limits",
-        json!({ "symbolsPerRequest": 2 }),
-    );
+    let few =
+        with(config(&[source("fake", &exchange)]), "limits", json!({ "symbolsPerRequest": 2 }));
     let marketd = start(&few);
     assert_eq!(get(marketd.addr(), &target(&all[..2])).status, 200);
-    error(
-        &get(marketd.addr(), &target(&all[..3])),
-        400,
-        "too_many_symbols",
-        most,
-    );
+    error(&get(marketd.addr(), &target(&all[..3])), 400, "too_many_symbols", most);
 }
 
 #[test]
@@ -109,10 +82,7 @@ fn quotes_have_the_digits_of_the_exchange_and_null_for_what_it_does_not_send() {
     exchange.set_tickers(&format!("[{}]", tickers.join(",")));
     let marketd = start(&config(&[source("fake", &exchange)]));
     let check = |symbol: &str, expected: &[(&str, &str)]| {
-        let quote = good(
-            &get(marketd.addr(), &format!("/api/v1/quotes/{symbol}")),
-            QUOTE,
-        );
+        let quote = good(&get(marketd.addr(), &format!("/api/v1/quotes/{symbol}")), QUOTE);
         for (key, digits) in expected {
             assert_eq!(quote[*key].to_string(), *digits, "{symbol} {key}: {quote}");
         }
@@ -151,19 +121,10 @@ fn quotes_have_the_digits_of_the_exchange_and_null_for_what_it_does_not_send() {
             ("timestamp", "null"),
         ],
     );
-    check(
-        "C/D",
-        &[("open", "2"), ("change", "1"), ("percentage", "50")],
-    );
-    check(
-        "E/F",
-        &[("change", "-2"), ("percentage", "-66.666666666667")],
-    );
+    check("C/D", &[("open", "2"), ("change", "1"), ("percentage", "50")]);
+    check("E/F", &[("change", "-2"), ("percentage", "-66.666666666667")]);
     let long = "0.123456789012345678901234567890123456789012345678901234567890123";
-    check(
-        "G/H",
-        &[("last", long), ("change", "null"), ("open", "null")],
-    );
+    check("G/H", &[("last", long), ("change", "null"), ("open", "null")]);
 }
 
 #[test]
@@ -192,17 +153,11 @@ fn a_quote_keeps_its_tag_until_it_changes_and_its_representations_have_their_own
         let tags: Vec<&str> = answers.iter().filter_map(|a| a.header("ETag")).collect();
         assert_eq!(tags.len(), 3, "{target}");
         assert_eq!(answers[0].body, answers[2].body, "{target}");
-        assert!(
-            tags[0].starts_with('"') && tags[0].ends_with('"'),
-            "{}",
-            tags[0]
-        );
+        assert!(tags[0].starts_with('"') && tags[0].ends_with('"'), "{}", tags[0]);
         let differs = answers[0].body != answers[1].body;
         assert!(!differs || tags[0] != tags[1], "{target}: {}", tags[0]);
         let cache = answers[0].header("Cache-Control").unwrap_or_default();
-        let seconds = cache
-            .strip_prefix("public, max-age=")
-            .map(str::parse::<u32>);
+        let seconds = cache.strip_prefix("public, max-age=").map(str::parse::<u32>);
         assert!(matches!(seconds, Some(Ok(1..=60))), "{target}: {cache}");
         not_modified_twice(addr, target);
     }
@@ -232,11 +187,7 @@ fn not_modified_twice(addr: std::net::SocketAddr, target: &str) {
             return None;
         }
         for (answer, condition) in answers.iter().zip(&conditions).take(4) {
-            assert_eq!(
-                (answer.status, answer.text()),
-                (304, ""),
-                "{target} {condition}"
-            );
+            assert_eq!((answer.status, answer.text()), (304, ""), "{target} {condition}");
             assert_eq!(answer.header("ETag"), Some(tag.as_str()), "{target}");
             assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
             assert!(answer.header("Cache-Control").is_some() && answer.header("Date").is_some());
@@ -272,19 +223,10 @@ fn bodies_hold_no_now_and_a_quote_changes_its_tag_with_each_poll() {
 
 #[test]
 fn the_first_source_answers_and_any_can_be_asked_for() {
-    let (one, two) = (
-        exchange_of(&["BTC/USDT", "A/B"]),
-        exchange_of(&["BTC/USDT", "C/D"]),
-    );
-    two.set_tickers(&format!(
-        "[{},{}]",
-        ticker("BTCUSDT", "2.5"),
-        ticker("CD", "2.5")
-    ));
+    let (one, two) = (exchange_of(&["BTC/USDT", "A/B"]), exchange_of(&["BTC/USDT", "C/D"]));
+    two.set_tickers(&format!("[{},{}]", ticker("BTCUSDT", "2.5"), ticker("CD", "2.5")));
     let marketd = start(&config(&[source("one", &one), source("two", &two)]));
-    await_answer(marketd.addr(), "/api/v1/quotes/CD", |answer| {
-        answer.status == 200
-    });
+    await_answer(marketd.addr(), "/api/v1/quotes/CD", |answer| answer.status == 200);
     let last_of = |symbol: &str, source: &str| {
         let target = match source {
             "" => format!("/api/v1/quotes/{symbol}"),
@@ -298,21 +240,12 @@ fn the_first_source_answers_and_any_can_be_asked_for() {
     assert_eq!(last_of("BTCUSDT", "two"), "\"two\" 2.5");
     assert_eq!(last_of("CD", ""), "\"two\" 2.5");
     // Quotes and charts say the same of a source that does not track a symbol.
-    for target in [
-        "/api/v1/quotes/CD?source=one",
-        "/api/ecosystem/chart?symbol=CD&source=one",
-    ] {
+    for target in ["/api/v1/quotes/CD?source=one", "/api/ecosystem/chart?symbol=CD&source=one"] {
         let answer = get(marketd.addr(), target);
         let message = error(&answer, 404, "symbol_not_found", Some("source"));
-        assert_eq!(
-            message, "Source \"one\" does not track \"C/D\".",
-            "{target}"
-        );
+        assert_eq!(message, "Source \"one\" does not track \"C/D\".", "{target}");
     }
-    let batch = read(
-        marketd.addr(),
-        "/api/v1/quotes?symbols=BTCUSDT,AB,CD&source=two",
-    );
+    let batch = read(marketd.addr(), "/api/v1/quotes?symbols=BTCUSDT,AB,CD&source=two");
     assert_eq!(symbols_in(&batch), ["BTC/USDT", "C/D"]);
     assert_eq!(batch["errors"][0]["code"], "symbol_not_found");
     let every = read(marketd.addr(), "/api/v1/quotes?symbols=*&source=two");

@@ -14,11 +14,7 @@ const TARGETS: [&str; 10] = [
 
 /// A source that is asked often and backs off for a second at most.
 fn eager(exchange: &Binance, stale_after_ms: i64) -> Value {
-    let source = with(
-        source("fake", exchange),
-        "staleAfterMs",
-        json!(stale_after_ms),
-    );
+    let source = with(source("fake", exchange), "staleAfterMs", json!(stale_after_ms));
     with(config(&[source]), "limits", json!({ "backoffMaxMs": 1000 }))
 }
 
@@ -79,10 +75,7 @@ fn a_source_that_was_never_reached_is_not_down_before_its_quotes_would_be_stale(
     let marketd = Marketd::with_config(eager(&exchange, 700));
     let health = await_reasons(&marketd, &["starting", "source_down:fake"]);
     let message = health["reasons"][1]["message"].text().unwrap_or_default();
-    assert!(
-        message.starts_with("Never reached since the start at 20"),
-        "{message}"
-    );
+    assert!(message.starts_with("Never reached since the start at 20"), "{message}");
 }
 
 #[test]
@@ -90,17 +83,10 @@ fn a_source_that_is_not_asked_for_long_is_down_once_its_quotes_are_stale() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let marketd = start(&eager(&exchange, 1500));
     let reply = Reply::status(429, r#"{"code":-1003,"msg":"Too many requests."}"#);
-    exchange.fault_times(
-        1,
-        Some(TICKERS),
-        Fault::Instead(reply.field("Retry-After", "3600")),
-    );
+    exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply.field("Retry-After", "3600")));
     let health = await_reasons(&marketd, &["quotes_stale", "source_down:fake"]);
     let message = health["reasons"][1]["message"].text().unwrap_or_default();
-    assert!(
-        message.starts_with("No good answer with quotes since 20"),
-        "{message}"
-    );
+    assert!(message.starts_with("No good answer with quotes since 20"), "{message}");
     assert!(message.contains("Too many requests."), "{message}");
     // Nothing was asked meanwhile that could have said so.
     assert_eq!(upstream(&marketd, "errors"), 1);
@@ -119,35 +105,21 @@ fn degraded_names_every_reason_and_the_log_each_change_once() {
     two.refuse();
     two.cut();
     let health = await_reasons(&marketd, &["source_backoff:two"]);
-    assert_eq!(
-        (health["status"].text(), health["ready"].bool()),
-        (Some("degraded"), Some(true))
-    );
+    assert_eq!((health["status"].text(), health["ready"].bool()), (Some("degraded"), Some(true)));
     marketd.await_log("health: degraded reasons=source_backoff:two", LONG);
     let errors = |marketd: &Marketd| metrics(marketd)["upstreams"][1]["errors"].integer();
     let before = errors(&marketd);
-    eventually(LONG, || {
-        (errors(&marketd) > before.map(|count| count + 2)).then_some(())
-    });
+    eventually(LONG, || (errors(&marketd) > before.map(|count| count + 2)).then_some(()));
     two.open();
     await_reasons(&marketd, &[]);
     eventually(LONG, || {
         let lines = lines_of(&marketd, "health");
         let last = lines.iter().rev().take(3).rev();
-        let expected = [
-            "ok reasons=-",
-            "degraded reasons=source_backoff:two",
-            "ok reasons=-",
-        ];
+        let expected = ["ok reasons=-", "degraded reasons=source_backoff:two", "ok reasons=-"];
         last.eq(expected.iter()).then_some(())
     });
     let finished = marketd.stop(LONG);
-    assert!(
-        finished
-            .stderr
-            .contains("health: stopping reasons=stopping"),
-        "{finished:?}"
-    );
+    assert!(finished.stderr.contains("health: stopping reasons=stopping"), "{finished:?}");
 }
 
 #[test]
@@ -159,10 +131,7 @@ fn a_frozen_source_is_a_reason_and_the_metrics_say_which_and_how_many_quotes_are
     let health = await_reasons(&marketd, &["source_frozen:still"]);
     assert_eq!(health["status"], "degraded");
     let message = health["reasons"][0]["message"].text().unwrap_or_default();
-    assert!(
-        message.starts_with("No figure of this source has changed since 20"),
-        "{message}"
-    );
+    assert!(message.starts_with("No figure of this source has changed since 20"), "{message}");
     let upstreams = metrics(&marketd)["upstreams"].clone();
     let told = |at: usize| {
         let source = &upstreams[at];
@@ -223,10 +192,7 @@ fn debug_tells_what_is_requested_answered_and_decided_one_line_an_event() {
     for line in log.lines() {
         let mut words = line.split_whitespace().skip(1);
         let level = words.next().unwrap_or_default();
-        assert!(
-            ["DEBUG", "INFO", "WARN", "ERROR"].contains(&level),
-            "{line}"
-        );
+        assert!(["DEBUG", "INFO", "WARN", "ERROR"].contains(&level), "{line}");
         let target = words.next().and_then(|word| word.strip_suffix(':'));
         assert!(target.is_some_and(|it| TARGETS.contains(&it)), "{line}");
         if level == "DEBUG" {
@@ -236,10 +202,7 @@ fn debug_tells_what_is_requested_answered_and_decided_one_line_an_event() {
     }
     let quiet = eventful(&[]);
     assert!(!quiet.contains("DEBUG"), "{quiet}");
-    assert!(
-        log.lines().count() > 2 * quiet.lines().count(),
-        "{log}\n{quiet}"
-    );
+    assert!(log.lines().count() > 2 * quiet.lines().count(), "{log}\n{quiet}");
 }
 
 #[test]
@@ -252,9 +215,7 @@ fn a_rule_for_one_target_of_the_log_leaves_the_others_at_info() {
     // Whatever was printed can be named, by itself.
     for target in TARGETS {
         let rule = format!("{target}=off");
-        let marketd = Launch::new(&["--log", &rule, "--demo"])
-            .arg("--check")
-            .run();
+        let marketd = Launch::new(&["--log", &rule, "--demo"]).arg("--check").run();
         assert_eq!(marketd.code, Some(0), "{target}: {marketd:?}");
     }
 }
@@ -273,11 +234,7 @@ fn a_closed_terminal_and_other_signals_end_nothing() {
             let is_over = !marketd.is_running();
             (is_over || marketd.log().contains(&line)).then_some(())
         });
-        assert!(
-            told.is_some() && marketd.is_running(),
-            "{signal}: {}",
-            marketd.log()
-        );
+        assert!(told.is_some() && marketd.is_running(), "{signal}: {}", marketd.log());
         assert_eq!(get(marketd.addr(), "/health").status, 200, "{signal}");
     }
     assert_eq!(marketd.stop(LONG).code, Some(0));

@@ -110,9 +110,7 @@ pub fn upstream(marketd: &Marketd, key: &str) -> i64 {
 #[track_caller]
 pub fn await_polls(marketd: &Marketd, more: i64) {
     let before = upstream(marketd, "ok");
-    eventually(LONG, || {
-        (upstream(marketd, "ok") >= before + more).then_some(())
-    });
+    eventually(LONG, || (upstream(marketd, "ok") >= before + more).then_some(()));
 }
 
 /// Lets an exchange fall silent, and waits until its last answer is in place: nothing changes any
@@ -149,12 +147,8 @@ pub fn exchange_of(symbols: &[&str]) -> Binance {
         (base.to_string(), quote.to_string())
     };
     let parts: Vec<(String, String)> = symbols.iter().map(parts).collect();
-    let listed = parts
-        .iter()
-        .map(|(base, quote)| listing(base, quote, "TRADING"));
-    let tickers = parts
-        .iter()
-        .map(|(base, quote)| ticker(&format!("{base}{quote}"), "1.50000000"));
+    let listed = parts.iter().map(|(base, quote)| listing(base, quote, "TRADING"));
+    let tickers = parts.iter().map(|(base, quote)| ticker(&format!("{base}{quote}"), "1.50000000"));
     exchange.set_markets(&listings(&listed.collect::<Vec<_>>()));
     exchange.set_tickers(&format!("[{}]", tickers.collect::<Vec<_>>().join(",")));
     exchange

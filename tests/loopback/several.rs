@@ -45,10 +45,7 @@ fn check_each(addr: SocketAddr, symbols: &[String], rest: &str) {
         assert_eq!(said("source"), field("Chart-Source"));
         assert_eq!(said("lastClosed"), field("Chart-Last-Closed"));
         assert_eq!(said("gaps"), field("Chart-Gaps"));
-        assert_eq!(
-            answer.header("Chart-Interval"),
-            alone.header("Chart-Interval")
-        );
+        assert_eq!(answer.header("Chart-Interval"), alone.header("Chart-Interval"));
     }
 }
 
@@ -121,33 +118,19 @@ fn what_cannot_be_answered_stands_beside_what_can() {
     assert_eq!(body.keys(), [&symbols[0], &symbols[1], "errors"]);
     let errors = body["errors"].items().iter();
     let errors = errors.map(|it| (it["symbol"].text(), it["code"].text()));
-    let expected = [
-        (Some("nope"), Some("symbol_not_found")),
-        (Some("a.b"), Some("invalid_symbol")),
-    ];
+    let expected =
+        [(Some("nope"), Some("symbol_not_found")), (Some("a.b"), Some("invalid_symbol"))];
     assert_eq!(errors.collect::<Vec<_>>(), expected);
     let check = |query: &str, code: &str, param: &str| {
         let answer = get(addr, &format!("/api/ecosystem/chart?{query}"));
         error(&answer, 400, code, Some(param));
     };
-    check(
-        "symbol=BTCUSDT&symbols=BTCUSDT",
-        "duplicate_parameter",
-        "symbol",
-    );
+    check("symbol=BTCUSDT&symbols=BTCUSDT", "duplicate_parameter", "symbol");
     check("symbols=", "empty_parameter", "symbols");
     check("symbols=+,", "empty_parameter", "symbols");
-    check(
-        &format!("symbols={}", "A,".repeat(51)),
-        "too_many_symbols",
-        "symbols",
-    );
+    check(&format!("symbols={}", "A,".repeat(51)), "too_many_symbols", "symbols");
     check("symbols=BTCUSDT&limit=501", "invalid_limit", "limit");
-    check(
-        "symbols=BTCUSDT&interval=7m",
-        "invalid_interval",
-        "interval",
-    );
+    check("symbols=BTCUSDT&interval=7m", "invalid_interval", "interval");
     check("symbols=x&from=9&to=8", "invalid_range", "from");
     let unknown = get(addr, "/api/ecosystem/chart?symbols=BTCUSDT&source=x");
     error(&unknown, 404, "source_not_found", Some("source"));
@@ -159,12 +142,8 @@ fn several_charts_have_a_tag_and_come_in_gzip() {
     let addr = marketd.addr();
     let target = target(&exchange.symbols(), "&interval=1h&limit=24");
     let plain = get(addr, &target);
-    let ask = |field: &str| {
-        request(
-            addr,
-            format!("GET {target} HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n"),
-        )
-    };
+    let ask =
+        |field: &str| request(addr, format!("GET {target} HTTP/1.1\r\nHost: x\r\n{field}\r\n\r\n"));
     let packed = ask("Accept-Encoding: gzip");
     assert_eq!(packed.header("Content-Encoding"), Some("gzip"));
     assert!(packed.body.len() < plain.body.len() / 2);

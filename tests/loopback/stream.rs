@@ -18,10 +18,7 @@ fn last(event: &ServerEvent) -> String {
 }
 
 fn symbol(event: &ServerEvent) -> String {
-    event.exact()["symbol"]
-        .text()
-        .unwrap_or_default()
-        .to_string()
+    event.exact()["symbol"].text().unwrap_or_default().to_string()
 }
 
 fn is_quote(event: &ServerEvent, of: &str, price: &str) -> bool {
@@ -40,15 +37,8 @@ fn every_quote_comes_on_connect_and_again_with_each_change() {
     assert_eq!(stream.head.header("Cache-Control"), Some("no-store"));
     assert_eq!(stream.head.header("Access-Control-Allow-Origin"), Some("*"));
     let status = stream.next().expect("the health comes first");
-    assert_eq!(
-        (status.name.as_str(), status.exact()["status"].text()),
-        ("status", Some("ok"))
-    );
-    assert!(
-        stream
-            .retry_ms
-            .is_some_and(|wait| (1500..2500).contains(&wait))
-    );
+    assert_eq!((status.name.as_str(), status.exact()["status"].text()), ("status", Some("ok")));
+    assert!(stream.retry_ms.is_some_and(|wait| (1500..2500).contains(&wait)));
     for (of, price) in [("BTC/USDT", "1.5"), ("ETH/USDT", "1.5")] {
         let event = stream.next().expect("a quote");
         assert!(is_quote(&event, of, price), "{event:?}");
@@ -180,11 +170,7 @@ fn a_client_that_comes_back_gets_nothing_if_nothing_has_changed() {
     // Whoever begins after it is served after it.
     EventSource::open(addr, BTC_ETH).until(|event| event.id.is_some());
     assert_eq!(events(), before.map(|count| count + 3));
-    assert!(
-        same.client()
-            .take_some()
-            .is_ok_and(|bytes| bytes.starts_with(b"0000000d\r\nretry: "))
-    );
+    assert!(same.client().take_some().is_ok_and(|bytes| bytes.starts_with(b"0000000d\r\nretry: ")));
     assert!(same.client().unread().is_empty());
 }
 
@@ -216,10 +202,7 @@ fn a_forming_candle_comes_at_first_and_its_close_as_the_exchange_confirms_it() {
     let first = stream.until(|event| minute(event).is_some_and(|(_, closed)| !closed));
     let (open, _) = minute(&first).expect("a candle");
     let candle = first.exact();
-    assert_eq!(
-        candle.keys(),
-        ["symbol", "interval", "source", "candle", "closed"]
-    );
+    assert_eq!(candle.keys(), ["symbol", "interval", "source", "candle", "closed"]);
     assert_eq!(candle["symbol"].text(), Some("BTC/USDT"));
     assert_eq!((candle["candle"].items().len(), open % 60_000), (6, 0));
     stream.until(|event| event.id.is_some());
@@ -249,14 +232,9 @@ fn the_head_alone_and_a_client_of_http_1_0_are_served() {
     let marketd = start(&config(&[source("fake", &exchange)]));
     let addr = marketd.addr();
     let mut client = Client::connect(addr);
-    client
-        .send(format!("HEAD {BTC_ETH} HTTP/1.1\r\nHost: x\r\n\r\n"))
-        .expect("it is read");
+    client.send(format!("HEAD {BTC_ETH} HTTP/1.1\r\nHost: x\r\n\r\n")).expect("it is read");
     let head = client.read_head().expect("a head");
-    assert_eq!(
-        (head.status, head.header("Content-Type")),
-        (200, Some("text/event-stream"))
-    );
+    assert_eq!((head.status, head.header("Content-Type")), (200, Some("text/event-stream")));
     assert_eq!(head.header("Transfer-Encoding"), Some("chunked"));
     assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
     let old = format!("GET {BTC_ETH} HTTP/1.0\r\n\r\n");
@@ -273,9 +251,7 @@ fn the_head_alone_and_a_client_of_http_1_0_are_served() {
     stream.until(|event| is_quote(event, "ETH/USDT", "6"));
     assert_eq!(metrics(&marketd)["streams"]["open"], 2);
     drop(stream);
-    eventually(LONG, || {
-        (metrics(&marketd)["streams"]["open"] == 1).then_some(())
-    });
+    eventually(LONG, || (metrics(&marketd)["streams"]["open"] == 1).then_some(()));
 }
 
 #[test]
@@ -288,45 +264,15 @@ fn a_wrong_request_is_an_error_before_the_stream_begins() {
         ("?symbols=,", 400, "empty_parameter", Some("symbols")),
         ("?charts=", 400, "empty_parameter", Some("charts")),
         ("?symbols=NOPE", 404, "symbol_not_found", Some("symbols")),
-        (
-            "?symbols=BTCUSDT,a.b",
-            400,
-            "invalid_symbol",
-            Some("symbols"),
-        ),
+        ("?symbols=BTCUSDT,a.b", 400, "invalid_symbol", Some("symbols")),
         ("?symbols=A,B,C", 400, "too_many_symbols", Some("symbols")),
-        (
-            "?charts=BTCUSDT:1m,BTCUSDT:1h",
-            400,
-            "too_many_symbols",
-            Some("charts"),
-        ),
+        ("?charts=BTCUSDT:1m,BTCUSDT:1h", 400, "too_many_symbols", Some("charts")),
         ("?charts=BTCUSDT", 400, "invalid_interval", Some("charts")),
-        (
-            "?charts=BTCUSDT:7m",
-            400,
-            "invalid_interval",
-            Some("charts"),
-        ),
+        ("?charts=BTCUSDT:7m", 400, "invalid_interval", Some("charts")),
         ("?charts=NOPE:1m", 404, "symbol_not_found", Some("charts")),
-        (
-            "?symbols=BTCUSDT&symbols=BTCUSDT",
-            400,
-            "duplicate_parameter",
-            Some("symbols"),
-        ),
-        (
-            "?symbols=BTCUSDT&decimals=x",
-            400,
-            "invalid_decimals",
-            Some("decimals"),
-        ),
-        (
-            "?symbols=BTCUSDT&source=x",
-            404,
-            "source_not_found",
-            Some("source"),
-        ),
+        ("?symbols=BTCUSDT&symbols=BTCUSDT", 400, "duplicate_parameter", Some("symbols")),
+        ("?symbols=BTCUSDT&decimals=x", 400, "invalid_decimals", Some("decimals")),
+        ("?symbols=BTCUSDT&source=x", 404, "source_not_found", Some("source")),
     ] {
         let answer = get(marketd.addr(), &format!("/api/v1/stream{query}"));
         error(&answer, status, code, param);
@@ -336,24 +282,18 @@ fn a_wrong_request_is_an_error_before_the_stream_begins() {
 #[test]
 fn streams_are_limited_in_all_and_by_address() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
-    for (limit, status, code) in [
-        ("streams", 503, "unavailable"),
-        ("streamsPerAddress", 429, "too_many_requests"),
-    ] {
+    for (limit, status, code) in
+        [("streams", 503, "unavailable"), ("streamsPerAddress", 429, "too_many_requests")]
+    {
         let marketd = limited(&exchange, json!({ limit: 2 }));
         let open = || EventSource::open(marketd.addr(), BTC_ETH);
         let (first, _second) = (open(), open());
         let answer = get(marketd.addr(), BTC_ETH);
-        assert_eq!(
-            (answer.status, answer.exact()["code"].text()),
-            (status, Some(code))
-        );
+        assert_eq!((answer.status, answer.exact()["code"].text()), (status, Some(code)));
         assert_eq!(answer.header("Retry-After"), Some("5"));
         assert_eq!(metrics(&marketd)["streams"]["refused"], 1);
         drop(first);
-        eventually(LONG, || {
-            (metrics(&marketd)["streams"]["open"] == 1).then_some(())
-        });
+        eventually(LONG, || (metrics(&marketd)["streams"]["open"] == 1).then_some(()));
         open();
     }
 }
@@ -366,12 +306,8 @@ fn a_silent_stream_sends_a_comment_and_one_that_takes_nothing_is_closed() {
     let addr = marketd.addr();
     // The kernel takes megabytes for it before it stalls.
     let mut stalled = Client::connect(addr);
-    socket2::SockRef::from(stalled.stream())
-        .set_recv_buffer_size(4096)
-        .expect("a small buffer");
-    stalled
-        .send_get("/api/v1/stream?symbols=*")
-        .expect("it is read");
+    socket2::SockRef::from(stalled.stream()).set_recv_buffer_size(4096).expect("a small buffer");
+    stalled.send_get("/api/v1/stream?symbols=*").expect("it is read");
     let mut quick = EventSource::open(addr, BTC_ETH_OF_MANY);
     let closes = || metrics(&marketd)["streams"]["closes"]["write_timeout"] == 1;
     eventually(LONG, || {
@@ -416,17 +352,11 @@ fn all_symbols_are_also_those_that_are_listed_later() {
     // Lists are read hourly: this one comes late.
     let sources = config(&[
         with(source("late", &other), "pollMs", json!(200)),
-        with(
-            tracking("named", &exchange, &["BTC/USDT"]),
-            "pollMs",
-            json!(200),
-        ),
+        with(tracking("named", &exchange, &["BTC/USDT"]), "pollMs", json!(200)),
     ]);
     other.fault_on(binance::MARKETS, Fault::Silence);
     let marketd = Marketd::with_config(&sources);
-    await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| {
-        answer.status == 200
-    });
+    await_answer(marketd.addr(), "/api/v1/quotes/BTCUSDT", |answer| answer.status == 200);
     let mut all = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=*");
     all.until(|event| event.name == "quote" && symbol(event) == "BTC/USDT");
     other.heal();
@@ -437,11 +367,7 @@ fn all_symbols_are_also_those_that_are_listed_later() {
 #[test]
 fn the_access_log_has_a_line_at_the_end_of_a_stream() {
     let exchange = exchange_of(&["BTC/USDT"]);
-    let logged = with(
-        config(&[source("fake", &exchange)]),
-        "accessLog",
-        json!(true),
-    );
+    let logged = with(config(&[source("fake", &exchange)]), "accessLog", json!(true));
     let marketd = start(&logged);
     let mut stream = EventSource::open(marketd.addr(), "/api/v1/stream?symbols=BTCUSDT");
     for _ in 0..3 {
@@ -453,10 +379,7 @@ fn the_access_log_has_a_line_at_the_end_of_a_stream() {
     let line = marketd.await_log(begin, LONG);
     let (_, rest) = line.split_once(begin).expect("it was found by this");
     let (bytes, ms) = rest.split_once(" ms=").expect("a time");
-    assert!(
-        bytes.parse::<usize>().is_ok_and(|bytes| bytes > 1000),
-        "{line}"
-    );
+    assert!(bytes.parse::<usize>().is_ok_and(|bytes| bytes > 1000), "{line}");
     let ms = ms.trim().parse::<f64>();
     assert!(ms.is_ok_and(|ms| ms > 50.0), "{line}");
 }
@@ -476,11 +399,7 @@ fn a_stop_ends_streams_with_a_last_event() {
     marketd.signal("TERM");
     for mut stream in streams {
         stream.next_of("bye");
-        assert!(
-            stream
-                .retry_ms
-                .is_some_and(|wait| (1000..5000).contains(&wait))
-        );
+        assert!(stream.retry_ms.is_some_and(|wait| (1000..5000).contains(&wait)));
         match stream.next() {
             Err(ClientError::Closed(rest)) => assert_eq!(rest, ""),
             other => panic!("{other:?}"),

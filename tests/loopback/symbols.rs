@@ -56,11 +56,7 @@ fn every_accepted_form_names_the_market_at_every_address() {
             assert_eq!(read(addr, &target)["errors"][0]["code"], "invalid_symbol");
             continue;
         }
-        assert_eq!(
-            read(addr, &target)["quotes"][0]["symbol"],
-            "BTC/USDT",
-            "{target}"
-        );
+        assert_eq!(read(addr, &target)["quotes"][0]["symbol"], "BTC/USDT", "{target}");
         let target = format!("/api/ecosystem/chart?symbol={text}&interval=1d");
         assert_eq!(get(addr, &target).status, 200, "{target}");
     }
@@ -104,12 +100,7 @@ fn what_is_no_symbol_is_refused_at_every_address() {
         "BTC%2CETH",
     ];
     for text in malformed {
-        error(
-            &get(addr, &format!("/api/v1/quotes/{text}")),
-            400,
-            "invalid_symbol",
-            Some("symbol"),
-        );
+        error(&get(addr, &format!("/api/v1/quotes/{text}")), 400, "invalid_symbol", Some("symbol"));
         if text == "*" || text == "BTC%2CETH" {
             continue;
         }
@@ -118,34 +109,14 @@ fn what_is_no_symbol_is_refused_at_every_address() {
         // One of many does not fail the others.
         let both = read(addr, &format!("/api/v1/quotes?symbols={text},BTC%2FUSDT"));
         assert_eq!(both["quotes"][0]["symbol"], "BTC/USDT", "{text}: {both}");
-        assert_eq!(
-            both["errors"][0]["code"], "invalid_symbol",
-            "{text}: {both}"
-        );
+        assert_eq!(both["errors"][0]["code"], "invalid_symbol", "{text}: {both}");
         assert_eq!(both["errors"].items().len(), 1, "{text}: {both}");
     }
-    for text in [
-        "BTC/",
-        "BTC//",
-        "/BTC",
-        "BTC%2FUSDT/",
-        "BTC/USDT%2F",
-        "BT%2FC/USDT",
-        "BTCUSDT/",
-    ] {
+    for text in ["BTC/", "BTC//", "/BTC", "BTC%2FUSDT/", "BTC/USDT%2F", "BT%2FC/USDT", "BTCUSDT/"] {
         let answer = get(addr, &format!("/api/v1/quotes/{text}"));
-        assert!(
-            matches!(answer.status, 400 | 404),
-            "{text}: {}",
-            answer.text()
-        );
+        assert!(matches!(answer.status, 400 | 404), "{text}: {}", answer.text());
     }
-    for text in [
-        format!("{long}/USDT"),
-        format!("BTC/{long}"),
-        "A".repeat(41),
-        "A".repeat(5000),
-    ] {
+    for text in [format!("{long}/USDT"), format!("BTC/{long}"), "A".repeat(41), "A".repeat(5000)] {
         let target = format!("/api/v1/quotes/{text}");
         error(&get(addr, &target), 400, "invalid_symbol", Some("symbol"));
     }
@@ -181,10 +152,7 @@ fn an_error_repeats_at_most_64_bytes_of_what_was_asked_and_escapes_them() {
     ] {
         let answer = get(marketd.addr(), &target);
         assert!((400..500).contains(&answer.status), "{target}");
-        let message = answer.exact()["message"]
-            .text()
-            .unwrap_or_default()
-            .to_string();
+        let message = answer.exact()["message"].text().unwrap_or_default().to_string();
         let repeated = message.matches('Z').count();
         assert!((50..=64).contains(&repeated), "{target}: {message}");
     }
@@ -203,12 +171,7 @@ fn a_joined_form_that_two_markets_share_is_off_and_the_log_says_so() {
     let (one, two) = (exchange_of(&["AB/CD", "X/Y"]), exchange_of(&["A/BCD"]));
     let marketd = start(&config(&[source("one", &one), source("two", &two)]));
     let addr = marketd.addr();
-    error(
-        &get(addr, "/api/v1/quotes/ABCD"),
-        404,
-        "symbol_not_found",
-        Some("symbol"),
-    );
+    error(&get(addr, "/api/v1/quotes/ABCD"), 404, "symbol_not_found", Some("symbol"));
     for (asked, symbol) in [
         ("AB/CD", "AB/CD"),
         ("ab-cd", "AB/CD"),
@@ -230,24 +193,9 @@ fn configured_symbols_are_known_before_the_first_market_list() {
     let marketd = Marketd::with_config(config(&[with(source, "timeoutMs", json!(600_000))]));
     let addr = marketd.addr();
     let named = Some("symbol");
-    error(
-        &get(addr, "/api/v1/quotes/BTC/USDT"),
-        503,
-        "quote_not_ready",
-        named,
-    );
-    error(
-        &get(addr, "/api/v1/quotes/ETH/USDT"),
-        404,
-        "symbol_not_found",
-        named,
-    );
-    error(
-        &get(addr, "/api/ecosystem/chart?symbol=BTCUSDT"),
-        503,
-        "quote_not_ready",
-        named,
-    );
+    error(&get(addr, "/api/v1/quotes/BTC/USDT"), 503, "quote_not_ready", named);
+    error(&get(addr, "/api/v1/quotes/ETH/USDT"), 404, "symbol_not_found", named);
+    error(&get(addr, "/api/ecosystem/chart?symbol=BTCUSDT"), 503, "quote_not_ready", named);
     let batch = read(addr, "/api/v1/quotes?symbols=BTCUSDT,ETHUSDT");
     assert_eq!(batch["quotes"].items().len(), 0);
     assert_eq!(batch["errors"][0]["code"], "quote_not_ready");
@@ -292,9 +240,7 @@ fn a_market_without_a_quote_is_unready_first_and_not_found_after_a_poll() {
     assert_eq!(symbol_at(addr, "/api/v1/quotes/BTC/USDT"), "BTC/USDT");
     // It begins to trade.
     exchange.set_tickers(&format!("[{priced},{}]", ticker("NEWUSDT", "2.00")));
-    let answer = await_answer(addr, "/api/v1/quotes/NEWUSDT", |answer| {
-        answer.status == 200
-    });
+    let answer = await_answer(addr, "/api/v1/quotes/NEWUSDT", |answer| answer.status == 200);
     assert_eq!(answer.exact()["last"], Json::Number("2".to_string()));
     assert!(upstream(&marketd, "polls") > 2);
     assert!(metrics(&marketd)["quotes"]["rejected"].integer() > Some(0));

@@ -32,9 +32,7 @@ fn families(page: &str) -> BTreeMap<&str, (&str, Vec<Sample<'_>>)> {
             let labels = labels.strip_suffix('}').expect("closed labels");
             let value = value.parse().unwrap_or_else(|_| panic!("{line}"));
             let (kind, samples) = families.get_mut(family).expect("a family is open");
-            let part = name
-                .strip_prefix(family)
-                .unwrap_or_else(|| panic!("{line}"));
+            let part = name.strip_prefix(family).unwrap_or_else(|| panic!("{line}"));
             let parts: &[&str] = match *kind {
                 "histogram" => &["_bucket", "_sum", "_count"],
                 _ => &[""],
@@ -56,35 +54,12 @@ fn check_page(page: &str) {
             .unwrap_or_else(|| panic!("{name}"));
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         assert!(word.bytes().all(plain), "{name}");
-        assert_eq!(
-            kind == "counter",
-            name.ends_with("_total"),
-            "{name}: {kind}"
-        );
-        assert!(
-            ["counter", "gauge", "histogram"].contains(&kind),
-            "{name}: {kind}"
-        );
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{name}: {kind}");
+        assert!(["counter", "gauge", "histogram"].contains(&kind), "{name}: {kind}");
         // Base units, in full, and no type in the name.
         for part in word.split('_') {
-            let bad = [
-                "ms",
-                "us",
-                "milliseconds",
-                "minutes",
-                "kb",
-                "megabytes",
-                "percent",
-            ];
-            let types = [
-                "counter",
-                "gauge",
-                "histogram",
-                "summary",
-                "count",
-                "sum",
-                "bucket",
-            ];
+            let bad = ["ms", "us", "milliseconds", "minutes", "kb", "megabytes", "percent"];
+            let types = ["counter", "gauge", "histogram", "summary", "count", "sum", "bucket"];
             assert!(!bad.contains(&part) && !types.contains(&part), "{name}");
         }
         let mut seen = BTreeSet::new();
@@ -108,10 +83,7 @@ fn check_histogram(name: &str, samples: &[Sample<'_>]) {
         let others = others.trim_end_matches(',').to_string();
         let of_it = series.entry(others).or_default();
         if !bound.is_empty() {
-            assert!(
-                of_it.last().is_none_or(|last| last <= value),
-                "{name}{{{labels}}}"
-            );
+            assert!(of_it.last().is_none_or(|last| last <= value), "{name}{{{labels}}}");
             of_it.push(*value);
         }
         if sample.ends_with("_count") {
@@ -155,10 +127,7 @@ fn the_page_of_metrics_holds_to_the_rules_of_prometheus() {
     assert_eq!(count(requests, "route=\"unknown\",class=\"4xx\""), 30.0);
     assert_eq!(count(requests, "route=\"unread\",class=\"5xx\""), 30.0);
     assert_eq!(count(requests, "route=\"options\",class=\"2xx\""), 30.0);
-    assert_eq!(
-        count(requests, "route=\"category_markets\",class=\"4xx\""),
-        30.0
-    );
+    assert_eq!(count(requests, "route=\"category_markets\",class=\"4xx\""), 30.0);
     assert_eq!(count(requests, "route=\"chart\",class=\"2xx\""), 1.0);
     let polls = "marketd_source_poll_duration_seconds_count";
     assert!(count(polls, "source=\"fake\"") >= 2.0);

@@ -45,10 +45,7 @@ fn read_answer(bytes: &[u8]) -> Result<(Answer, usize), String> {
     let (head, used) = parse_head(bytes)?.ok_or("half a head")?;
     let status = status(&head.first_line)?;
     let fields = &head.fields;
-    let mut names: Vec<String> = fields
-        .iter()
-        .map(|(name, _)| name.to_ascii_lowercase())
-        .collect();
+    let mut names: Vec<String> = fields.iter().map(|(name, _)| name.to_ascii_lowercase()).collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
         return Err(format!("the field {} twice", twice[0]));
@@ -81,20 +78,11 @@ fn read_answer(bytes: &[u8]) -> Result<(Answer, usize), String> {
         }
     }
     let counts = body.starts_with(b"# HELP") || json_counts(body);
-    let shown = fields
-        .iter()
-        .filter(|(name, _)| name != "Date" && !(counts && name == "Content-Length"));
-    let shown = (
-        shown.cloned().collect(),
-        if counts { Vec::new() } else { body.to_vec() },
-    );
-    let answer = Answer {
-        status,
-        code,
-        bodiless,
-        closes: lists(fields, "Connection", "close"),
-        shown,
-    };
+    let shown =
+        fields.iter().filter(|(name, _)| name != "Date" && !(counts && name == "Content-Length"));
+    let shown = (shown.cloned().collect(), if counts { Vec::new() } else { body.to_vec() });
+    let answer =
+        Answer { status, code, bodiless, closes: lists(fields, "Connection", "close"), shown };
     Ok((answer, used + body.len()))
 }
 
@@ -104,9 +92,7 @@ fn json_counts(body: &[u8]) -> bool {
 }
 
 fn status(line: &str) -> Result<u16, String> {
-    let number = line
-        .strip_prefix("HTTP/1.1 ")
-        .and_then(|rest| rest.split_once(' '));
+    let number = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.split_once(' '));
     match number {
         Some((digits, reason)) if digits.len() == 3 && !reason.is_empty() => {
             digits.parse().map_err(|_| format!("the status {digits}"))
@@ -120,9 +106,7 @@ fn error_code(json: &serde_json::Value, status: u16) -> Result<String, String> {
     let object = json.as_object().ok_or("an error that is no object")?;
     let right = object.len() == 4
         && json["status"] == status
-        && json["message"]
-            .as_str()
-            .is_some_and(|text| !text.is_empty())
+        && json["message"].as_str().is_some_and(|text| !text.is_empty())
         && (json["param"].is_null() || json["param"].is_string());
     match json["code"].as_str() {
         Some(code) if right => Ok(code.to_string()),

@@ -76,17 +76,10 @@ impl Desk {
             symbols: vec!["BTC/USDT".to_string()],
             ..SourceConfig::of("binance")
         };
-        let mut config = Config {
-            sources: vec![source],
-            data: Data::Memory,
-            limits,
-            ..Config::default()
-        };
+        let mut config =
+            Config { sources: vec![source], data: Data::Memory, limits, ..Config::default() };
         change(&mut config);
-        let now = Now {
-            mono: Mono(0),
-            unix: UnixMs(1_700_000_000_000),
-        };
+        let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let mut desk = Desk {
             core: Core::new(config, None, ProcessFacts::default, 7, now),
             now,
@@ -121,10 +114,7 @@ impl Desk {
     }
 
     fn enter(&mut self, key: Key, appetite: usize) {
-        let guest = Guest {
-            appetite,
-            ..Guest::default()
-        };
+        let guest = Guest { appetite, ..Guest::default() };
         self.guests.insert(key, guest);
         self.take(key);
         self.settle();
@@ -183,10 +173,7 @@ impl Desk {
             self.core.handle_timeout(self.now);
             self.settle();
             // A deadline that has been met and not moved would be looked at for ever.
-            let again = self
-                .core
-                .poll_timeout()
-                .is_some_and(|next| next > at && next <= until);
+            let again = self.core.poll_timeout().is_some_and(|next| next > at && next <= until);
             if !again {
                 break;
             }
@@ -233,11 +220,7 @@ impl Desk {
         let outcome = self.outcome(key);
         self.end(key);
         assert!(self.is_closed(key), "a client that has ended is let go");
-        assert_eq!(
-            self.outcome(key).answers,
-            outcome.answers,
-            "nothing comes after the end"
-        );
+        assert_eq!(self.outcome(key).answers, outcome.answers, "nothing comes after the end");
         self.guests.remove(&key);
         outcome
     }
@@ -285,10 +268,7 @@ impl Desk {
     #[track_caller]
     pub fn get(&mut self, target: &str) -> String {
         let key = self.connect();
-        self.send(
-            key,
-            format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes(),
-        );
+        self.send(key, format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
         self.end(key);
         let guest = self.guests.remove(&key).expect("it has connected");
         String::from_utf8(guest.got).expect("an answer is text")
@@ -315,17 +295,11 @@ impl Desk {
     #[track_caller]
     pub fn check_empty(&mut self) {
         let census = self.core.census();
-        assert_eq!(
-            (census.clients, census.in_flight, census.long_answers),
-            (0, 0, 0)
-        );
+        assert_eq!((census.clients, census.in_flight, census.long_answers), (0, 0, 0));
         let page = self.get("/metrics");
-        let total = page
-            .lines()
-            .find_map(|line| line.strip_prefix("marketd_http_connections_total "));
-        let total: u64 = total
-            .and_then(|count| count.parse().ok())
-            .expect("a counter");
+        let total =
+            page.lines().find_map(|line| line.strip_prefix("marketd_http_connections_total "));
+        let total: u64 = total.and_then(|count| count.parse().ok()).expect("a counter");
         // Both pages count the one that asked for the first.
         let ended: u64 = self.closes().values().sum();
         assert_eq!(ended, total, "every end has a reason");
@@ -344,11 +318,7 @@ impl Desk {
             }
             assert!(!guest.shut, "bytes after the end");
             guest.got.extend_from_slice(&outgoing[..count]);
-            guest.appetite -= if guest.appetite == usize::MAX {
-                0
-            } else {
-                count
-            };
+            guest.appetite -= if guest.appetite == usize::MAX { 0 } else { count };
             self.core.handle(key, Event::Sent(count), self.now);
         }
     }

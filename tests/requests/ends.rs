@@ -21,10 +21,7 @@ thread_local! {
 /// One connection, what happens to it, and the reason that is counted.
 #[track_caller]
 fn check(reason: CloseReason, happen: impl FnOnce(&mut Desk, Key)) {
-    let limits = Limits {
-        requests_per_connection: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { requests_per_connection: 3, ..Limits::default() };
     check_with(limits, reason, happen);
 }
 
@@ -48,15 +45,12 @@ fn every_end_is_counted_under_its_reason_and_every_reason_is_some_end() {
     clients_that_leave();
     clients_that_are_answered_for_the_last_time();
     clients_that_take_too_long();
-    let all: BTreeSet<String> = CloseReason::all()
-        .map(|reason| reason.name().to_string())
-        .collect();
+    let all: BTreeSet<String> =
+        CloseReason::all().map(|reason| reason.name().to_string()).collect();
     // Those in which the service itself has no room have tests of their own.
     let elsewhere = ["refused", "stopping", "made_room"];
-    let here: BTreeSet<String> = all
-        .into_iter()
-        .filter(|name| !elsewhere.contains(&name.as_str()))
-        .collect();
+    let here: BTreeSet<String> =
+        all.into_iter().filter(|name| !elsewhere.contains(&name.as_str())).collect();
     SEEN.with_borrow(|seen| assert_eq!(*seen, here));
 }
 
@@ -100,10 +94,7 @@ fn clients_that_are_answered_for_the_last_time() {
     check(Answered, |desk, key| {
         let close = b"GET /health/live HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
         desk.send(key, &[&close[..], GET].concat());
-        assert!(
-            !desk.is_closed(key),
-            "it has sent more, and reads its answer first"
-        );
+        assert!(!desk.is_closed(key), "it has sent more, and reads its answer first");
         desk.end(key);
     });
     check(RequestLimit, |desk, key| {
@@ -149,10 +140,7 @@ fn clients_that_take_too_long() {
         desk.pass(AGES);
     });
     check(BodyTimeout, |desk, key| {
-        desk.send(
-            key,
-            b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab",
-        );
+        desk.send(key, b"POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab");
         desk.pass(AGES);
         desk.pass(AGES);
     });
@@ -165,10 +153,7 @@ fn clients_that_take_too_long() {
         assert_eq!(desk.got(key), b"HTTP/");
     }
     assert_eq!(desk.closes()["write_timeout"], 2);
-    let mut desk = Desk::new(Limits {
-        output_total: 3_000,
-        ..Limits::default()
-    });
+    let mut desk = Desk::new(Limits { output_total: 3_000, ..Limits::default() });
     // The first and slowest of them goes; what one has written last is never too much.
     let slow = [(); 5].map(|()| {
         let key = desk.connect_with(5);
@@ -181,10 +166,7 @@ fn clients_that_take_too_long() {
     assert!(desk.closes()["slow_reader"] >= 1);
     SEEN.with_borrow_mut(|seen| seen.insert("slow_reader".to_string()));
     SEEN.with_borrow_mut(|seen| seen.insert("write_timeout".to_string()));
-    let mut desk = Desk::new(Limits {
-        input_total: 1000,
-        ..Limits::default()
-    });
+    let mut desk = Desk::new(Limits { input_total: 1000, ..Limits::default() });
     let key = desk.connect();
     desk.send(key, &[&b"GET /"[..], &[b'x'; 2000]].concat());
     desk.pass(Duration::from_millis(1));
@@ -195,10 +177,7 @@ fn clients_that_take_too_long() {
 
 #[test]
 fn who_makes_place_is_counted_as_that() {
-    let mut desk = Desk::new(Limits {
-        max_connections: 1,
-        ..Limits::default()
-    });
+    let mut desk = Desk::new(Limits { max_connections: 1, ..Limits::default() });
     desk.connect();
     desk.pass(Duration::from_secs(5));
     let closes = desk.closes();
@@ -207,10 +186,7 @@ fn who_makes_place_is_counted_as_that() {
 
 #[test]
 fn who_is_turned_away_is_counted_as_refused() {
-    let mut desk = Desk::new(Limits {
-        max_connections: 1,
-        ..Limits::default()
-    });
+    let mut desk = Desk::new(Limits { max_connections: 1, ..Limits::default() });
     let first = desk.connect();
     for leaves in [true, false] {
         let refused = desk.connect();
@@ -223,11 +199,7 @@ fn who_is_turned_away_is_counted_as_refused() {
     }
     desk.end(first);
     let closes = desk.closes();
-    assert_eq!(
-        (closes["refused"], closes["client_closed"]),
-        (2, 1),
-        "{closes:?}"
-    );
+    assert_eq!((closes["refused"], closes["client_closed"]), (2, 1), "{closes:?}");
 }
 
 #[test]
@@ -263,10 +235,7 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
 
 #[test]
 fn a_client_that_sends_no_more_gets_every_answer() {
-    let limits = Limits {
-        output_high_water: 2_000,
-        ..Limits::default()
-    };
+    let limits = Limits { output_high_water: 2_000, ..Limits::default() };
     let mut desk = Desk::new(limits);
     // It has written all, says so, and reads late.
     let key = desk.connect_with(0);

@@ -7,10 +7,7 @@ use marketd::core::{Action, Core, Event, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 
-const NOW: Now = Now {
-    mono: Mono(1_000_000),
-    unix: UnixMs(1_700_000_000_000),
-};
+const NOW: Now = Now { mono: Mono(1_000_000), unix: UnixMs(1_700_000_000_000) };
 
 /// More requests than any share holds.
 const BATCH: usize = 3000;
@@ -46,8 +43,7 @@ fn take(core: &mut Core, key: Key, got: &mut Vec<u8>) -> usize {
 fn actions(core: &mut Core) -> Vec<Action> {
     // The exchange, which cannot be reached, is nobody's business here.
     let all = std::iter::from_fn(|| core.poll_action());
-    all.filter(|action| !matches!(action, Action::Connect(..)))
-        .collect()
+    all.filter(|action| !matches!(action, Action::Connect(..))).collect()
 }
 
 fn batch(line: &str) -> Vec<u8> {
@@ -64,10 +60,7 @@ fn shares(core: &mut Core, line: &str, until: impl Fn(&mut Core, usize) -> bool)
     loop {
         let size = take(core, key, &mut got);
         let more = core.outgoing(key).len();
-        assert_eq!(
-            more, 0,
-            "{line}: {more} more bytes were made by the call that sends"
-        );
+        assert_eq!(more, 0, "{line}: {more} more bytes were made by the call that sends");
         sizes.push(size);
         actions(core);
         calls += 1;
@@ -92,11 +85,7 @@ fn one_call_serves_at_most_a_share_of_a_pipelined_batch() {
         let sizes = shares(&mut core(), line, |_, _| true);
         let largest = sizes.iter().max().expect("there is one");
         assert!(*largest <= SHARE, "{line}: {largest} bytes in one call");
-        assert!(
-            sizes.len() >= BATCH / SHORT,
-            "{line}: {} calls",
-            sizes.len()
-        );
+        assert!(sizes.len() >= BATCH / SHORT, "{line}: {} calls", sizes.len());
     }
 }
 
@@ -106,17 +95,10 @@ fn a_share_counts_what_is_made_and_not_sent() {
     let mut core = core();
     let mut whole = Vec::new();
     let key = accept(&mut core);
-    core.handle(
-        key,
-        Event::Received(b"HEAD /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"),
-        NOW,
-    );
+    core.handle(key, Event::Received(b"HEAD /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n"), NOW);
     let head = take(&mut core, key, &mut whole);
     let sizes = shares(&mut core, "HEAD /openapi.json", |_, calls| calls < 10);
-    assert!(
-        sizes.iter().all(|size| *size <= 2 * head),
-        "{sizes:?} of {head} bytes"
-    );
+    assert!(sizes.iter().all(|size| *size <= 2 * head), "{sizes:?} of {head} bytes");
 }
 
 #[test]
@@ -127,11 +109,7 @@ fn a_second_client_is_served_before_the_batch_of_the_first_one_is_done() {
     take(&mut core, greedy, &mut got);
     let other = accept(&mut core);
     let mut answer = Vec::new();
-    core.handle(
-        other,
-        Event::Received(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n"),
-        NOW,
-    );
+    core.handle(other, Event::Received(b"GET /health HTTP/1.1\r\nHost: h\r\n\r\n"), NOW);
     assert!(take(&mut core, other, &mut answer) > 0);
     let before = read_answers(&got).expect("they are whole").len();
     assert!(before <= SHORT, "{before} of {BATCH} came before");
@@ -174,11 +152,7 @@ fn metrics_wait_for_their_turn_and_keep_their_place_in_the_batch() {
     let all = [line("/health/live"), line("/metrics"), line("/health")].concat();
     core.handle(key, Event::Received(all.as_bytes()), NOW);
     take(&mut core, key, &mut got);
-    assert_eq!(
-        read_answers(&got).expect("whole").len(),
-        1,
-        "one is at hand"
-    );
+    assert_eq!(read_answers(&got).expect("whole").len(), 1, "one is at hand");
     while core.has_work() {
         core.work(NOW);
         take(&mut core, key, &mut got);
@@ -213,10 +187,7 @@ fn one_that_leaves_while_it_waits_for_its_turn_is_let_go() {
 #[test]
 fn a_request_that_comes_as_an_idle_connection_is_shut_is_answered() {
     let get = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
-    let idle = Now {
-        mono: Mono(100_000_000),
-        unix: UnixMs(1_700_000_099_000),
-    };
+    let idle = Now { mono: Mono(100_000_000), unix: UnixMs(1_700_000_099_000) };
     // Just before our side is shut, or before the driver comes to it.
     for event in [Event::Late(get), Event::Received(get)] {
         let mut core = core();
@@ -253,10 +224,7 @@ fn a_part_of_a_request_does_not_keep_an_idle_connection_open() {
 
 #[test]
 fn who_has_never_said_anything_makes_place_for_who_does() {
-    let mut desk = Desk::new(Limits {
-        max_connections: 100,
-        ..Limits::default()
-    });
+    let mut desk = Desk::new(Limits { max_connections: 100, ..Limits::default() });
     let speaks = desk.connect();
     desk.send(speaks, b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
     let silent: Vec<Key> = (0..99).map(|_| desk.connect()).collect();

@@ -5,50 +5,22 @@ use crate::table::{Chapter, PROBE};
 const GET: &str = "GET /health/live HTTP/1.1\r\nHost: h\r\n";
 
 pub const CHAPTERS: &[Chapter] = &[
-    Chapter {
-        rows: LENGTHS,
-        before: GET,
-        after: PROBE,
-    },
-    Chapter {
-        rows: ENCODINGS,
-        before: GET,
-        after: PROBE,
-    },
+    Chapter { rows: LENGTHS, before: GET, after: PROBE },
+    Chapter { rows: ENCODINGS, before: GET, after: PROBE },
     Chapter {
         rows: CHUNKS,
         before: "GET /health/live HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
         after: PROBE,
     },
-    Chapter {
-        rows: OTHER,
-        before: "",
-        after: PROBE,
-    },
+    Chapter { rows: OTHER, before: "", after: PROBE },
 ];
 
 /// RFC 9112, 6.2 and 6.3.
 const LENGTHS: &[(&str, &str, &str)] = &[
-    (
-        "9112 6.2",
-        "Content-Length: 0\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 6.2",
-        "Content-Length: 5\r\n\r\nhello",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 6.2",
-        "content-length:\t5 \t\r\n\r\nhello",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9110 8.6: digits",
-        "Content-Length: 0005\r\n\r\nhello",
-        "200, 404 not_found, open",
-    ),
+    ("9112 6.2", "Content-Length: 0\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 6.2", "Content-Length: 5\r\n\r\nhello", "200, 404 not_found, open"),
+    ("9112 6.2", "content-length:\t5 \t\r\n\r\nhello", "200, 404 not_found, open"),
+    ("9110 8.6: digits", "Content-Length: 0005\r\n\r\nhello", "200, 404 not_found, open"),
     (
         "9112 6.3: the body is no request",
         "Content-Length: 34\r\n\r\nGET /x HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n",
@@ -59,96 +31,24 @@ const LENGTHS: &[(&str, &str, &str)] = &[
         "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
         "200, 404 not_found, open",
     ),
-    (
-        "9112 6.3",
-        "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 6.3",
-        "Content-Length: 0\r\nContent-Length: 5\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 6.3",
-        "Content-Length: 5, 6\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 6.3: not digits",
-        "Content-Length: 5, 5\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: +5\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: -5\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: -0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 0x5\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 5.0\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 5e0\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 5 5\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 5;\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 5,\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: \"5\"\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: 1_0\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: \u{b5}\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length:\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
-    (
-        "9110 8.6",
-        "Content-Length: five\r\n\r\nhello",
-        "400 bad_request, shut",
-    ),
+    ("9112 6.3", "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "400 bad_request, shut"),
+    ("9112 6.3", "Content-Length: 0\r\nContent-Length: 5\r\n\r\nhello", "400 bad_request, shut"),
+    ("9112 6.3", "Content-Length: 5, 6\r\n\r\nhello", "400 bad_request, shut"),
+    ("9112 6.3: not digits", "Content-Length: 5, 5\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: +5\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: -5\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: -0\r\n\r\n", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 0x5\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 5.0\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 5e0\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 5 5\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 5;\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 5,\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: \"5\"\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: 1_0\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: \u{b5}\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length:\r\n\r\nhello", "400 bad_request, shut"),
+    ("9110 8.6", "Content-Length: five\r\n\r\nhello", "400 bad_request, shut"),
     (
         "9110 8.6: beyond 64 bits",
         "Content-Length: 18446744073709551616\r\n\r\n",
@@ -164,20 +64,12 @@ const LENGTHS: &[(&str, &str, &str)] = &[
         "Content-Length: 18446744073709551615\r\n\r\n",
         "413 payload_too_large, shut",
     ),
-    (
-        "9110 15.5.14",
-        "Content-Length: 65537\r\n\r\n",
-        "413 payload_too_large, shut",
-    ),
+    ("9110 15.5.14", "Content-Length: 65537\r\n\r\n", "413 payload_too_large, shut"),
 ];
 
 /// RFC 9112, 6.1: `chunked` alone, never beside a length, never in 1.0.
 const ENCODINGS: &[(&str, &str, &str)] = &[
-    (
-        "9112 6.1",
-        "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
+    ("9112 6.1", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "200, 404 not_found, open"),
     (
         "9112 7: case does not count",
         "transfer-encoding:\tCHUNKED \r\n\r\n0\r\n\r\n",
@@ -213,46 +105,22 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "400 bad_request, shut",
     ),
-    (
-        "9112 6.1",
-        "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
+    ("9112 6.1", "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", "400 bad_request, shut"),
     (
         "9112 6.1",
         "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         "501 transfer_coding_not_implemented, shut",
     ),
-    (
-        "9112 6.1",
-        "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 6.1",
-        "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 6.1",
-        "Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 6.1",
-        "Transfer-Encoding: gzip\r\n\r\n",
-        "501 transfer_coding_not_implemented, shut",
-    ),
+    ("9112 6.1", "Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 6.1", "Transfer-Encoding: chunked,\r\n\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 6.1", "Transfer-Encoding: ,chunked\r\n\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 6.1", "Transfer-Encoding: gzip\r\n\r\n", "501 transfer_coding_not_implemented, shut"),
     (
         "9112 6.1",
         "Transfer-Encoding: identity\r\n\r\n",
         "501 transfer_coding_not_implemented, shut",
     ),
-    (
-        "9112 6.1",
-        "Transfer-Encoding:\r\n\r\n",
-        "400 bad_request, shut",
-    ),
+    ("9112 6.1", "Transfer-Encoding:\r\n\r\n", "400 bad_request, shut"),
     (
         "9112 6.1: obfuscated",
         "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
@@ -317,101 +185,29 @@ const ENCODINGS: &[(&str, &str, &str)] = &[
 
 /// RFC 9112, 7.1.
 const CHUNKS: &[(&str, &str, &str)] = &[
-    (
-        "9112 7.1",
-        "5\r\nhello\r\n0\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 7.1",
-        "00005\r\nhello\r\n000\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 7.1",
-        "a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 7.1",
-        "1\r\n0\r\n1\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 7.1.1",
-        "5;a=b;c=\"d e\"\r\nhello\r\n0;x\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 7.1.1",
-        "5 ; a\r\nhello\r\n0\t;x\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
-    (
-        "9112 7.1.2",
-        "0\r\nA: b\r\nExpires: x\r\n\r\n",
-        "200, 404 not_found, open",
-    ),
+    ("9112 7.1", "5\r\nhello\r\n0\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 7.1", "00005\r\nhello\r\n000\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 7.1", "a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 7.1", "1\r\n0\r\n1\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 7.1.1", "5;a=b;c=\"d e\"\r\nhello\r\n0;x\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 7.1.1", "5 ; a\r\nhello\r\n0\t;x\r\n\r\n", "200, 404 not_found, open"),
+    ("9112 7.1.2", "0\r\nA: b\r\nExpires: x\r\n\r\n", "200, 404 not_found, open"),
     (
         "9112 7.1.2: dropped",
         "0\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\nHost: x\r\n\r\n",
         "200, 404 not_found, open",
     ),
-    (
-        "9112 7.1",
-        "+5\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "-5\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "0x5\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "5h\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "g\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "1_0\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        " 5\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "5 \r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "5\0\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        "\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1",
-        ";a=b\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
+    ("9112 7.1", "+5\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "-5\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "0x5\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "5h\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "g\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "1_0\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", " 5\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "5 \r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "5\0\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", "\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1", ";a=b\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     (
         "9112 7.1: beyond 64 bits",
         "10000000000000005\r\nhello\r\n0\r\n\r\n",
@@ -427,52 +223,24 @@ const CHUNKS: &[(&str, &str, &str)] = &[
         "ffffffffffffffff\r\nhello\r\n0\r\n\r\n",
         "413 payload_too_large, shut",
     ),
-    (
-        "9112 7.1: beyond the cap",
-        "10001\r\nhello\r\n0\r\n\r\n",
-        "413 payload_too_large, shut",
-    ),
+    ("9112 7.1: beyond the cap", "10001\r\nhello\r\n0\r\n\r\n", "413 payload_too_large, shut"),
     ("9112 7.1", "5\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1", "5\rhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1", "5\r\nhello\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1", "5\r\nhello0\r\n\r\n", "400 bad_request, shut"),
-    (
-        "9112 7.1: too short",
-        "4\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1: too long",
-        "6\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1.1",
-        "5;a\nb\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
-    (
-        "9112 7.1.1",
-        "5;a\0\r\nhello\r\n0\r\n\r\n",
-        "400 bad_request, shut",
-    ),
+    ("9112 7.1: too short", "4\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1: too long", "6\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a\nb\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a\0\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1", "0\n\r\n", "400 bad_request, shut"),
     ("9112 7.1", "0\r\n\n", "400 bad_request, shut"),
     ("9112 7.1", "0\r\n\rX", "400 bad_request, shut"),
     ("9112 7.1.2", "0\r\nA : b\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1.2", "0\r\n A: b\r\n\r\n", "400 bad_request, shut"),
-    (
-        "9112 7.1.2",
-        "0\r\nA: b\r\n c\r\n\r\n",
-        "400 bad_request, shut",
-    ),
+    ("9112 7.1.2", "0\r\nA: b\r\n c\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1.2", "0\r\nA: b\n\r\n", "400 bad_request, shut"),
     ("9112 7.1.2", "0\r\nA: \0\r\n\r\n", "400 bad_request, shut"),
-    (
-        "9112 7.1.2: the probe is no trailer",
-        "0\r\n",
-        "400 bad_request, shut",
-    ),
+    ("9112 7.1.2: the probe is no trailer", "0\r\n", "400 bad_request, shut"),
 ];
 
 /// The same with other methods and versions.

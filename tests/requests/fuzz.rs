@@ -59,18 +59,12 @@ fn pieces<'a>(rng: &mut Rng, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
 fn check_promises(outcome: &Outcome, bytes: &[u8], context: &str) {
     let statuses = outcome.answers.iter().map(|answer| answer.status);
     for status in statuses {
-        let known = [
-            100, 200, 204, 304, 400, 404, 405, 412, 413, 414, 417, 431, 501, 503, 505,
-        ];
+        let known = [100, 200, 204, 304, 400, 404, 405, 412, 413, 414, 417, 431, 501, 503, 505];
         assert!(known.contains(&status), "{context}: a {status}");
     }
     let closes = outcome.answers.last().is_some_and(|last| last.closes);
     assert_eq!(closes, outcome.shut, "{context}: what is said is done");
-    let heads = outcome
-        .answers
-        .iter()
-        .filter(|answer| answer.bodiless)
-        .count();
+    let heads = outcome.answers.iter().filter(|answer| answer.bodiless).count();
     let asked = bytes.windows(4).filter(|part| part == b"HEAD").count();
     assert!(heads <= asked, "{context}: a body is missing");
     let finals = |answer: &&Answer| answer.status >= 200;
@@ -89,11 +83,7 @@ fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) -> u64 {
         check_promises(&whole, &bytes, &context);
         assert_eq!(desk.run(bytes.chunks(1)), whole, "byte by byte, {context}");
         let parts = pieces(rng, &bytes);
-        assert_eq!(
-            desk.run(parts.iter().copied()),
-            whole,
-            "in pieces, {context}"
-        );
+        assert_eq!(desk.run(parts.iter().copied()), whole, "in pieces, {context}");
         let slow = desk.run_slowly(parts, || 1 + rng.below(300) as usize);
         assert_eq!(slow, whole, "read slowly, {context}");
     }
@@ -121,9 +111,7 @@ fn damaged_rows_do_no_harm_and_are_the_same_wherever_they_are_cut() {
 #[ignore = "runs for as long as it is told to"]
 fn damaged_rows_for_a_long_time() {
     let number = |name: &str, default| match std::env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} is to be a number")),
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is to be a number")),
         Err(_) => default,
     };
     let rows = rows();
@@ -135,8 +123,5 @@ fn damaged_rows_for_a_long_time() {
         inputs += run_seed(seed, &mut Rng::new(seed), &rows);
         seed += 1;
     }
-    println!(
-        "{inputs} inputs, seeds {first} to {}: all is well",
-        seed - 1
-    );
+    println!("{inputs} inputs, seeds {first} to {}: all is well", seed - 1);
 }

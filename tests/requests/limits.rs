@@ -82,16 +82,8 @@ fn empty_lines_alone_have_a_limit() {
     let limits = Limits::default();
     let lines = limits.head_bytes / 2;
     check(&limits, "\r\n".repeat(lines - 1).as_bytes(), "open");
-    check(
-        &limits,
-        "\r\n".repeat(lines).as_bytes(),
-        "431 headers_too_large, shut",
-    );
-    check(
-        &limits,
-        "\r\n".repeat(5 * lines).as_bytes(),
-        "431 headers_too_large, shut",
-    );
+    check(&limits, "\r\n".repeat(lines).as_bytes(), "431 headers_too_large, shut");
+    check(&limits, "\r\n".repeat(5 * lines).as_bytes(), "431 headers_too_large, shut");
     // They are counted anew for each request.
     let many = format!("{}{GET}", "\r\n".repeat(lines - 100)).repeat(3);
     check(&limits, many.as_bytes(), "200, 200, 200, open");
@@ -137,10 +129,7 @@ fn a_body_has_a_limit() {
         );
         check(&limits, raw.as_bytes(), expected);
     }
-    let none = Limits {
-        body_bytes: 0,
-        ..Limits::default()
-    };
+    let none = Limits { body_bytes: 0, ..Limits::default() };
     let one = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\na";
     check(&none, one.as_bytes(), "413 payload_too_large, shut");
     check(&none, GET.as_bytes(), "200, open");
@@ -171,10 +160,7 @@ fn what_surrounds_chunks_has_limits() {
 
 #[test]
 fn a_connection_has_a_limit_of_requests() {
-    let limits = Limits {
-        requests_per_connection: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { requests_per_connection: 3, ..Limits::default() };
     check(&limits, GET.repeat(2).as_bytes(), "200, 200, open");
     check(&limits, GET.repeat(3).as_bytes(), "200, 200, 200, shut");
     check(&limits, GET.repeat(4).as_bytes(), "200, 200, 200, shut");
@@ -216,11 +202,7 @@ fn deadlines_come_in_their_time() {
     check_deadline(&[GET], limits.idle_timeout, "200, shut");
     check_deadline(&["G"], limits.head_timeout, "408 request_timeout, shut");
     check_deadline(&[half], limits.head_timeout, "408 request_timeout, shut");
-    check_deadline(
-        &[GET, half],
-        limits.head_timeout,
-        "200, 408 request_timeout, shut",
-    );
+    check_deadline(&[GET, half], limits.head_timeout, "200, 408 request_timeout, shut");
     check_deadline(&[body], limits.body_timeout, "408 request_timeout, shut");
 }
 
@@ -274,10 +256,7 @@ fn the_deadline_of_an_answer_is_renewed_by_progress_alone() {
 
 #[test]
 fn no_request_is_served_above_the_high_water_mark_of_output() {
-    let limits = Limits {
-        output_high_water: 5_000,
-        ..Limits::default()
-    };
+    let limits = Limits { output_high_water: 5_000, ..Limits::default() };
     let mut desk = Desk::new(limits.clone());
     let key = desk.connect_with(0);
     let many = GET.repeat(200);
@@ -289,17 +268,10 @@ fn no_request_is_served_above_the_high_water_mark_of_output() {
         desk.got(other).len()
     };
     assert!(pending >= limits.output_high_water);
-    assert!(
-        pending < limits.output_high_water + answer,
-        "{pending} bytes wait"
-    );
+    assert!(pending < limits.output_high_water + answer, "{pending} bytes wait");
     assert!(!desk.core.wants_read(key), "more would have to be kept");
     desk.feed(key, usize::MAX);
-    assert_eq!(
-        desk.got(key).len(),
-        200 * answer,
-        "every one of them is answered in the end"
-    );
+    assert_eq!(desk.got(key).len(), 200 * answer, "every one of them is answered in the end");
     assert!(desk.core.wants_read(key));
 }
 
@@ -313,10 +285,7 @@ fn figure(desk: &mut Desk, name: &str) -> usize {
 
 #[test]
 fn what_all_clients_together_leave_unread_has_a_limit() {
-    let limits = Limits {
-        output_total: 1_048_576,
-        ..Limits::default()
-    };
+    let limits = Limits { output_total: 1_048_576, ..Limits::default() };
     let mut desk = Desk::configured(limits.clone(), |config| {
         let more = (0..500).map(|at| format!("A{at}/USDT"));
         config.sources[0].symbols.extend(more);
@@ -344,11 +313,7 @@ fn what_all_clients_together_leave_unread_has_a_limit() {
         // What takes long waits for better times, from half of the limit on.
         desk.send(key, list.as_bytes());
         let waits = pending >= limits.output_total / 2;
-        let expected = if waits {
-            "200, 503 unavailable, open"
-        } else {
-            "200, 200, open"
-        };
+        let expected = if waits { "200, 503 unavailable, open" } else { "200, 200, open" };
         assert_eq!(desk.summary(key), expected, "{pending} bytes wait");
         turned_away += u32::from(waits);
         desk.end(key);
@@ -387,10 +352,7 @@ fn a_lingering_connection_ends_by_itself() {
 
 #[test]
 fn connections_in_all_have_a_limit() {
-    let limits = Limits {
-        max_connections: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { max_connections: 3, ..Limits::default() };
     let mut desk = Desk::new(limits);
     let guests: Vec<_> = (0..3).map(|_| desk.connect()).collect();
     let refused = desk.connect();
@@ -405,9 +367,7 @@ fn connections_in_all_have_a_limit() {
     desk.send(next, GET.as_bytes());
     assert_eq!(desk.summary(next), "200, open");
     // Those that are told so are bounded too.
-    let lobby: Vec<_> = (0..100)
-        .map_while(|_| desk.try_connect(usize::MAX))
-        .collect();
+    let lobby: Vec<_> = (0..100).map_while(|_| desk.try_connect(usize::MAX)).collect();
     assert_eq!(lobby.len(), 64);
     for key in [lobby, vec![next, guests[1], guests[2]]].concat() {
         desk.end(key);
@@ -418,10 +378,7 @@ fn connections_in_all_have_a_limit() {
 #[test]
 fn connections_of_one_address_have_a_limit_where_one_is_set() {
     let at = |text: &str| text.parse::<IpAddr>().expect("an address");
-    let limits = Limits {
-        connections_per_address: 2,
-        ..Limits::default()
-    };
+    let limits = Limits { connections_per_address: 2, ..Limits::default() };
     let mut desk = Desk::new(limits);
     let (here, there) = (at("192.0.2.1"), at("192.0.2.2"));
     let first = desk.connect_from(here).expect("there is room");
@@ -455,10 +412,7 @@ fn connections_of_one_address_have_a_limit_where_one_is_set() {
 
 #[test]
 fn from_half_of_that_on_who_takes_nothing_goes_and_who_reads_stays() {
-    let limits = Limits {
-        output_total: 1_048_576,
-        ..Limits::default()
-    };
+    let limits = Limits { output_total: 1_048_576, ..Limits::default() };
     let mut desk = Desk::new(limits.clone());
     let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
     let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
@@ -517,10 +471,7 @@ fn who_leaves_a_request_half_sent_does_not_have_others_closed_in_his_stead() {
 #[test]
 fn what_all_clients_together_hold_of_requests_has_a_limit() {
     let most = 400_000;
-    let mut desk = Desk::new(Limits {
-        input_total: most,
-        ..Limits::default()
-    });
+    let mut desk = Desk::new(Limits { input_total: most, ..Limits::default() });
     let part = format!("GET /{} HTTP/1.1\r\n", "x".repeat(3000));
     let slow: Vec<_> = (0..400)
         .map(|_| {
@@ -531,11 +482,7 @@ fn what_all_clients_together_hold_of_requests_has_a_limit() {
         })
         .collect();
     let open = slow.iter().filter(|key| !desk.is_closed(**key)).count();
-    assert!(
-        open * part.len() <= most,
-        "{open} hold {} bytes each",
-        part.len()
-    );
+    assert!(open * part.len() <= most, "{open} hold {} bytes each", part.len());
     assert!(open * part.len() > most / 2, "{open} are left");
     // Those go that have been at it for the longest time, and nobody else.
     assert!(slow[..400 - open].iter().all(|key| desk.is_closed(*key)));

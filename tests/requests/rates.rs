@@ -16,11 +16,7 @@ fn at(text: &str) -> IpAddr {
 
 /// One request a second, three at once; a trusted proxy at 10.0.0.1.
 fn desk() -> Desk {
-    let limits = Limits {
-        requests_per_minute: 60,
-        request_burst: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { requests_per_minute: 60, request_burst: 3, ..Limits::default() };
     Desk::configured(limits, |config| {
         config.trusted_proxies = Network::parse("10.0.0.1").into_iter().collect();
     })
@@ -42,10 +38,7 @@ fn told(answer: &str) -> (u16, Option<[u32; 3]>) {
     };
     let fields = ["Limit", "Remaining", "Reset"].map(field);
     let all: Option<Vec<u32>> = fields.into_iter().collect();
-    (
-        status.expect("a status"),
-        all.and_then(|all| all.try_into().ok()),
-    )
+    (status.expect("a status"), all.and_then(|all| all.try_into().ok()))
 }
 
 #[test]

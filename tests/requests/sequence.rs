@@ -2,11 +2,7 @@
 
 use crate::table::Chapter;
 
-pub const CHAPTERS: &[Chapter] = &[Chapter {
-    rows: SEQUENCES,
-    before: "",
-    after: "",
-}];
+pub const CHAPTERS: &[Chapter] = &[Chapter { rows: SEQUENCES, before: "", after: "" }];
 
 /// RFC 9112, 9.3.2: answered in their order.
 const SEQUENCES: &[(&str, &str, &str)] = &[
@@ -47,26 +43,10 @@ const SEQUENCES: &[(&str, &str, &str)] = &[
     ),
     ("9112 8: nothing came", "\r\n", "open"),
     ("9112 8: half a line", "GET /health/li", "open"),
-    (
-        "9112 8: half a head",
-        "GET /health/live HTTP/1.1\r\nHost: h\r\n",
-        "open",
-    ),
-    (
-        "9112 8: half a head",
-        "GET /health/live HTTP/1.1\r\nHost: h\r\n\r",
-        "open",
-    ),
-    (
-        "9112 8: no body",
-        "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n",
-        "open",
-    ),
-    (
-        "9112 8: half a body",
-        "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell",
-        "open",
-    ),
+    ("9112 8: half a head", "GET /health/live HTTP/1.1\r\nHost: h\r\n", "open"),
+    ("9112 8: half a head", "GET /health/live HTTP/1.1\r\nHost: h\r\n\r", "open"),
+    ("9112 8: no body", "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", "open"),
+    ("9112 8: half a body", "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhell", "open"),
     (
         "9112 8: half a chunk",
         "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",

@@ -26,10 +26,7 @@ fn start_with(limits: serde_json::Value) -> Marketd {
 
 fn tag(addr: SocketAddr) -> Vec<u8> {
     let answer = get(addr, TAGGED);
-    tag_in(&format!(
-        "ETag: {}",
-        answer.header("ETag").expect("it has a tag")
-    ))
+    tag_in(&format!("ETag: {}", answer.header("ETag").expect("it has a tag")))
 }
 
 /// Sends these pieces, each in a packet of its own, and reads until the server closes.
@@ -53,9 +50,7 @@ fn talk<'a>(
 /// a client that has shut its side.
 fn without_end(expected: &str) -> &str {
     let ends = [", open", ", shut", "open"];
-    ends.iter()
-        .find_map(|end| expected.strip_suffix(end))
-        .unwrap_or(expected)
+    ends.iter().find_map(|end| expected.strip_suffix(end)).unwrap_or(expected)
 }
 
 fn summary(answers: &[Answer]) -> String {
@@ -72,12 +67,7 @@ fn every_row_is_answered_over_a_socket_as_it_is_at_the_desk() {
         let answers = talk(marketd.addr(), [&bytes[..]]).unwrap_or_else(|fault| {
             panic!("{fault}: {}", show(&bytes));
         });
-        assert_eq!(
-            summary(&answers),
-            without_end(row.expected),
-            "{}",
-            show(&bytes)
-        );
+        assert_eq!(summary(&answers), without_end(row.expected), "{}", show(&bytes));
         let closes = answers.last().is_some_and(|last| last.closes);
         assert_eq!(closes, row.expected.ends_with("shut"), "{}", show(&bytes));
     }
@@ -102,12 +92,7 @@ fn every_row_is_answered_over_a_socket_byte_by_byte() {
         let answers = talk(marketd.addr(), bytes.chunks(1)).unwrap_or_else(|fault| {
             panic!("{fault}: {}", show(&bytes));
         });
-        assert_eq!(
-            summary(&answers),
-            without_end(row.expected),
-            "{}",
-            show(&bytes)
-        );
+        assert_eq!(summary(&answers), without_end(row.expected), "{}", show(&bytes));
     }
 }
 

@@ -55,28 +55,15 @@ pub fn bytes_of(text: &str) -> Vec<u8> {
 
 /// The whole table.
 pub fn table() -> Vec<Row> {
-    let chapters = [
-        line::CHAPTERS,
-        target::CHAPTERS,
-        fields::CHAPTERS,
-        framing::CHAPTERS,
-        sequence::CHAPTERS,
-    ];
-    chapters
-        .concat()
-        .iter()
-        .flat_map(|chapter| chapter.rows())
-        .collect()
+    let chapters =
+        [line::CHAPTERS, target::CHAPTERS, fields::CHAPTERS, framing::CHAPTERS, sequence::CHAPTERS];
+    chapters.concat().iter().flat_map(|chapter| chapter.rows()).collect()
 }
 
 impl Row {
     /// The row with the tag of an answer that this desk gives.
     pub fn bytes_with_tag(&self, tag: &[u8]) -> Vec<u8> {
-        let Some(at) = self
-            .bytes
-            .windows(TAG.len())
-            .position(|part| part == TAG.as_bytes())
-        else {
+        let Some(at) = self.bytes.windows(TAG.len()).position(|part| part == TAG.as_bytes()) else {
             return self.bytes.clone();
         };
         [&self.bytes[..at], tag, &self.bytes[at + TAG.len()..]].concat()
@@ -127,11 +114,6 @@ fn every_row_comes_to_what_its_rule_says_wherever_it_is_cut() {
         let drops = desk.run(bytes.chunks(1));
         assert_eq!(drops, whole, "byte by byte: {}", show(&bytes));
     }
-    assert!(
-        wrong.is_empty(),
-        "{} rows:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
     desk.check_empty();
 }

@@ -51,10 +51,7 @@ fn the_manager_is_told_of_begin_watchdog_and_end() {
     let marketd = launch(&name).env("WATCHDOG_USEC", "400000").start();
     assert_eq!(manager.next_but(&[]), "READY=1");
     let status = manager.next_but(&["WATCHDOG=1"]);
-    assert!(
-        status.starts_with("STATUS=") && status.contains("of 1 sources up"),
-        "{status}"
-    );
+    assert!(status.starts_with("STATUS=") && status.contains("of 1 sources up"), "{status}");
     for _ in 0..3 {
         assert_eq!(manager.next_but(&["STATUS="]), "WATCHDOG=1");
     }

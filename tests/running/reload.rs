@@ -45,10 +45,7 @@ fn status_of(marketd: &Marketd, target: &str) -> u16 {
 /// The ids of the sources in the metrics.
 fn sources(marketd: &Marketd) -> Vec<String> {
     let all = metrics(marketd)["upstreams"].clone();
-    let ids = all
-        .items()
-        .iter()
-        .map(|it| it["id"].text().map(str::to_string));
+    let ids = all.items().iter().map(|it| it["id"].text().map(str::to_string));
     ids.flatten().collect()
 }
 
@@ -83,11 +80,7 @@ fn sources_come_and_go_while_connections_and_quotes_stay() {
     }
     let asked = second.asked().len();
     await_polls(&marketd, 5);
-    assert_eq!(
-        second.asked().len(),
-        asked,
-        "one that has ended is not asked"
-    );
+    assert_eq!(second.asked().len(), asked, "one that has ended is not asked");
     assert_eq!(marketd.stop(LONG).code, Some(0));
 }
 
@@ -97,10 +90,7 @@ fn markets_and_categories_follow_the_file() {
     let of = |symbols: &[&str]| config(&[tracking("a", &exchange, symbols)]);
     let marketd = start(&of(&["BTC/USDT", "SOL/EUR"]));
     let majors = json!([{ "id": "majors", "symbols": ["ETH/USDT"] }]);
-    reload_well(
-        &marketd,
-        &with(of(&["BTC/USDT", "ETH/USDT"]), "categories", majors),
-    );
+    reload_well(&marketd, &with(of(&["BTC/USDT", "ETH/USDT"]), "categories", majors));
     assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
     assert_eq!(status_of(&marketd, "/api/v1/quotes/SOL-EUR"), 404);
     await_quote(&marketd, "ETH-USDT", "a");
@@ -110,10 +100,7 @@ fn markets_and_categories_follow_the_file() {
     // All that the exchange has.
     reload_well(&marketd, &config(&[source("a", &exchange)]));
     await_quote(&marketd, "SOL-EUR", "a");
-    assert_eq!(
-        status_of(&marketd, "/api/v1/categories/majors/markets"),
-        404
-    );
+    assert_eq!(status_of(&marketd, "/api/v1/categories/majors/markets"), 404);
 }
 
 #[test]
@@ -174,9 +161,7 @@ fn another_id_for_the_same_exchange_begins_with_what_is_left_of_its_limit() {
     let begin = Instant::now();
     let marketd = start(&of("a"));
     // Quotes cost 80 units, as many as come back in a second, and 720 are there at first.
-    eventually(LONG, || {
-        (upstream(&marketd, "budgetLeft") < 80).then_some(())
-    });
+    eventually(LONG, || (upstream(&marketd, "budgetLeft") < 80).then_some(()));
     let polls = exchange.asked_of(binance::TICKERS).len();
     reload_well(&marketd, &of("b"));
     exchange.await_asked(binance::TICKERS, polls + 4, LONG);
@@ -188,9 +173,7 @@ fn another_id_for_the_same_exchange_begins_with_what_is_left_of_its_limit() {
 
     // It asks for a pause, which holds for all that ask from here.
     exchange.fault(Fault::TooManyRequests(Some("600".to_string())));
-    eventually(LONG, || {
-        (upstream(&marketd, "rateLimited") > 0).then_some(())
-    });
+    eventually(LONG, || (upstream(&marketd, "rateLimited") > 0).then_some(()));
     reload_well(&marketd, &of("c"));
     let source = metrics(&marketd)["upstreams"][0].clone();
     let shown = ["id", "state"].map(|key| source[key].text());
@@ -211,10 +194,7 @@ fn a_file_with_a_fault_changes_nothing() {
         assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
         assert_eq!(sources(&marketd), ["a"]);
     };
-    refuse(
-        "{ \"listen\": 1 }",
-        "marketd.json:1: listen: expected ADDR:PORT or unix:PATH",
-    );
+    refuse("{ \"listen\": 1 }", "marketd.json:1: listen: expected ADDR:PORT or unix:PATH");
     refuse("{", "not reloaded error=");
     let runs = "sources: the demo exchange runs from the start or not at all";
     refuse("{}", runs);
@@ -228,9 +208,7 @@ fn a_file_with_a_fault_changes_nothing() {
     std::fs::remove_file(&path).expect("it is there");
     assert_eq!(count(&marketd, "config: reloaded"), 0);
     reload_well(&marketd, &good);
-    let many: Vec<Value> = (0..18)
-        .map(|at| source(&format!("s{at}"), &exchange))
-        .collect();
+    let many: Vec<Value> = (0..18).map(|at| source(&format!("s{at}"), &exchange)).collect();
     reload(&marketd, &config(&many));
     marketd.await_log("19 different ones since the start, and at most 17", LONG);
     assert_eq!(sources(&marketd), ["a"]);
@@ -242,11 +220,7 @@ fn what_holds_until_the_end_is_told_in_one_line() {
     let (a, b) = (source("a", &first), source("b", &second));
     let marketd = start(&config(&[a.clone(), b.clone()]));
     let other = with(config(&[b, a]), "data", json!("other.db"));
-    let other = with(
-        other,
-        "limits",
-        json!({ "maxConnections": 7, "symbolsPerRequest": 1 }),
-    );
+    let other = with(other, "limits", json!({ "maxConnections": 7, "symbolsPerRequest": 1 }));
     reload_well(&marketd, &other);
     let line = marketd.await_log("restart needed keys=", LONG);
     let keys = "keys=\"data, limits.maxConnections, the order of sources\"\n";
@@ -262,11 +236,7 @@ fn lines_of_the_log_and_limits_follow_the_file() {
     let quiet = config(&[source("a", &exchange)]);
     let marketd = start(&quiet);
     assert_eq!(count(&marketd, "access: "), 0);
-    let loud = with(
-        with(quiet.clone(), "accessLog", json!(true)),
-        "log",
-        json!("debug"),
-    );
+    let loud = with(with(quiet.clone(), "accessLog", json!(true)), "log", json!("debug"));
     let limits = json!({ "requestsPerMinute": 1, "requestBurst": 1 });
     reload_well(&marketd, &with(loud, "limits", limits));
     assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
@@ -339,13 +309,7 @@ fn chart_of(symbol: &str, limit: usize) -> String {
 #[cfg(feature = "sqlite")]
 #[test]
 fn an_added_source_has_what_an_earlier_run_has_stored_of_it() {
-    let Kept {
-        second,
-        one,
-        both,
-        symbol,
-        ..
-    } = &Kept::new();
+    let Kept { second, one, both, symbol, .. } = &Kept::new();
     let marketd = start(both);
     let target = chart_of(symbol, 200);
     let body = |marketd: &Marketd| get(marketd.addr(), &target).text().to_string();
@@ -364,9 +328,7 @@ fn an_added_source_has_what_an_earlier_run_has_stored_of_it() {
 #[cfg(feature = "sqlite")]
 #[test]
 fn candles_of_a_source_that_ends_stay_in_the_file() {
-    let Kept {
-        one, both, symbol, ..
-    } = &Kept::new();
+    let Kept { one, both, symbol, .. } = &Kept::new();
     let marketd = start(both);
     let target = chart_of(symbol, 50);
     let body = |target: &str| get(marketd.addr(), target).text().to_string();
@@ -378,12 +340,7 @@ fn candles_of_a_source_that_ends_stay_in_the_file() {
     reload_well(&marketd, one);
     assert_eq!(status_of(&marketd, &target), 404);
     reload_well(&marketd, both);
-    let old = before
-        .text()
-        .split("],[")
-        .take(20)
-        .collect::<Vec<_>>()
-        .join("],[");
+    let old = before.text().split("],[").take(20).collect::<Vec<_>>().join("],[");
     let same = |text: &str| text.contains(old.trim_start_matches("[["));
     eventually(LONG, || same(&body(&target)).then_some(()));
 }

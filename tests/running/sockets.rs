@@ -12,18 +12,12 @@ use std::path::Path;
 /// Asks for `/health/live` over a Unix socket, with these fields, and returns all that comes.
 fn ask(path: &Path, fields: &str) -> String {
     let mut stream = UnixStream::connect(path).expect("somebody listens");
-    stream
-        .set_read_timeout(Some(PATIENCE))
-        .expect("a timeout is no zero");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout is no zero");
     let request =
         format!("GET /health/live HTTP/1.1\r\nHost: x\r\n{fields}Connection: close\r\n\r\n");
-    stream
-        .write_all(request.as_bytes())
-        .expect("it takes a request");
+    stream.write_all(request.as_bytes()).expect("it takes a request");
     let mut answer = String::new();
-    stream
-        .read_to_string(&mut answer)
-        .expect("it answers and closes");
+    stream.read_to_string(&mut answer).expect("it answers and closes");
     answer
 }
 
@@ -106,10 +100,7 @@ fn an_address_in_use_is_told_with_the_flag_that_names_another() {
 fn all_addresses_of_ipv6_are_those_of_ipv4_too() {
     let marketd = launch().arg("--listen").arg("[::]:0").start();
     let port = marketd.addr().port();
-    assert_eq!(
-        get(([127, 0, 0, 1], port).into(), "/health/live").status,
-        200
-    );
+    assert_eq!(get(([127, 0, 0, 1], port).into(), "/health/live").status, 200);
 }
 
 /// The binary with these sockets as its descriptors from 3 on, and these variables.
@@ -152,12 +143,7 @@ fn passed_sockets_take_the_place_of_those_that_are_configured() {
     });
     let tcp = above(bound);
     let variables = "LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=ecosystem:web";
-    let args = [
-        "--listen",
-        "127.0.0.1:1",
-        "--ecosystem-listen",
-        "127.0.0.1:2",
-    ];
+    let args = ["--listen", "127.0.0.1:1", "--ecosystem-listen", "127.0.0.1:2"];
     let marketd = passed(&[&unix, &tcp], variables, &args).start();
     assert_eq!(Some(marketd.addr()), tcp.local_addr().ok());
     assert_eq!(get(marketd.addr(), "/api/v1/categories").status, 200);
@@ -189,11 +175,7 @@ fn what_cannot_be_listened_on_is_told_by_its_number() {
     let connected = above(|| UnixStream::pair().expect("two sockets").0);
     let stream = "socket 4 of LISTEN_FDS: expected a stream socket";
     refuse(&[&tcp, &datagram], 2, stream);
-    refuse(
-        &[&connected],
-        1,
-        "socket 3 of LISTEN_FDS: it does not listen",
-    );
+    refuse(&[&connected], 1, "socket 3 of LISTEN_FDS: it does not listen");
     let file = std::fs::File::open("/dev/null").expect("it is everywhere");
     let file = above(|| file.try_clone().expect("it can be opened again"));
     refuse(&[&file], 1, "socket 3 of LISTEN_FDS: expected a socket");

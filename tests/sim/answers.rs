@@ -189,12 +189,8 @@ impl Conversation {
             && !pending.ask.head_only
             && let Some(etag) = answer.field("ETag")?
         {
-            let remembered = Remembered {
-                etag: etag.to_string(),
-                body: answer.body.clone(),
-            };
-            self.remembered
-                .insert(pending.ask.target.clone(), remembered);
+            let remembered = Remembered { etag: etag.to_string(), body: answer.body.clone() };
+            self.remembered.insert(pending.ask.target.clone(), remembered);
         }
         let target = &pending.ask.target;
         let verdict = verdict.map_err(|why| format!("{} to {target}: {why}", answer.status));
@@ -232,10 +228,7 @@ fn unasked(
         true => None,
         false => {
             let target = &pending.ask.target;
-            Some(Err(format!(
-                "{} before {target} had arrived whole",
-                answer.status
-            )))
+            Some(Err(format!("{} before {target} had arrived whole", answer.status)))
         }
     }
 }
@@ -250,12 +243,7 @@ pub fn read_answer(bytes: &[u8], head_only: bool) -> Result<Option<(Answer, usiz
         .strip_prefix("HTTP/1.1 ")
         .and_then(|rest| rest.get(..3)?.parse::<u16>().ok());
     let status = status.ok_or_else(|| format!("the status line is {:?}", head.first_line))?;
-    let mut answer = Answer {
-        status,
-        head,
-        body: Vec::new(),
-        is_packed: false,
-    };
+    let mut answer = Answer { status, head, body: Vec::new(), is_packed: false };
     let bare = matches!(status, 100..=199 | 204 | 304);
     let length = match answer.field("Content-Length")? {
         Some(_) if bare => return Err(format!("{status} with a length")),

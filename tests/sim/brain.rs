@@ -87,11 +87,7 @@ pub struct Brain {
 
 impl Brain {
     pub fn new(seed: u64, extra: usize) -> Brain {
-        Brain {
-            demo: Demo::new(seed),
-            seed,
-            markets: markets(extra),
-        }
+        Brain { demo: Demo::new(seed), seed, markets: markets(extra) }
     }
 
     /// The market of that id.
@@ -122,10 +118,7 @@ impl Brain {
                 second * 1000
             )
         };
-        let ticker = Rc::new(Ticker {
-            figures: figures_of(&text),
-            text,
-        });
+        let ticker = Rc::new(Ticker { figures: figures_of(&text), text });
         TICKERS.with_borrow_mut(|known| known.insert(key, ticker.clone()));
         ticker
     }
@@ -176,9 +169,7 @@ impl Brain {
             format!("symbol={id}&interval={interval}&startTime={from}&endTime={to}&limit=1000");
         let body = self.ask("/api/v3/klines", &query, at_ms);
         let raw = crate::support::json::raw_items(&body).expect("a list of rows");
-        raw.into_iter()
-            .map(|raw| Rc::new(row_of(raw.get())))
-            .collect()
+        raw.into_iter().map(|raw| Rc::new(row_of(raw.get()))).collect()
     }
 
     /// The list's entry of a market.
@@ -198,9 +189,7 @@ impl Brain {
     fn ask(&self, path: &str, query: &str, at_ms: i64) -> String {
         let mut body = Vec::new();
         let now = UnixMs(at_ms);
-        let status = self
-            .demo
-            .respond(path.as_bytes(), query.as_bytes(), now, &mut body);
+        let status = self.demo.respond(path.as_bytes(), query.as_bytes(), now, &mut body);
         let body = String::from_utf8(body).expect("the demo writes text");
         assert_eq!(status, 200, "{path}?{query}: {body}");
         body

@@ -48,9 +48,7 @@ pub type Keep<'a> = &'a dyn Fn(&'static str) -> i64;
 /// Takes a body apart. Strict: no blank, no member more or less.
 pub fn read_rows(body: &[u8], text: bool) -> Result<Vec<ChartRow>, String> {
     let body = std::str::from_utf8(body).map_err(|_| "the body is no text")?;
-    let inner = body
-        .strip_prefix('[')
-        .and_then(|body| body.strip_suffix(']'));
+    let inner = body.strip_prefix('[').and_then(|body| body.strip_suffix(']'));
     let inner = inner.ok_or("the body is no list")?;
     if inner.is_empty() {
         return Ok(Vec::new());
@@ -237,9 +235,7 @@ impl Chart<'_> {
     fn closed(&self, slots: (i64, i64)) -> Option<Vec<[String; 5]>> {
         let mut choices: Vec<Vec<[String; 5]>> = vec![Vec::new()];
         for slot in slots.0..slots.1 {
-            let words = self
-                .ledger
-                .words(self.ask.market, self.base, slot, self.span);
+            let words = self.ledger.words(self.ask.market, self.base, slot, self.span);
             if words.is_empty() && !self.traded(slot) {
                 continue;
             }
@@ -297,10 +293,7 @@ impl Chart<'_> {
         let rows = of_market.map(|candles| candles.said.range(first..end));
         let rows = rows.into_iter().flatten().flat_map(|(_, words)| words);
         let told: Vec<&String> = rows.flat_map(|(_, _, row)| &row.figures).collect();
-        let span = (
-            first * self.length - AT_ITS_TIME_MS,
-            end * self.length + AT_ITS_TIME_MS,
-        );
+        let span = (first * self.length - AT_ITS_TIME_MS, end * self.length + AT_ITS_TIME_MS);
         let ticks = &self.ledger.ticks[self.ask.market];
         let quoted = |figure: &String| {
             ticks.iter().enumerate().any(|(at, (told, price))| {
@@ -337,9 +330,7 @@ impl Chart<'_> {
                 let slot = self.slots_of(*open).0;
                 let found = (slot - FLAT_FOR..slot).rfind(|slot| self.traded(*slot));
                 found.is_none_or(|slot| {
-                    let words = self
-                        .ledger
-                        .words(self.ask.market, self.base, slot, self.span);
+                    let words = self.ledger.words(self.ask.market, self.base, slot, self.span);
                     words.is_empty() || words.iter().any(|row| row.figures[3] == *o)
                 })
             }
@@ -362,9 +353,7 @@ impl Chart<'_> {
         if self.base != self.ask.interval || self.ledger.has_left {
             return Ok(());
         }
-        let newest = self
-            .ledger
-            .newest_row(self.ask.market, self.base, self.span);
+        let newest = self.ledger.newest_row(self.ask.market, self.base, self.span);
         let expected = newest.map(|slot| slot.map(|slot| slot * self.length));
         match (expected[0]..=expected[1]).contains(&Some(last)) {
             true => Ok(()),
@@ -389,17 +378,12 @@ impl Chart<'_> {
         };
         let to = self.ask.to.unwrap_or(i64::MAX).min(self.clock.1).max(0);
         let end = self.slots_of(to).1.min(self.present.1 + 1);
-        let begin = self
-            .rows
-            .first()
-            .map_or(first, |row| first.min(row.0 / self.length));
+        let begin = self.rows.first().map_or(first, |row| first.min(row.0 / self.length));
         // At the end of what is kept, the daemon may look a little further.
         let begin = self.slots_of((begin - 3).max(0) * self.length).0;
         // What was never asked is none.
         let asked = self.ledger.oldest_asked(self.ask.market, self.base);
-        let begin = self
-            .slots_of(begin.max(asked.unwrap_or(end)) * self.length)
-            .0;
+        let begin = self.slots_of(begin.max(asked.unwrap_or(end)) * self.length).0;
         let hollow = self.targets((begin, end)).filter(|it| self.is_hollow(*it));
         let most = hollow.count() as u64;
         match self.fields.gaps <= most {
@@ -459,9 +443,7 @@ impl Chart<'_> {
         for (open, figures) in self.rows {
             let (start, behind) = self.slots_of(*open);
             let row = |slot| self.truth.row(self.ask.market, self.base, slot);
-            let rows = (start..behind)
-                .filter_map(row)
-                .map(|row| row.figures.clone());
+            let rows = (start..behind).filter_map(row).map(|row| row.figures.clone());
             let rows: Vec<_> = rows.collect();
             let right = (!rows.is_empty()).then(|| roll_up(&rows));
             if right.as_ref().is_some_and(|right| right != figures) {

@@ -101,11 +101,7 @@ impl Disk {
 
     /// How the first look at the file ends.
     pub fn opened() -> Reply {
-        Reply::Opened(Opened {
-            created: false,
-            bytes: 4096,
-            log_set_aside: false,
-        })
+        Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false })
     }
 
     fn wait(&mut self) -> u64 {
@@ -179,30 +175,19 @@ impl Disk {
                 }
                 said.push(Reply::Loaded(Ok(Loaded::default())));
             }
-            Job::Read(read) => said.push(Reply::Rows {
-                ticket: read.ticket,
-                result: Ok(self.read(read)),
-            }),
+            Job::Read(read) => {
+                said.push(Reply::Rows { ticket: read.ticket, result: Ok(self.read(read)) })
+            }
             Job::Write { number, batch } => {
                 self.write(&batch);
-                let told = batch
-                    .series
-                    .keys()
-                    .map(|name| (name.clone(), self.extent(name)));
-                let result = Ok(Written {
-                    extents: told.collect(),
-                    ..Written::default()
-                });
+                let told = batch.series.keys().map(|name| (name.clone(), self.extent(name)));
+                let result = Ok(Written { extents: told.collect(), ..Written::default() });
                 said.push(Reply::Written { number, result });
             }
             Job::Evict { series, before } => {
                 let count = self.forget(&series, i64::MIN..before);
                 let extent = self.extent(&series);
-                said.push(Reply::Evicted {
-                    series,
-                    before,
-                    result: Ok(Evicted { count, extent }),
-                });
+                said.push(Reply::Evicted { series, before, result: Ok(Evicted { count, extent }) });
             }
             Job::Stop => said.push(Reply::Stopped(Ok(()))),
         }
@@ -240,9 +225,7 @@ impl Disk {
     }
 
     fn extent(&self, name: &SeriesName) -> Extent {
-        self.series
-            .get(name)
-            .map_or_else(Extent::default, Kept::extent)
+        self.series.get(name).map_or_else(Extent::default, Kept::extent)
     }
 
     fn read(&mut self, read: Read) -> Rows {
@@ -266,10 +249,7 @@ impl Disk {
         Rows {
             series: read.series,
             covered: spans(&kept.covered.range(slots.clone()).copied().collect()),
-            candles: found
-                .into_iter()
-                .map(|(_, candle)| candle.clone())
-                .collect(),
+            candles: found.into_iter().map(|(_, candle)| candle.clone()).collect(),
             slots,
             unsound: Vec::new(),
         }
@@ -289,10 +269,7 @@ pub fn ask(store: &Store, job: Job) -> Vec<Reply> {
     let mut said = Vec::new();
     loop {
         said.push(store.wait(PATIENCE).expect("an answer"));
-        if !matches!(
-            said.last(),
-            Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))
-        ) {
+        if !matches!(said.last(), Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_))) {
             return said;
         }
     }
@@ -302,19 +279,11 @@ pub fn ask(store: &Store, job: Job) -> Vec<Reply> {
 fn refused(job: Job, error: StoreError) -> Reply {
     match job {
         Job::Load => Reply::Loaded(Err(error)),
-        Job::Read(Read { ticket, .. }) => Reply::Rows {
-            ticket,
-            result: Err(error),
-        },
-        Job::Write { number, batch } => Reply::Written {
-            number,
-            result: Err(Unwritten { error, batch }),
-        },
-        Job::Evict { series, before } => Reply::Evicted {
-            series,
-            before,
-            result: Err(error),
-        },
+        Job::Read(Read { ticket, .. }) => Reply::Rows { ticket, result: Err(error) },
+        Job::Write { number, batch } => {
+            Reply::Written { number, result: Err(Unwritten { error, batch }) }
+        }
+        Job::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
         Job::Stop => Reply::Stopped(Err(error)),
     }
 }
@@ -361,8 +330,7 @@ impl World {
             self.after(wait, Event::Disk);
         }
         for answer in said {
-            self.trace
-                .note(self.now, format!("disk > {}", word(&answer)));
+            self.trace.note(self.now, format!("disk > {}", word(&answer)));
             self.core.stored(answer, now);
         }
         self.woken = true;
@@ -381,15 +349,11 @@ impl World {
                     None => !self.traded(name, *slot),
                 };
                 if !is_so {
-                    self.fail(&format!(
-                        "{name:?} {slot}: {shown:?} is on disk for {said:?}"
-                    ));
+                    self.fail(&format!("{name:?} {slot}: {shown:?} is on disk for {said:?}"));
                 }
             }
             if kept.candles.keys().any(|slot| !kept.covered.contains(slot)) {
-                self.fail(&format!(
-                    "{name:?}: a candle lies outside of what is covered"
-                ));
+                self.fail(&format!("{name:?}: a candle lies outside of what is covered"));
             }
         }
     }
@@ -478,23 +442,14 @@ pub fn remembered(old: &Ledger, new: &mut Ledger, symbols: &[String], disk: &Dis
             let words = before.said.get(slot).into_iter().flatten();
             let mut rows = words.map(|(_, _, row)| row);
             if let Some(row) = rows.find(|row| Some(&row.figures) == shown.as_ref()) {
-                candles
-                    .said
-                    .insert(*slot, vec![(0, Closed::Yes, row.clone())]);
+                candles.said.insert(*slot, vec![(0, Closed::Yes, row.clone())]);
             }
         }
     }
 }
 
 fn figures(candle: &Candle) -> [String; 5] {
-    let Candle {
-        open,
-        high,
-        low,
-        close,
-        volume,
-        ..
-    } = candle;
+    let Candle { open, high, low, close, volume, .. } = candle;
     [open, high, low, close, volume].map(ToString::to_string)
 }
 
@@ -507,14 +462,12 @@ fn brief(job: &Job) -> String {
 
 fn word(answer: &Reply) -> String {
     match answer {
-        Reply::Written {
-            number,
-            result: Err(why),
-        } => format!("{number} is not written: {:?}", why.error),
-        Reply::Rows {
-            ticket,
-            result: Ok(rows),
-        } => format!("{ticket}: {} rows of {:?}", rows.candles.len(), rows.slots),
+        Reply::Written { number, result: Err(why) } => {
+            format!("{number} is not written: {:?}", why.error)
+        }
+        Reply::Rows { ticket, result: Ok(rows) } => {
+            format!("{ticket}: {} rows of {:?}", rows.candles.len(), rows.slots)
+        }
         other => format!("{other:?}"),
     }
 }

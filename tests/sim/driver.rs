@@ -84,10 +84,8 @@ impl World {
             client.since = self.now;
             let link = Link::accepted(key, at, client.nature.buffer, self.now);
             self.links.insert(key, link);
-            self.trace.note(
-                self.now,
-                format!("client {at} connects: {:?}", self.clients[at].nature),
-            );
+            self.trace
+                .note(self.now, format!("client {at} connects: {:?}", self.clients[at].nature));
             self.tap(key);
             self.pump(key, CLIENT_BYTES);
             self.carry_out();
@@ -269,8 +267,7 @@ impl World {
             match self.links[&key].peer {
                 Peer::Client(at) => self.farewell(key, at),
                 Peer::Exchange(source, at) => {
-                    self.trace
-                        .note(self.now, format!("source {source}.{at} is closed"));
+                    self.trace.note(self.now, format!("source {source}.{at} is closed"));
                     let begun = self.links[&key].since;
                     let connecting = !self.links[&key].is_settled();
                     // What was on its way when a clock moved may have been said long ago.
@@ -322,9 +319,8 @@ impl World {
             let count = self.exchanges[source].addresses.len();
             (0..count).map(move |place| (source, place))
         });
-        let found = places
-            .into_iter()
-            .find(|(source, place)| address_of(*source, *place) == address);
+        let found =
+            places.into_iter().find(|(source, place)| address_of(*source, *place) == address);
         let Some((source, place)) = found else {
             self.fail(&format!("{address} is no address of any source"));
         };
@@ -340,8 +336,7 @@ impl World {
             Reached::Never => {}
             Reached::NoWay => {
                 // As the real driver does: the core hears of it at once, and there is no socket.
-                self.trace
-                    .note(self.now, format!("source {source}: no way to {address}"));
+                self.trace.note(self.now, format!("source {source}: no way to {address}"));
                 self.schedules[source].connect_failed(self.now, self.now);
                 let now = self.clocks();
                 let kind = ErrorKind::NetworkUnreachable;
@@ -366,8 +361,7 @@ impl World {
                     self.trace.note(self.now, format!("client {at}: {event:?}"));
                 }
                 if let Told::Sent(count) = event {
-                    self.trace
-                        .note(self.now, format!("client {at}: sent {count}"));
+                    self.trace.note(self.now, format!("client {at}: sent {count}"));
                 }
                 self.core.handle(key, event, now);
                 self.tap(key);
@@ -444,17 +438,13 @@ impl World {
                 self.reload.is_soon |=
                     self.reload.is_restless && task == Task::Markets && self.rng.chance(1, 3);
                 let tickers = task == Task::Tickers;
-                self.trace
-                    .note(self.now, format!("source {source} has answered {task:?}"));
+                self.trace.note(self.now, format!("source {source} has answered {task:?}"));
                 self.schedules[source].succeeded(tickers, self.now);
                 let truth = &self.exchanges[source].mouth.truth;
                 self.ledgers[source].learn(said, in_flight.sent, now, truth);
             }
             Meaning::Bad(failure) => {
-                self.trace.note(
-                    self.now,
-                    format!("source {source} fails {task:?}: {failure:?}"),
-                );
+                self.trace.note(self.now, format!("source {source} fails {task:?}: {failure:?}"));
                 self.schedules[source].failed(failure, in_flight.sent.us, self.now);
             }
         }
@@ -488,10 +478,7 @@ impl World {
                     Ok(steps) => steps,
                     Err(why) => self.fail(&format!("source {source}: {why}")),
                 };
-                self.trace.note(
-                    self.now,
-                    format!("source {source}.{conn} < {}", excerpt(bytes)),
-                );
+                self.trace.note(self.now, format!("source {source}.{conn} < {}", excerpt(bytes)));
                 let asked = self.exchanges[source].conns[conn].in_flight.as_ref();
                 if asked.is_some_and(|asked| asked.task == Task::Tickers) {
                     let verdict = self.schedules[source].tickers(self.now);
@@ -580,8 +567,7 @@ impl World {
         client.since = self.now;
         if let Some(listener) = &mut client.listener {
             let verdict = listener.made(fresh, &context);
-            self.trace
-                .note(self.now, format!("client {at} < {}", excerpt(fresh)));
+            self.trace.note(self.now, format!("client {at} < {}", excerpt(fresh)));
             self.check(verdict, &|| format!("client {at}"));
             return self.check_listener(at, outgoing.len());
         }
@@ -591,10 +577,7 @@ impl World {
         let made = client.talk.answers - answers;
         let confirmed = client.talk.confirmed.take();
         self.answers += made;
-        self.trace.note(
-            self.now,
-            format!("client {at} < {} ({made} answers)", excerpt(fresh)),
-        );
+        self.trace.note(self.now, format!("client {at} < {} ({made} answers)", excerpt(fresh)));
         self.check(verdict, &|| format!("client {at}"));
         self.check_room(at, made, before, sent);
         if let Some((ask, etag)) = confirmed {
@@ -614,8 +597,7 @@ impl World {
         self.strangers.insert(key);
         // Its answer counts among what is unread.
         self.crowded_at = Some(self.now);
-        self.core
-            .handle(key, Told::Received(request.as_bytes()), now);
+        self.core.handle(key, Told::Received(request.as_bytes()), now);
         let answer = read_answer(&self.core.outgoing(key).to_vec(), false);
         let gone = Broken::Io(ErrorKind::ConnectionReset);
         self.core.handle(key, Told::Failed(&gone), now);
@@ -627,9 +609,7 @@ impl World {
         if answer.status == 200 && known.is_some_and(|known| *known != answer.body) {
             let (body, target) = (answer.body.escape_ascii(), &ask.target);
             let known = known.map(|known| known.escape_ascii().to_string());
-            self.fail(&format!(
-                "304 with {etag} to {target} for {known:?}, and 200 is {body}"
-            ));
+            self.fail(&format!("304 with {etag} to {target} for {known:?}, and 200 is {body}"));
         }
     }
 

@@ -62,10 +62,9 @@ impl InFlight {
     pub fn given_up(&self, read: u64) -> Failure {
         let failure = self.cut(read);
         match self.task {
-            Task::Candles { .. } if failure == Failure::of_source() => Failure {
-                backs_off: false,
-                ..failure
-            },
+            Task::Candles { .. } if failure == Failure::of_source() => {
+                Failure { backs_off: false, ..failure }
+            }
             _ => failure,
         }
     }
@@ -74,10 +73,7 @@ impl InFlight {
 impl Failure {
     /// The exchange as a whole does not answer.
     pub fn of_source() -> Failure {
-        Failure {
-            backs_off: true,
-            retry_after: None,
-        }
+        Failure { backs_off: true, retry_after: None }
     }
 }
 
@@ -204,10 +200,7 @@ impl Exchange {
 
     /// Somebody connects.
     pub fn connect(&mut self, address: usize, us: u64) -> (usize, Reached) {
-        self.conns.push(Conn {
-            open: true,
-            ..Conn::default()
-        });
+        self.conns.push(Conn { open: true, ..Conn::default() });
         let wait = 1000 + self.rng.below(self.latency);
         let reached = match (self.addresses[address], self.weather(us)) {
             (Address::NoWay, _) => Reached::NoWay,
@@ -261,10 +254,7 @@ impl Exchange {
             asked.push_back(now.us);
             asked.retain(|at| at + 60 * SECOND > now.us);
             if asked.len() > MOST_A_MINUTE {
-                return Err(format!(
-                    "{target} is asked {} times in a minute",
-                    asked.len()
-                ));
+                return Err(format!("{target} is asked {} times in a minute", asked.len()));
             }
         }
         if weather == Weather::Unreachable {
@@ -299,14 +289,8 @@ impl Exchange {
         meaning: Meaning,
         (end, head_end): (Option<u64>, u64),
     ) {
-        self.conns[conn].in_flight = Some(InFlight {
-            task,
-            sent,
-            meaning,
-            end,
-            head_end,
-            begun: false,
-        });
+        self.conns[conn].in_flight =
+            Some(InFlight { task, sent, meaning, end, head_end, begun: false });
     }
 
     #[expect(clippy::too_many_arguments, reason = "one answer has that many sides")]
@@ -330,9 +314,7 @@ impl Exchange {
             message.bytes.truncate(cut);
         }
         self.conns[conn].written += message.bytes.len() as u64;
-        let end = message
-            .ends
-            .then_some(written + message.length.unwrap_or(whole));
+        let end = message.ends.then_some(written + message.length.unwrap_or(whole));
         let ends = (end, written + message.head);
         self.put(conn, task, sent, message.meaning, ends);
         let mut steps = self.pieces(message.bytes, wait, fault.is_some());
@@ -394,9 +376,7 @@ impl Exchange {
             }
             Some(WrongTop) => {
                 meaning = bad(vital);
-                body = rng
-                    .pick(&["{\"a\":[1,2]}", "\"ok\"", "null", "42"])
-                    .to_string();
+                body = rng.pick(&["{\"a\":[1,2]}", "\"ok\"", "null", "42"]).to_string();
             }
             Some(EmptyBody) => {
                 meaning = bad(vital);
@@ -418,10 +398,8 @@ impl Exchange {
             Some(Limited(seconds)) => {
                 status = 429;
                 fields.push_str(&format!("Retry-After: {seconds}\r\n"));
-                meaning = Meaning::Bad(Failure {
-                    backs_off: true,
-                    retry_after: Some(seconds * SECOND),
-                });
+                meaning =
+                    Meaning::Bad(Failure { backs_off: true, retry_after: Some(seconds * SECOND) });
                 body = "{\"code\":-1003,\"msg\":\"Too many requests.\"}".to_string();
             }
         }
@@ -450,9 +428,8 @@ impl Exchange {
             _ => 1,
         };
         let slow = pieces > 1 && (self.dribbles || faulty) && rng.chance(1, 2);
-        let mut cuts: Vec<usize> = (1..pieces)
-            .map(|_| rng.below(bytes.len() as u64) as usize)
-            .collect();
+        let mut cuts: Vec<usize> =
+            (1..pieces).map(|_| rng.below(bytes.len() as u64) as usize).collect();
         cuts.push(bytes.len());
         cuts.sort_unstable();
         let (mut at, mut from, mut steps) = (wait, 0, Vec::new());
@@ -498,11 +475,7 @@ impl Message {
         if rng.chance(1, 10) {
             head.push_str("HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n");
         }
-        let version = if framing == 9 && rng.chance(1, 2) {
-            "1.0"
-        } else {
-            "1.1"
-        };
+        let version = if framing == 9 && rng.chance(1, 2) { "1.0" } else { "1.1" };
         head.push_str(&format!("HTTP/{version} {status} Whatever\r\n{fields}"));
         let closes = framing < 9 && rng.chance(1, 15);
         if closes {
@@ -528,8 +501,7 @@ impl Message {
                 while !rest.is_empty() {
                     let size = rest.len().min(1 + rng.below(5000) as usize);
                     let extension = if rng.chance(1, 6) { ";a=b" } else { "" };
-                    self.bytes
-                        .extend(format!("{size:X}{extension}\r\n").bytes());
+                    self.bytes.extend(format!("{size:X}{extension}\r\n").bytes());
                     self.bytes.extend(&rest[..size]);
                     self.bytes.extend(b"\r\n");
                     rest = &rest[size..];
@@ -569,10 +541,7 @@ impl Message {
 }
 
 fn bad(backs_off: bool) -> Meaning {
-    Meaning::Bad(Failure {
-        backs_off,
-        retry_after: None,
-    })
+    Meaning::Bad(Failure { backs_off, retry_after: None })
 }
 
 /// Whether a fault makes sense for such an answer.

@@ -76,10 +76,7 @@ impl World {
         let bytes = ask.bytes.clone();
         let end = bytes.len() as u64;
         let arrived = None;
-        self.clients[at]
-            .talk
-            .pending
-            .push_back(Pending { ask, end, arrived });
+        self.clients[at].talk.pending.push_back(Pending { ask, end, arrived });
         let limit = self.now + 10 * SECOND;
         let mut sent = false;
         while self.clients[at].talk.last.is_none() {
@@ -176,10 +173,7 @@ impl World {
         let is_there = |at: &usize| self.reload.is_there[*at];
         let sources = (0..self.ledgers.len()).filter(is_there);
         for quote in all["quotes"].items() {
-            let market = self
-                .symbols
-                .iter()
-                .position(|s| quote["symbol"] == s.as_str());
+            let market = self.symbols.iter().position(|s| quote["symbol"] == s.as_str());
             let listed = market.is_some_and(|market| sources.clone().all(|at| has(at, market)));
             if listed && quote["stale"] != Json::Bool(false) {
                 self.fail(&format!("all is well, and it is stale: {quote}"));
@@ -261,11 +255,7 @@ impl World {
     }
 
     fn present(&self, length: i64) -> i64 {
-        self.exchanges[0]
-            .mouth
-            .truth
-            .clock(self.now)
-            .div_euclid(length)
+        self.exchanges[0].mouth.truth.clock(self.now).div_euclid(length)
     }
 
     /// The newest slots that are final soon.

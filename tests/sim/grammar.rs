@@ -297,11 +297,7 @@ impl Grammar {
             let mark = if text { '&' } else { '?' };
             target.push_str(&format!("{mark}source={}", self.sources[source]));
         }
-        let kind = Kind::Quote {
-            market,
-            source,
-            text,
-        };
+        let kind = Kind::Quote { market, source, text };
         (target, kind)
     }
 
@@ -309,10 +305,7 @@ impl Grammar {
         let text = rng.chance(1, 5);
         let tail = decimals(text).replace('?', "&");
         if rng.chance(1, 4) {
-            return (
-                format!("/api/v1/quotes?symbols=*{tail}"),
-                Kind::AllQuotes { text },
-            );
+            return (format!("/api/v1/quotes?symbols=*{tail}"), Kind::AllQuotes { text });
         }
         let mut markets: Vec<usize> = Vec::new();
         let mut strangers = 0;
@@ -331,12 +324,7 @@ impl Grammar {
             }
         }
         let target = format!("/api/v1/quotes?symbols={}{tail}", names.join(","));
-        let kind = Kind::Quotes {
-            markets,
-            strangers,
-            names: names.len(),
-            text,
-        };
+        let kind = Kind::Quotes { markets, strangers, names: names.len(), text };
         (target, kind)
     }
 
@@ -400,11 +388,7 @@ impl Grammar {
 
     /// A chart that begins or ends so many candles ago at most, or twice as many.
     pub fn some_chart(&self, near: i64, rng: &mut Rng) -> (String, Kind) {
-        let market = if rng.chance(1, 2) {
-            rng.below(2) as usize
-        } else {
-            self.some_market(rng)
-        };
+        let market = if rng.chance(1, 2) { rng.below(2) as usize } else { self.some_market(rng) };
         let interval = match rng.below(3) {
             _ if near < 10 && rng.chance(1, 2) => *rng.pick(&["1m", "1m", "3m", "5m"]),
             0 => *rng.pick(&["1m", "1h", "1d"]),
@@ -423,10 +407,8 @@ impl Grammar {
             0 | 1 => {}
             // One that ends just now or soon.
             5.. => {
-                (from, to) = (
-                    Some(b - 20 * length),
-                    Some(self.now_ms + rng.between(-1, 3) * length),
-                )
+                (from, to) =
+                    (Some(b - 20 * length), Some(self.now_ms + rng.between(-1, 3) * length))
             }
             2 => from = Some(a),
             3 => to = Some(a),
@@ -442,11 +424,7 @@ impl Grammar {
             2 => Some(5000),
             _ => Some(1 + rng.below(100)),
         };
-        let default = if from.is_some() && to.is_some() {
-            5000
-        } else {
-            500
-        };
+        let default = if from.is_some() && to.is_some() { 5000 } else { 500 };
         let ask = ChartAsk {
             market,
             interval,
@@ -495,17 +473,11 @@ impl Grammar {
                 if line < head { &[414] } else { &[414, 431] },
             ),
             4 => (
-                format!(
-                    "GET / HTTP/1.1\r\nHost: s\r\nX: {}\r\n\r\n",
-                    "b".repeat(head)
-                )
-                .into_bytes(),
+                format!("GET / HTTP/1.1\r\nHost: s\r\nX: {}\r\n\r\n", "b".repeat(head))
+                    .into_bytes(),
                 &[431],
             ),
-            5 => (
-                b"GET / HTTP/1.1\r\nHost: s\r\nContent-Length: 1x\r\n\r\n".to_vec(),
-                &[400],
-            ),
+            5 => (b"GET / HTTP/1.1\r\nHost: s\r\nContent-Length: 1x\r\n\r\n".to_vec(), &[400]),
             6 => (
                 b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n".to_vec(),
                 &[400],

@@ -203,12 +203,7 @@ pub struct Selection {
 
 impl Lately {
     fn new(since: u64) -> Lately {
-        Lately {
-            since,
-            listed: None,
-            may: None,
-            must: None,
-        }
+        Lately { since, listed: None, may: None, must: None }
     }
 }
 
@@ -359,10 +354,7 @@ impl Ledger {
 
     fn drop_quote(&mut self, market: usize, window: Window) {
         let (figures, received_ms) = (None, (0, 0));
-        let quoted = Quoted {
-            figures,
-            received_ms,
-        };
+        let quoted = Quoted { figures, received_ms };
         self.quotes[market].push(window, quoted);
     }
 
@@ -413,9 +405,7 @@ impl Ledger {
         }
         match said {
             Said::Tickers(items, made_ms) => {
-                let times = items
-                    .iter()
-                    .filter_map(|item| item.figures.as_ref()?.timestamp);
+                let times = items.iter().filter_map(|item| item.figures.as_ref()?.timestamp);
                 let newest = times.max();
                 let before = std::mem::replace(&mut self.newest_ms, newest);
                 let goes_back = newest < before.map(|before| before - GOES_BACK_MS);
@@ -449,10 +439,7 @@ impl Ledger {
         // Where it cannot know that the exchange's clock went back, it takes them for later ones.
         let is_back = self.shifted.is_some_and(|shift| shift.is_back);
         let believed_ms = self.exchange_ms(now);
-        let times = (
-            made_ms,
-            made_ms.max(if is_back { believed_ms } else { made_ms }),
-        );
+        let times = (made_ms, made_ms.max(if is_back { believed_ms } else { made_ms }));
         let mut changed = false;
         for Item { market, figures } in items {
             let Some(figures) = figures.filter(|_| self.is_listed(market)) else {
@@ -468,13 +455,7 @@ impl Ledger {
             let unsure = listed_at.is_some_and(|at| now.us < at + 10_000_000);
             let window = (window.0, if unsure { u64::MAX } else { window.1 });
             let figures = Some(figures);
-            self.quotes[market].push(
-                window,
-                Quoted {
-                    figures,
-                    received_ms,
-                },
-            );
+            self.quotes[market].push(window, Quoted { figures, received_ms });
         }
         self.polled.get_or_insert(window);
         if changed || self.last_change.is_none() {
@@ -503,10 +484,7 @@ impl Ledger {
         let list: BTreeMap<usize, bool> = list.into_iter().filter(tracked).collect();
         let before = self.listed.last().cloned().flatten();
         for market in list.keys() {
-            if before
-                .as_ref()
-                .is_none_or(|before| !before.contains_key(market))
-            {
+            if before.as_ref().is_none_or(|before| !before.contains_key(market)) {
                 self.listed_at.insert(*market, now.us);
                 if !selection.named.contains(market) {
                     self.lately.insert(*market, Lately::new(window.1));
@@ -526,13 +504,7 @@ impl Ledger {
     }
 
     fn learn_candles(&mut self, page: Page, sent: Moment, now: Moment, truth: &Truth) {
-        let Page {
-            market,
-            interval,
-            slots,
-            words,
-            is_whole,
-        } = page;
+        let Page { market, interval, slots, words, is_whole } = page;
         let length = length_ms(interval).expect("stored");
         // What the daemon takes for closed, and what may be: by its clock and by the exchange's.
         let clocks = |at: Moment| (self.exchange_ms(at), truth.clock(at.us));
@@ -575,10 +547,7 @@ impl Ledger {
     /// quotes that are older than those before, for any answer may be old.
     pub fn jumped(&mut self, ms: i64, now: Moment) {
         let is_back = ms < 0;
-        self.shifted = Some(Shift {
-            at: now.us,
-            is_back,
-        });
+        self.shifted = Some(Shift { at: now.us, is_back });
         self.contradicted = None;
     }
 
@@ -586,10 +555,7 @@ impl Ledger {
     pub fn slept(&mut self, ms: i64, now: Moment) {
         self.sleeps.push((now.us, ms));
         let is_back = false;
-        self.shifted = Some(Shift {
-            at: now.us,
-            is_back,
-        });
+        self.shifted = Some(Shift { at: now.us, is_back });
         self.contradicted = Some(now.us);
     }
 
@@ -604,14 +570,8 @@ impl Ledger {
             None => self.clock.is_none(),
         };
         match may_be_wrong || right.abs_diff(believed) <= ROUND_TRIP_MS {
-            true => Offsets {
-                least: right.min(believed),
-                most: right.max(believed),
-            },
-            false => Offsets {
-                least: right,
-                most: right,
-            },
+            true => Offsets { least: right.min(believed), most: right.max(believed) },
+            false => Offsets { least: right, most: right },
         }
     }
 
@@ -695,18 +655,14 @@ impl Ledger {
         let window = seen.0;
         // While the machine sleeps its quotes age.
         let slept = |moves: &[(u64, i64)], until: u64| -> u64 {
-            let during = moves
-                .iter()
-                .filter(|(at, _)| (window.0..=until).contains(at));
+            let during = moves.iter().filter(|(at, _)| (window.0..=until).contains(at));
             during.map(|(_, ms)| 1000 * ms.max(&0).unsigned_abs()).sum()
         };
         let early = span.0.saturating_sub(FLIP_SLACK_US);
         let least = span.0.saturating_sub(window.1) + slept(&self.sleeps, early);
         // Whether nothing has changed for too long in this time nobody can tell then, either.
         let moves = self.sleeps.iter().chain(&self.sets);
-        let has_moved = moves
-            .into_iter()
-            .any(|(at, _)| (window.0..=span.1).contains(at));
+        let has_moved = moves.into_iter().any(|(at, _)| (window.0..=span.1).contains(at));
         let most = span.1.saturating_sub(window.0);
         let (states, _) = self.frozen.seen(span);
         let frozen = |tri: Tri| states.iter().any(|(_, state)| *state == tri);
@@ -785,9 +741,7 @@ impl Ledger {
                 *at <= until && (*closed == least || *closed == Closed::Yes)
             };
             let mut found = said.iter().rev();
-            found
-                .find(|(_, words)| words.iter().any(told))
-                .map(|(slot, _)| *slot)
+            found.find(|(_, words)| words.iter().any(told)).map(|(slot, _)| *slot)
         };
         [newest(Closed::Yes, span.0), newest(Closed::Maybe, span.1)]
     }

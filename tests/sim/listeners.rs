@@ -74,11 +74,7 @@ impl Listener {
             "" => String::new(),
             id => format!("Last-Event-ID: {id}\r\n"),
         };
-        format!(
-            "GET {} HTTP/{version}\r\nHost: sim\r\n{id}\r\n",
-            self.target
-        )
-        .into_bytes()
+        format!("GET {} HTTP/{version}\r\nHost: sim\r\n{id}\r\n", self.target).into_bytes()
     }
 
     pub fn heard(&self) -> Heard {
@@ -138,10 +134,7 @@ impl Listener {
         self.stage = Heard::Error;
         let unknown = || {
             let books = context.books();
-            let all = self
-                .markets
-                .iter()
-                .all(|it| books.known(*it) == super::ledger::Tri::Yes);
+            let all = self.markets.iter().all(|it| books.known(*it) == super::ledger::Tri::Yes);
             !all || self.source.is_some()
         };
         match status {
@@ -163,8 +156,7 @@ impl Listener {
     fn unframe(&mut self) -> Result<(), String> {
         let bad = |what: &str| Err(format!("a chunk {what}"));
         if self.is_old {
-            self.text
-                .push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.raw)));
+            self.text.push_str(&String::from_utf8_lossy(&std::mem::take(&mut self.raw)));
             return Ok(());
         }
         while let Some(end) = self.raw.windows(2).position(|two| two == b"\r\n") {
@@ -225,20 +217,14 @@ impl Listener {
             return Err(format!("{symbol} was not asked for"));
         }
         books.check_quote(&quote, market, self.source, self.is_text)?;
-        if self
-            .newest
-            .insert(symbol.clone(), data.to_string())
-            .as_deref()
-            == Some(data)
-        {
+        if self.newest.insert(symbol.clone(), data.to_string()).as_deref() == Some(data) {
             // One that is told again as it was has changed to and fro, or its client was away.
             let is_new = self.resumes.is_some() && !self.underway.iter().any(|it| it.1 == symbol);
             if !is_new && !books.may_be_twice(market, &quote) {
                 return Err(format!("{symbol} is told twice: {data}"));
             }
         }
-        self.underway
-            .push_back((self.made, symbol, data.to_string()));
+        self.underway.push_back((self.made, symbol, data.to_string()));
         Ok(())
     }
 
@@ -272,20 +258,11 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
         }
         let mut markets: Vec<usize> = (0..1 + rng.below(4)).map(|_| *rng.pick(&named)).collect();
         markets.dedup();
-        let names: Vec<String> = markets
-            .iter()
-            .map(|it| world.symbols[*it].clone())
-            .collect();
+        let names: Vec<String> = markets.iter().map(|it| world.symbols[*it].clone()).collect();
         let is_all = rng.chance(1, 4);
-        let list = if is_all {
-            "*".to_string()
-        } else {
-            names.join(",")
-        };
+        let list = if is_all { "*".to_string() } else { names.join(",") };
         let is_text = rng.chance(1, 4);
-        let source = rng
-            .chance(1, 4)
-            .then(|| rng.below(world.ledgers.len() as u64) as usize);
+        let source = rng.chance(1, 4).then(|| rng.below(world.ledgers.len() as u64) as usize);
         let mut target = format!("/api/v1/stream?symbols={list}");
         if rng.chance(1, 2) {
             let interval = rng.pick(&["1m", "5m", "1h", "1d"]);
@@ -321,10 +298,7 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
 
 fn nature(side: Side, rng: &mut Rng) -> Nature {
     let reading = match rng.below(4) {
-        0 => Reading::Slow(
-            1 + rng.below(3000) as usize,
-            *rng.pick(&[2000, 50_000, 400_000]),
-        ),
+        0 => Reading::Slow(1 + rng.below(3000) as usize, *rng.pick(&[2000, 50_000, 400_000])),
         1 => Reading::Stops(rng.below(9000) as usize),
         _ => Reading::Fast,
     };
@@ -332,13 +306,8 @@ fn nature(side: Side, rng: &mut Rng) -> Nature {
         Reading::Fast => *rng.pick(&[4096, 65_536, usize::MAX]),
         _ => *rng.pick(&[1, 500, 5000]),
     };
-    let ending = *rng.pick(&[
-        Ending::Stay,
-        Ending::Reset,
-        Ending::Leave,
-        Ending::Vanish,
-        Ending::HalfClose,
-    ]);
+    let ending =
+        *rng.pick(&[Ending::Stay, Ending::Reset, Ending::Leave, Ending::Vanish, Ending::HalfClose]);
     Nature {
         requests: 0,
         ahead: 1,
@@ -350,11 +319,7 @@ fn nature(side: Side, rng: &mut Rng) -> Nature {
         side,
         loyal: None,
         // Whom nobody hears of again takes no more than fits.
-        buffer: if ending == Ending::Vanish {
-            5000
-        } else {
-            buffer
-        },
+        buffer: if ending == Ending::Vanish { 5000 } else { buffer },
     }
 }
 
@@ -362,9 +327,7 @@ impl World {
     /// Something was made for a listener: its memory is bounded, and its candles are those of the chart.
     pub fn check_listener(&mut self, at: usize, pending: usize) {
         if pending > MOST_PENDING {
-            self.fail(&format!(
-                "client {at} has {pending} bytes of its stream pending"
-            ));
+            self.fail(&format!("client {at} has {pending} bytes of its stream pending"));
         }
         let listener = self.clients[at].listener.as_mut();
         let claims = listener.map(|it| (std::mem::take(&mut it.claims), it.is_text));
@@ -390,14 +353,8 @@ impl World {
             };
             // A later candle may have been made in the same moment.
             let chart = Json::parse(&body).unwrap_or_else(|why| self.fail(&why));
-            if chart
-                .items()
-                .first()
-                .is_some_and(|row| *row != claim["candle"])
-            {
-                self.fail(&format!(
-                    "client {at} is told {claim}, and {target} says {body}"
-                ));
+            if chart.items().first().is_some_and(|row| *row != claim["candle"]) {
+                self.fail(&format!("client {at} is told {claim}, and {target} says {body}"));
             }
         }
     }
@@ -428,24 +385,16 @@ impl World {
             return;
         };
         // To ask takes time, in which a quote may have turned stale.
-        let told = self.clients[at]
-            .listener
-            .as_ref()
-            .and_then(|it| it.newest.get(symbol));
+        let told = self.clients[at].listener.as_ref().and_then(|it| it.newest.get(symbol));
         if told != Some(&body) && !self.core.has_work() {
-            self.fail(&format!(
-                "client {at} was last told {told:?}, and {target} says {body}"
-            ));
+            self.fail(&format!("client {at} was last told {told:?}, and {target} says {body}"));
         }
     }
 
     /// Looks at one listener and one symbol after every turn, in turn.
     pub fn check_some_listener(&mut self) {
         let listeners = self.links.values().filter_map(|link| match link.peer {
-            Peer::Client(at) => self.clients[at]
-                .listener
-                .as_ref()
-                .map(|it| (at, &it.markets)),
+            Peer::Client(at) => self.clients[at].listener.as_ref().map(|it| (at, &it.markets)),
             Peer::Exchange(..) => None,
         });
         let listeners: Vec<(usize, &Vec<usize>)> = listeners.collect();
@@ -481,8 +430,7 @@ impl World {
         self.strangers.insert(key);
         // Its answer counts among what is unread.
         self.crowded_at = Some(self.now);
-        self.core
-            .handle(key, Told::Received(request.as_bytes()), now);
+        self.core.handle(key, Told::Received(request.as_bytes()), now);
         for _ in 0..turns {
             if !self.core.outgoing(key).is_empty() || !self.core.has_work() {
                 break;

@@ -157,9 +157,7 @@ impl Piece {
         };
         if is_sharp && !(count(Tri::Yes)..=count(Tri::Maybe)).contains(&total) {
             let (least, most) = (count(Tri::Yes), count(Tri::Maybe));
-            return Err(format!(
-                "{total} rows in all, and there are {least} to {most}"
-            ));
+            return Err(format!("{total} rows in all, and there are {least} to {most}"));
         }
         let right = (total.saturating_sub(self.offset)).min(self.limit.unwrap_or(usize::MAX));
         if rows.len() > right || is_sharp && rows.len() < right {
@@ -200,10 +198,7 @@ impl Piece {
             };
             order.then_with(|| symbol(one).cmp(&symbol(other)))
         };
-        match rows
-            .windows(2)
-            .find(|two| compare(&two[0], &two[1]) != Ordering::Less)
-        {
+        match rows.windows(2).find(|two| compare(&two[0], &two[1]) != Ordering::Less) {
             Some(two) => Err(format!("{} stands before {}", two[0], two[1])),
             None => Ok(()),
         }
@@ -228,10 +223,7 @@ pub struct Several {
 impl Several {
     /// Judges an answer.
     pub fn check(&self, json: &Json, books: &Books<'_>, keep: Keep<'_>) -> Result<(), String> {
-        let symbols = self
-            .asks
-            .iter()
-            .map(|ask| books.symbols[ask.market].as_str());
+        let symbols = self.asks.iter().map(|ask| books.symbols[ask.market].as_str());
         let mut shown = json.keys().into_iter();
         let mut missing = 0;
         let mut next = shown.next();

@@ -161,10 +161,7 @@ fn bad_year(rng: &mut Rng) {
     world.check_disk();
     let disk = world.disk.expect("it is there");
     assert!(disk.evicted > 200_000, "{} were evicted", disk.evicted);
-    eprintln!(
-        "{} evicted, {} bytes, {early} at first",
-        disk.evicted, disk.bytes
-    );
+    eprintln!("{} evicted, {} bytes, {early} at first", disk.evicted, disk.bytes);
 }
 
 #[test]

@@ -5,9 +5,8 @@
 pub const STORED: [&str; 3] = ["1m", "1h", "1d"];
 
 /// The served intervals.
-pub const INTERVALS: [&str; 15] = [
-    "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M",
-];
+pub const INTERVALS: [&str; 15] =
+    ["1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M"];
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -52,10 +51,7 @@ impl Figures {
                 named[volume].1 = None;
             }
         }
-        Figures {
-            named,
-            timestamp: member("closeTime").and_then(|text| text.parse().ok()),
-        }
+        Figures { named, timestamp: member("closeTime").and_then(|text| text.parse().ok()) }
     }
 
     /// The figure of that served name.
@@ -148,20 +144,7 @@ fn month_at(time: i64) -> (i64, i64) {
     let (mut open, mut year, mut month) = (0, 1970, 0);
     loop {
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        let days = [
-            31,
-            28 + i64::from(leap),
-            31,
-            30,
-            31,
-            30,
-            31,
-            31,
-            30,
-            31,
-            30,
-            31,
-        ];
+        let days = [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         let end = open + days[month] * DAY;
         if time < end {
             return (open, end);
@@ -201,10 +184,7 @@ mod tests {
         ] {
             assert_eq!(plain(text), expected, "{text}");
         }
-        assert_eq!(
-            from_fixed(fixed("12.5") + fixed("0.00000001")),
-            "12.50000001"
-        );
+        assert_eq!(from_fixed(fixed("12.5") + fixed("0.00000001")), "12.50000001");
     }
 
     #[test]

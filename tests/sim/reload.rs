@@ -115,10 +115,7 @@ impl Reload {
 
     /// The daemon has died, and begins anew with what was configured last.
     pub fn next_life(self, config: &Config) -> Reload {
-        Reload {
-            first: self.first,
-            ..Reload::new(config, self.is_there, self.is_restless)
-        }
+        Reload { first: self.first, ..Reload::new(config, self.is_there, self.is_restless) }
     }
 }
 
@@ -177,10 +174,8 @@ impl World {
             false => self.changed(),
         };
         let (is_there, guests) = (&next.is_there, next.guests);
-        self.trace.note(
-            self.now,
-            format!("a reload with sources {is_there:?} and guests {guests:?}"),
-        );
+        self.trace
+            .note(self.now, format!("a reload with sources {is_there:?} and guests {guests:?}"));
         let reloaded = self.core.reconfigure(next.file.clone(), Vec::new(), now);
         self.check(reloaded, &|| "a reload".to_string());
         self.reload.next = Some(Box::new(next));
@@ -192,12 +187,7 @@ impl World {
     fn former(&mut self) -> Next {
         let (config, is_there) = (self.reload.first.as_deref().cloned()).expect("it has begun");
         let guests = [false; 4];
-        Next {
-            file: file(&config, &is_there),
-            config,
-            is_there,
-            guests,
-        }
+        Next { file: file(&config, &is_there), config, is_there, guests }
     }
 
     /// Something else than now.
@@ -245,12 +235,7 @@ impl World {
             file.limits.max_connections += 1;
             file.limits.lanes_per_source = 1 + file.limits.lanes_per_source % 3;
         }
-        Next {
-            file,
-            config,
-            is_there,
-            guests,
-        }
+        Next { file, config, is_there, guests }
     }
 
     /// What no answer shows.

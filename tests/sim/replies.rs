@@ -64,13 +64,7 @@ impl Mouth {
                 let bounds = (number("startTime"), number("endTime"), number("limit"));
                 match (market, interval, bounds) {
                     (Some(market), Some(interval), (Some(from), Some(to), Some(limit))) => {
-                        Task::Candles {
-                            market,
-                            interval,
-                            from,
-                            to,
-                            limit: limit as usize,
-                        }
+                        Task::Candles { market, interval, from, to, limit: limit as usize }
                     }
                     _ => Task::Unknown,
                 }
@@ -81,11 +75,7 @@ impl Mouth {
 
     /// Answers at this time of the run. Of faults, those that are about what is said.
     pub fn speak(&mut self, task: &Task, fault: Option<Fault>, us: u64, rng: &mut Rng) -> Speech {
-        let speech = |body: String, said: Said| Speech {
-            body,
-            said: Some(said),
-            status: 200,
-        };
+        let speech = |body: String, said: Said| Speech { body, said: Some(said), status: 200 };
         match task {
             Task::Time => {
                 let clock = self.truth.clock(us);
@@ -129,10 +119,7 @@ impl Mouth {
                 false => (ticker.text.clone(), Some(ticker.figures.clone())),
             };
             texts.push(text);
-            items.push(Item {
-                market,
-                figures: figures.map(Rc::new),
-            });
+            items.push(Item { market, figures: figures.map(Rc::new) });
         }
         let body = format!("[{}]", texts.join(","));
         Speech {
@@ -144,14 +131,7 @@ impl Mouth {
     }
 
     fn candles(&mut self, task: &Task, fault: Option<Fault>, us: u64, rng: &mut Rng) -> Speech {
-        let Task::Candles {
-            market,
-            interval,
-            from,
-            to,
-            limit,
-        } = *task
-        else {
+        let Task::Candles { market, interval, from, to, limit } = *task else {
             unreachable!("candles are asked for");
         };
         let length = length_ms(interval).expect("stored");
@@ -254,12 +234,7 @@ fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<super::naive::Figur
         "true",
         "\"1111111111111111111111111111111111111111111111111111111111111111111\"",
     ];
-    let odd = [
-        "\"6.4e4\"",
-        "\"1.2e-7\"",
-        "\"00123.4500\"",
-        "\"99999999999.5\"",
-    ];
+    let odd = ["\"6.4e4\"", "\"1.2e-7\"", "\"00123.4500\"", "\"99999999999.5\""];
     match rng.below(6) {
         // The price is well-formed and far off: there is no jump filter.
         0 => {
@@ -273,11 +248,7 @@ fn bend_ticker(text: &str, rng: &mut Rng) -> (String, Option<super::naive::Figur
             (text, Some(figures))
         }
         2 => {
-            let text = replace(
-                text,
-                rng.pick::<&str>(&["bidPrice", "askPrice"]),
-                "\"0.00\"",
-            );
+            let text = replace(text, rng.pick::<&str>(&["bidPrice", "askPrice"]), "\"0.00\"");
             let figures = figures_of(&text);
             (text, Some(figures))
         }
@@ -295,13 +266,7 @@ fn bend_row(row: &Row, rng: &mut Rng) -> String {
         format!("[{time},{o},{h},{l},{c},{v},{tail}]")
     };
     let quoted = |text: &String| format!("\"{text}\"");
-    let (o, h, l, c, v) = (
-        quoted(open),
-        quoted(high),
-        quoted(low),
-        quoted(close),
-        quoted(volume),
-    );
+    let (o, h, l, c, v) = (quoted(open), quoted(high), quoted(low), quoted(close), quoted(volume));
     match rng.below(8) {
         0 => bad([&o, "\"0.00000001\"", &l, &c, &v]),
         1 => bad([&o, &h, "\"0\"", &c, &v]),

@@ -173,9 +173,7 @@ impl Schedule {
         self.delayed = false;
         if calm && prompt && steady && is_late {
             let (pause, poll) = (seconds(pause), seconds(self.poll));
-            return Err(format!(
-                "quotes were asked for after {pause} s, not {poll} s"
-            ));
+            return Err(format!("quotes were asked for after {pause} s, not {poll} s"));
         }
         Ok(())
     }

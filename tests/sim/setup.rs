@@ -90,15 +90,8 @@ pub fn small_world(keep: i64, until: u64, disk: Disk, rng: &mut Rng) -> World {
     config.sources[0].poll = ms(30_000);
     config.sources[0].stale_after = ms(120_000);
     config.limits = Limits::default();
-    let depth = Depth {
-        keep,
-        backfill: keep,
-    };
-    config.history = HistoryConfig {
-        m1: depth,
-        h1: depth,
-        d1: depth,
-    };
+    let depth = Depth { keep, backfill: keep };
+    config.history = HistoryConfig { m1: depth, h1: depth, d1: depth };
     world_of(config, &brain, (theme, until), Some(disk), rng)
 }
 
@@ -117,10 +110,7 @@ fn world_of(
         _ => rng.between(-300, 300),
     };
     let unix_ms = begin + skew;
-    let now = Now {
-        mono: Mono(0),
-        unix: UnixMs(unix_ms),
-    };
+    let now = Now { mono: Mono(0), unix: UnixMs(unix_ms) };
     let is_restless = theme == Theme::Reloads;
     // Some come later.
     let is_there =
@@ -175,10 +165,7 @@ fn add_clock_trouble(world: &mut World, until: u64, rng: &mut Rng) {
 pub fn next_life(old: World, theme: Theme, until: u64, away: u64, rng: &mut Rng) -> World {
     let passed = (old.now / 1000 + away) as i64;
     let unix_ms = old.unix_ms + passed;
-    let now = Now {
-        mono: Mono(0),
-        unix: UnixMs(unix_ms),
-    };
+    let now = Now { mono: Mono(0), unix: UnixMs(unix_ms) };
     let mut disk = old.disk.expect("there is a file");
     disk.survive();
     let file = reload::file(&old.config, &old.reload.is_there);
@@ -229,13 +216,8 @@ fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
         Theme::Reloads => 4,
         _ => 1 + usize::from(rng.chance(1, 3)),
     };
-    let sources = (0..sources)
-        .map(|at| source_config(theme, brain, at, rng))
-        .collect();
-    let depth = |keep: i64, rng: &mut Rng| Depth {
-        keep,
-        backfill: rng.between(0, keep / 2),
-    };
+    let sources = (0..sources).map(|at| source_config(theme, brain, at, rng)).collect();
+    let depth = |keep: i64, rng: &mut Rng| Depth { keep, backfill: rng.between(0, keep / 2) };
     let long = rng.chance(1, 4);
     let history = HistoryConfig {
         m1: depth(if long { 3000 } else { rng.between(60, 400) }, rng),
@@ -243,9 +225,7 @@ fn config(theme: Theme, brain: &Brain, rng: &mut Rng) -> Config {
         d1: depth(rng.between(40, 400), rng),
     };
     Config {
-        ecosystem_listen: rng
-            .chance(1, 6)
-            .then(|| super::driver::address_of(200, 0).into()),
+        ecosystem_listen: rng.chance(1, 6).then(|| super::driver::address_of(200, 0).into()),
         data: Data::Memory,
         sources,
         history,
@@ -324,9 +304,7 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
 
 fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar {
     let mut grammar = Grammar {
-        symbols: (brain.markets.iter())
-            .map(super::brain::Market::symbol)
-            .collect(),
+        symbols: (brain.markets.iter()).map(super::brain::Market::symbol).collect(),
         sources: config.sources.iter().map(|s| s.id.clone()).collect(),
         categories: ["usdt", "btc", "eur"].map(String::from).to_vec(),
         now_ms: begin,
@@ -338,9 +316,7 @@ fn grammar(config: &Config, brain: &Brain, begin: i64, rng: &mut Rng) -> Grammar
         favourites: Vec::new(),
     };
     // What many ask for again and again.
-    grammar.favourites = (0..rng.below(5))
-        .map(|_| grammar.some_chart(5, rng))
-        .collect();
+    grammar.favourites = (0..rng.below(5)).map(|_| grammar.some_chart(5, rng)).collect();
     grammar
 }
 
@@ -378,12 +354,7 @@ fn add_source(
     };
     let addresses = match rng.below(7) {
         5 => vec![Address::Silent, Address::Alive],
-        6 => vec![
-            Address::Refusing,
-            Address::Alive,
-            Address::Silent,
-            Address::NoWay,
-        ],
+        6 => vec![Address::Refusing, Address::Alive, Address::Silent, Address::NoWay],
         0 => vec![Address::Refusing, Address::Alive],
         1 => vec![Address::NoWay, Address::Alive, Address::Refusing],
         _ => vec![Address::Alive],
@@ -443,12 +414,8 @@ fn list_changes(
             false => *rng.pick(&[None, None, Some(false), Some(true)]),
         };
         let after_ms = rng.between(0, until_ms);
-        let mut change = ListChange {
-            at_ms: begin_ms + after_ms,
-            market,
-            active,
-            lingers: rng.chance(1, 2),
-        };
+        let mut change =
+            ListChange { at_ms: begin_ms + after_ms, market, active, lingers: rng.chance(1, 2) };
         changes.push(change.clone());
         if rng.chance(2, 3) {
             change.at_ms += rng.between(0, until_ms - after_ms);
@@ -489,11 +456,7 @@ fn add_clients(world: &mut World, theme: Theme, until: u64, rng: &mut Rng) {
         }
     }
     // The feed is built in with the page.
-    let libraries = if cfg!(feature = "page") {
-        rng.below(4)
-    } else {
-        0
-    };
+    let libraries = if cfg!(feature = "page") { rng.below(4) } else { 0 };
     for _ in 0..libraries {
         let nature = Nature {
             requests: 40 + rng.below(60) as usize,

@@ -16,10 +16,7 @@ pub struct Trace {
 impl Trace {
     /// An empty trace. `MARKETD_TRACE` in the environment makes it tell everything at once.
     pub fn new() -> Trace {
-        Trace {
-            events: RefCell::default(),
-            all: std::env::var_os("MARKETD_TRACE").is_some(),
-        }
+        Trace { events: RefCell::default(), all: std::env::var_os("MARKETD_TRACE").is_some() }
     }
 
     /// Takes note of an event at this time, in microseconds.

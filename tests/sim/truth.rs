@@ -86,9 +86,7 @@ impl Habits {
             cut: (rng.chance(1, 4)).then(|| (LEAST_PAGE + rng.below(400)) as usize),
             late: some(rng, &[500, LATE_MS as u64]) as i64,
             revised: some(rng, &[2, 8]),
-            traded: (0..markets)
-                .map(|_| *rng.pick(&[1000, 1000, 1000, 960, 500, 60]))
-                .collect(),
+            traded: (0..markets).map(|_| *rng.pick(&[1000, 1000, 1000, 960, 500, 60])).collect(),
             refuses: rng.chance(1, 2),
             born_ms: None,
         }
@@ -122,14 +120,7 @@ pub struct Truth {
 
 impl Truth {
     pub fn new(brain: Rc<Brain>, habits: Habits, zero_ms: i64) -> Truth {
-        Truth {
-            brain,
-            habits,
-            zero_ms,
-            off_ms: 0,
-            changes: Vec::new(),
-            silenced: HashMap::new(),
-        }
+        Truth { brain, habits, zero_ms, off_ms: 0, changes: Vec::new(), silenced: HashMap::new() }
     }
 
     /// The exchange's clock at this time of the run.
@@ -150,8 +141,7 @@ impl Truth {
     /// The listed markets by the exchange's clock, with their state.
     pub fn list(&self, clock: i64) -> Vec<(usize, bool)> {
         let all = 0..self.brain.markets.len();
-        all.filter_map(|market| Some((market, self.state(market, clock)?)))
-            .collect()
+        all.filter_map(|market| Some((market, self.state(market, clock)?))).collect()
     }
 
     /// Whether a market is listed then, and active.
@@ -252,10 +242,7 @@ impl Truth {
     ) -> bool {
         let length = length_ms(interval).expect("stored");
         let world_ms = self.world_ms(us);
-        let keys = || {
-            rows.iter()
-                .map(|row| (market, interval, row.open_ms / length))
-        };
+        let keys = || rows.iter().map(|row| (market, interval, row.open_ms / length));
         let told = |key| self.silenced.get(&key).copied().unwrap_or(world_ms);
         if rows.is_empty() || keys().any(|key| world_ms - told(key) > HEALS_MS) {
             return false;

@@ -73,10 +73,8 @@ impl Page {
         let symbol = &grammar.symbols[self.market];
         let source = &grammar.sources[self.source];
         let resolution = resolution(self.interval);
-        let mut target = format!(
-            "/udf/history?symbol={source}:{symbol}&resolution={resolution}&to={}",
-            self.to
-        );
+        let mut target =
+            format!("/udf/history?symbol={source}:{symbol}&resolution={resolution}&to={}", self.to);
         if let Some(from) = self.from {
             target += &format!("&from={from}");
         }
@@ -137,10 +135,7 @@ impl Page {
         let ask = ChartAsk {
             market: self.market,
             interval: self.interval,
-            from: self
-                .from
-                .filter(|_| self.countback.is_none())
-                .map(|it| it * 1000),
+            from: self.from.filter(|_| self.countback.is_none()).map(|it| it * 1000),
             to: Some(self.to * 1000 - 1),
             limit: self.countback.unwrap_or(5000).min(5000),
             fill: false,
@@ -250,11 +245,7 @@ fn check_config(json: &Json, books: &Books<'_>) -> Result<(), String> {
 }
 
 fn check_search(text: &str, json: &Json, books: &Books<'_>) -> Result<(), String> {
-    let needle = SEARCHES
-        .iter()
-        .find(|it| it.0 == text)
-        .expect("one of these")
-        .1;
+    let needle = SEARCHES.iter().find(|it| it.0 == text).expect("one of these").1;
     let finds = |symbol: &str| symbol.contains(needle) || symbol.replace('/', "").contains(needle);
     let mut shown = Vec::new();
     for item in json.items() {
@@ -396,12 +387,7 @@ impl Adapter {
     }
 
     fn page_of(&self, from: Option<i64>, to: i64, countback: Option<usize>) -> UdfAsk {
-        UdfAsk::History(Page {
-            from,
-            to,
-            countback,
-            ..self.page.clone()
-        })
+        UdfAsk::History(Page { from, to, countback, ..self.page.clone() })
     }
 
     fn go_left(&mut self, found: Option<Found>) -> Result<UdfAsk, String> {
@@ -410,10 +396,7 @@ impl Adapter {
                 let ends = rows.first().zip(rows.last());
                 let (first, last) = ends.map_or((0, 0), |it| (it.0.0 / 1000, it.1.0 / 1000));
                 if self.oldest.is_some_and(|oldest| last >= oldest) {
-                    return Err(format!(
-                        "{last} was there already, from {:?} on",
-                        self.oldest
-                    ));
+                    return Err(format!("{last} was there already, from {:?} on", self.oldest));
                 }
                 self.newest.get_or_insert(last);
                 (self.oldest, self.errors) = (Some(first), 0);

@@ -96,10 +96,7 @@ impl Allowance {
             told => return Err(format!("its limit is told as {told:?}")),
         };
         if limit != self.burst || left >= limit.max(1) {
-            return Err(format!(
-                "{left} of {limit} requests left, not {}",
-                self.burst
-            ));
+            return Err(format!("{left} of {limit} requests left, not {}", self.burst));
         }
         if answer.status != 429 {
             self.taken += 1;
@@ -128,10 +125,7 @@ pub fn unpack(ask: &Ask, answer: &mut Answer, context: &Context<'_>) -> Result<(
     };
     let is_single = matches!(ask.kind, Kind::Quote { .. });
     if coding != "gzip" || !ask.gzip || !context.packs || is_single || answer.status != 200 {
-        return Err(format!(
-            "{} to {} is packed in {coding}",
-            answer.status, ask.target
-        ));
+        return Err(format!("{} to {} is packed in {coding}", answer.status, ask.target));
     }
     if answer.field("Vary")? != Some("Accept-Encoding") {
         return Err("packed, and nothing varies".to_string());
@@ -265,9 +259,7 @@ fn check_tag(ask: &Ask, answer: &Answer, context: &mut Context<'_>) -> Result<()
         && now_ms < since + 3_600_000
     {
         let (before, body) = (before.escape_ascii(), answer.body.escape_ascii());
-        return Err(format!(
-            "for an hour it was to be\n{before}\nand now it is\n{body}"
-        ));
+        return Err(format!("for an hour it was to be\n{before}\nand now it is\n{body}"));
     }
     if max_age(answer)?.is_some_and(|seconds| seconds >= 3600) {
         settled.insert(key, (now_ms, answer.body.clone()));
@@ -357,14 +349,7 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
             Some(source) => context.sources[source].has_list(context.span) != Tri::Yes,
             None => listed != Tri::Yes || context.sources.len() > 1,
         },
-        (
-            Kind::Category { id, .. }
-            | Kind::Piece(Piece {
-                list: List::Category(id),
-                ..
-            }),
-            404,
-        ) => {
+        (Kind::Category { id, .. } | Kind::Piece(Piece { list: List::Category(id), .. }), 404) => {
             let of_quote = |symbol: &String| {
                 let quote = symbol.split('/').nth(1).unwrap_or_default();
                 quote.eq_ignore_ascii_case(id)
@@ -374,9 +359,8 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
         }
         (Kind::EcosystemOne { market }, 404) => known(*market) != Tri::Yes,
         (Kind::Health, 503) => {
-            let cached: usize = (context.sources.iter())
-                .map(|ledger| ledger.count_quotes(context.span).0)
-                .sum();
+            let cached: usize =
+                (context.sources.iter()).map(|ledger| ledger.count_quotes(context.span).0).sum();
             context.stopping || cached == 0 || ask.target.ends_with("/ready")
         }
         _ => false,
@@ -408,11 +392,8 @@ fn chart_fields(answer: &Answer) -> Result<ChartFields, String> {
 /// For how many seconds caches may keep an answer.
 fn max_age(answer: &Answer) -> Result<Option<u64>, String> {
     let policy = answer.field("Cache-Control")?.unwrap_or_default();
-    let age = policy
-        .split(", ")
-        .find_map(|it| it.strip_prefix("max-age="));
-    age.map(|age| age.parse().map_err(|_| policy.to_string()))
-        .transpose()
+    let age = policy.split(", ").find_map(|it| it.strip_prefix("max-age="));
+    age.map(|age| age.parse().map_err(|_| policy.to_string())).transpose()
 }
 
 fn check_chart(
@@ -433,17 +414,10 @@ fn check_chart(
 fn check_data(kind: &Kind, json: &Json, context: &Context<'_>) -> Result<(), String> {
     let books = context.books();
     match kind {
-        Kind::Quote {
-            market,
-            source,
-            text,
-        } => books.check_quote(json, *market, *source, *text),
-        Kind::Quotes {
-            markets,
-            strangers,
-            names,
-            text,
-        } => check_quotes(json, markets, (*strangers, *names), *text, &books),
+        Kind::Quote { market, source, text } => books.check_quote(json, *market, *source, *text),
+        Kind::Quotes { markets, strangers, names, text } => {
+            check_quotes(json, markets, (*strangers, *names), *text, &books)
+        }
         Kind::AllQuotes { text } => check_all_quotes(json, *text, &books),
         Kind::Categories => check_categories(json, &books),
         Kind::Category { id, text } => {
@@ -550,9 +524,7 @@ fn check_categories(json: &Json, books: &Books<'_>) -> Result<(), String> {
         };
         let markets: Vec<usize> = (0..books.symbols.len()).filter(of_quote).collect();
         let count = |least: Tri| {
-            let known = markets
-                .iter()
-                .filter(|m| books.known(**m) as u8 >= least as u8);
+            let known = markets.iter().filter(|m| books.known(**m) as u8 >= least as u8);
             known.count() as i64
         };
         let shown = category["marketCount"].integer().unwrap_or(-1);
@@ -578,9 +550,7 @@ fn check_metrics(json: &Json, context: &Context<'_>) -> Result<(), String> {
     let (least, most) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let cached = json["cachedEntries"].integer().unwrap_or(-1);
     if !(least as i64..=most as i64).contains(&cached) {
-        return Err(format!(
-            "{cached} quotes cached, {least} to {most} were said"
-        ));
+        return Err(format!("{cached} quotes cached, {least} to {most} were said"));
     }
     Ok(())
 }
@@ -592,11 +562,7 @@ fn check_prometheus(body: &[u8], context: &Context<'_>) -> Result<(), String> {
     let (mut closed, mut total) = (0, 0);
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').ok_or_else(|| line.to_string())?;
-        let number = || {
-            value
-                .parse::<usize>()
-                .map_err(|why| format!("{line}: {why}"))
-        };
+        let number = || value.parse::<usize>().map_err(|why| format!("{line}: {why}"));
         if name.starts_with("marketd_http_closes_total{") {
             closed += number()?;
         } else if name == "marketd_http_connections_total" {
@@ -605,9 +571,8 @@ fn check_prometheus(body: &[u8], context: &Context<'_>) -> Result<(), String> {
     }
     match closed + context.open == total {
         true => Ok(()),
-        false => Err(format!(
-            "{total} connections, {closed} closed for a reason, {} open",
-            context.open
-        )),
+        false => {
+            Err(format!("{total} connections, {closed} closed for a reason, {} open", context.open))
+        }
     }
 }

@@ -74,9 +74,7 @@ impl World {
             }
             let since = link.active.max(client.since);
             return match for_too_long(since, self.longest(|it| it.write_timeout)) {
-                true => Err(format!(
-                    "it takes nothing of {pending} bytes and is still here"
-                )),
+                true => Err(format!("it takes nothing of {pending} bytes and is still here")),
                 false => Ok(()),
             };
         }
@@ -113,14 +111,10 @@ impl World {
             ));
         }
         let (since, span) = match client.partial_since {
-            Some(since) => (
-                since,
-                self.longest(|it| it.head_timeout) + self.longest(|it| it.body_timeout),
-            ),
-            None => (
-                link.active.max(client.since),
-                self.longest(|it| it.idle_timeout),
-            ),
+            Some(since) => {
+                (since, self.longest(|it| it.head_timeout) + self.longest(|it| it.body_timeout))
+            }
+            None => (link.active.max(client.since), self.longest(|it| it.idle_timeout)),
         };
         match for_too_long(since, span) {
             true => Err(format!(
@@ -163,9 +157,7 @@ impl World {
         let quiet = self.now - link.active.max(client.since);
         let is_idle = quiet + 1000 >= self.shortest(|it| it.idle_timeout);
         if !(is_idle && client.partial_since.is_none() || self.stopped_at.is_some()) {
-            self.fail(&format!(
-                "client {at}: its connection is shut for no reason"
-            ));
+            self.fail(&format!("client {at}: its connection is shut for no reason"));
         }
         if let Some(link) = self.links.get_mut(&key) {
             link.parted = true;
@@ -179,8 +171,7 @@ impl World {
             Ok(reason) => *reason,
             Err(why) => why.as_str(),
         };
-        self.trace
-            .note(self.now, format!("client {at} is closed: {what}"));
+        self.trace.note(self.now, format!("client {at} is closed: {what}"));
         self.check(verdict.map(drop), &|| format!("client {at}"));
         let client = &mut self.clients[at];
         client.stage = Stage::Gone;
@@ -251,9 +242,6 @@ impl World {
         if is_full && client.sent == 0 && quiet + 1000 >= SECOND {
             return Ok("it never said anything, and another one needs its place");
         }
-        Err(format!(
-            "closed for no reason, {} bytes unread",
-            link.unread()
-        ))
+        Err(format!("closed for no reason, {} bytes unread", link.unread()))
     }
 }

@@ -169,18 +169,12 @@ impl World {
 
     /// The clocks, as the daemon reads them.
     pub fn clocks(&self) -> Now {
-        Now {
-            mono: Mono(self.now),
-            unix: UnixMs(self.unix_ms + (self.now / 1000) as i64),
-        }
+        Now { mono: Mono(self.now), unix: UnixMs(self.unix_ms + (self.now / 1000) as i64) }
     }
 
     /// The same as plain numbers.
     pub fn moment(&self) -> Moment {
-        Moment {
-            us: self.now,
-            unix_ms: self.clocks().unix.0,
-        }
+        Moment { us: self.now, unix_ms: self.clocks().unix.0 }
     }
 
     /// Plans an event, after so long.
@@ -188,8 +182,7 @@ impl World {
         self.scheduled += 1;
         self.events.insert(self.scheduled, event);
         let order = self.scheduled as u64;
-        self.agenda
-            .push(Reverse((self.now + wait, order, self.scheduled)));
+        self.agenda.push(Reverse((self.now + wait, order, self.scheduled)));
     }
 
     /// Ends the run: something is not as it should be.
@@ -329,8 +322,7 @@ impl World {
                 for ledger in &mut self.ledgers {
                     ledger.sets.push((self.now, ms));
                 }
-                self.trace
-                    .note(self.now, format!("the clock is set by {ms} ms"));
+                self.trace.note(self.now, format!("the clock is set by {ms} ms"));
             }
             Event::Sleep(ms, survive) => self.sleep(ms, survive),
             Event::Jump(source, ms) if ms < 0 && !self.shows(source, ms) => {
@@ -345,10 +337,7 @@ impl World {
                     let id = &self.ledgers[source].id;
                     self.told.settled.retain(|(_, of), _| of != id);
                 }
-                self.trace.note(
-                    self.now,
-                    format!("source {source}'s clock jumps by {ms} ms"),
-                );
+                self.trace.note(self.now, format!("source {source}'s clock jumps by {ms} ms"));
             }
         }
     }
@@ -374,8 +363,7 @@ impl World {
 
     /// This machine sleeps, and everybody else does not.
     fn sleep(&mut self, ms: i64, survive: bool) {
-        self.trace
-            .note(self.now, format!("this machine sleeps for {ms} ms"));
+        self.trace.note(self.now, format!("this machine sleeps for {ms} ms"));
         self.unix_ms += ms;
         self.clock_moved = true;
         self.grammar.now_ms += ms;
@@ -404,9 +392,7 @@ impl World {
             self.clients[at].stage = Stage::Talking;
             let listener = self.clients[at].listener.take();
             if let Some(mut listener) = listener {
-                let before = listener
-                    .resumes
-                    .and_then(|it| self.clients[it].listener.as_ref());
+                let before = listener.resumes.and_then(|it| self.clients[it].listener.as_ref());
                 if let Some(before) = before {
                     listener.take_over(before);
                 }
@@ -478,10 +464,7 @@ impl World {
         };
         self.resolving[source] = false;
         self.woken = true;
-        self.trace.note(
-            self.now,
-            format!("source {source} resolves to {addresses:?}"),
-        );
+        self.trace.note(self.now, format!("source {source} resolves to {addresses:?}"));
         self.schedules[source].resolved();
         let now = self.clocks();
         let place = SourceId(self.number_of(source) as u16);

@@ -103,10 +103,7 @@ impl Year {
     }
 
     pub(super) fn clocks(&self) -> Now {
-        Now {
-            mono: Mono(self.now),
-            unix: UnixMs(self.began + (self.now / 1000) as i64),
-        }
+        Now { mono: Mono(self.now), unix: UnixMs(self.began + (self.now / 1000) as i64) }
     }
 
     /// Lets time pass until then, in lives of some hours and days without.
@@ -129,13 +126,8 @@ impl Year {
 
     /// The exchange goes, or comes back.
     fn turn_mood(&mut self) {
-        self.mood = *(self.rng).pick(&[
-            Mood::Well,
-            Mood::Well,
-            Mood::Refusing,
-            Mood::Failing,
-            Mood::Mute,
-        ]);
+        self.mood =
+            *(self.rng).pick(&[Mood::Well, Mood::Well, Mood::Refusing, Mood::Failing, Mood::Mute]);
         if self.mood == Mood::Refusing {
             let now = self.clocks();
             for key in std::mem::take(&mut self.links).into_keys() {
@@ -422,24 +414,15 @@ fn ends(got: &[u8]) -> bool {
         return false;
     };
     let text = String::from_utf8_lossy(&got[..head]);
-    let length = text
-        .lines()
-        .find_map(|line| line.strip_prefix("Content-Length: "));
+    let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
     let length: usize = length.and_then(|text| text.parse().ok()).expect("a length");
     got.len() >= head + 4 + length
 }
 
 fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
-    let now = Now {
-        mono: Mono(0),
-        unix: UnixMs(unix_ms),
-    };
+    let now = Now { mono: Mono(0), unix: UnixMs(unix_ms) };
     let mut core = Core::new(config.clone(), None, ProcessFacts::default, seed, now);
-    let opened = Opened {
-        created: false,
-        bytes: 4096,
-        log_set_aside: false,
-    };
+    let opened = Opened { created: false, bytes: 4096, log_set_aside: false };
     core.keep_history(Reply::Opened(opened), now);
     core
 }
@@ -469,10 +452,7 @@ pub(super) fn config() -> Config {
             h1: depth(20_000, 1000),
             d1: depth(2000, 400),
         },
-        limits: Limits {
-            chart_wait: Duration::from_secs(2),
-            ..Limits::default()
-        },
+        limits: Limits { chart_wait: Duration::from_secs(2), ..Limits::default() },
         ..Config::default()
     }
 }
@@ -504,12 +484,7 @@ pub fn over_a_year(rng: &mut Rng) {
         };
         others += year.check(interval, from, to);
     }
-    let Year {
-        evicted,
-        pages,
-        lives,
-        ..
-    } = year;
+    let Year { evicted, pages, lives, .. } = year;
     eprintln!(
         "{minutes} minutes and {others} other candles as the exchange has them, {lives} lives, \
          {pages} pages, {evicted} evicted, {sizes:?} bytes"

@@ -70,21 +70,10 @@ impl Child {
     }
 
     fn start_by(mut command: Command, task: Task<'_>, change: impl FnOnce(&mut Command)) -> Child {
-        let Task {
-            path,
-            from,
-            to,
-            all,
-        } = task;
+        let Task { path, from, to, all } = task;
         let path = path.to_str().expect("a path of the tests is a text");
         command
-            .args([
-                "--exact",
-                "child::child",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
-            ])
+            .args(["--exact", "child::child", "--ignored", "--nocapture", "--test-threads=1"])
             .env(TASK, format!("{path}\n{from}\n{to}\n{all}"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -171,17 +160,9 @@ fn child() {
     let mut lines = task.lines();
     let mut next = || lines.next().expect("four lines");
     let path = Path::new(next());
-    let (from, to) = (
-        next().parse().expect("a number"),
-        next().parse().expect("a number"),
-    );
+    let (from, to) = (next().parse().expect("a number"), next().parse().expect("a number"));
     let all = next() == "true";
-    work(Task {
-        path,
-        from,
-        to,
-        all,
-    });
+    work(Task { path, from, to, all });
 }
 
 fn say(text: &str) {

@@ -158,9 +158,7 @@ impl Disk {
         for (name, file) in names {
             let content =
                 self.files[*file].cut(|| rng.as_mut().is_some_and(|rng| rng.chance(1, 2)));
-            let name = Path::new(name)
-                .file_name()
-                .expect("a path of the tests has a name");
+            let name = Path::new(name).file_name().expect("a path of the tests has a name");
             std::fs::write(into.join(name), content).expect("a directory of ours");
         }
     }
@@ -171,17 +169,9 @@ fn record(layer: &Path) -> Vec<Record> {
     let dir = Dir::new();
     let path = dir.file();
     let trace = dir.path().join("trace");
-    let task = Task {
-        path: &path,
-        from: 0,
-        to: BATCHES,
-        all: true,
-    };
+    let task = Task { path: &path, from: 0, to: BATCHES, all: true };
     let child = Child::start(task, |command| {
-        command
-            .env("LD_PRELOAD", layer)
-            .env("FAULTS_PATH", &path)
-            .env("FAULTS_TRACE", &trace);
+        command.env("LD_PRELOAD", layer).env("FAULTS_PATH", &path).env("FAULTS_TRACE", &trace);
     });
     let (said, status) = child.end();
     assert!(status.success(), "{said:?}");
@@ -225,9 +215,7 @@ fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
         return;
     };
     let records = record(layer);
-    let syncs = records
-        .iter()
-        .filter(|record| matches!(record, Record::Sync(_)));
+    let syncs = records.iter().filter(|record| matches!(record, Record::Sync(_)));
     assert!(syncs.count() > 10);
     for_each_seed(1, |_, rng| {
         let (mut disk, mut acknowledged) = (Disk::default(), 0);
@@ -260,11 +248,7 @@ impl Drop for CutNote<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let record = format!("{:?}", self.1);
-            eprintln!(
-                "cut after record {}: {}",
-                self.0,
-                &record[..record.len().min(200)]
-            );
+            eprintln!("cut after record {}: {}", self.0, &record[..record.len().min(200)]);
         }
     }
 }

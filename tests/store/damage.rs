@@ -94,10 +94,7 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
         let untouched = |when: &str| {
             let now = std::fs::read(&path).expect("it is there");
             assert!(now == content, "{what}: it was written to, {when}");
-            assert!(
-                !log_has_content(&path),
-                "{what}: something was written, {when}"
-            );
+            assert!(!log_has_content(&path), "{what}: something was written, {when}");
         };
         let mut desk = match Desk::try_open(&path) {
             Ok(desk) => desk,
@@ -136,14 +133,8 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
         let (after, met) = read_all(&mut desk);
         assert_eq!(met, 0, "{what}");
         // The batch says something new about the last candle of each series.
-        let kept = before
-            .iter()
-            .filter(|candle| after.contains(candle))
-            .count();
-        assert!(
-            kept + SERIES.len() >= before.len(),
-            "{what}: {kept} are left"
-        );
+        let kept = before.iter().filter(|candle| after.contains(candle)).count();
+        assert!(kept + SERIES.len() >= before.len(), "{what}: {kept} are left");
     });
     eprintln!(
         "{refused} refused, {met_later} given up when read, {used} used, {partly} of them without \

@@ -11,11 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// What a load tells.
-pub type Load = (
-    Vec<Head>,
-    Vec<(QuoteName, SavedQuote)>,
-    Result<Loaded, StoreError>,
-);
+pub type Load = (Vec<Head>, Vec<(QuoteName, SavedQuote)>, Result<Loaded, StoreError>);
 
 /// See the module's page.
 pub struct Desk {
@@ -158,13 +154,7 @@ impl Desk {
         limit: usize,
         keep: Edge,
     ) -> Result<Rows, StoreError> {
-        self.send(Job::Read(Read {
-            ticket: 77,
-            series: series.clone(),
-            slots,
-            limit,
-            keep,
-        }));
+        self.send(Job::Read(Read { ticket: 77, series: series.clone(), slots, limit, keep }));
         self.wait(|answer| match answer {
             Reply::Rows { ticket: 77, result } => Ok(result),
             other => Err(other),

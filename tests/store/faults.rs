@@ -128,15 +128,7 @@ impl Begin {
         let dir = Dir::new();
         let path = dir.file();
         let (from, to, all) = (0, u64::MAX, false);
-        let mut child = Child::start(
-            Task {
-                path: &path,
-                from,
-                to,
-                all,
-            },
-            |_| (),
-        );
+        let mut child = Child::start(Task { path: &path, from, to, all }, |_| ());
         while child.next() != Some(Said::Written(BATCHES - 1)) {}
         child.kill();
         // It may have written more than it was asked for: that is cut off with the log.
@@ -147,17 +139,11 @@ impl Begin {
         let path = dir.file();
         let mut desk = Desk::open(&path);
         for number in 0..BATCHES.min(found) {
-            desk.write(number, world::batch(number))
-                .expect("a sound disk");
+            desk.write(number, world::batch(number)).expect("a sound disk");
         }
         // As long as it is open, its log is there to be copied.
         let copy = dir.copy();
-        assert!(
-            std::fs::metadata(copy.path().join("history.db-wal"))
-                .expect("a log")
-                .len()
-                > 0
-        );
+        assert!(std::fs::metadata(copy.path().join("history.db-wal")).expect("a log").len() > 0);
         Begin::Killed(copy)
     }
 
@@ -180,12 +166,7 @@ impl Begin {
     fn run(&self, layer: &Path, dir: &Dir, settings: &[(&str, &str)]) -> Run {
         let path = dir.file();
         let from = self.batches();
-        let task = Task {
-            path: &path,
-            from,
-            to: from + BATCHES,
-            all: true,
-        };
+        let task = Task { path: &path, from, to: from + BATCHES, all: true };
         let child = Child::start(task, |command| {
             command
                 .env("LD_PRELOAD", layer)
@@ -249,12 +230,7 @@ fn fails_once(begin: &Begin, kind: &str) {
         assert!(run.status.success(), "call {call}: {:?}", run.said);
         // It passes, so in the end everything is written.
         let all = written(0, &run.said);
-        assert_eq!(
-            all,
-            begin.batches() + BATCHES,
-            "call {call}: {:?}",
-            run.said
-        );
+        assert_eq!(all, begin.batches() + BATCHES, "call {call}: {:?}", run.said);
     });
 }
 
@@ -274,13 +250,9 @@ fn a_disk_that_is_full_for_a_moment_costs_a_second_try() {
 fn a_disk_that_stays_broken_costs_nothing_that_was_acknowledged() {
     for begin in [Begin::Nothing, Begin::killed()] {
         for kind in ["io", "full"] {
-            each_call(
-                &begin,
-                &[("FAULTS_KIND", kind), ("FAULTS_STICKY", "1")],
-                |call, run| {
-                    assert!(run.status.success(), "call {call}: {:?}", run.said);
-                },
-            );
+            each_call(&begin, &[("FAULTS_KIND", kind), ("FAULTS_STICKY", "1")], |call, run| {
+                assert!(run.status.success(), "call {call}: {:?}", run.said);
+            });
         }
     }
 }

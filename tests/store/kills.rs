@@ -12,9 +12,7 @@ const KILLS: u64 = 12;
 #[test]
 fn nothing_that_was_acknowledged_is_lost_by_a_kill() {
     let kills = std::env::var("MARKETD_KILLS");
-    let kills = kills.map_or(KILLS, |text| {
-        text.parse().expect("MARKETD_KILLS is a number")
-    });
+    let kills = kills.map_or(KILLS, |text| text.parse().expect("MARKETD_KILLS is a number"));
     for_each_seed(1, |_, rng| kill_often(rng, kills));
 }
 
@@ -23,12 +21,7 @@ fn kill_often(rng: &mut Rng, kills: u64) {
     let path = dir.path().join("history.db");
     let (mut known, mut both) = (0, 0);
     for kill in 0..kills {
-        let task = Task {
-            path: &path,
-            from: known,
-            to: u64::MAX,
-            all: rng.chance(1, 3),
-        };
+        let task = Task { path: &path, from: known, to: u64::MAX, all: rng.chance(1, 3) };
         let mut child = Child::start(task, |_| ());
         // Now and then in the middle of its start, otherwise in the middle of some batch.
         let wait = rng.below(30);
@@ -42,8 +35,7 @@ fn kill_often(rng: &mut Rng, kills: u64) {
         });
         said.extend(child.kill());
         assert!(
-            said.iter()
-                .all(|said| matches!(said, Said::Opened | Said::Written(_))),
+            said.iter().all(|said| matches!(said, Said::Opened | Said::Written(_))),
             "{said:?}"
         );
         let acknowledged = written(known, &said);

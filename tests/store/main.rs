@@ -120,10 +120,7 @@ fn an_eviction_holds_up_nobody() {
     desk.write(0, large).expect("a sound disk");
     let series = name(0);
     let before = START[0] + 7000;
-    let evict = Job::Evict {
-        series: series.clone(),
-        before,
-    };
+    let evict = Job::Evict { series: series.clone(), before };
     let read = || {
         Job::Read(Read {
             ticket: 5,
@@ -151,24 +148,11 @@ fn an_eviction_holds_up_nobody() {
     let candles = world::expected(0, 1000);
     let gone = candles.range(..before).count() as u64;
     assert_eq!(order, [1, 1, gone]);
-    let rows = desk
-        .read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
-        .expect("a sound disk");
-    assert!(
-        rows.candles
-            .iter()
-            .eq(candles.range(before..).map(|(_, candle)| candle))
-    );
-    let head = desk
-        .load()
-        .0
-        .into_iter()
-        .find(|head| head.series == series)
-        .expect("it is there");
-    assert_eq!(
-        (head.covered[0].start, head.extent.count),
-        (before, rows.candles.len() as u64)
-    );
+    let rows =
+        desk.read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
+    assert!(rows.candles.iter().eq(candles.range(before..).map(|(_, candle)| candle)));
+    let head = desk.load().0.into_iter().find(|head| head.series == series).expect("it is there");
+    assert_eq!((head.covered[0].start, head.extent.count), (before, rows.candles.len() as u64));
 }
 
 #[test]
@@ -176,10 +160,7 @@ fn evictions_of_many_series_share_their_transactions() {
     let dir = TempDir::new();
     let mut desk = Desk::open(&dir.path().join("history.db"));
     let count = 100;
-    let series = |number: usize| SeriesName {
-        symbol: format!("S{number}/USDT").into(),
-        ..name(0)
-    };
+    let series = |number: usize| SeriesName { symbol: format!("S{number}/USDT").into(), ..name(0) };
     let mut all = Batch::default();
     let mut one = batch(0);
     for number in 0..count {
@@ -187,20 +168,15 @@ fn evictions_of_many_series_share_their_transactions() {
     }
     desk.write(0, all).expect("a sound disk");
     for number in 0..count + 3 {
-        let job = Job::Evict {
-            series: series(number),
-            before: START[0] + number as i64 % 10,
-        };
+        let job = Job::Evict { series: series(number), before: START[0] + number as i64 % 10 };
         desk.store().send(job).expect("room in the queue");
     }
     let candles = world::expected(0, 1);
     for number in 0..count + 3 {
         let (evicted, before, gone) = desk.wait(|answer| match answer {
-            Reply::Evicted {
-                series,
-                before,
-                result,
-            } => Ok((series, before, result.expect("a sound disk").count)),
+            Reply::Evicted { series, before, result } => {
+                Ok((series, before, result.expect("a sound disk").count))
+            }
             other => Err(other),
         });
         // In the order in which they were sent; the last three were never stored.
@@ -224,10 +200,7 @@ fn a_person_reads_the_file_while_it_is_written() {
         let columns = statement.column_count();
         let line = |row: &rusqlite::Row<'_>| {
             let cell = |at| row.get::<_, String>(at);
-            Ok((0..columns)
-                .map(cell)
-                .collect::<Result<Vec<_>, _>>()?
-                .join("|"))
+            Ok((0..columns).map(cell).collect::<Result<Vec<_>, _>>()?.join("|"))
         };
         let lines = statement.query_map([], line).expect("a query");
         lines.collect::<Result<_, _>>().expect("texts alone")
@@ -255,10 +228,7 @@ fn a_person_reads_the_file_while_it_is_written() {
     let quotes = lines("SELECT source, symbol, last_text, received FROM quotes");
     assert_eq!(quotes, ["binance|BTC/USDT|25|2025-01-01 00:00:24"]);
     let coverage = lines("SELECT * FROM coverage WHERE interval = '1m'");
-    assert_eq!(
-        coverage,
-        ["binance|BTC/USDT|1m|2025-01-01 00:00|2025-01-01 03:20"]
-    );
+    assert_eq!(coverage, ["binance|BTC/USDT|1m|2025-01-01 00:00|2025-01-01 03:20"]);
     // A reader that stays where it is keeps the log from being emptied, and nothing else.
     let mut reading = shell.prepare("SELECT time FROM candle").expect("sql");
     let mut rows = reading.query([]).expect("a query");
@@ -282,15 +252,9 @@ fn a_person_who_writes_makes_one_batch_wait() {
     let mut desk = Desk::open(&path);
     desk.write(0, batch(0)).expect("a sound disk");
     let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
-    shell
-        .execute_batch("BEGIN IMMEDIATE; CREATE TABLE notes (text)")
-        .expect("sql");
+    shell.execute_batch("BEGIN IMMEDIATE; CREATE TABLE notes (text)").expect("sql");
     let failed = desk.write(1, batch(1)).expect_err("somebody is writing");
-    assert!(
-        matches!(failed.error, StoreError::Busy(_)),
-        "{:?}",
-        failed.error
-    );
+    assert!(matches!(failed.error, StoreError::Busy(_)), "{:?}", failed.error);
     assert_eq!(*failed.batch, batch(1), "the batch comes back");
     world::check(&mut desk, 1..=1);
     shell.execute_batch("COMMIT").expect("sql");
@@ -316,18 +280,14 @@ fn what_somebody_broke_by_hand_is_never_handed_out() {
              UPDATE candle SET close = high WHERE series = 1 AND time % 240 = 60",
         )
         .expect("sql");
-    let Rows {
-        candles, unsound, ..
-    } = desk
-        .read(&name(0), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest)
-        .expect("a sound disk");
+    let Rows { candles, unsound, .. } =
+        desk.read(&name(0), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
     let expected = world::expected(0, 3);
     // A candle may have closed at its high before.
     let is_left =
         |slot: i64, candle: &Candle| slot % 4 > 1 || (slot % 4 == 1 && candle.close == candle.high);
-    let (left, gone): (Vec<_>, Vec<_>) = expected
-        .iter()
-        .partition(|(slot, candle)| is_left(**slot, candle));
+    let (left, gone): (Vec<_>, Vec<_>) =
+        expected.iter().partition(|(slot, candle)| is_left(**slot, candle));
     assert!(candles.iter().eq(left.iter().map(|(_, candle)| *candle)));
     assert!(gone.len() > 5);
     assert!(unsound.iter().eq(gone.iter().map(|(slot, _)| *slot)));

@@ -23,10 +23,7 @@ fn refused(path: &Path) -> OpenError {
         let name = format!("{}{suffix}", path.display());
         assert!(!Path::new(&name).exists(), "{name} is left behind");
     }
-    assert!(
-        error.is_refusal() || matches!(error.why, Unusable::Damaged(_)),
-        "{error}"
-    );
+    assert!(error.is_refusal() || matches!(error.why, Unusable::Damaged(_)), "{error}");
     error
 }
 
@@ -46,12 +43,7 @@ fn a_second_one_on_the_same_file_is_refused_and_told_who_has_it() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
     let (from, to, all) = (0, u64::MAX, false);
-    let task = Task {
-        path: &path,
-        from,
-        to,
-        all,
-    };
+    let task = Task { path: &path, from, to, all };
     let mut child = Child::start(task, |_| ());
     while child.next() != Some(Said::Written(3)) {}
     let other = dir.path().join("other.db");
@@ -100,9 +92,7 @@ fn a_file_of_a_later_version_is_left_alone() {
     let path = dir.path().join("history.db");
     let desk = Desk::open(&path);
     let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
-    shell
-        .execute_batch(&format!("PRAGMA user_version = {later}"))
-        .expect("sql");
+    shell.execute_batch(&format!("PRAGMA user_version = {later}")).expect("sql");
     let copy = dir.path().join("copy.db");
     for suffix in ["", "-wal"] {
         let from = format!("{}{suffix}", path.display());
@@ -113,10 +103,7 @@ fn a_file_of_a_later_version_is_left_alone() {
     let before = (std::fs::read(&copy).ok(), std::fs::read(&log).ok());
     let error = Desk::try_open(&copy).err().expect("it is newer");
     assert!(matches!(error.why, Unusable::Newer(_)), "{error}");
-    assert_eq!(
-        (std::fs::read(&copy).ok(), std::fs::read(&log).ok()),
-        before
-    );
+    assert_eq!((std::fs::read(&copy).ok(), std::fs::read(&log).ok()), before);
     drop(desk);
 }
 
@@ -137,10 +124,7 @@ fn a_file_whose_tables_are_not_as_they_were_made_is_left_alone() {
 #[test]
 fn what_a_person_adds_or_restores_from_a_copy_is_welcome() {
     let dir = TempDir::new();
-    let path = altered(
-        &dir,
-        "CREATE INDEX mine ON candle (time); CREATE VIEW two AS SELECT 2",
-    );
+    let path = altered(&dir, "CREATE INDEX mine ON candle (time); CREATE VIEW two AS SELECT 2");
     let mut desk = Desk::open(&path);
     desk.write(1, batch(1)).expect("a sound disk");
     world::check(&mut desk, 2..=2);
@@ -165,14 +149,8 @@ fn a_path_that_leads_nowhere_is_refused() {
     let dir = TempDir::new();
     let file = dir.path().join("file");
     std::fs::write(&file, "").expect("a directory of ours");
-    for path in [
-        dir.path().join("no/such/place.db"),
-        file.join("in.db"),
-        dir.path().join(".."),
-    ] {
-        let error = Desk::try_open(&path)
-            .err()
-            .expect("there is nothing to open");
+    for path in [dir.path().join("no/such/place.db"), file.join("in.db"), dir.path().join("..")] {
+        let error = Desk::try_open(&path).err().expect("there is nothing to open");
         assert!(error.is_refusal(), "{}: {error}", path.display());
     }
     let error = Desk::try_open(dir.path()).err().expect("it is a directory");
@@ -208,10 +186,7 @@ fn a_log_without_its_file_is_set_aside_and_a_new_history_begun() {
         std::fs::write(beside("-shm"), [7; 5000]).expect("a directory of ours");
         let mut desk = Desk::open(&path);
         assert!(desk.opened().created && desk.opened().log_set_aside);
-        assert_eq!(
-            std::fs::read(beside(LOG_SET_ASIDE)).ok(),
-            Some(vec![7; 5000])
-        );
+        assert_eq!(std::fs::read(beside(LOG_SET_ASIDE)).ok(), Some(vec![7; 5000]));
         desk.write(0, batch(0)).expect("a sound disk");
         world::check(&mut desk, 1..=1);
         desk.stop();
@@ -266,10 +241,7 @@ fn a_file_of_version_1_is_read_and_brought_up_to_date() {
         assert!(!desk.opened().created);
         let (heads, quotes, loaded) = desk.load();
         assert_eq!(loaded.map(|loaded| loaded.unsound), Ok(0));
-        assert_eq!(
-            (heads.len(), heads[0].extent.count, quotes.len()),
-            (1, 5, 1)
-        );
+        assert_eq!((heads.len(), heads[0].extent.count, quotes.len()), (1, 5, 1));
         let rows = desk.read(&heads[0].series, i64::MIN..i64::MAX, 10, Edge::Oldest);
         let rows = rows.expect("a sound disk");
         assert_eq!((rows.candles.len(), rows.unsound.len()), (5, 0));
@@ -296,18 +268,14 @@ fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_t
         volume: price("0.10"),
     };
     let highs = ["9.9", "10.000000000000000001", "9.95"];
-    let candles = (0..)
-        .zip(highs)
-        .map(|(slot, high)| (slot, Some(candle(slot, high))));
+    let candles = (0..).zip(highs).map(|(slot, high)| (slot, Some(candle(slot, high))));
     batch.of(&world::name(0)).answered(0..3, candles);
     desk.write(0, batch).expect("a sound disk");
     let shell = rusqlite::Connection::open(&path).expect("anybody may read");
     let highest = "SELECT high_text FROM candles WHERE high = (SELECT max(high) FROM candles)";
     let highest = shell.query_row(highest, [], |row| row.get::<_, String>(0));
     assert_eq!(highest.as_deref(), Ok(highs[1]));
-    let sum = shell.query_row("SELECT sum(volume) FROM candles", [], |row| {
-        row.get::<_, f64>(0)
-    });
+    let sum = shell.query_row("SELECT sum(volume) FROM candles", [], |row| row.get::<_, f64>(0));
     assert!(sum.is_ok_and(|sum| (sum - 0.3).abs() < 1e-9));
 }
 
@@ -317,17 +285,11 @@ fn rules_of_markets_come_back_as_they_were_written() {
     let path = dir.path().join("history.db");
     let rules = |places: u8| MarketRules {
         amount_places: Some(places),
-        price: Bounds {
-            min: Decimal::parse(b"0.00000100").ok(),
-            max: None,
-        },
+        price: Bounds { min: Decimal::parse(b"0.00000100").ok(), max: None },
         taker: Decimal::parse(b"0.001").ok(),
         ..MarketRules::default()
     };
-    let name = QuoteName {
-        source: "binance".into(),
-        symbol: "BTC/USDT".into(),
-    };
+    let name = QuoteName { source: "binance".into(), symbol: "BTC/USDT".into() };
     let mut desk = Desk::open(&path);
     for places in [5, 6, 6] {
         let mut batch = Batch::default();

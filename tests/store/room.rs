@@ -25,12 +25,7 @@ fn a_full_disk_ends_nothing_and_loses_nothing() {
     for blocks in (0..=400).step_by(20) {
         let dir = Dir::new();
         let path = dir.file();
-        let mut task = Task {
-            path: &path,
-            from: 0,
-            to: 40,
-            all: blocks % 40 == 0,
-        };
+        let mut task = Task { path: &path, from: 0, to: 40, all: blocks % 40 == 0 };
         let said = limited(task, blocks);
         let known = written(0, &said);
         full += u64::from(known < 40);
@@ -68,8 +63,7 @@ fn eviction_bounds_the_size_of_the_file() {
         let written = desk.write(number, large(number)).expect("a sound disk");
         for (series, first) in START.into_iter().enumerate() {
             let newest = first + (number as i64 + 1) * 13 * 8;
-            desk.evict(&name(series), newest - keep)
-                .expect("a sound disk");
+            desk.evict(&name(series), newest - keep).expect("a sound disk");
         }
         most = most.max(written.bytes);
         if number == 30 {
@@ -77,17 +71,10 @@ fn eviction_bounds_the_size_of_the_file() {
         }
     }
     eprintln!("{settled} bytes after two times what is kept, {most} after ten times");
-    assert!(
-        most <= settled + settled / 10,
-        "{settled} bytes became {most}"
-    );
+    assert!(most <= settled + settled / 10, "{settled} bytes became {most}");
     let (heads, _, _) = desk.load();
     assert!(heads.iter().all(|head| head.covered.len() == 1));
-    assert!(
-        heads
-            .iter()
-            .all(|head| head.covered[0].end - head.covered[0].start == keep)
-    );
+    assert!(heads.iter().all(|head| head.covered[0].end - head.covered[0].start == keep));
     desk.stop();
     let bytes = std::fs::metadata(dir.file()).expect("it is there").len();
     assert_eq!(bytes, most, "what was said is what is there");
@@ -99,10 +86,7 @@ fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
     let dir = Dir::new();
     let mut desk = Desk::open(&dir.file());
     let series: Vec<SeriesName> = (0..symbols)
-        .map(|symbol| SeriesName {
-            symbol: format!("S{symbol}/USDT").into(),
-            ..name(0)
-        })
+        .map(|symbol| SeriesName { symbol: format!("S{symbol}/USDT").into(), ..name(0) })
         .collect();
     let (mut sizes, mut most) = (Vec::new(), 0);
     for slot in (START[0]..START[0] + minutes).step_by(flush as usize) {
@@ -116,8 +100,7 @@ fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
         let age = slot + flush - START[0];
         if age % (keep / 20) < flush {
             for series in &series {
-                desk.evict(series, slot + flush - keep)
-                    .expect("a sound disk");
+                desk.evict(series, slot + flush - keep).expect("a sound disk");
             }
         }
         if age % keep < flush {
@@ -125,10 +108,7 @@ fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
         }
     }
     let candles = symbols as u64 * keep as u64;
-    eprintln!(
-        "{} bytes a candle; {sizes:?}",
-        sizes.last().unwrap_or(&0) / candles
-    );
+    eprintln!("{} bytes a candle; {sizes:?}", sizes.last().unwrap_or(&0) / candles);
     sizes
 }
 

@@ -33,11 +33,7 @@ const SLOTS: i64 = 8;
 /// The name of a series.
 pub fn name(series: usize) -> SeriesName {
     let (source, symbol, interval) = SERIES[series];
-    SeriesName {
-        source: source.into(),
-        symbol: symbol.into(),
-        interval,
-    }
+    SeriesName { source: source.into(), symbol: symbol.into(), interval }
 }
 
 /// What the exchange says of a slot for the `time`th time.
@@ -89,18 +85,9 @@ pub fn batch(number: u64) -> Batch {
         changes.answered(first..first + SLOTS, new);
     }
     let ticker = Ticker::of_last(Decimal::from(number as i64 + 1));
-    let quote = QuoteName {
-        source: "binance".into(),
-        symbol: "BTC/USDT".into(),
-    };
+    let quote = QuoteName { source: "binance".into(), symbol: "BTC/USDT".into() };
     let received_at = UnixMs((BEGIN + number as i64) * 1000);
-    batch.quotes.insert(
-        quote,
-        SavedQuote {
-            ticker,
-            received_at,
-        },
-    );
+    batch.quotes.insert(quote, SavedQuote { ticker, received_at });
     batch
 }
 
@@ -123,18 +110,10 @@ pub fn check(desk: &mut Desk, batches: RangeInclusive<u64>) -> u64 {
     assert_eq!(loaded.map(|loaded| loaded.unsound), Ok(0));
     let count = match &quotes[..] {
         [] => 0,
-        [(_, quote)] => quote
-            .ticker
-            .last
-            .to_string()
-            .parse()
-            .expect("a number of a batch"),
+        [(_, quote)] => quote.ticker.last.to_string().parse().expect("a number of a batch"),
         more => panic!("{more:?}"),
     };
-    assert!(
-        batches.contains(&count),
-        "{count} batches of {batches:?} are there"
-    );
+    assert!(batches.contains(&count), "{count} batches of {batches:?} are there");
     assert_eq!(heads.len(), if count == 0 { 0 } else { SERIES.len() });
     for head in heads {
         let series = (0..SERIES.len()).find(|series| name(*series) == head.series);
@@ -148,15 +127,8 @@ pub fn check(desk: &mut Desk, batches: RangeInclusive<u64>) -> u64 {
         let rows = desk.read(&head.series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest);
         let rows = rows.expect("a sound disk");
         let expected = expected(series, count);
-        assert!(
-            rows.candles
-                .iter()
-                .eq(expected.range(begin..).map(|(_, candle)| candle))
-        );
-        assert_eq!(
-            (head.extent.count, rows.unsound),
-            (rows.candles.len() as u64, vec![])
-        );
+        assert!(rows.candles.iter().eq(expected.range(begin..).map(|(_, candle)| candle)));
+        assert_eq!((head.extent.count, rows.unsound), (rows.candles.len() as u64, vec![]));
         let slot = |candle: &Candle| SERIES[series].2.slot_of(candle.open_time);
         assert_eq!(head.extent.first, rows.candles.first().map(slot));
         assert_eq!(head.extent.last, rows.candles.last().map(slot));

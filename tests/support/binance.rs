@@ -84,10 +84,7 @@ impl Binance {
         }));
         let answering = Arc::clone(&book);
         let answer = move |asked: &Asked| locked(&answering).answer(asked);
-        Ok(Binance {
-            exchange: FakeExchange::start_on(addr, answer)?,
-            book,
-        })
+        Ok(Binance { exchange: FakeExchange::start_on(addr, answer)?, book })
     }
 
     /// The recorded bodies: six tickers, 25 markets, candles of `BTCUSDT` from 2019 and 2020 in
@@ -99,11 +96,7 @@ impl Binance {
         binance.set_tickers(&body("fetchTickers.all6"));
         binance.set_markets(&body("fetchMarkets.trimmed25"));
         for (interval, name) in [("1h", "1h-1000"), ("1d", "1d-365"), ("5m", "5m-24")] {
-            binance.set_klines(
-                "BTCUSDT",
-                interval,
-                &body(&format!("fetchOHLCV.btcusdt-{name}")),
-            );
+            binance.set_klines("BTCUSDT", interval, &body(&format!("fetchOHLCV.btcusdt-{name}")));
         }
         for id in ["BTCUSDT", "DOGEUSDT"] {
             let ticker = body(&format!("fetchTicker.{}", id.to_lowercase()));
@@ -145,15 +138,10 @@ impl Binance {
         let keyed = rows.into_iter().map(|row| {
             let fields = raw_items(row.get()).expect("a candle is an array");
             let open = fields.first().and_then(|field| field.get().parse().ok());
-            (
-                open.expect("a candle begins with its open time"),
-                row.get().to_string(),
-            )
+            (open.expect("a candle begins with its open time"), row.get().to_string())
         });
         let rows = keyed.collect();
-        locked(&self.book)
-            .klines
-            .insert((id.to_string(), interval.to_string()), rows);
+        locked(&self.book).klines.insert((id.to_string(), interval.to_string()), rows);
     }
 
     /// From now on the ticker of `id` has this JSON as its `field`:
@@ -173,11 +161,7 @@ impl Binance {
     /// Canonical names of the made-up markets, in order.
     pub fn symbols(&self) -> Vec<String> {
         let book = locked(&self.book);
-        book.generated
-            .markets()
-            .iter()
-            .map(|market| market.symbol())
-            .collect()
+        book.generated.markets().iter().map(|market| market.symbol()).collect()
     }
 
     /// The array of all tickers as it would be sent now.
@@ -258,9 +242,7 @@ impl Book {
             return missing("symbols");
         };
         let found: Option<Vec<String>> = ids.iter().map(|id| self.ticker(id)).collect();
-        found.map_or_else(unknown, |found| {
-            Reply::json(format!("[{}]", found.join(",")))
-        })
+        found.map_or_else(unknown, |found| Reply::json(format!("[{}]", found.join(","))))
     }
 
     fn tickers(&self) -> String {
@@ -272,27 +254,15 @@ impl Book {
         }
         let now = self.now();
         let texts: Vec<String> = match &self.tickers {
-            Some(body) => listed(body)
-                .into_iter()
-                .map(|(_, text)| text.to_string())
-                .collect(),
-            None => self
-                .generated
-                .markets()
-                .iter()
-                .map(|market| market.ticker(now))
-                .collect(),
+            Some(body) => listed(body).into_iter().map(|(_, text)| text.to_string()).collect(),
+            None => self.generated.markets().iter().map(|market| market.ticker(now)).collect(),
         };
         let patched = texts.iter().map(|text| self.patched(text));
         format!("[{}]", patched.collect::<Vec<_>>().join(","))
     }
 
     fn ticker(&self, id: &str) -> Option<String> {
-        let made_up = || {
-            self.generated
-                .find(id)
-                .map(|market| market.ticker(self.now()))
-        };
+        let made_up = || self.generated.find(id).map(|market| market.ticker(self.now()));
         let found = match &self.tickers {
             Some(body) => {
                 let same = listed(body).into_iter().find(|(listed, _)| listed == id);
@@ -312,15 +282,9 @@ impl Book {
             return ticker.to_string();
         };
         members.retain(|(key, _)| !patches.iter().any(|(patched, _)| patched == key));
-        let kept = members
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.get()));
-        let new = patches
-            .iter()
-            .map(|(key, value)| (key.as_str(), value.as_str()));
-        let parts = kept
-            .chain(new)
-            .map(|(key, value)| format!("\"{key}\":{value}"));
+        let kept = members.iter().map(|(key, value)| (key.as_str(), value.get()));
+        let new = patches.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let parts = kept.chain(new).map(|(key, value)| format!("\"{key}\":{value}"));
         format!("{{{}}}", parts.collect::<Vec<_>>().join(","))
     }
 
@@ -402,10 +366,7 @@ impl Book {
     /// Whether any part of the exchange speaks of this market.
     fn knows(&self, id: &str) -> bool {
         let named = format!("\"symbol\":\"{id}\"");
-        let in_list = |body: &[u8]| {
-            body.windows(named.len())
-                .any(|part| part == named.as_bytes())
-        };
+        let in_list = |body: &[u8]| body.windows(named.len()).any(|part| part == named.as_bytes());
         self.generated.find(id).is_some()
             || self.klines.keys().any(|(known, _)| known == id)
             || self.ticker(id).is_some()

@@ -62,10 +62,7 @@ enum Ends {
 /// Asks for `target` on a connection of its own. Panics when no answer comes.
 #[track_caller]
 pub fn get(addr: SocketAddr, target: &str) -> Response {
-    request(
-        addr,
-        format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n"),
-    )
+    request(addr, format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n"))
 }
 
 /// The same with HEAD: the answer has no body.
@@ -94,9 +91,7 @@ pub fn pipeline(addr: SocketAddr, targets: &[&str]) -> Vec<Response> {
     let mut client = Client::connect(addr);
     let line = |target: &&str| format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\n\r\n");
     let lines: String = targets.iter().map(line).collect();
-    let answers = client
-        .send(lines)
-        .and_then(|()| client.read_many(targets.len()));
+    let answers = client.send(lines).and_then(|()| client.read_many(targets.len()));
     answers.unwrap_or_else(|fault| panic!("{targets:?}: {fault}"))
 }
 
@@ -115,11 +110,7 @@ impl Client {
         let stream = TcpStream::connect_timeout(&addr, super::PATIENCE)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(super::PATIENCE))?;
-        Ok(Client {
-            stream,
-            inbox: Vec::new(),
-            patience: super::PATIENCE,
-        })
+        Ok(Client { stream, inbox: Vec::new(), patience: super::PATIENCE })
     }
 
     /// Another longest time for each read.
@@ -135,9 +126,7 @@ impl Client {
 
     /// Where this end of the connection is.
     pub fn local_addr(&self) -> SocketAddr {
-        self.stream
-            .local_addr()
-            .expect("a connected socket has an address")
+        self.stream.local_addr().expect("a connected socket has an address")
     }
 
     /// Sends these bytes as they are.
@@ -205,10 +194,7 @@ impl Client {
 
     /// Whether nothing at all comes for so long, not even a close.
     pub fn is_silent_for(&mut self, span: Duration) -> bool {
-        let timed_out = matches!(
-            self.fill(Instant::now() + span),
-            Err(ClientError::TimedOut(_))
-        );
+        let timed_out = matches!(self.fill(Instant::now() + span), Err(ClientError::TimedOut(_)));
         timed_out && self.inbox.is_empty()
     }
 
@@ -227,13 +213,7 @@ impl Client {
                 Ends::Chunks => self.read_chunks(deadline)?,
                 Ends::AtClose => self.read_to_close()?,
             };
-            return Ok(Response {
-                version,
-                status,
-                headers: head.fields,
-                body,
-                interim,
-            });
+            return Ok(Response { version, status, headers: head.fields, body, interim });
         }
     }
 
@@ -259,9 +239,7 @@ impl Client {
         loop {
             let line = self.read_line(deadline)?;
             let digits = line.split(';').next().unwrap_or_default();
-            let size = usize::from_str_radix(digits, 16)
-                .ok()
-                .filter(|_| !digits.starts_with('+'));
+            let size = usize::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
             let bad_size = || ClientError::Malformed(format!("a chunk size {line:?}"));
             let size = size.ok_or_else(bad_size)?;
             if size == 0 {
@@ -269,9 +247,7 @@ impl Client {
             }
             body.extend(self.read_length(size, deadline)?);
             if !self.read_line(deadline)?.is_empty() {
-                return Err(ClientError::Malformed(
-                    "a chunk without its CR LF".to_string(),
-                ));
+                return Err(ClientError::Malformed("a chunk without its CR LF".to_string()));
             }
         }
         // Trailers are read over.
@@ -293,9 +269,7 @@ impl Client {
     /// Reads what is there, or waits for something up to the deadline.
     fn fill(&mut self, deadline: Instant) -> Result<(), ClientError> {
         // A timeout of zero would mean none.
-        let left = deadline
-            .saturating_duration_since(Instant::now())
-            .max(Duration::from_micros(1));
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_micros(1));
         let set = self.stream.set_read_timeout(Some(left));
         set.map_err(|fault| self.failed(&fault))?;
         let mut room = [0; 64 * 1024];
@@ -327,15 +301,9 @@ impl Client {
 
 fn status_line(line: &str) -> Result<(String, u16), ClientError> {
     let mut parts = line.splitn(3, ' ');
-    let version = parts
-        .next()
-        .filter(|version| ["HTTP/1.0", "HTTP/1.1"].contains(version));
+    let version = parts.next().filter(|version| ["HTTP/1.0", "HTTP/1.1"].contains(version));
     let status = parts.next().filter(|digits| digits.len() == 3);
-    match (
-        version,
-        status.and_then(|digits| digits.parse().ok()),
-        parts.next(),
-    ) {
+    match (version, status.and_then(|digits| digits.parse().ok()), parts.next()) {
         (Some(version), Some(status), Some(_)) => Ok((version.to_string(), status)),
         _ => Err(ClientError::Malformed(format!("a status line {line:?}"))),
     }
@@ -344,10 +312,7 @@ fn status_line(line: &str) -> Result<(String, u16), ClientError> {
 /// How the body ends (RFC 9112, 6.3), with no mercy for an answer that says it in two ways.
 fn ends(head: &MessageHead, status: u16, asked: BodyOf) -> Result<Ends, ClientError> {
     let same = |wanted: &str| {
-        let found = head
-            .fields
-            .iter()
-            .filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let found = head.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
         found.map(|(_, value)| value.as_str()).collect::<Vec<_>>()
     };
     let (lengths, codings) = (same("Content-Length"), same("Transfer-Encoding"));
@@ -362,10 +327,9 @@ fn ends(head: &MessageHead, status: u16, asked: BodyOf) -> Result<Ends, ClientEr
         return Ok(Ends::After(0));
     }
     match (lengths.first(), codings.first()) {
-        (Some(length), _) if length.bytes().all(|digit| digit.is_ascii_digit()) => length
-            .parse()
-            .map(Ends::After)
-            .or_else(|_| bad("a bad length")),
+        (Some(length), _) if length.bytes().all(|digit| digit.is_ascii_digit()) => {
+            length.parse().map(Ends::After).or_else(|_| bad("a bad length"))
+        }
         (Some(_), _) => bad("a bad length"),
         (None, Some(coding)) if coding.eq_ignore_ascii_case("chunked") => Ok(Ends::Chunks),
         (None, Some(_)) => bad("an unknown coding"),

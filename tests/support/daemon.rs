@@ -123,27 +123,19 @@ impl Launch {
     /// Starts it and waits until it listens; what it said when it ended instead.
     pub fn try_start(mut self) -> Result<Marketd, Finished> {
         if self.listen && !self.args.iter().any(|arg| arg.starts_with("--listen")) {
-            self.args
-                .extend(["--listen".to_string(), "127.0.0.1:0".to_string()]);
+            self.args.extend(["--listen".to_string(), "127.0.0.1:0".to_string()]);
         }
         let mut process = self.spawn();
         let found = poll_until(PATIENCE, || {
             // Asked first: what it wrote before it ended is then all there.
             let over = process.is_over();
-            match process
-                .stderr
-                .address(|line| !line.contains(ECOSYSTEM_LISTENING), LISTENING)
-            {
+            match process.stderr.address(|line| !line.contains(ECOSYSTEM_LISTENING), LISTENING) {
                 Some(addr) => Some(Ok(addr)),
                 None => over.then_some(Err(())),
             }
         });
         match found {
-            Some(Ok(addr)) => Ok(Marketd {
-                process,
-                addr,
-                dir: self.dir,
-            }),
+            Some(Ok(addr)) => Ok(Marketd { process, addr, dir: self.dir }),
             Some(Err(())) => Err(process.finished()),
             None => panic!("no address in the log:\n{}", process.stderr.text()),
         }
@@ -162,11 +154,8 @@ impl Launch {
     /// listens on no address: [`Marketd::addr`] means nothing then.
     #[track_caller]
     pub fn start_until(self, mark: &str) -> Marketd {
-        let marketd = Marketd {
-            process: self.spawn(),
-            addr: SocketAddr::from(([0; 4], 0)),
-            dir: self.dir,
-        };
+        let marketd =
+            Marketd { process: self.spawn(), addr: SocketAddr::from(([0; 4], 0)), dir: self.dir };
         marketd.await_log(mark, PATIENCE);
         marketd
     }
@@ -192,10 +181,7 @@ impl Launch {
             }
         }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let spawned = command.spawn();
         let mut child = spawned
             .unwrap_or_else(|fault| panic!("cannot run {}: {fault}", self.program.display()));
@@ -235,9 +221,7 @@ impl Marketd {
     /// Where the ecosystem's own listener is; panics when the log names none.
     #[track_caller]
     pub fn ecosystem_addr(&self) -> SocketAddr {
-        super::eventually(PATIENCE, || {
-            self.process.stderr.address(|_| true, ECOSYSTEM_LISTENING)
-        })
+        super::eventually(PATIENCE, || self.process.stderr.address(|_| true, ECOSYSTEM_LISTENING))
     }
 
     /// Its working directory, which is there as long as somebody holds this.
@@ -318,10 +302,7 @@ impl Marketd {
         // After the name in parentheses, which may hold anything: fields 3 and up of proc(5).
         let after = stat.rsplit(')').next().unwrap_or_default();
         let fields: Vec<&str> = after.split_whitespace().collect();
-        [11, 12]
-            .iter()
-            .filter_map(|at| fields.get(*at)?.parse::<u64>().ok())
-            .sum()
+        [11, 12].iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum()
     }
 
     /// File descriptors open now (Linux).
@@ -334,9 +315,7 @@ impl Marketd {
         let status = self.proc("status");
         let line = status.lines().find_map(|line| line.strip_prefix(key));
         let digits = line.and_then(|rest| rest.split_whitespace().next());
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .expect("a running process has this figure")
+        digits.and_then(|digits| digits.parse().ok()).expect("a running process has this figure")
     }
 
     fn proc(&self, name: &str) -> String {
@@ -372,11 +351,7 @@ impl Drop for Process {
         let _ = self.child.wait();
         self.stderr.join();
         if std::thread::panicking() {
-            eprintln!(
-                "log of process {}:\n{}",
-                self.child.id(),
-                self.stderr.text()
-            );
+            eprintln!("log of process {}:\n{}", self.child.id(), self.stderr.text());
         }
     }
 }
@@ -384,25 +359,17 @@ impl Drop for Process {
 impl Output {
     fn of(pipe: Option<impl Read + Send + 'static>) -> Output {
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let (into, pipe) = (
-            Arc::clone(&lines),
-            pipe.expect("a piped stream is there once"),
-        );
+        let (into, pipe) = (Arc::clone(&lines), pipe.expect("a piped stream is there once"));
         let reader = std::thread::spawn(move || {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
             while pipe.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
                 let text = String::from_utf8_lossy(&line).into_owned();
-                into.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(text);
+                into.lock().unwrap_or_else(PoisonError::into_inner).push(text);
                 line.clear();
             }
         });
-        Output {
-            lines,
-            reader: Some(reader),
-        }
+        Output { lines, reader: Some(reader) }
     }
 
     /// Waits for the end of the stream: the process is gone.
@@ -413,10 +380,7 @@ impl Output {
     }
 
     fn text(&self) -> String {
-        self.lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .concat()
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).concat()
     }
 
     fn find(&self, wanted: impl Fn(&str) -> bool) -> Option<String> {
@@ -429,10 +393,7 @@ impl Output {
         let line = self.find(|line| line.contains(mark) && wanted(line))?;
         let (_, rest) = line.split_once(mark)?;
         let end = rest.find(|c: char| !c.is_ascii_hexdigit() && !"[]:.".contains(c));
-        rest[..end.unwrap_or(rest.len())]
-            .trim_end_matches('.')
-            .parse()
-            .ok()
+        rest[..end.unwrap_or(rest.len())].trim_end_matches('.').parse().ok()
     }
 }
 
@@ -440,11 +401,7 @@ impl TempDir {
     /// A fresh and empty directory.
     pub fn new() -> TempDir {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let name = format!(
-            "{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let place = option_env!("CARGO_TARGET_TMPDIR").map(PathBuf::from);
         let path = place
             .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tmp"))

@@ -52,10 +52,7 @@ impl EventSource {
     /// Opens a stream; panics unless it is one.
     #[track_caller]
     pub fn open(addr: SocketAddr, target: &str) -> EventSource {
-        EventSource::request(
-            addr,
-            &format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\n\r\n"),
-        )
+        EventSource::request(addr, &format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\n\r\n"))
     }
 
     /// The same, going on behind this id.
@@ -138,9 +135,7 @@ impl EventSource {
                     let block: String = self.text.drain(..end + 2).collect();
                     self.block(block.trim_end_matches('\n'));
                 }
-                None => self
-                    .read()
-                    .unwrap_or_else(|fault| panic!("no comment: {fault}")),
+                None => self.read().unwrap_or_else(|fault| panic!("no comment: {fault}")),
             }
         }
     }
@@ -151,8 +146,7 @@ impl EventSource {
         self.raw.extend_from_slice(&more);
         if !self.is_chunked {
             let text = std::mem::take(&mut self.raw);
-            self.text
-                .push_str(&String::from_utf8(text).expect("JSON of ours is ASCII"));
+            self.text.push_str(&String::from_utf8(text).expect("JSON of ours is ASCII"));
             return Ok(());
         }
         while let Some(end) = self.raw.windows(2).position(|two| two == b"\r\n") {
@@ -165,13 +159,10 @@ impl EventSource {
                 break;
             }
             if &self.raw[behind..behind + 2] != b"\r\n" {
-                return Err(ClientError::Malformed(
-                    "a chunk without its CR LF".to_string(),
-                ));
+                return Err(ClientError::Malformed("a chunk without its CR LF".to_string()));
             }
             let data = &self.raw[begin..behind];
-            self.text
-                .push_str(std::str::from_utf8(data).expect("JSON of ours is ASCII"));
+            self.text.push_str(std::str::from_utf8(data).expect("JSON of ours is ASCII"));
             self.is_over |= size == 0;
             self.raw.drain(..behind + 2);
         }
@@ -180,11 +171,7 @@ impl EventSource {
 
     /// Reads a block; an event if it has data.
     fn block(&mut self, block: &str) -> Option<ServerEvent> {
-        let mut event = ServerEvent {
-            name: "message".to_string(),
-            data: String::new(),
-            id: None,
-        };
+        let mut event = ServerEvent { name: "message".to_string(), data: String::new(), id: None };
         for line in block.split('\n') {
             match line.split_once(": ") {
                 Some(("event", name)) => event.name = name.to_string(),

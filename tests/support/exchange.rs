@@ -108,9 +108,7 @@ impl FakeExchange {
     /// An exchange that knows these targets, each with or without a query (without: any query),
     /// and answers 404 to all else.
     pub fn table(rows: Vec<(&str, Reply)>) -> FakeExchange {
-        let owned = rows
-            .into_iter()
-            .map(|(target, reply)| (target.to_string(), reply));
+        let owned = rows.into_iter().map(|(target, reply)| (target.to_string(), reply));
         let rows: Vec<(String, Reply)> = owned.collect();
         FakeExchange::start(move |asked| {
             let exact = rows.iter().find(|(target, _)| *target == asked.target);
@@ -190,11 +188,7 @@ impl FakeExchange {
     /// What was asked of one path.
     pub fn asked_of(&self, path: &str) -> Vec<Asked> {
         let asked = locked(&self.inner.asked);
-        asked
-            .iter()
-            .filter(|one| one.path() == path)
-            .cloned()
-            .collect()
+        asked.iter().filter(|one| one.path() == path).cloned().collect()
     }
 
     /// How often one path was asked for.
@@ -218,10 +212,7 @@ impl FakeExchange {
             None => panic!(
                 "{path} was asked for {} times, not {times}, in {within:?}; all that was asked: {:?}",
                 self.count(path),
-                self.asked()
-                    .iter()
-                    .map(|one| one.target.clone())
-                    .collect::<Vec<_>>()
+                self.asked().iter().map(|one| one.target.clone()).collect::<Vec<_>>()
             ),
         }
     }
@@ -248,9 +239,7 @@ impl FakeExchange {
             socket.listen(1024)?;
             self.inner.shut.store(false, Ordering::SeqCst);
             let inner = Arc::clone(&self.inner);
-            *acceptor = Some(std::thread::spawn(move || {
-                accept_all(&inner, &socket.into())
-            }));
+            *acceptor = Some(std::thread::spawn(move || accept_all(&inner, &socket.into())));
         }
         Ok(())
     }
@@ -281,9 +270,7 @@ fn bound(addr: SocketAddr) -> io::Result<Socket> {
 
 /// A handler that panicked has said so; its poison would only hide that.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn accept_all(inner: &Arc<Inner>, listener: &TcpListener) {
@@ -351,12 +338,7 @@ impl Inner {
 
     fn fault_for(&self, asked: &Asked) -> Option<Fault> {
         let mut orders = locked(&self.orders);
-        let meant = |order: &Order| {
-            order
-                .path
-                .as_deref()
-                .is_none_or(|path| path == asked.path())
-        };
+        let meant = |order: &Order| order.path.as_deref().is_none_or(|path| path == asked.path());
         let at = orders.iter().position(meant)?;
         let fault = orders[at].fault.clone();
         if let Some(left) = &mut orders[at].left {
@@ -393,12 +375,7 @@ impl Inner {
         if announced && end.is_none() {
             end = Some(End::Close);
         }
-        let mut wire = Wire {
-            inner: self,
-            stream,
-            pace,
-            budget: usize::MAX,
-        };
+        let mut wire = Wire { inner: self, stream, pace, budget: usize::MAX };
         wire.send(reply.head(announced).as_bytes())?;
         wire.budget = budget;
         if asked.method != "HEAD" {
@@ -410,9 +387,7 @@ impl Inner {
     /// Waits; an error when the exchange ends meanwhile.
     fn pause(&self, span: Duration) -> io::Result<()> {
         let waiting = |ending: &mut bool| !*ending;
-        let waited = self
-            .ended
-            .wait_timeout_while(locked(&self.ending), span, waiting);
+        let waited = self.ended.wait_timeout_while(locked(&self.ending), span, waiting);
         match waited.is_ok_and(|(ending, _)| !*ending) {
             true => Ok(()),
             false => Err(io::ErrorKind::Interrupted.into()),
@@ -455,10 +430,7 @@ fn send_body(wire: &mut Wire<'_>, reply: &Reply) -> io::Result<()> {
         }
         return Ok(());
     };
-    assert!(
-        sizes.iter().all(|size| *size > 0),
-        "a chunk of size 0 is the end"
-    );
+    assert!(sizes.iter().all(|size| *size > 0), "a chunk of size 0 is the end");
     let body = reply.body.to_vec();
     let (mut rest, mut sizes) = (&body[..], sizes.iter().cycle());
     // Small chunks are gathered, so that a packet holds many and begins and ends inside of some.
@@ -528,10 +500,7 @@ impl Asked {
 
     /// A parameter of the query, decoded; of several, the first.
     pub fn param(&self, name: &str) -> Option<String> {
-        let pairs = self
-            .query()
-            .split('&')
-            .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let pairs = self.query().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let mut decoded = pairs.map(|(key, value)| (decode_query(key), decode_query(value)));
         decoded.find(|(key, _)| key == name).map(|(_, value)| value)
     }

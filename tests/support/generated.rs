@@ -40,12 +40,8 @@ pub const INTERVALS: [(&str, i64); 15] = [
 
 /// Waves of the price: milliseconds from knot to knot, and the most that one moves it, in
 /// millionths.
-const WAVES: [(i64, i64); 4] = [
-    (1_000, 200),
-    (60_000, 1_000),
-    (3_600_000, 8_000),
-    (DAY_MS, 38_000),
-];
+const WAVES: [(i64, i64); 4] =
+    [(1_000, 200), (60_000, 1_000), (3_600_000, 8_000), (DAY_MS, 38_000)];
 
 /// Bases that a person knows, with a level in whole units of the quote asset.
 const KNOWN: [(&str, u64); 10] = [
@@ -92,29 +88,13 @@ impl Generated {
             let (base, level) = match KNOWN.get(n) {
                 Some((base, level)) => ((*base).to_string(), level * UNIT),
                 // From 0.001 to 1000, as many below 1 as above.
-                None => (
-                    letters(n),
-                    (1 + salt % 9) * 10_u64.pow(5 + (salt >> 8) as u32 % 6),
-                ),
+                None => (letters(n), (1 + salt % 9) * 10_u64.pow(5 + (salt >> 8) as u32 % 6)),
             };
-            let quote = if n < KNOWN.len() {
-                QUOTES[0]
-            } else {
-                QUOTES[n % QUOTES.len()]
-            };
+            let quote = if n < KNOWN.len() { QUOTES[0] } else { QUOTES[n % QUOTES.len()] };
             let tick = 10_u64.pow((level / 5_000_000).max(1).ilog10());
-            GeneratedMarket {
-                base,
-                quote,
-                level,
-                tick,
-                salt,
-            }
+            GeneratedMarket { base, quote, level, tick, salt }
         };
-        Generated {
-            seed,
-            markets: (0..count).map(market).collect(),
-        }
+        Generated { seed, markets: (0..count).map(market).collect() }
     }
 
     /// The markets in the order in which they are listed.
@@ -130,8 +110,7 @@ impl Generated {
     /// The market with this joined name.
     pub fn find(&self, id: &str) -> Option<&GeneratedMarket> {
         let named = |market: &&GeneratedMarket| {
-            id.strip_prefix(market.base.as_str())
-                .is_some_and(|quote| quote == market.quote)
+            id.strip_prefix(market.base.as_str()).is_some_and(|quote| quote == market.quote)
         };
         self.markets.iter().find(named)
     }
@@ -186,9 +165,7 @@ impl GeneratedMarket {
         let samples = (1..8).map(|eighth| self.price(begin + eighth * DAY_MS / 8));
         let (low, high) = samples
             .chain([open, last])
-            .fold((open, open), |(low, high), price| {
-                (low.min(price), high.max(price))
-            });
+            .fold((open, open), |(low, high), price| (low.min(price), high.max(price)));
         let change = last as i64 - open as i64;
         let per_cent = change * 100_000 / open as i64;
         let average = low.midpoint(high);
@@ -241,9 +218,7 @@ impl GeneratedMarket {
         let known = samples.filter(|at| *at <= now).map(|at| self.price(at));
         let (low, high) = known
             .chain([open, close])
-            .fold((open, open), |(low, high), price| {
-                (low.min(price), high.max(price))
-            });
+            .fold((open, open), |(low, high), price| (low.min(price), high.max(price)));
         let volume = self.volume(interval_ms, open_ms);
         let turnover = product(volume, low.midpoint(high));
         format!(
@@ -282,11 +257,7 @@ impl GeneratedMarket {
 
 /// The open time of the candle of `interval_ms` that holds `at`: weeks begin on Monday.
 pub fn slot(interval_ms: i64, at: i64) -> i64 {
-    let origin = if interval_ms == 7 * DAY_MS {
-        4 * DAY_MS
-    } else {
-        0
-    };
+    let origin = if interval_ms == 7 * DAY_MS { 4 * DAY_MS } else { 0 };
     (at - origin).div_euclid(interval_ms) * interval_ms + origin
 }
 
@@ -298,12 +269,7 @@ pub fn decimal(units: u64) -> String {
 fn signed(value: i64, places: u32) -> String {
     let one = 10_u64.pow(places);
     let (sign, size) = (if value < 0 { "-" } else { "" }, value.unsigned_abs());
-    format!(
-        "{sign}{}.{:0width$}",
-        size / one,
-        size % one,
-        width = places as usize
-    )
+    format!("{sign}{}.{:0width$}", size / one, size % one, width = places as usize)
 }
 
 fn product(a: u64, b: u64) -> u64 {

@@ -197,11 +197,7 @@ impl fmt::Display for Json {
                 f.write_str("{")?;
                 for (n, (key, value)) in members.iter().enumerate() {
                     let comma = if n > 0 { "," } else { "" };
-                    write!(
-                        f,
-                        "{comma}{}:{value}",
-                        serde_json::Value::from(key.as_str())
-                    )?;
+                    write!(f, "{comma}{}:{value}", serde_json::Value::from(key.as_str()))?;
                 }
                 f.write_str("}")
             }

@@ -21,24 +21,17 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<(MessageHead, usize)>, String> 
     let text = std::str::from_utf8(&bytes[..end]).map_err(|_| "a head that is no text")?;
     let mut lines = text.split("\r\n");
     let first_line = lines.next().unwrap_or_default().to_string();
-    if text
-        .replace("\r\n", "")
-        .contains(|c: char| c.is_control() && c != '\t')
-    {
+    if text.replace("\r\n", "").contains(|c: char| c.is_control() && c != '\t') {
         return Err(format!("a control byte in the head {text:?}"));
     }
     let mut fields = Vec::new();
     for line in lines {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or_else(|| format!("a field without a colon: {line:?}"))?;
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| format!("a field without a colon: {line:?}"))?;
         if name.is_empty() || name.contains([' ', '\t']) {
             return Err(format!("a bad field name: {line:?}"));
         }
-        fields.push((
-            name.to_string(),
-            value.trim_matches([' ', '\t']).to_string(),
-        ));
+        fields.push((name.to_string(), value.trim_matches([' ', '\t']).to_string()));
     }
     Ok(Some((MessageHead { first_line, fields }, end + 4)))
 }
@@ -64,10 +57,7 @@ pub fn decode_query(text: &str) -> String {
     while at < bytes.len() {
         let escape = bytes.get(at + 1..at + 3);
         let hex = escape.and_then(|two| std::str::from_utf8(two).ok());
-        match (
-            bytes[at],
-            hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()),
-        ) {
+        match (bytes[at], hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
             (b'%', Some(byte)) => {
                 out.push(byte);
                 at += 2;

@@ -7,11 +7,7 @@
 pub fn is_found(pattern: &str, text: &str) -> bool {
     let mut reader = Reader(pattern.chars().collect(), 0);
     let node = reader.choice();
-    assert_eq!(
-        reader.1,
-        reader.0.len(),
-        "a pattern is not understood: {pattern}"
-    );
+    assert_eq!(reader.1, reader.0.len(), "a pattern is not understood: {pattern}");
     let text: Vec<char> = text.chars().collect();
     (0..=text.len()).any(|at| node.run(&text, at, &mut |_| true))
 }

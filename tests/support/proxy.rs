@@ -113,10 +113,8 @@ impl Inner {
         let mut words = head.first_line.split(' ');
         let (method, target) = (words.next(), words.next().unwrap_or_default());
         let authorization = field(&head.fields, "Proxy-Authorization").map(str::to_string);
-        locked(&self.asked).push(Connect {
-            target: target.to_string(),
-            authorization: authorization.clone(),
-        });
+        locked(&self.asked)
+            .push(Connect { target: target.to_string(), authorization: authorization.clone() });
         let manner = locked(&self.manner).clone();
         match manner {
             _ if method != Some("CONNECT") => {
@@ -183,11 +181,7 @@ impl BlackHole {
         let connect = |_| TcpStream::connect_timeout(&addr, Duration::from_millis(250)).ok();
         let queued: Vec<TcpStream> = (0..16).map_while(connect).collect();
         assert!(queued.len() < 16, "the queue has no end");
-        BlackHole {
-            addr,
-            _listener: listener,
-            _queued: queued,
-        }
+        BlackHole { addr, _listener: listener, _queued: queued }
     }
 
     /// Where it is.

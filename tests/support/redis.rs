@@ -215,9 +215,7 @@ fn say_skipped() {
 
 /// A command as it is sent.
 pub fn command(words: &[&str]) -> Vec<u8> {
-    let parts = words
-        .iter()
-        .map(|word| format!("${}\r\n{word}\r\n", word.len()));
+    let parts = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len()));
     format!("*{}\r\n{}", words.len(), parts.collect::<String>()).into_bytes()
 }
 
@@ -243,11 +241,7 @@ pub fn read_answer(from: &mut impl BufRead) -> io::Result<Answer> {
         },
         "*" => match count()? {
             ..0 => Answer::Nil,
-            items => Answer::List(
-                (0..items)
-                    .map(|_| read_answer(from))
-                    .collect::<Result<_, _>>()?,
-            ),
+            items => Answer::List((0..items).map(|_| read_answer(from)).collect::<Result<_, _>>()?),
         },
         _ => return Err(odd()),
     })

@@ -189,11 +189,7 @@ impl Reply {
             Framing::Chunked(_) => head.push_str("Transfer-Encoding: chunked\r\n"),
             Framing::UntilClose => {}
         }
-        head.push_str(if closes {
-            "Connection: close\r\n\r\n"
-        } else {
-            "\r\n"
-        });
+        head.push_str(if closes { "Connection: close\r\n\r\n" } else { "\r\n" });
         head
     }
 }
@@ -254,14 +250,11 @@ impl Fault {
             Fault::TooManyRequests(retry_after) => {
                 let error = r#"{"code":-1003,"msg":"Too many requests; please wait."}"#;
                 let reply = Reply::status(429, error);
-                retry_after
-                    .iter()
-                    .fold(reply, |reply, after| reply.field("Retry-After", after))
+                retry_after.iter().fold(reply, |reply, after| reply.field("Retry-After", after))
             }
-            Fault::Status(status) => Reply::status(
-                status,
-                r#"{"code":-1000,"msg":"An unknown error occurred."}"#,
-            ),
+            Fault::Status(status) => {
+                Reply::status(status, r#"{"code":-1000,"msg":"An unknown error occurred."}"#)
+            }
             Fault::NotHttp => {
                 Reply::json("").delivered(Delivery::Raw(b"220 mail ready\r\n\r\n\0\xff".to_vec()))
             }
@@ -293,29 +286,15 @@ impl Fault {
         reply.body = match self {
             Fault::HugeItem(bytes) => {
                 let kilobyte = [b'x'; 1024];
-                Body(vec![
-                    part(b"[\"", 1),
-                    part(&kilobyte, bytes.div_ceil(1024)),
-                    part(b"\"]", 1),
-                ])
+                Body(vec![part(b"[\"", 1), part(&kilobyte, bytes.div_ceil(1024)), part(b"\"]", 1)])
             }
             Fault::HugeList(bytes) => {
                 let body = reply.body.to_vec();
-                let inner = body
-                    .trim_ascii()
-                    .strip_prefix(b"[")
-                    .and_then(|b| b.strip_suffix(b"]"));
-                let inner = inner
-                    .filter(|elements| !elements.is_empty())
-                    .unwrap_or(b"0");
+                let inner = body.trim_ascii().strip_prefix(b"[").and_then(|b| b.strip_suffix(b"]"));
+                let inner = inner.filter(|elements| !elements.is_empty()).unwrap_or(b"0");
                 let unit = [inner, b",\n"].concat();
                 let times = bytes.div_ceil(unit.len());
-                Body(vec![
-                    part(b"[", 1),
-                    part(&unit, times),
-                    part(inner, 1),
-                    part(b"]", 1),
-                ])
+                Body(vec![part(b"[", 1), part(&unit, times), part(inner, 1), part(b"]", 1)])
             }
             _ => reply.body,
         };

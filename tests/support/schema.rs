@@ -71,9 +71,7 @@ impl<'a> Schemas<'a> {
                 "required" => {
                     let names = rule.as_array().expect("a list").iter();
                     let mut names = names.filter_map(Value::as_str);
-                    value
-                        .as_object()
-                        .is_none_or(|it| names.all(|name| it.contains_key(name)))
+                    value.as_object().is_none_or(|it| names.all(|name| it.contains_key(name)))
                 }
                 "additionalProperties" => {
                     let known = &schema["properties"];
@@ -118,16 +116,11 @@ impl<'a> Schemas<'a> {
                 }
                 "oneOf" => {
                     let rules = rule.as_array().expect("a list").iter();
-                    rules
-                        .filter(|rule| self.faults(rule, value).is_empty())
-                        .count()
-                        == 1
+                    rules.filter(|rule| self.faults(rule, value).is_empty()).count() == 1
                 }
                 "anyOf" => {
                     let rules = rule.as_array().expect("a list").iter();
-                    rules
-                        .into_iter()
-                        .any(|rule| self.faults(rule, value).is_empty())
+                    rules.into_iter().any(|rule| self.faults(rule, value).is_empty())
                 }
                 silent => {
                     assert!(SILENT.contains(&silent), "{silent} is not understood");

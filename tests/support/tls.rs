@@ -59,10 +59,7 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let certificate = params.self_signed(&key).expect("it signs for itself");
-        Authority {
-            pem: certificate.pem(),
-            issuer: Issuer::new(params, key),
-        }
+        Authority { pem: certificate.pem(), issuer: Issuer::new(params, key) }
     }
 
     /// Its own certificate, as `tls.caFile` takes it.

@@ -55,10 +55,7 @@ impl Exchange {
             6 | 7 => {
                 let (_, length) = INTERVALS[rng.below(2) as usize];
                 let slot = now_ms / length - rng.between(0, 5);
-                *self
-                    .revised
-                    .entry(("M000".into(), length, slot))
-                    .or_default() += 1;
+                *self.revised.entry(("M000".into(), length, slot)).or_default() += 1;
             }
             _ => drop(self.prices.insert(name, 95 + rng.below(10))),
         }
@@ -112,11 +109,7 @@ impl Exchange {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
         };
-        let number = |name| {
-            param(name)
-                .and_then(|it| it.parse().ok())
-                .expect("a number")
-        };
+        let number = |name| param(name).and_then(|it| it.parse().ok()).expect("a number");
         let (from, to): (i64, i64) = (number("startTime"), number("endTime"));
         let name = param("symbol").and_then(|it| it.strip_suffix("USDT"));
         let name = name.expect("a market in USDT");

@@ -44,9 +44,7 @@ impl Ledger {
             return Err(what("an error has a tag"));
         }
         if answered.asked.head_only {
-            let length = answered
-                .field("Content-Length")
-                .and_then(|it| it.parse().ok());
+            let length = answered.field("Content-Length").and_then(|it| it.parse().ok());
             let known = self.bodies.get(&key).map(Vec::len);
             return match known.is_none() || known == length {
                 true => Ok(()),
@@ -73,9 +71,8 @@ impl Ledger {
     pub fn tag_of(&self, target: &str, at: u64) -> Option<String> {
         let first = (target.to_string(), String::new());
         let of_it = self.bodies.range(first..);
-        let tags: Vec<&String> = (of_it.take_while(|((of, _), _)| of == target))
-            .map(|((_, tag), _)| tag)
-            .collect();
+        let tags: Vec<&String> =
+            (of_it.take_while(|((of, _), _)| of == target)).map(|((_, tag), _)| tag).collect();
         let at = at.checked_rem(tags.len() as u64)?;
         Some(tags[at as usize].clone())
     }

@@ -87,17 +87,11 @@ pub fn config(pause: Duration) -> Config {
         ..SourceConfig::of("binance")
     };
     let mut config = Config {
-        sources: vec![
-            source("one", "http://192.0.2.1:80"),
-            source("two", "http://192.0.2.2:80"),
-        ],
+        sources: vec![source("one", "http://192.0.2.1:80"), source("two", "http://192.0.2.2:80")],
         data: Data::Memory,
         ..Config::default()
     };
-    let depth = |keep| Depth {
-        keep,
-        backfill: 100,
-    };
+    let depth = |keep| Depth { keep, backfill: 100 };
     config.history.m1 = depth(2000);
     config.history.h1 = depth(500);
     config.history.d1 = depth(200);
@@ -106,10 +100,7 @@ pub fn config(pause: Duration) -> Config {
 
 impl World {
     pub fn new(config: Config, exchanges: Vec<Exchange>, rng: Rng) -> World {
-        let now = Now {
-            mono: Mono(0),
-            unix: UnixMs(BEGIN_MS),
-        };
+        let now = Now { mono: Mono(0), unix: UnixMs(BEGIN_MS) };
         let mut world = World {
             core: Core::new(config, None, ProcessFacts::default, 7, now),
             exchanges,
@@ -131,10 +122,7 @@ impl World {
     }
 
     fn now(&self) -> Now {
-        Now {
-            mono: Mono(self.mono_us),
-            unix: UnixMs(self.now_ms()),
-        }
+        Now { mono: Mono(self.mono_us), unix: UnixMs(self.now_ms()) }
     }
 
     /// One slice of work, where there is some; else time goes on to what comes next, at most so
@@ -178,10 +166,8 @@ impl World {
         let now = self.now();
         let key = self.core.accept(Service::Both, now).expect("there is room");
         let method = if asked.head_only { "HEAD" } else { "GET" };
-        let mut request = format!(
-            "{method} {} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n",
-            asked.target
-        );
+        let mut request =
+            format!("{method} {} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", asked.target);
         if let Some(tag) = &asked.has {
             request += &format!("If-None-Match: {tag}\r\n");
         }
@@ -191,8 +177,7 @@ impl World {
         request += "\r\n";
         let got = Vec::new();
         self.clients.insert(key, Client { asked, got });
-        self.core
-            .handle(key, Event::Received(request.as_bytes()), now);
+        self.core.handle(key, Event::Received(request.as_bytes()), now);
         self.pump(key);
         self.act();
     }
@@ -294,8 +279,7 @@ impl World {
     fn post(&mut self, key: Key, mail: Mail) {
         self.posted += 1;
         let flight = 5_000 + self.rng.below(100_000);
-        self.mail
-            .insert((self.mono_us + flight, self.posted), (key, mail));
+        self.mail.insert((self.mono_us + flight, self.posted), (key, mail));
     }
 
     fn deliver(&mut self, key: Key, mail: Mail) {

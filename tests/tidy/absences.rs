@@ -16,17 +16,9 @@ const ABSENCES: [Absence; 11] = [
         "src/net",
         &[
             ("src/net/link.rs", "use mio::Token;", &[]),
-            (
-                "src/a.rs",
-                "// no mio\nuse mio::Token;\nlet a = \"mio\";",
-                &[2],
-            ),
+            ("src/a.rs", "// no mio\nuse mio::Token;\nlet a = \"mio\";", &[2]),
             ("src/network.rs", "fn f() { mio::Poll::new() }", &[1]),
-            (
-                "src/main.rs",
-                "#[cfg(test)]\nuse mio::Token;\nuse mio::Poll;",
-                &[3],
-            ),
+            ("src/main.rs", "#[cfg(test)]\nuse mio::Token;\nuse mio::Poll;", &[3]),
         ],
     ),
     // The driver reads the clock and tells everybody else what time it is.
@@ -36,21 +28,9 @@ const ABSENCES: [Absence; 11] = [
         "src/time.rs",
         &[
             ("src/time.rs", "Instant::now(); SystemTime::now()", &[]),
-            (
-                "src/net/mod.rs",
-                "let c = Clock::new();\nInstant::now();",
-                &[2],
-            ),
-            (
-                "src/a.rs",
-                "//! Instant::now\nstd::time::SystemTime ::\nnow()",
-                &[2],
-            ),
-            (
-                "src/a.rs",
-                "begin.elapsed();\nclock_gettime(ClockId::Realtime)",
-                &[1, 2],
-            ),
+            ("src/net/mod.rs", "let c = Clock::new();\nInstant::now();", &[2]),
+            ("src/a.rs", "//! Instant::now\nstd::time::SystemTime ::\nnow()", &[2]),
+            ("src/a.rs", "begin.elapsed();\nclock_gettime(ClockId::Realtime)", &[1, 2]),
         ],
     ),
     (
@@ -71,11 +51,7 @@ const ABSENCES: [Absence; 11] = [
             ("src/exchange/binance.rs", "use serde::Deserialize;", &[]),
             ("src/config.rs", "use serde::Deserialize;", &[]),
             ("src/core/api/mod.rs", "serde_json::to_vec(&x)", &[1]),
-            (
-                "src/record.rs",
-                "#[derive(serde::Serialize)]\nstruct A;",
-                &[1],
-            ),
+            ("src/record.rs", "#[derive(serde::Serialize)]\nstruct A;", &[1]),
         ],
     ),
     // Meaning does not know messages, nor messages meaning.
@@ -84,11 +60,7 @@ const ABSENCES: [Absence; 11] = [
         "src/market",
         "",
         &[
-            (
-                "src/market/mod.rs",
-                "//! No http.\nuse crate::http::ETag;",
-                &[2],
-            ),
+            ("src/market/mod.rs", "//! No http.\nuse crate::http::ETag;", &[2]),
             ("src/core/mod.rs", "use crate::http::ETag;", &[]),
         ],
     ),
@@ -97,16 +69,8 @@ const ABSENCES: [Absence; 11] = [
         "src/http",
         "",
         &[
-            (
-                "src/http/mod.rs",
-                "//! No market.\nuse crate::market::Quote;",
-                &[2],
-            ),
-            (
-                "src/http/a.rs",
-                "let key = b\"symbol\";\nlet symbol = 1;",
-                &[2],
-            ),
+            ("src/http/mod.rs", "//! No market.\nuse crate::market::Quote;", &[2]),
+            ("src/http/a.rs", "let key = b\"symbol\";\nlet symbol = 1;", &[2]),
             ("src/core/mod.rs", "use crate::market::Quote;", &[]),
         ],
     ),
@@ -115,11 +79,7 @@ const ABSENCES: [Absence; 11] = [
         "rusqlite",
         "src",
         "src/store/disk/sqlite.rs",
-        &[(
-            "src/store/mod.rs",
-            "//! rusqlite\nfn f() -> rusqlite::Error {}",
-            &[2],
-        )],
+        &[("src/store/mod.rs", "//! rusqlite\nfn f() -> rusqlite::Error {}", &[2])],
     ),
     (
         "rustls",
@@ -133,16 +93,8 @@ const ABSENCES: [Absence; 11] = [
         "src",
         "",
         &[
-            (
-                "src/a.rs",
-                "a.unwrap();\nb.unwrap_or(1);\n// c.unwrap()\nd\n    .unwrap()",
-                &[1, 5],
-            ),
-            (
-                "src/a.rs",
-                "a.map(Option::unwrap);\n#[cfg(test)]\nfn f() { a.unwrap() }",
-                &[1],
-            ),
+            ("src/a.rs", "a.unwrap();\nb.unwrap_or(1);\n// c.unwrap()\nd\n    .unwrap()", &[1, 5]),
+            ("src/a.rs", "a.map(Option::unwrap);\n#[cfg(test)]\nfn f() { a.unwrap() }", &[1]),
             ("src/a.rs", "let todo = 1;\ntodo!();\ndbg !(1);", &[2, 3]),
         ],
     ),
@@ -152,26 +104,10 @@ const ABSENCES: [Absence; 11] = [
         "src",
         "src/net/resolver.rs src/net/fetch.rs src/store src/commands",
         &[
-            (
-                "src/net/resolver.rs",
-                "std::thread::spawn(f); (a, 1).to_socket_addrs()",
-                &[],
-            ),
-            (
-                "src/store/disk.rs",
-                "use std::thread;\nthread::sleep(d)",
-                &[],
-            ),
-            (
-                "src/a.rs",
-                "//! thread::sleep\nuse std::thread::spawn;\nthread::sleep(d);",
-                &[2, 3],
-            ),
-            (
-                "src/net/mod.rs",
-                "use std::thread;\nlet thread = 1;\nlet m: Mutex<u8>;",
-                &[1, 3],
-            ),
+            ("src/net/resolver.rs", "std::thread::spawn(f); (a, 1).to_socket_addrs()", &[]),
+            ("src/store/disk.rs", "use std::thread;\nthread::sleep(d)", &[]),
+            ("src/a.rs", "//! thread::sleep\nuse std::thread::spawn;\nthread::sleep(d);", &[2, 3]),
+            ("src/net/mod.rs", "use std::thread;\nlet thread = 1;\nlet m: Mutex<u8>;", &[1, 3]),
             ("src/net/link.rs", "let all = host.to_socket_addrs();", &[1]),
         ],
     ),
@@ -184,16 +120,8 @@ const ABSENCES: [Absence; 11] = [
         &[
             ("src/net/mod.rs", "use std::net::TcpStream;", &[]),
             ("src/config/mod.rs", "std::fs::read_to_string(path)", &[]),
-            (
-                "src/a.rs",
-                "use std::net::{A, TcpStream};\nuse std::fs;\nfs::read(p);",
-                &[1, 2, 3],
-            ),
-            (
-                "src/a.rs",
-                "use std::net::SocketAddr; // File\nenum Data { FilePath }",
-                &[],
-            ),
+            ("src/a.rs", "use std::net::{A, TcpStream};\nuse std::fs;\nfs::read(p);", &[1, 2, 3]),
+            ("src/a.rs", "use std::net::SocketAddr; // File\nenum Data { FilePath }", &[]),
         ],
     ),
 ];
@@ -202,9 +130,7 @@ const ABSENCES: [Absence; 11] = [
 fn what_is_banned_somewhere_is_absent_there() {
     for (banned, within, free, trials) in ABSENCES {
         let rule = |source: &Source| {
-            let found = banned
-                .split(' ')
-                .flat_map(|banned| sequence(source, banned));
+            let found = banned.split(' ').flat_map(|banned| sequence(source, banned));
             let concerned = is_in(source, within) && !is_in(source, free);
             found.filter(|_| concerned).collect()
         };
@@ -232,7 +158,5 @@ pub fn sequence(source: &Source, wanted: &str) -> Findings {
         pairs.all(|(word, wanted)| word.text == wanted.text)
     };
     let found = words.windows(wanted_words.len()).filter(same);
-    found
-        .map(|part| (part[0].line, format!("`{wanted}`")))
-        .collect()
+    found.map(|part| (part[0].line, format!("`{wanted}`"))).collect()
 }

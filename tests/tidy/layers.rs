@@ -35,9 +35,7 @@ const CIRCLES: [(&str, &str); 0] = [];
 
 #[test]
 fn modules_import_only_from_lower_layers() {
-    let others = [
-        "time", "record", "http", "market", "exchange", "demo", "core", "net", "store",
-    ];
+    let others = ["time", "record", "http", "market", "exchange", "demo", "core", "net", "store"];
     let check = |path: &str, text: &str, expected: &[&str]| {
         let paths = others.map(|name| format!("src/{name}/mod.rs"));
         let mut files: Vec<_> = paths.iter().map(|path| (path.as_str(), "")).collect();
@@ -52,16 +50,8 @@ fn modules_import_only_from_lower_layers() {
     let http = "src/http/mod.rs";
     check(http, "use crate::time::Mono;\nuse crate::http::body;", &[]);
     check(http, "use crate::market::Market;", &["http -> market"]);
-    check(
-        http,
-        "use super::core;\nuse super::time;",
-        &["http -> core"],
-    );
-    check(
-        "src/http/body.rs",
-        "use super::market;\nuse super::super::market;",
-        &["http -> market"],
-    );
+    check(http, "use super::core;\nuse super::time;", &["http -> core"]);
+    check("src/http/body.rs", "use super::market;\nuse super::super::market;", &["http -> market"]);
     check(
         "src/market/mod.rs",
         "use crate::{time::Mono, exchange::{Dialect, http}};",
@@ -72,68 +62,24 @@ fn modules_import_only_from_lower_layers() {
         "use crate::{\n time::{self, net},\n net::Link,\n};",
         &["market -> net"],
     );
-    check(
-        "src/demo/mod.rs",
-        "use crate::exchange::Dialect;",
-        &["demo -> exchange"],
-    );
-    check(
-        "src/core/mod.rs",
-        "use crate::{http, market, exchange, demo};",
-        &[],
-    );
-    check(
-        "src/core/mod.rs",
-        "fn f(l: crate::net::Link) {}",
-        &["core -> net"],
-    );
-    check(
-        "src/core/mod.rs",
-        "use crate as this;\nuse this::store;",
-        &["core -> store"],
-    );
-    check(
-        "src/core/api/mod.rs",
-        "use crate::core::clients::Client;",
-        &["core/api -> core"],
-    );
+    check("src/demo/mod.rs", "use crate::exchange::Dialect;", &["demo -> exchange"]);
+    check("src/core/mod.rs", "use crate::{http, market, exchange, demo};", &[]);
+    check("src/core/mod.rs", "fn f(l: crate::net::Link) {}", &["core -> net"]);
+    check("src/core/mod.rs", "use crate as this;\nuse this::store;", &["core -> store"]);
+    check("src/core/api/mod.rs", "use crate::core::clients::Client;", &["core/api -> core"]);
     check(
         "src/core/clients/mod.rs",
         "use super::api;\nuse crate::demo;",
         &["core/clients -> core"],
     );
-    check(
-        "src/store/mod.rs",
-        "use crate::net::Driver;\nuse crate::time;",
-        &["store -> net"],
-    );
-    check(
-        "src/store/mod.rs",
-        "use crate::market::Market;",
-        &["store -> market"],
-    );
+    check("src/store/mod.rs", "use crate::net::Driver;\nuse crate::time;", &["store -> net"]);
+    check("src/store/mod.rs", "use crate::market::Market;", &["store -> market"]);
     check("src/net/mod.rs", "use crate::store::Store;", &[]);
-    check(
-        "src/time/mod.rs",
-        "#[cfg(test)]\nuse crate::market::Market;",
-        &[],
-    );
-    check(
-        "src/time/mod.rs",
-        "use crate::record::Ticker;",
-        &["time -> record"],
-    );
+    check("src/time/mod.rs", "#[cfg(test)]\nuse crate::market::Market;", &[]);
+    check("src/time/mod.rs", "use crate::record::Ticker;", &["time -> record"]);
     check("src/main.rs", "use marketd::net::Driver;", &[]);
-    check(
-        http,
-        "struct S {\n pub(super) market: u8,\n}\nfn f(s: S) { s.market::<u8>() }",
-        &[],
-    );
-    check(
-        "src/cellar/mod.rs",
-        "use crate::time::Mono;",
-        &["cellar -> time"],
-    );
+    check(http, "struct S {\n pub(super) market: u8,\n}\nfn f(s: S) { s.market::<u8>() }", &[]);
+    check("src/cellar/mod.rs", "use crate::time::Mono;", &["cellar -> time"]);
     let sources = Source::all_below("src");
     let exceptions = UPWARD.iter().map(|(from, to)| format!("{from} -> {to}"));
     none(except(&upward(&sources), exceptions));
@@ -156,9 +102,8 @@ fn upward(sources: &[Source]) -> Vec<(String, String)> {
         let (from, to) = (layer(&edge.from), layer(&edge.to));
         let allowed = from.zip(to).is_some_and(|((row, from), (other, to))| {
             let ceiling = CEILINGS.iter().find(|(name, _)| *name == from);
-            let ceiling = ceiling
-                .and_then(|(_, highest)| layer(highest))
-                .map_or(row, |(row, _)| row + 1);
+            let ceiling =
+                ceiling.and_then(|(_, highest)| layer(highest)).map_or(row, |(row, _)| row + 1);
             from == to || other < row.min(ceiling)
         });
         let name = |place: &str, layer: Option<(usize, &str)>| {
@@ -175,43 +120,25 @@ fn no_files_or_directories_import_each_other_in_a_circle() {
     let check = |files: &[(&str, &str)], expected: &[(&str, &str)]| {
         let sources = made_up(files);
         let circles = Tree::new(&sources).circles();
-        let circles: Vec<_> = circles
-            .iter()
-            .map(|c| (c.directory.as_str(), c.entries.join(" ")))
-            .collect();
+        let circles: Vec<_> =
+            circles.iter().map(|c| (c.directory.as_str(), c.entries.join(" "))).collect();
         let expected: Vec<_> = expected.iter().map(|(a, b)| (*a, b.to_string())).collect();
         assert_eq!(circles, expected, "{files:?}");
     };
     let a = ("src/m/a.rs", "use super::b::B;\npub struct A;");
-    check(
-        &[
-            ("src/m/mod.rs", "mod a; mod b;"),
-            a,
-            ("src/m/b.rs", "pub struct B;"),
-        ],
-        &[],
-    );
+    check(&[("src/m/mod.rs", "mod a; mod b;"), a, ("src/m/b.rs", "pub struct B;")], &[]);
     let b = ("src/m/b.rs", "fn f() { super::a::A }");
-    check(
-        &[("src/m/mod.rs", "mod a; mod b;"), a, b],
-        &[("src/m", "a b")],
-    );
+    check(&[("src/m/mod.rs", "mod a; mod b;"), a, b], &[("src/m", "a b")]);
     // A parent that passes names on depends on nobody; who takes one from it depends on its file.
     let through = ("src/m/b.rs", "use crate::m::A;\npub struct B;");
-    let passes_on = (
-        "src/m/mod.rs",
-        "mod a;\nmod b;\npub use a::A;\npub use b::B;",
-    );
+    let passes_on = ("src/m/mod.rs", "mod a;\nmod b;\npub use a::A;\npub use b::B;");
     check(&[passes_on, a, through], &[("src/m", "a b")]);
     let lower = ("src/m/b.rs", "pub struct B;");
     check(&[passes_on, ("src/m/a.rs", "use super::B;"), lower], &[]);
     // A parent that uses its child's type, and a child that uses the parent's own.
     let uses = ("src/m.rs", "pub use self::b::B;\npub struct M(B);");
     check(&[uses, ("src/m/b.rs", "pub struct B;")], &[]);
-    check(
-        &[uses, ("src/m/b.rs", "use super::M;\npub struct B;")],
-        &[("src/m", "mod b")],
-    );
+    check(&[uses, ("src/m/b.rs", "use super::M;\npub struct B;")], &[("src/m", "mod b")]);
     // Three files in a circle, and two directories through different files of theirs.
     let three = [
         ("src/a.rs", "crate::b::f()"),
@@ -219,41 +146,26 @@ fn no_files_or_directories_import_each_other_in_a_circle() {
         ("src/c.rs", "crate::a::f()"),
     ];
     check(&three, &[("src", "a b c")]);
-    let one = [
-        ("src/m/x/mod.rs", ""),
-        ("src/m/x/p.rs", "use crate::m::y::q;"),
-    ];
+    let one = [("src/m/x/mod.rs", ""), ("src/m/x/p.rs", "use crate::m::y::q;")];
     let two = [
         ("src/m/y/mod.rs", ""),
         ("src/m/y/q.rs", ""),
         ("src/m/y/r.rs", "use crate::m::x;"),
         ("src/m/mod.rs", ""),
     ];
-    check(
-        &[one, [two[0], two[1]], [two[2], two[3]]].concat(),
-        &[("src/m", "x y")],
-    );
-    let of_tests = (
-        "src/m/b.rs",
-        "pub struct B;\n#[cfg(test)]\nuse super::a::A;",
-    );
+    check(&[one, [two[0], two[1]], [two[2], two[3]]].concat(), &[("src/m", "x y")]);
+    let of_tests = ("src/m/b.rs", "pub struct B;\n#[cfg(test)]\nuse super::a::A;");
     check(&[("src/m/mod.rs", "mod a; mod b;"), a, of_tests], &[]);
 
     let sources = Source::all_below("src");
     let circles = Tree::new(&sources).circles();
     let entries = circles.iter().flat_map(|circle| {
-        let key = |entry: &String| {
-            (
-                format!("{}: {entry}", circle.directory),
-                circle.steps.join(", "),
-            )
-        };
+        let key =
+            |entry: &String| (format!("{}: {entry}", circle.directory), circle.steps.join(", "));
         circle.entries.iter().map(key)
     });
     let exceptions = CIRCLES.iter().flat_map(|(directory, entries)| {
-        entries
-            .split(' ')
-            .map(move |entry| format!("{directory}: {entry}"))
+        entries.split(' ').map(move |entry| format!("{directory}: {entry}"))
     });
     none(except(&entries.collect::<Vec<_>>(), exceptions));
 }

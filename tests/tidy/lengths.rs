@@ -27,17 +27,11 @@ fn no_line_is_longer_than_a_screen_is_wide() {
             line.chars().count() > MOST_COLUMNS && !may_be
         };
         let long = (0..source.lines.len()).filter(is_long);
-        long.map(|at| (at, format!("{} columns", source.lines[at].chars().count())))
-            .collect()
+        long.map(|at| (at, format!("{} columns", source.lines[at].chars().count()))).collect()
     }
     let long = "é".repeat(MOST_COLUMNS);
     finds(rule, "src/a.rs", &long, &[]);
-    finds(
-        rule,
-        "src/a.rs",
-        &format!("a\n{long}a\n//! https://{long}"),
-        &[2],
-    );
+    finds(rule, "src/a.rs", &format!("a\n{long}a\n//! https://{long}"), &[2]);
     let test = format!("#[cfg(test)]\nconst A: &str = \"{long}\";\n//{long}");
     finds(rule, "src/a.rs", &test, &[3]);
     holds(rule, "src");
@@ -51,17 +45,13 @@ fn no_file_is_too_long() {
     let over = long_files(&made_up(&[("src/a.rs", &format!("{full}a\n"))]));
     assert_eq!(over[0].0, "src/a.rs");
     let sources = Source::all_below("src");
-    none(except(
-        &long_files(&sources),
-        LONG_FILES.map(str::to_string),
-    ));
+    none(except(&long_files(&sources), LONG_FILES.map(str::to_string)));
 }
 
 fn long_files(sources: &[Source]) -> Vec<(String, String)> {
     let lines = |source: &Source| source.is_test.iter().filter(|is_test| !**is_test).count();
     let long = sources.iter().filter(|source| lines(source) > MOST_LINES);
-    long.map(|source| (source.path.clone(), format!("{} lines", lines(source))))
-        .collect()
+    long.map(|source| (source.path.clone(), format!("{} lines", lines(source)))).collect()
 }
 
 #[test]
@@ -69,26 +59,14 @@ fn no_function_is_too_long() {
     let most = "    a;\n".repeat(MOST_FUNCTION_LINES - 2);
     let check = |text: String, expected: &[&str]| {
         let sources = made_up(&[("src/a.rs", &text)]);
-        let names: Vec<_> = long_functions(&sources)
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect();
+        let names: Vec<_> = long_functions(&sources).into_iter().map(|(key, _)| key).collect();
         assert_eq!(names, expected, "{text}");
     };
     check(format!("fn f() {{\n{most}}}\n"), &[]);
-    check(
-        format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"),
-        &["src/a.rs f"],
-    );
-    check(
-        format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"),
-        &[],
-    );
+    check(format!("\nfn f(g: fn(u8)) {{\n{most}{{ \"}}\" }}\n}}\nfn g() {{ }}\n"), &["src/a.rs f"]);
+    check(format!("trait T {{\nfn f() -> [u8; 2];\n{most}\n\n}}\n"), &[]);
     let sources = Source::all_below("src");
-    none(except(
-        &long_functions(&sources),
-        LONG_FUNCTIONS.map(str::to_string),
-    ));
+    none(except(&long_functions(&sources), LONG_FUNCTIONS.map(str::to_string)));
 }
 
 fn long_functions(sources: &[Source]) -> Vec<(String, String)> {
@@ -102,10 +80,7 @@ fn long_functions(sources: &[Source]) -> Vec<(String, String)> {
         for (at, two) in begins {
             let lines = function_lines(&words[at..]);
             if lines > MOST_FUNCTION_LINES {
-                long.push((
-                    format!("{} {}", source.path, two[1].text),
-                    format!("{lines} lines"),
-                ));
+                long.push((format!("{} {}", source.path, two[1].text), format!("{lines} lines")));
             }
         }
     }

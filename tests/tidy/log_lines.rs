@@ -30,9 +30,7 @@ fn every_log_line_names_its_target() {
                 && six[5].text != "target"
         };
         let found = words.windows(6).filter(bare);
-        found
-            .map(|six| (six[0].line, "no target".to_string()))
-            .collect()
+        found.map(|six| (six[0].line, "no target".to_string())).collect()
     }
     finds(
         rule,
@@ -58,37 +56,16 @@ fn every_log_line_is_an_event_and_its_values() {
     check(r#""load failed error={error:?}""#, &[]);
     check(r#""load failed error={}", quoted(error)"#, &[]);
     check("\"not used \\\n    path={path}\"", &[]);
-    check(
-        r#""{id}: answers again""#,
-        &["src/a.rs:2: `{id}:` is no event"],
-    );
-    check(
-        r#""cannot be read: {error}""#,
-        &["src/a.rs:2: `read:` is no event"],
-    );
+    check(r#""{id}: answers again""#, &["src/a.rs:2: `{id}:` is no event"]);
+    check(r#""cannot be read: {error}""#, &["src/a.rs:2: `read:` is no event"]);
     check(r#""Stopped""#, &["src/a.rs:2: `Stopped` is no event"]);
     check(r#""source={id}""#, &["src/a.rs:2: no event"]);
-    check(
-        r#""moved from={a} to {b}""#,
-        &["src/a.rs:2: `to` has no value"],
-    );
-    check(
-        r#""moved from= to={b}""#,
-        &["src/a.rs:2: `from=` has no value"],
-    );
-    check(
-        r#""moved maxRows={rows}""#,
-        &["src/a.rs:2: `maxRows` is no key"],
-    );
-    check(
-        r#""load failed error={error}""#,
-        &["src/a.rs:2: `error` is not quoted"],
-    );
+    check(r#""moved from={a} to {b}""#, &["src/a.rs:2: `to` has no value"]);
+    check(r#""moved from= to={b}""#, &["src/a.rs:2: `from=` has no value"]);
+    check(r#""moved maxRows={rows}""#, &["src/a.rs:2: `maxRows` is no key"]);
+    check(r#""load failed error={error}""#, &["src/a.rs:2: `error` is not quoted"]);
     let sources = Source::all_below("src");
-    none(except(
-        &odd_log_lines(&sources),
-        FREE_LINES.map(str::to_string),
-    ));
+    none(except(&odd_log_lines(&sources), FREE_LINES.map(str::to_string)));
 }
 
 /// Log lines that are not `event key=value ...`, as `file first-word`.
@@ -114,10 +91,7 @@ fn odd_log_lines(sources: &[Source]) -> Vec<(String, String)> {
             if let Some(what) = odd_log_line(&text, is_quoted) {
                 let first = text.split(' ').next().unwrap_or_default();
                 let place = format!("{}:{}", source.path, words[at].line + 1);
-                odd.push((
-                    format!("{} {first}", source.path),
-                    format!("{place}: {what}"),
-                ));
+                odd.push((format!("{} {first}", source.path), format!("{place}: {what}")));
             }
         }
     }
@@ -132,9 +106,7 @@ fn odd_log_line(text: &str, is_quoted: bool) -> Option<String> {
     };
     // What stands between quotes is one value.
     let parts = text.split("\\\"").enumerate();
-    let text: String = parts
-        .map(|(at, part)| if at % 2 == 1 { "\"\"" } else { part })
-        .collect();
+    let text: String = parts.map(|(at, part)| if at % 2 == 1 { "\"\"" } else { part }).collect();
     let mut words = text.split(' ').peekable();
     let mut events = 0;
     while let Some(word) = words.next_if(|word| !word.contains('=')) {

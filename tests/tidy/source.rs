@@ -51,18 +51,13 @@ impl Source {
         paths.sort();
         let read = |path: &PathBuf| {
             let text = std::fs::read_to_string(path).expect("a listed file is readable");
-            let shown = path
-                .strip_prefix(root)
-                .expect("it was found below the root");
+            let shown = path.strip_prefix(root).expect("it was found below the root");
             Source::new(&shown.to_string_lossy().replace('\\', "/"), &text)
         };
         let mut sources: Vec<Source> = paths.iter().map(read).collect();
         let homes: Vec<String> = sources.iter().flat_map(Source::test_files).collect();
         for source in &mut sources {
-            if homes
-                .iter()
-                .any(|home| source.path.starts_with(home.as_str()))
-            {
+            if homes.iter().any(|home| source.path.starts_with(home.as_str())) {
                 source.is_test.fill(true);
             }
         }
@@ -77,9 +72,7 @@ impl Source {
     fn all_words(&self, of_tests: bool) -> Vec<Word<'_>> {
         let tokens = self.tokens.iter();
         let wanted = tokens.filter(|(line, _)| self.is_test[*line] == of_tests);
-        wanted
-            .map(|(line, text)| Word { line: *line, text })
-            .collect()
+        wanted.map(|(line, text)| Word { line: *line, text }).collect()
     }
 
     /// Begins of the paths of files named by `#[cfg(test)] mod name;`.
@@ -89,9 +82,7 @@ impl Source {
             _ => self.path.trim_end_matches(".rs").to_string(),
         };
         let words = self.all_words(true);
-        let named = words
-            .windows(3)
-            .filter(|three| three[0].text == "mod" && three[2].text == ";");
+        let named = words.windows(3).filter(|three| three[0].text == "mod" && three[2].text == ";");
         let files = |name: &str| [format!("{home}/{name}.rs"), format!("{home}/{name}/")];
         named.flat_map(|three| files(three[1].text)).collect()
     }
@@ -136,10 +127,7 @@ impl Source {
             }
         }
         // `#![cfg(test)]`
-        self.mark(
-            test_from.unwrap_or(usize::MAX),
-            self.lines.len().saturating_sub(1),
-        );
+        self.mark(test_from.unwrap_or(usize::MAX), self.lines.len().saturating_sub(1));
     }
 
     fn push(&mut self, line: usize, text: &str) {
@@ -166,9 +154,7 @@ fn signs(delimiter: Delimiter) -> (&'static str, &'static str) {
 
 fn is_cfg_test(attribute: &Group) -> bool {
     let text = attribute.stream().to_string();
-    let words: Vec<&str> = text
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .collect();
+    let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     words[0] == "cfg" && words.contains(&"test") && !words.contains(&"not")
 }
 
@@ -200,28 +186,15 @@ fn words_are_identifiers_literals_and_signs() {
 fn lines_under_cfg_test_are_known() {
     let check = |text: &str, expected: &str| {
         let source = Source::new("src/a.rs", text);
-        let marks: String = source
-            .is_test
-            .iter()
-            .map(|t| if *t { 't' } else { '.' })
-            .collect();
+        let marks: String = source.is_test.iter().map(|t| if *t { 't' } else { '.' }).collect();
         assert_eq!(marks, expected, "{text}");
     };
     check("a\n#[cfg(test)]\nmod tests {\n fn f() { }\n}\nb", ".tttt.");
     check("#[cfg(test)]\nuse a::{b, c};\nfn f() {}", "tt.");
-    check(
-        "#[cfg(all(test, unix))]\n#[allow(x)]\nfn f(a: [u8; 2]) {\n}\nb",
-        "tttt.",
-    );
-    check(
-        "#[cfg(not(test))]\nfn f() {}\n#[cfg(unix)]\nfn g() {}",
-        "....",
-    );
+    check("#[cfg(all(test, unix))]\n#[allow(x)]\nfn f(a: [u8; 2]) {\n}\nb", "tttt.");
+    check("#[cfg(not(test))]\nfn f() {}\n#[cfg(unix)]\nfn g() {}", "....");
     check("// #[cfg(test)]\nfn f() {}", "..");
     check("#![cfg(test)]\nfn f() {}", "tt");
     let source = Source::new("src/http/mod.rs", "#[cfg(test)]\nmod tests;\nmod body;");
-    assert_eq!(
-        source.test_files(),
-        ["src/http/tests.rs", "src/http/tests/"]
-    );
+    assert_eq!(source.test_files(), ["src/http/tests.rs", "src/http/tests/"]);
 }

@@ -44,11 +44,7 @@ impl<'a> Tree<'a> {
         let modules = sources
             .iter()
             .filter(|source| source.is_test.is_empty() || source.is_test.contains(&false));
-        Tree(
-            modules
-                .map(|source| (place(&source.path), Module::new(source)))
-                .collect(),
-        )
+        Tree(modules.map(|source| (place(&source.path), Module::new(source))).collect())
     }
 
     /// Every place where one file names something of another.
@@ -56,9 +52,7 @@ impl<'a> Tree<'a> {
         let mut edges = Vec::new();
         for (from, module) in &self.0 {
             for (line, path) in &module.paths {
-                let to = self
-                    .absolute(from, path, 8)
-                    .map(|path| self.defining(&path, 8));
+                let to = self.absolute(from, path, 8).map(|path| self.defining(&path, 8));
                 if let Some(to) = to.filter(|to| to != from) {
                     let (from, at) = (from.clone(), format!("{}:{}", module.path, line + 1));
                     edges.push(Edge { from, to, at });
@@ -146,11 +140,7 @@ impl<'a> Module<'a> {
                 read_use(&words, &mut at, &[], &mut leaves);
                 for (name, path) in leaves {
                     names.insert(name, path.1.clone());
-                    if is_public {
-                        passed_on.push((name, path))
-                    } else {
-                        paths.push(path)
-                    }
+                    if is_public { passed_on.push((name, path)) } else { paths.push(path) }
                 }
                 continue;
             }
@@ -163,47 +153,32 @@ impl<'a> Module<'a> {
             at += 1;
         }
         // A name that is passed on and used here as well is used.
-        let used = passed_on
-            .into_iter()
-            .filter(|(name, _)| rest.contains(name));
+        let used = passed_on.into_iter().filter(|(name, _)| rest.contains(name));
         paths.extend(used.map(|(_, path)| path));
-        Module {
-            path: &source.path,
-            names,
-            paths,
-        }
+        Module { path: &source.path, names, paths }
     }
 
     fn home(&self) -> Vec<&'a str> {
         let path = self.path.trim_start_matches("src/").trim_end_matches(".rs");
         let parts = path.split('/');
-        parts
-            .filter(|part| !["mod", "lib"].contains(part))
-            .collect()
+        parts.filter(|part| !["mod", "lib"].contains(part)).collect()
     }
 }
 
 fn place(path: &str) -> String {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs");
-    path.trim_end_matches("/mod")
-        .trim_end_matches("lib")
-        .to_string()
+    path.trim_end_matches("/mod").trim_end_matches("lib").to_string()
 }
 
 /// Which entry of the directory `parent` the place lies in; the directory's own file is the empty one.
 fn entry<'p>(parent: &str, place: &'p str) -> Option<&'p str> {
     let rest = place.strip_prefix(parent)?;
     let below = parent.is_empty() || rest.is_empty() || rest.starts_with('/');
-    rest.trim_start_matches('/')
-        .split('/')
-        .next()
-        .filter(|_| below)
+    rest.trim_start_matches('/').split('/').next().filter(|_| below)
 }
 
 fn joined(place: &str, child: &str) -> String {
-    format!("{place}/{child}")
-        .trim_start_matches('/')
-        .to_string()
+    format!("{place}/{child}").trim_start_matches('/').to_string()
 }
 
 /// The words up to where no further `::` follows.
@@ -271,11 +246,7 @@ fn strongly_connected(parent: &str, edges: &[(&str, &str, &str)]) -> Vec<Circle>
     }
     let both = |a: &str, b: &str| reach.contains(&(a, b)) && reach.contains(&(b, a));
     let circle = |first: &&str| {
-        let entries: Vec<&str> = all
-            .iter()
-            .copied()
-            .filter(|other| both(first, other))
-            .collect();
+        let entries: Vec<&str> = all.iter().copied().filter(|other| both(first, other)).collect();
         if entries.first() != Some(first) {
             return None;
         }

@@ -54,18 +54,12 @@ fn every_body_is_the_same_wherever_it_is_split() {
     let chunked = |raw, expected| check(Framing::Chunked, raw, expected);
     chunked("0\r\n\r\n", Ok(("", 5)));
     chunked("5\r\nhello\r\n0\r\n\r\nGET", Ok(("hello", 15)));
-    chunked(
-        "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n",
-        Ok(("hello world", 26)),
-    );
+    chunked("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", Ok(("hello world", 26)));
     chunked("a\r\n0123456789\r\n00\r\n\r\n", Ok(("0123456789", 21)));
     chunked("A\r\n0123456789\r\n0\r\n\r\n", Ok(("0123456789", 20)));
     chunked("0000000000000005\r\nhello\r\n0\r\n\r\n", Ok(("hello", 30)));
     chunked("5;a=b\r\nhello\r\n0;c\r\n\r\n", Ok(("hello", 21)));
-    chunked(
-        "5 ; a = \"\t\u{e4}\" \r\nhello\r\n0\r\n\r\n",
-        Ok(("hello", 28)),
-    );
+    chunked("5 ; a = \"\t\u{e4}\" \r\nhello\r\n0\r\n\r\n", Ok(("hello", 28)));
     chunked("5;\r\nhello\r\n0\r\n\r\n", Ok(("hello", 16)));
     chunked("3\r\n\r\n0\r\n0\r\n\r\n", Ok(("\r\n0", 13)));
     chunked("0\r\nA: b\r\nC:\t\u{e4}\r\n\r\nGET", Ok(("", 18)));
@@ -115,23 +109,13 @@ fn every_body_is_the_same_wherever_it_is_split() {
 fn a_body_has_a_cap_that_counts_its_data() {
     let check = |framing, cap, raw: &str, expected: Option<&str>| {
         let expected = expected.map(|data| (data.as_bytes(), raw.len()));
-        check_body(
-            framing,
-            cap,
-            raw.as_bytes(),
-            expected.ok_or(BodyError::TooLarge),
-        );
+        check_body(framing, cap, raw.as_bytes(), expected.ok_or(BodyError::TooLarge));
     };
     for (cap, expected) in [(6, Some("hello")), (5, Some("hello")), (4, None), (0, None)] {
         check(Framing::Length(5), cap, "hello", expected);
         check(Framing::UntilClose, cap, "hello", expected);
         check(Framing::Chunked, cap, "5\r\nhello\r\n0\r\n\r\n", expected);
-        check(
-            Framing::Chunked,
-            cap,
-            "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
-            expected,
-        );
+        check(Framing::Chunked, cap, "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n", expected);
     }
     check(Framing::Chunked, 0, "0\r\n\r\n", Some(""));
 }
@@ -147,27 +131,18 @@ fn extensions_and_trailers_have_caps() {
     let extension = |bytes: usize| format!("0;{}\r\n\r\n", "x".repeat(bytes - 1));
     assert_eq!(read(extension(EXTENSION_BYTES - 1)), Ok(0));
     assert_eq!(read(extension(EXTENSION_BYTES)), Ok(0));
-    assert_eq!(
-        read(extension(EXTENSION_BYTES + 1)),
-        Err(BodyError::ExtensionsTooLarge)
-    );
+    assert_eq!(read(extension(EXTENSION_BYTES + 1)), Err(BodyError::ExtensionsTooLarge));
     // Over all chunks, not in each.
     let many = |chunks: usize| format!("{}0\r\n\r\n", "1;abc\r\nx\r\n".repeat(chunks));
     assert_eq!(read(many(1000)), Ok(1000));
     let chunk = format!("1;{}\r\nx\r\n", "x".repeat(EXTENSION_BYTES / 8 - 1));
     assert_eq!(read(format!("{}0\r\n\r\n", chunk.repeat(8))), Ok(8));
-    assert_eq!(
-        read(format!("{}0;\r\n\r\n", chunk.repeat(8))),
-        Err(BodyError::ExtensionsTooLarge)
-    );
+    assert_eq!(read(format!("{}0;\r\n\r\n", chunk.repeat(8))), Err(BodyError::ExtensionsTooLarge));
 
     let trailer = |bytes: usize| format!("0\r\nA:{}\r\n\r\n", "x".repeat(bytes - 4));
     assert_eq!(read(trailer(TRAILER_BYTES - 1)), Ok(0));
     assert_eq!(read(trailer(TRAILER_BYTES)), Ok(0));
-    assert_eq!(
-        read(trailer(TRAILER_BYTES + 1)),
-        Err(BodyError::TrailersTooLarge)
-    );
+    assert_eq!(read(trailer(TRAILER_BYTES + 1)), Err(BodyError::TrailersTooLarge));
     let line = format!("A:{}\r\n", "x".repeat(TRAILER_BYTES / 2 - 4));
     assert_eq!(read(format!("0\r\n{}\r\n", line.repeat(2))), Ok(0));
     assert_eq!(

@@ -25,10 +25,7 @@ const ROUNDS: usize = 500;
 fn with_seeds(what: &str, check: impl Fn(u64, &mut Rng)) {
     let number = |name: &str| {
         let text = std::env::var(name).ok()?;
-        Some(
-            text.parse::<u64>()
-                .unwrap_or_else(|_| panic!("{name} is to be a number")),
-        )
+        Some(text.parse::<u64>().unwrap_or_else(|_| panic!("{name} is to be a number")))
     };
     let run = |seed| check(seed, &mut Rng::new(seed));
     if let Some(seed) = number("MARKETD_SEED") {
@@ -44,10 +41,7 @@ fn with_seeds(what: &str, check: impl Fn(u64, &mut Rng)) {
         seed += 1;
     }
     let inputs = (seed - first) * ROUNDS as u64;
-    println!(
-        "{inputs} {what}, seeds {first} to {}: all is well",
-        seed - 1
-    );
+    println!("{inputs} {what}, seeds {first} to {}: all is well", seed - 1);
 }
 
 #[test]
@@ -62,10 +56,8 @@ fn garbage_requests_are_the_same_wherever_they_are_split() {
                 fields: limit(rng, 6),
             };
             for limits in [limits, defaults()] {
-                let context = format!(
-                    "seed {seed} round {round} {limits:?} {}",
-                    raw.escape_ascii()
-                );
+                let context =
+                    format!("seed {seed} round {round} {limits:?} {}", raw.escape_ascii());
                 let found = check_prefixes(&raw, |bytes| own(parse(bytes, &limits)), &context);
                 if let Ok(Parsed::Complete { request, used }) = parse(&raw, &limits) {
                     check_promises(&request, &raw[..used], &limits, &context);
@@ -86,14 +78,10 @@ fn check_promises(request: &Request, head: &[u8], limits: &HeadLimits, context: 
         assert!(line.ends_with(b"\r"), "{context}: a bare LF");
         let text = &line[..line.len() - 1];
         assert!(
-            text.iter()
-                .all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)),
+            text.iter().all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f)),
             "{context}: a control byte"
         );
-        assert!(
-            !text.starts_with(b" ") && !text.starts_with(b"\t"),
-            "{context}"
-        );
+        assert!(!text.starts_with(b" ") && !text.starts_with(b"\t"), "{context}");
     }
     assert!(request.fields.count() <= limits.fields, "{context}");
     let named = |name: &str| {
@@ -101,19 +89,9 @@ fn check_promises(request: &Request, head: &[u8], limits: &HeadLimits, context: 
         request.fields.filter(is).count()
     };
     assert!(named("host") <= 1, "{context}");
-    assert!(
-        named("host") == 1 || request.version == Version::Http10,
-        "{context}"
-    );
-    assert_eq!(
-        request.body == RequestBody::Chunked,
-        named("transfer-encoding") == 1,
-        "{context}"
-    );
-    assert!(
-        named("transfer-encoding") == 0 || named("content-length") == 0,
-        "{context}"
-    );
+    assert!(named("host") == 1 || request.version == Version::Http10, "{context}");
+    assert_eq!(request.body == RequestBody::Chunked, named("transfer-encoding") == 1, "{context}");
+    assert!(named("transfer-encoding") == 0 || named("content-length") == 0, "{context}");
     let rooted = request.path.starts_with(b"/");
     assert!(rooted || request.method != Method::Get, "{context}");
     for segment in request.path.split(|&byte| byte == b'/') {
@@ -122,10 +100,7 @@ fn check_promises(request: &Request, head: &[u8], limits: &HeadLimits, context: 
             assert!(!segment.iter().any(u8::is_ascii_control), "{context}");
         }
     }
-    assert!(
-        Query::new(request.query).count() <= request.query.len(),
-        "{context}"
-    );
+    assert!(Query::new(request.query).count() <= request.query.len(), "{context}");
 }
 
 #[test]
@@ -134,21 +109,12 @@ fn garbage_answers_are_the_same_wherever_they_are_split() {
         for round in 0..ROUNDS {
             let raw = rng.pick(RESPONSES).0.as_bytes();
             let raw = damaged(rng, raw);
-            let limits = HeadLimits {
-                line_bytes: 0,
-                head_bytes: limit(rng, 200),
-                fields: limit(rng, 6),
-            };
-            let context = format!(
-                "seed {seed} round {round} {limits:?} {}",
-                raw.escape_ascii()
-            );
+            let limits =
+                HeadLimits { line_bytes: 0, head_bytes: limit(rng, 200), fields: limit(rng, 6) };
+            let context = format!("seed {seed} round {round} {limits:?} {}", raw.escape_ascii());
             let read = |bytes: &[u8]| own_response(bytes, &limits);
             let found = check_prefixes(&raw, read, &context);
-            assert!(
-                found.is_some() || raw.len() < limits.head_bytes,
-                "{context}"
-            );
+            assert!(found.is_some() || raw.len() < limits.head_bytes, "{context}");
         }
     });
 }
@@ -205,9 +171,7 @@ fn garbage_text_becomes_json_and_garbage_escapes_do_no_harm() {
                 assert!(decoded.len() <= bytes.len());
             }
             let pairs = Query::new(&bytes).count();
-            let expected = bytes
-                .split(|&byte| byte == b'&')
-                .filter(|pair| !pair.is_empty());
+            let expected = bytes.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty());
             assert_eq!(pairs, expected.count());
         }
     });

@@ -69,9 +69,7 @@ fn the_client_understands_the_server() {
         write(&mut Responder::new(&mut out, &stamp, &request, true));
         let out = out.pending().to_vec();
         let limits = HeadLimits::upstream(&Limits::default());
-        let found = parse_response(&out, &limits)
-            .expect("an answer")
-            .expect("a whole head");
+        let found = parse_response(&out, &limits).expect("an answer").expect("a whole head");
         assert_eq!(found.head.status, status);
         assert_eq!(out.len() - found.used, length);
         let framing = match length {
@@ -81,9 +79,7 @@ fn the_client_understands_the_server() {
         assert_eq!(found.head.framing, framing);
         assert!(found.head.keep_alive);
     };
-    check(200, 2, &|to| {
-        to.send(&Head::json(None, Cache::MaxAge(1)), b"[]")
-    });
+    check(200, 2, &|to| to.send(&Head::json(None, Cache::MaxAge(1)), b"[]"));
     check(204, 0, &|to| to.send(&Head::options(), b""));
     let error = ErrorResponse {
         status: 404,

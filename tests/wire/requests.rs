@@ -7,30 +7,15 @@ use marketd::http::{HeadLimits, Parsed, RequestError, Version, parse};
 pub const REQUESTS: &[(&str, &str)] = &[
     // The four forms of a target: RFC 9112, 3.2.
     ("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "Get /  keep None"),
-    (
-        "HEAD /a?b=c HTTP/1.1\r\nHost: h\r\n\r\n",
-        "Head /a b=c keep None",
-    ),
+    ("HEAD /a?b=c HTTP/1.1\r\nHost: h\r\n\r\n", "Head /a b=c keep None"),
     (
         "GET /api/v1/quotes/BTC%2FUSDT HTTP/1.1\r\nHost: h\r\n\r\n",
         "Get /api/v1/quotes/BTC%2FUSDT  keep None",
     ),
-    (
-        "GET http://h:80/a?b HTTP/1.1\r\nHost: h:80\r\n\r\n",
-        "Get /a b keep None",
-    ),
-    (
-        "GET HTTP://h HTTP/1.1\r\nHost: x\r\n\r\n",
-        "Get /  keep None",
-    ),
-    (
-        "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n",
-        "Options *  keep None",
-    ),
-    (
-        "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n",
-        "Connect h:443  close None",
-    ),
+    ("GET http://h:80/a?b HTTP/1.1\r\nHost: h:80\r\n\r\n", "Get /a b keep None"),
+    ("GET HTTP://h HTTP/1.1\r\nHost: x\r\n\r\n", "Get /  keep None"),
+    ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "Options *  keep None"),
+    ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", "Connect h:443  close None"),
     ("GET * HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET a HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET h:443 HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
@@ -41,10 +26,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET /a?b#c HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET /a/../b HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET /%2e%2E/b HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
-    (
-        "GET /\u{e4} HTTP/1.1\r\nHost: h\r\n\r\n",
-        "Get /\u{e4}  keep None",
-    ),
+    ("GET /\u{e4} HTTP/1.1\r\nHost: h\r\n\r\n", "Get /\u{e4}  keep None"),
     // The request line: RFC 9112, 3.
     ("GET  / HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET /  HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
@@ -68,10 +50,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GETT / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
     // Versions: RFC 9112, 2.3.
     ("GET / HTTP/1.0\r\n\r\n", "Get /  close None 1.0"),
-    (
-        "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-        "Get /  keep None 1.0",
-    ),
+    ("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "Get /  keep None 1.0"),
     ("GET / HTTP/1.2\r\nHost: h\r\n\r\n", "505"),
     ("GET / HTTP/0.9\r\nHost: h\r\n\r\n", "505"),
     ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", "505"),
@@ -89,10 +68,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET / HTP/1.1\r\nHost: h\r\n\r\n", "400"),
     // Line ends: RFC 9112, 2.2.
     ("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", "Get /  keep None"),
-    (
-        "\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n",
-        "Get /  keep None",
-    ),
+    ("\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", "Get /  keep None"),
     ("\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("\r\n\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("\rGET / HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
@@ -109,19 +85,10 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET / HTTP/1.1\r\nHost: h\r\r\n\r\n", "400"),
     ("GET / HTTP/1.1\r\nHost: h\r\n\rX\r\n", "400"),
     // Field lines: RFC 9112, 5 and RFC 9110, 5.5 and 5.6.2.
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nA:\r\nB: \t \r\nC:d\r\n\r\n",
-        "Get /  keep None",
-    ),
+    ("GET / HTTP/1.1\r\nHost: h\r\nA:\r\nB: \t \r\nC:d\r\n\r\n", "Get /  keep None"),
     ("GET / HTTP/1.1\r\nHost:\t h \t\r\n\r\n", "Get /  keep None"),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nA: \u{e4} b\tc\r\n\r\n",
-        "Get /  keep None",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\n!#$%&'*+-.^_`|~9: x\r\n\r\n",
-        "Get /  keep None",
-    ),
+    ("GET / HTTP/1.1\r\nHost: h\r\nA: \u{e4} b\tc\r\n\r\n", "Get /  keep None"),
+    ("GET / HTTP/1.1\r\nHost: h\r\n!#$%&'*+-.^_`|~9: x\r\n\r\n", "Get /  keep None"),
     ("GET / HTTP/1.1\r\nHost : h\r\n\r\n", "400"),
     ("GET / HTTP/1.1\r\nHost\t: h\r\n\r\n", "400"),
     ("GET / HTTP/1.1\r\n Host: h\r\n\r\n", "400"),
@@ -141,10 +108,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "400"),
     ("GET / HTTP/1.0\r\nHost: h\r\nHost: h\r\n\r\n", "400"),
     ("GET / HTTP/1.1\r\nHost:\r\n\r\n", "Get /  keep None"),
-    (
-        "GET / HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n",
-        "Get /  keep None",
-    ),
+    ("GET / HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", "Get /  keep None"),
     ("GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", "400"),
     ("GET / HTTP/1.1\r\nHost: u@h\r\n\r\n", "400"),
     ("GET / HTTP/1.1\r\nHost: h?\r\n\r\n", "400"),
@@ -155,14 +119,8 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET / HTTP/1.0\r\nHost: h/\r\n\r\n", "400"),
     ("GET http://h/ HTTP/1.1\r\n\r\n", "400"),
     // Framing: RFC 9112, 6.
-    (
-        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n",
-        "Post /  keep Length(5)",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
-        "Get /  keep None",
-    ),
+    ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", "Post /  keep Length(5)"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "Get /  keep None"),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\ncontent-length: 5\r\n\r\n",
         "Get /  keep Length(5)",
@@ -171,104 +129,38 @@ pub const REQUESTS: &[(&str, &str)] = &[
         "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n",
         "Get /  keep Length(18446744073709551615)",
     ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551616\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5, 5\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5 \t\r\n\r\n",
-        "Get /  keep Length(5)",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0x5\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "Get /  keep Chunked",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: CHUNKED\r\n\r\n",
-        "Get /  keep Chunked",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
-        "501",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked;q=1\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \"chunked\"\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n",
-        "501",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n",
-        "501",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n\r\n",
-        "400",
-    ),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551616\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5, 5\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: -5\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: +5\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5 \t\r\n\r\n", "Get /  keep Length(5)"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0x5\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "Get /  keep Chunked"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: CHUNKED\r\n\r\n", "Get /  keep Chunked"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "501"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked;q=1\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \"chunked\"\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n", "501"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: identity\r\n\r\n", "501"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n\r\n", "400"),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
         "400",
     ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
-        "400",
-    ),
-    (
-        "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "400",
-    ),
+    ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", "400"),
+    ("GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", "400"),
+    ("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "400"),
     // Expectations: RFC 9110, 10.1.1.
     (
         "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
         "Post /  keep Length(5) expects",
     ),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n",
-        "Get /  keep None",
-    ),
+    ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n", "Get /  keep None"),
     ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 200-ok\r\n\r\n", "417"),
-    (
-        "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue, x\r\n\r\n",
-        "417",
-    ),
+    ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue, x\r\n\r\n", "417"),
     ("GET / HTTP/1.0\r\nExpect: x\r\n\r\n", "417"),
 ];
 
@@ -325,10 +217,7 @@ fn a_request_is_not_complete_before_its_last_byte() {
     for &(raw, _) in REQUESTS {
         if let Ok(Parsed::Complete { used, .. }) = parse(raw.as_bytes(), &defaults()) {
             for end in 0..used {
-                assert_eq!(
-                    parse(&raw.as_bytes()[..end], &defaults()),
-                    Ok(Parsed::Partial)
-                );
+                assert_eq!(parse(&raw.as_bytes()[..end], &defaults()), Ok(Parsed::Partial));
             }
         }
     }
@@ -338,19 +227,12 @@ fn a_request_is_not_complete_before_its_last_byte() {
 fn check_limits(raw: &str, limits: HeadLimits, expected: &str) {
     let whole = parse(raw.as_bytes(), &limits);
     assert_eq!(summary(&whole), expected, "{limits:?} {raw:?}");
-    check_prefixes(
-        raw.as_bytes(),
-        |bytes| own(parse(bytes, &limits)),
-        &(raw, limits),
-    );
+    check_prefixes(raw.as_bytes(), |bytes| own(parse(bytes, &limits)), &(raw, limits));
 }
 
 #[test]
 fn the_line_has_a_limit_that_counts_it_alone() {
-    let limits = HeadLimits {
-        line_bytes: 40,
-        ..defaults()
-    };
+    let limits = HeadLimits { line_bytes: 40, ..defaults() };
     let line = |bytes: usize, end: &str| {
         let target = "a".repeat(bytes - "GET / HTTP/1.1".len());
         format!("GET /{target} HTTP/1.1{end}")
@@ -385,19 +267,12 @@ fn the_head_has_a_limit_that_counts_all_of_it() {
         format!("GET / HTTP/1.1\r\nHost: h\r\nA: {value}\r\n\r\n")
     };
     for head_bytes in [60, 61, 200] {
-        let limits = HeadLimits {
-            head_bytes,
-            ..defaults()
-        };
+        let limits = HeadLimits { head_bytes, ..defaults() };
         check_limits(&head(head_bytes - 1), limits, "Get /  keep None");
         check_limits(&head(head_bytes), limits, "Get /  keep None");
         check_limits(&head(head_bytes + 1), limits, "431");
         check_limits(&head(2 * head_bytes), limits, "431");
-        check_limits(
-            &format!("\r\n{}", head(head_bytes - 2)),
-            limits,
-            "Get /  keep None",
-        );
+        check_limits(&format!("\r\n{}", head(head_bytes - 2)), limits, "Get /  keep None");
         check_limits(&format!("\r\n{}", head(head_bytes - 1)), limits, "431");
         check_limits(&"\r\n".repeat(head_bytes), limits, "431");
         check_limits(&format!("GET /{}", "a".repeat(head_bytes)), limits, "431");
@@ -414,10 +289,7 @@ fn the_fields_have_a_limit_that_counts_them() {
         format!("GET / HTTP/1.1\r\nHost: h\r\n{others}\r\n")
     };
     let check = |fields: usize, limit: usize, expected: &str| {
-        let limits = HeadLimits {
-            fields: limit,
-            ..defaults()
-        };
+        let limits = HeadLimits { fields: limit, ..defaults() };
         check_limits(&head(fields), limits, expected);
     };
     for limit in [1, 2, 64, 256] {

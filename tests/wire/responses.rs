@@ -10,41 +10,20 @@ pub const RESPONSES: &[(&str, bool)] = &[
     ("HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n", true),
     ("HTTP/1.1 200 \r\n\r\n", true),
     ("\r\nHTTP/1.1 200 OK\r\n\r\n", true),
-    (
-        "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n",
-        true,
-    ),
+    ("HTTP/1.0 200 OK\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n", true),
     ("HTTP/1.1 200 OK\nContent-Length: 5\n\n", true),
     (
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b; c\r\nSet-Cookie: d\r\n\r\n",
         true,
     ),
-    (
-        "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\td\r\nContent-Length: 5\r\n\r\n",
-        true,
-    ),
+    ("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\td\r\nContent-Length: 5\r\n\r\n", true),
     ("HTTP/1.1 200 OK\r\nA:\r\n\r\n", true),
-    (
-        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
-        true,
-    ),
-    (
-        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
-        true,
-    ),
-    (
-        "HTTP/1.1 418 I'm a teapot\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n",
-        true,
-    ),
-    (
-        "HTTP/1.1 503 \u{e4}\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
-        true,
-    ),
+    ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true),
+    ("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", true),
+    ("HTTP/1.1 418 I'm a teapot\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", true),
+    ("HTTP/1.1 503 \u{e4}\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n", true),
     ("HTTP/1.1 101 Switching Protocols\r\n\r\n", false),
-    (
-        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-        false,
-    ),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", false),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", false),
     ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", false),
     ("HTTP/1.1 200 OK\r\nno colon\r\n\r\n", false),
@@ -62,10 +41,9 @@ pub type OwnedResponse = Result<(String, usize), ResponseError>;
 pub fn own_response(bytes: &[u8], limits: &HeadLimits) -> Option<OwnedResponse> {
     match parse_response(bytes, limits) {
         Ok(None) => None,
-        Ok(Some(response)) => Some(Ok((
-            format!("{:?} {:?}", response.head, response.fields),
-            response.used,
-        ))),
+        Ok(Some(response)) => {
+            Some(Ok((format!("{:?} {:?}", response.head, response.fields), response.used)))
+        }
         Err(error) => Some(Err(error)),
     }
 }
@@ -88,11 +66,7 @@ fn every_answer_of_the_table_is_taken_for_what_it_is_wherever_it_is_split() {
 #[test]
 fn an_answers_head_has_limits_too() {
     let check = |raw: &str, head_bytes, fields, expected: Result<usize, ResponseError>| {
-        let limits = HeadLimits {
-            line_bytes: 0,
-            head_bytes,
-            fields,
-        };
+        let limits = HeadLimits { line_bytes: 0, head_bytes, fields };
         let read = |bytes: &[u8]| own_response(bytes, &limits);
         let found = check_prefixes(raw.as_bytes(), read, &(raw, limits));
         let found = found.expect("decided").map(|(_, used)| used);

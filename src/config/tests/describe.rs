@@ -31,10 +31,7 @@ impl Types {
         about: &str,
         describe: impl FnOnce(&mut Types),
     ) -> Value {
-        let outer = (
-            std::mem::take(&mut self.members),
-            std::mem::take(&mut self.needed),
-        );
+        let outer = (std::mem::take(&mut self.members), std::mem::take(&mut self.needed));
         describe(self);
         let (members, needed) = (
             std::mem::replace(&mut self.members, outer.0),
@@ -97,18 +94,12 @@ impl<T: Schema> Schema for Vec<T> {
 
 impl<T: Described> Schema for T {
     fn schema(types: &mut Types) -> Value {
-        let words = T::NAMES
-            .iter()
-            .zip(T::WORDS)
-            .map(|(name, about)| match about.trim() {
-                "" => json!({ "const": name }),
-                about => json!({ "const": name, "description": about }),
-            });
+        let words = T::NAMES.iter().zip(T::WORDS).map(|(name, about)| match about.trim() {
+            "" => json!({ "const": name }),
+            about => json!({ "const": name, "description": about }),
+        });
         let words: Vec<Value> = words.collect();
-        types.name(
-            T::NAME,
-            json!({ "description": T::ABOUT.trim(), "anyOf": words }),
-        )
+        types.name(T::NAME, json!({ "description": T::ABOUT.trim(), "anyOf": words }))
     }
 }
 

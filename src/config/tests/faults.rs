@@ -7,10 +7,7 @@ fn an_unknown_key_that_belongs_elsewhere_tells_where() {
     let check = |text: &str, expected: &str| {
         assert_eq!(faults(text), [format!("m.json:1: {expected}")], "{text}");
     };
-    check(
-        "{ \"staleAfterMs\": 1 }",
-        "staleAfterMs: unknown key: it is a key of sources[]",
-    );
+    check("{ \"staleAfterMs\": 1 }", "staleAfterMs: unknown key: it is a key of sources[]");
     check(
         "{ \"limits\": { \"listen\": \":1\" } }",
         "limits.listen: unknown key: it is a key of the file itself",
@@ -96,18 +93,9 @@ fn every_fault_of_a_source_is_told() {
         assert_eq!(faults(&text), expected, "{text}");
     };
     check("[]", &[]);
-    check(
-        "{}",
-        &["m.json:1: sources: expected a list of at most 64 objects, found an object"],
-    );
-    check(
-        "[5]",
-        &["m.json:1: sources[0]: expected an object, found 5"],
-    );
-    check(
-        "[\n{}]",
-        &["m.json:2: sources[0].dialect: missing, expected the name of an exchange"],
-    );
+    check("{}", &["m.json:1: sources: expected a list of at most 64 objects, found an object"]);
+    check("[5]", &["m.json:1: sources[0]: expected an object, found 5"]);
+    check("[\n{}]", &["m.json:2: sources[0].dialect: missing, expected the name of an exchange"]);
     check(
         "[{ \"dialect\": 5,\n\"pollMs\": \"fast\",\n\"staleAfterMs\": 0, \"timeoutMs\": 1e3 }]",
         &[
@@ -262,10 +250,7 @@ fn a_control_character_in_a_name_is_a_fault_that_shows_it_escaped() {
 #[test]
 fn files_that_are_no_text_or_endless_are_told() {
     let check = |path: &str, expected: &str| {
-        assert_eq!(
-            run(&["--config", path], &[]),
-            Err(vec![format!("{path}{expected}")])
-        );
+        assert_eq!(run(&["--config", path], &[]), Err(vec![format!("{path}{expected}")]));
     };
     let path = TestFile::new("latin.json", "");
     std::fs::write(&*path, b"{\n\"listen\": \"\xe4\" }").expect("the directory can be written");

@@ -39,10 +39,7 @@ fn a_file_of_roots_is_read_and_its_faults_name_the_key() {
         let fault = format!("m.json:2: tls.caFile: {expected}");
         assert_eq!(faults(&text(path)), [fault], "{path}");
     };
-    check(
-        "/nowhere",
-        "\"/nowhere\": cannot be read: No such file or directory (os error 2)",
-    );
+    check("/nowhere", "\"/nowhere\": cannot be read: No such file or directory (os error 2)");
     check("", "expected a file name, found \"\"");
     let other = TestFile::new("key.pem", "-----BEGIN PRIVATE KEY-----\n");
     let name = format!("{:?}", &*other);
@@ -83,16 +80,10 @@ fn proxies_come_from_the_environment_and_are_never_printed() {
 #[test]
 fn passwords_in_addresses_are_not_repeated() {
     let check = |flag: &str, expected: &str| {
-        assert_eq!(
-            run(&["--source", flag], &[]),
-            Err(vec![format!("--source: {expected}")])
-        );
+        assert_eq!(run(&["--source", flag], &[]), Err(vec![format!("--source: {expected}")]));
     };
     let url = "expected an address without user, query and fragment, found";
-    check(
-        "okx=http://me:hunter2@okx.com/x",
-        &format!("{url} \"http://(hidden) okx.com/x\""),
-    );
+    check("okx=http://me:hunter2@okx.com/x", &format!("{url} \"http://(hidden) okx.com/x\""));
     check(
         "okx=me:hunter2@okx.com",
         "expected http://HOST or https://HOST, found \"(hidden) okx.com\"",

@@ -27,22 +27,10 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
     let demo = "demo|binance||BTC/USDT,ETH/USDT|*";
     check(&[], Some(1), &[demo]);
     check(&["--demo"], Some(1), &[demo]);
-    check(
-        &["--symbols", "sol-usdt, A/B,,A_B"],
-        Some(1),
-        &["demo|binance||SOL/USDT,A/B|"],
-    );
+    check(&["--symbols", "sol-usdt, A/B,,A_B"], Some(1), &["demo|binance||SOL/USDT,A/B|"]);
     check(&["--config", &path], None, &["okx|okx||X/Y|"]);
-    check(
-        &["--config", &path, "--demo"],
-        Some(7),
-        &["okx|okx||X/Y|", demo],
-    );
-    check(
-        &["--config", &path, "--source", "binance"],
-        None,
-        &["binance|binance|||"],
-    );
+    check(&["--config", &path, "--demo"], Some(7), &["okx|okx||X/Y|", demo]);
+    check(&["--config", &path, "--source", "binance"], None, &["binance|binance|||"]);
     check(
         &[
             "--source",
@@ -63,11 +51,7 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
         ],
     );
     check(&["--source", "demo", "--demo"], Some(1), &[demo]);
-    check(
-        &["--source", "demo", "--source", "okx"],
-        Some(1),
-        &[demo, "okx|okx|||"],
-    );
+    check(&["--source", "demo", "--source", "okx"], Some(1), &[demo, "okx|okx|||"]);
 }
 
 #[test]
@@ -84,10 +68,7 @@ fn faults_of_source_flags_name_the_flag() {
             &format!("--source: {one_of} \"binnance\", did you mean \"binance\"?"),
         ],
     );
-    check(
-        &["--source", ""],
-        &["--source: expected DIALECT[=URL], found \"\""],
-    );
+    check(&["--source", ""], &["--source: expected DIALECT[=URL], found \"\""]);
     check(
         &["--source", "kraken=x"],
         &["--source: expected http://HOST or https://HOST, found \"x\""],
@@ -107,10 +88,7 @@ fn faults_of_source_flags_name_the_flag() {
             "--symbols: expected BASE/QUOTE with 1 to 20 letters and digits on each side, found \"A/B/C\"",
         ],
     );
-    check(
-        &["--symbols", " ,"],
-        &["--symbols: expected symbols like BTC/USDT, found none"],
-    );
+    check(&["--symbols", " ,"], &["--symbols: expected symbols like BTC/USDT, found none"]);
     check(
         &["--config", &path, "--symbols", "A/B"],
         &["--symbols: needs --source: the file's sources say their own symbols"],
@@ -131,26 +109,15 @@ fn the_dialect_of_a_source_may_be_a_file() {
     let [fault] = &found[..] else {
         panic!("{found:?}");
     };
-    assert!(
-        fault.contains("dialects.json:2: sources[1].dialect: "),
-        "{fault}"
-    );
+    assert!(fault.contains("dialects.json:2: sources[1].dialect: "), "{fault}");
     assert!(fault.contains("no.json\": cannot be read: "), "{fault}");
-    let twice = [
-        "--source",
-        &fine,
-        "--source",
-        &format!("{}=http://10.0.0.1", &*fine),
-    ];
+    let twice = ["--source", &fine, "--source", &format!("{}=http://10.0.0.1", &*fine)];
     let found = loaded(&twice, &[]);
     let [one, two] = &found.config.sources[..] else {
         panic!("{found:?}");
     };
     assert_eq!((&*one.dialect_text, &*two.dialect_text), ("fine", "fine"));
-    let id = name
-        .trim_end_matches(".json")
-        .to_ascii_lowercase()
-        .replace('_', "-");
+    let id = name.trim_end_matches(".json").to_ascii_lowercase().replace('_', "-");
     let id: String = id.chars().take(32).collect();
     assert_eq!((&*one.id, &two.id), (&*id, &format!("{id}-2")));
     assert_eq!(found.warnings.len(), 2, "the budget: {:?}", found.warnings);
@@ -159,9 +126,6 @@ fn the_dialect_of_a_source_may_be_a_file() {
     let found = run(&["--source", &faulty], &[]).expect_err("it is faulty");
     assert!(found[1].ends_with("faulty.json:1: a.b: wrong"), "{found:?}");
     assert!(found[2].ends_with("faulty.json:7: missing"), "{found:?}");
-    assert!(
-        found[0].ends_with("is not a dialect: it has 2 faults"),
-        "{found:?}"
-    );
+    assert!(found[0].ends_with("is not a dialect: it has 2 faults"), "{found:?}");
     assert_eq!(found.len(), 3);
 }

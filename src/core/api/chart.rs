@@ -96,9 +96,7 @@ impl DeferredChart {
             && needed.end == key.interval.slot_of(now)
             && !is_followed(series, key, now);
         let is_whole = |plan: &Arc<ChartPlan>| plan.info().complete && !wants_newest;
-        let depends = plan
-            .as_ref()
-            .map_or(0..0, |plan| plan.info().depends.clone());
+        let depends = plan.as_ref().map_or(0..0, |plan| plan.info().depends.clone());
         let whole = plan.filter(is_whole);
         let wanted = if whole.is_some() {
             None
@@ -110,13 +108,7 @@ impl DeferredChart {
             uncovered(series, &settled(key, now, needed.clone()))
                 .or_else(|| uncovered(series, &settled(key, now, depends)))
         };
-        let chart = DeferredChart {
-            needed,
-            wanted,
-            asked: asked.clone(),
-            key,
-            builder: None,
-        };
+        let chart = DeferredChart { needed, wanted, asked: asked.clone(), key, builder: None };
         (chart, whole)
     }
 
@@ -179,9 +171,7 @@ impl Deferred for DeferredChart {
         let series = view.market.charts.get(self.key);
         let (now, keep) = now_and_keep(view, self.key);
         let new = || ChartBuilder::new(spec.clone(), now, keep);
-        self.builder
-            .get_or_insert_with(new)
-            .step(series, ROWS_A_PART)
+        self.builder.get_or_insert_with(new).step(series, ROWS_A_PART)
     }
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
@@ -212,11 +202,7 @@ impl Deferred for DeferredChart {
 /// The series and the plan that the last response was made from, if both are still right: the series has
 /// not changed, and no slot has begun since.
 fn known_plan(view: &View<'_>, asked: &Asked) -> Option<(SeriesKey, Arc<ChartPlan>)> {
-    let Known {
-        key,
-        version,
-        present,
-    } = asked.known.get()?;
+    let Known { key, version, present } = asked.known.get()?;
     let (now, keep) = now_and_keep(view, key);
     let series = view.market.charts.get(key)?;
     if series.version() != version || key.interval.slot_of(now) != present {
@@ -233,11 +219,7 @@ fn known(view: &View<'_>, asked: &Asked, key: SeriesKey) -> Option<Known> {
     let now = view.exchange_time(key.source);
     let holds = first == Some(&key.source) && asked.spec.from.is_none_or(|from| from <= now);
     let series = view.market.charts.get(key).filter(|_| holds)?;
-    Some(Known {
-        key,
-        version: series.version(),
-        present: key.interval.slot_of(now),
-    })
+    Some(Known { key, version: series.version(), present: key.interval.slot_of(now) })
 }
 
 fn send_plan(
@@ -302,11 +284,8 @@ pub fn choose(view: &View<'_>, asked: &Asked) -> Result<SeriesKey, Error> {
     if let Some(error) = asked.source.and_then(untracked) {
         return Err(error);
     }
-    let key_of = |source| SeriesKey {
-        source,
-        symbol: asked.symbol,
-        interval: asked.spec.interval.base(),
-    };
+    let key_of =
+        |source| SeriesKey { source, symbol: asked.symbol, interval: asked.spec.interval.base() };
     // If an exchange has been unreachable since the start, the file is enough.
     let is_known = |source: &SourceId| {
         let archived = view.market.charts.archived(key_of(*source));

@@ -80,9 +80,7 @@ impl CacheKey {
     /// Its bytes in memory.
     pub fn size(&self) -> usize {
         let boxed = match self {
-            CacheKey::Quotes {
-                symbols, errors, ..
-            } => size_of_val(&**symbols) + errors.len(),
+            CacheKey::Quotes { symbols, errors, .. } => size_of_val(&**symbols) + errors.len(),
             CacheKey::List(rows, selection, _) => {
                 let id = match rows {
                     ListKind::Category(id) => id.len(),
@@ -146,10 +144,7 @@ pub enum Found<'a> {
 impl CompressedBodies {
     /// An empty cache of at most `most_bytes`. With 0, nothing is ever compressed.
     pub fn new(most_bytes: usize) -> CompressedBodies {
-        CompressedBodies {
-            most_bytes,
-            ..CompressedBodies::default()
-        }
+        CompressedBodies { most_bytes, ..CompressedBodies::default() }
     }
 
     /// Sets the most bytes. What is kept above them leaves with the next body.
@@ -199,13 +194,7 @@ impl CompressedBodies {
         }
         let body = body.expect("the first to ask for a body brings it");
         self.waiting += body.len();
-        self.jobs.push_back(Job {
-            key,
-            tag,
-            body,
-            gzip: None,
-            clients: vec![client],
-        });
+        self.jobs.push_back(Job { key, tag, body, gzip: None, clients: vec![client] });
     }
 
     /// True if [`CompressedBodies::step`] has something to do.
@@ -252,11 +241,7 @@ impl CompressedBodies {
     fn keep(&mut self, key: CacheKey, tag: ETag, bytes: &Arc<[u8]>) {
         let key = Arc::new(key);
         let is_new = !self.entries.contains_key(&key);
-        let entry = Entry {
-            tag,
-            bytes: bytes.clone(),
-            was_asked_for: Cell::new(!is_new),
-        };
+        let entry = Entry { tag, bytes: bytes.clone(), was_asked_for: Cell::new(!is_new) };
         let size = entry.size(&key);
         if size > self.most_bytes {
             return;
@@ -377,19 +362,10 @@ mod tests {
         let mut cache = CompressedBodies::new(1 << 20);
         let [a, b] = keys();
         let plain = body(1, 200_000);
-        assert!(matches!(
-            cache.find(&key(1), tag(7), 200_000),
-            Found::Absent
-        ));
+        assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Absent));
         cache.insert(key(1), tag(7), output(&plain), a);
-        assert!(matches!(
-            cache.find(&key(1), tag(7), 200_000),
-            Found::Coming
-        ));
-        assert!(matches!(
-            cache.find(&key(1), tag(8), 200_000),
-            Found::Absent
-        ));
+        assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Coming));
+        assert!(matches!(cache.find(&key(1), tag(8), 200_000), Found::Absent));
         assert!(cache.step(|_| true).is_none(), "it takes some slices");
         cache.insert(key(1), tag(7), None, b);
         assert_eq!(next(&mut cache), (plain, vec![a, b]));
@@ -459,11 +435,7 @@ mod tests {
         }
         let sizes = cache.entries.iter().map(|(key, entry)| entry.size(key));
         assert_eq!(cache.bytes, sizes.sum::<usize>());
-        assert!(
-            (20..60).contains(&cache.entries.len()),
-            "{}",
-            cache.entries.len()
-        );
+        assert!((20..60).contains(&cache.entries.len()), "{}", cache.entries.len());
         assert!(!is_kept(&cache, 1, 1) && is_kept(&cache, 199, 1));
         // What is larger than all of the room is sent, and not kept.
         compress(&mut cache, 1000, 1, 500_000);

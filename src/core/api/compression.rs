@@ -33,11 +33,7 @@ pub fn send(
         {
             let tag = etag.packed();
             let has_compressed = responder.has(tag);
-            let head = Head {
-                etag: Some(tag),
-                coding: Coding::Gzip,
-                ..head
-            };
+            let head = Head { etag: Some(tag), coding: Coding::Gzip, ..head };
             // A client that wants or has only the plain body must not, or need not, get this one.
             if !responder.refuses(tag) && (has_compressed || !responder.has(etag)) {
                 if has_compressed {

@@ -109,18 +109,11 @@ impl Document {
         const SERVERS: &str = "\"servers\":[{\"url\":\"/\"}]";
         const METRICS: &str = "\"Metrics\":{";
         let text = unpacked();
-        let place = |wanted| {
-            text.find(wanted)
-                .expect("the file of the source tree has it")
-        };
+        let place = |wanted| text.find(wanted).expect("the file of the source tree has it");
         let (schema, servers) = (place(METRICS) + METRICS.len() - 1, place(SERVERS));
         let ecosystem = place("\"/api/ecosystem/")..place("\"/health\":");
         // What is for people comes last.
-        let api_end = if HAS_PAGE {
-            ecosystem.start
-        } else {
-            place("\"/udf/")
-        };
+        let api_end = if HAS_PAGE { ecosystem.start } else { place("\"/udf/") };
         let api = place("\"/api/v1/")..api_end;
         let paths = text[ecosystem.clone()].match_indices("{\"get\":");
         let metrics = str::from_utf8(metrics).expect("the table of metrics is ASCII");

@@ -110,11 +110,7 @@ fn stored<'v>(
     let history = &view.status.history;
     let sources = view.market.catalog.sources_of(symbol).iter();
     sources.filter_map(move |&source| {
-        let key = SeriesKey {
-            source,
-            symbol,
-            interval,
-        };
+        let key = SeriesKey { source, symbol, interval };
         match history.enabled {
             true => history.stored.of(key),
             false => view.market.charts.get(key).map(Series::extent),

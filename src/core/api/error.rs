@@ -27,13 +27,7 @@ pub struct Error {
 impl Error {
     /// An error without parameter.
     pub fn new(status: u16, code: &'static str, message: impl Into<String>) -> Error {
-        Error {
-            status,
-            code,
-            message: message.into(),
-            param: None,
-            retry_after: None,
-        }
+        Error { status, code, message: message.into(), param: None, retry_after: None }
     }
 
     /// A 400 with the parameter at fault.

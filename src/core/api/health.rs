@@ -45,11 +45,7 @@ pub fn health(
     }
     let head = Head {
         status: if is_healthy { 200 } else { 503 },
-        fields: if is_healthy {
-            b""
-        } else {
-            b"Retry-After: 1\r\n"
-        },
+        fields: if is_healthy { b"" } else { b"Retry-After: 1\r\n" },
         ..Head::json(None, Cache::NoStore)
     };
     responder.send(&head, body);
@@ -79,11 +75,8 @@ fn is_ready(view: &View<'_>, state: State) -> bool {
 /// the time: the JSON writer and a buffer on the heap would take twice as long.
 #[inline]
 fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> usize {
-    const CACHED: &str = concat!(
-        ",\"version\":\"",
-        env!("CARGO_PKG_VERSION"),
-        "\",\"quotes\":{\"cached\":"
-    );
+    const CACHED: &str =
+        concat!(",\"version\":\"", env!("CARGO_PKG_VERSION"), "\",\"quotes\":{\"cached\":");
     let quotes = view.market.quotes.counts();
     let sources = || view.status.running();
     let up = sources().filter(|(_, it)| it.state == SourceState::Up);

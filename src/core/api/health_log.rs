@@ -36,12 +36,7 @@ struct Lasting {
 
 impl Lasting {
     fn new(reason: Reason, now: Now) -> Lasting {
-        Lasting {
-            reason,
-            since: now.unix,
-            remind_at: now.mono + REMIND_FIRST,
-            pause: REMIND_FIRST,
-        }
+        Lasting { reason, since: now.unix, remind_at: now.mono + REMIND_FIRST, pause: REMIND_FIRST }
     }
 
     /// True if it is to be repeated now. The next pause is longer.
@@ -69,11 +64,7 @@ impl HealthLog {
     pub fn new(status: &Status, quotes: &Quotes) -> HealthLog {
         let now = status.started;
         let lasting = reasons(status, quotes).map(|reason| Lasting::new(reason, now));
-        HealthLog {
-            state: state(status, quotes),
-            lasting: lasting.collect(),
-            changes: 0,
-        }
+        HealthLog { state: state(status, quotes), lasting: lasting.collect(), changes: 0 }
     }
 
     /// How often the state or its reasons have changed.
@@ -170,24 +161,14 @@ mod tests {
         check(&mut bench, &mut log, 1, &["ok reasons=-"]);
         check(&mut bench, &mut log, 1, &[]);
         bench.status.sources[1].state = SourceState::Backoff;
-        check(
-            &mut bench,
-            &mut log,
-            1,
-            &["degraded reasons=source_backoff:two"],
-        );
+        check(&mut bench, &mut log, 1, &["degraded reasons=source_backoff:two"]);
         check(&mut bench, &mut log, 1, &[]);
         bench.status.sources[1].state = SourceState::Down;
         bench.status.history.write_failed = true;
         let both = "degraded reasons=history_write_failed,source_down:two";
         check(&mut bench, &mut log, 1, &[both]);
         bench.status.history.write_failed = false;
-        check(
-            &mut bench,
-            &mut log,
-            1,
-            &["degraded reasons=source_down:two"],
-        );
+        check(&mut bench, &mut log, 1, &["degraded reasons=source_down:two"]);
         bench.status.sources[1].state = SourceState::Up;
         check(&mut bench, &mut log, 1, &["ok reasons=-"]);
         bench.status.stopping = true;
@@ -203,12 +184,7 @@ mod tests {
         bench.status.sources[0].last_error = Some("quotes: \"no\nanswer\"".to_string());
         bench.status.history.unusable = true;
         bench.status.history.why = "it is damaged".to_string();
-        check(
-            &mut bench,
-            &mut log,
-            0,
-            &["degraded reasons=history_unusable,source_down:one"],
-        );
+        check(&mut bench, &mut log, 0, &["degraded reasons=history_unusable,source_down:one"]);
         let since = bench.now.unix;
         let source = format!(
             "still reason=source_down source=one since={since} message=\"Never reached since the \
@@ -220,30 +196,17 @@ mod tests {
         );
         for minutes in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             let pause = minutes * 60;
-            assert_eq!(
-                log.next_due(),
-                Some(bench.now.mono + Duration::from_secs(pause))
-            );
+            assert_eq!(log.next_due(), Some(bench.now.mono + Duration::from_secs(pause)));
             check(&mut bench, &mut log, pause - 1, &[]);
             check(&mut bench, &mut log, 1, &[&history, &source]);
         }
         // What is new begins anew; what lasts goes on.
         bench.status.history.unusable = false;
-        check(
-            &mut bench,
-            &mut log,
-            59,
-            &["degraded reasons=source_down:one"],
-        );
+        check(&mut bench, &mut log, 59, &["degraded reasons=source_down:one"]);
         check(&mut bench, &mut log, 60, &[]);
         bench.status.history.unusable = true;
         bench.status.history.why = "it is damaged".to_string();
-        check(
-            &mut bench,
-            &mut log,
-            0,
-            &["degraded reasons=history_unusable,source_down:one"],
-        );
+        check(&mut bench, &mut log, 0, &["degraded reasons=history_unusable,source_down:one"]);
         let pause = log.next_due().map(|at| at.since(bench.now.mono));
         assert_eq!(pause, Some(REMIND_FIRST));
     }

@@ -301,14 +301,7 @@ impl Deferred for LongList {
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let LongList {
-            rows,
-            decimals,
-            mut body,
-            stale,
-            choice,
-            ..
-        } = *self;
+        let LongList { rows, decimals, mut body, stale, choice, .. } = *self;
         body.fixed(match rows {
             ListKind::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             ListKind::Category(_) => b"]}",
@@ -320,10 +313,7 @@ impl Deferred for LongList {
             false => view.until_any_poll(),
         };
         let fields = choice.as_ref().map_or(String::new(), Choice::fields);
-        let head = Head {
-            fields: fields.as_bytes(),
-            ..Head::json(Some(etag), cache)
-        };
+        let head = Head { fields: fields.as_bytes(), ..Head::json(Some(etag), cache) };
         body.send_under(head, responder, view, || {
             let selection = choice.map(|choice| Box::new(choice.selection));
             CacheKey::List(rows, selection, decimals)

@@ -198,9 +198,7 @@ impl Path {
         match self {
             Root => matches!(path, b"" | b"/").then_some(path),
             Exactly(whole) => (path == whole.as_bytes()).then_some(b""),
-            Below(start) => path
-                .strip_prefix(start.as_bytes())
-                .filter(|it| !it.is_empty()),
+            Below(start) => path.strip_prefix(start.as_bytes()).filter(|it| !it.is_empty()),
             Between(start, end) => {
                 let rest = path.strip_prefix(start.as_bytes())?;
                 let segment = rest.strip_suffix(end.as_bytes())?;
@@ -275,14 +273,8 @@ impl Destination<'_> {
             Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
             Destination::NotFound => Err(Error::not_found(request.path)),
             Destination::Found(Row(_, _, handler), service, rest) => {
-                let call = Call {
-                    view,
-                    service,
-                    request,
-                    path: request.path,
-                    rest,
-                    query: request.query,
-                };
+                let call =
+                    Call { view, service, request, path: request.path, rest, query: request.query };
                 match handler {
                     Respond(respond) => respond(&call, responder),
                     Prepare(prepare) => prepare(&call)

@@ -92,19 +92,13 @@ impl CompressedResponse {
     /// With this head.
     pub fn new(head: &Head<'_>) -> CompressedResponse {
         let fields = head.fields.into();
-        let head = Head {
-            fields: b"",
-            ..*head
-        };
+        let head = Head { fields: b"", ..*head };
         CompressedResponse { head, fields }
     }
 
     /// Sends it with this body.
     pub fn send(&self, body: &Arc<[u8]>, responder: &mut Responder<'_>) {
-        let head = Head {
-            fields: &self.fields,
-            ..self.head
-        };
+        let head = Head { fields: &self.fields, ..self.head };
         if let Some(out) = responder.begin(&head, body.len()) {
             out.share(body, 0..body.len());
         }

@@ -97,10 +97,7 @@ fn send(
         fields: POLICY.as_bytes(),
         by_media,
         // There is one version of it in each run.
-        ..Head::json(
-            Some(ETag::of_version(call.view.boot, 0, b'p')),
-            Cache::NoCache,
-        )
+        ..Head::json(Some(ETag::of_version(call.view.boot, 0, b'p')), Cache::NoCache)
     };
     let key = || CacheKey::Address(file.name);
     compression::send(call.view, responder, head, key, file.text.len(), |out| {
@@ -120,10 +117,8 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
     object.close();
     let mut body = Body::default();
     body.text(&text);
-    let head = Head {
-        by_media: true,
-        ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache)
-    };
+    let head =
+        Head { by_media: true, ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache) };
     body.send_under(head, responder, call.view, || CacheKey::Address("/"))
 }
 
@@ -139,11 +134,7 @@ fn add_slash(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
         fields.extend_from_slice(call.query);
     }
     fields.extend_from_slice(b"\r\n");
-    let head = Head {
-        status: 308,
-        fields: &fields,
-        ..Head::json(None, Cache::NoCache)
-    };
+    let head = Head { status: 308, fields: &fields, ..Head::json(None, Cache::NoCache) };
     responder.send(&head, b"{}");
     Outcome::Sent
 }

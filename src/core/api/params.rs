@@ -112,9 +112,7 @@ pub fn either_word<T>(
         Some(text) if text == other.as_bytes() => Ok(Some(other_meaning)),
         Some(text) => {
             let text = echo(text);
-            Err(format!(
-                "\"{name}\" must be {one} or {other}, not \"{text}\"."
-            ))
+            Err(format!("\"{name}\" must be {one} or {other}, not \"{text}\"."))
         }
     }
 }

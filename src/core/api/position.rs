@@ -44,11 +44,7 @@ impl Position {
         };
         let closes: Option<Vec<Option<UnixMs>>> = parts.map(close).collect();
         let closes = closes.filter(|closes| closes.len() == charts && run == boot)?;
-        Some(Position {
-            quotes,
-            health,
-            closes,
-        })
+        Some(Position { quotes, health, closes })
     }
 }
 
@@ -58,11 +54,8 @@ mod tests {
 
     #[test]
     fn a_position_reads_back_from_its_id_in_the_same_run_alone() {
-        let position = Position {
-            quotes: 0x1f,
-            health: 2,
-            closes: vec![Some(UnixMs(60_000 * 0x1b8)), None],
-        };
+        let position =
+            Position { quotes: 0x1f, health: 2, closes: vec![Some(UnixMs(60_000 * 0x1b8)), None] };
         let mut out = Vec::new();
         position.write(0xabc, &mut out);
         assert_eq!(out, b"id: abc-1f-2-1b8-\n");
@@ -70,14 +63,8 @@ mod tests {
         assert_eq!(Position::read(id, 0xabc, 2), Some(position));
         assert_eq!(Position::read(id, 0xabd, 2), None, "another run");
         assert_eq!(Position::read(id, 0xabc, 1), None, "another stream");
-        for id in [
-            &b""[..],
-            b"abc",
-            b"abc-1-",
-            b"abc-1-2-x",
-            b"\xff",
-            b"abc-1-2--7fffffffffffffff",
-        ] {
+        for id in [&b""[..], b"abc", b"abc-1-", b"abc-1-2-x", b"\xff", b"abc-1-2--7fffffffffffffff"]
+        {
             for charts in 0..3 {
                 assert_eq!(Position::read(id, 0xabc, charts), None, "{id:?}");
             }

@@ -31,11 +31,7 @@ pub fn prepare(call: &Call<'_>) -> Result<AskedQuote, Error> {
     let [style, source] = call.params(["decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let symbol = symbol_in_path(call)?;
-    Ok(AskedQuote {
-        symbol,
-        source,
-        decimals,
-    })
+    Ok(AskedQuote { symbol, source, decimals })
 }
 
 /// Responds to `/api/v1/quotes/:symbol`.
@@ -44,11 +40,7 @@ pub fn one(
     asked: &AskedQuote,
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let AskedQuote {
-        symbol,
-        source,
-        decimals,
-    } = *asked;
+    let AskedQuote { symbol, source, decimals } = *asked;
     let quote = find(view, symbol, source)?;
     let etag = ETag::of_version(view.boot, quote.version, decimals.variant());
     let cache = match quote.stale() {
@@ -105,20 +97,14 @@ pub fn read_list(call: &Call<'_>) -> Result<Box<AskedList>, Error> {
         b"*" => Wanted::All(Choice::read(call)?),
         names => Wanted::Named(Names::read(call.view, names)?),
     };
-    Ok(Box::new(AskedList {
-        wanted,
-        source,
-        decimals,
-    }))
+    Ok(Box::new(AskedList { wanted, source, decimals }))
 }
 
 impl Names {
     fn read(view: &View<'_>, text: &[u8]) -> Result<Names, Error> {
         let all = symbol_list(text, view.config.limits.symbols_per_request)?;
-        let mut names = Names {
-            text: Vec::with_capacity(text.len()),
-            names: Vec::with_capacity(all.len()),
-        };
+        let mut names =
+            Names { text: Vec::with_capacity(text.len()), names: Vec::with_capacity(all.len()) };
         for name in all {
             names.add(name, look_up(view, name).ok());
         }

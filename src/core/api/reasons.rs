@@ -110,10 +110,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::HistoryUnusable, history.unusable),
         of_all(Code::HistoryLost, history.lost),
         of_all(Code::HistoryWriteFailed, history.write_failed),
-        of_all(
-            Code::ClusterDown,
-            !format && cluster.is_some_and(|it| !it.is_up),
-        ),
+        of_all(Code::ClusterDown, !format && cluster.is_some_and(|it| !it.is_up)),
         of_all(Code::ClusterFormat, format),
     ];
     let of_sources = status.running().filter_map(|(id, source)| {
@@ -124,10 +121,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
             SourceState::Up if quotes.frozen(id) => Code::SourceFrozen,
             SourceState::Up => return None,
         };
-        Some(Reason {
-            code,
-            source: Some(id),
-        })
+        Some(Reason { code, source: Some(id) })
     });
     whole.into_iter().flatten().chain(of_sources)
 }
@@ -227,21 +221,12 @@ pub mod tests {
 
     impl Bench {
         pub fn new() -> Bench {
-            let now = Now {
-                mono: Mono(1_000_000),
-                unix: UnixMs(1_700_000_000_000),
-            };
-            let sources = ["one", "two"].map(|id| SourceConfig {
-                id: id.to_string(),
-                ..SourceConfig::of("binance")
-            });
+            let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_700_000_000_000) };
+            let sources = ["one", "two"]
+                .map(|id| SourceConfig { id: id.to_string(), ..SourceConfig::of("binance") });
             let status = Status::new(sources.iter().map(|it| &*it.id), now);
             let quotes = Quotes::new(&sources);
-            Bench {
-                status,
-                quotes,
-                now,
-            }
+            Bench { status, quotes, now }
         }
 
         pub fn up(&mut self) {
@@ -263,14 +248,8 @@ pub mod tests {
             assert_eq!(is_ok, all.is_empty());
             for reason in &all {
                 let text = reason.message(&bench.status, &bench.quotes, bench.now);
-                assert!(
-                    text.ends_with('.') || text.contains("Last error: "),
-                    "{text}"
-                );
-                assert_eq!(
-                    reason.source.is_some(),
-                    reason.code.name().starts_with("source_")
-                );
+                assert!(text.ends_with('.') || text.contains("Last error: "), "{text}");
+                assert_eq!(reason.source.is_some(), reason.code.name().starts_with("source_"));
             }
             all
         };
@@ -299,13 +278,7 @@ pub mod tests {
         bench.status.stopping = true;
         assert_eq!(
             codes(&bench),
-            [
-                Stopping,
-                QuotesStale,
-                HistoryUnusable,
-                HistoryWriteFailed,
-                SourceFrozen
-            ]
+            [Stopping, QuotesStale, HistoryUnusable, HistoryWriteFailed, SourceFrozen]
         );
     }
 }

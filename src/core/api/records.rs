@@ -107,11 +107,8 @@ pub fn write_item(
     precision.put("price", rules.price_places.map(u64::from));
     precision.close();
     let mut limits = metadata.object("limits");
-    for (key, bounds) in [
-        ("amount", &rules.amount),
-        ("price", &rules.price),
-        ("cost", &rules.cost),
-    ] {
+    for (key, bounds) in [("amount", &rules.amount), ("price", &rules.price), ("cost", &rules.cost)]
+    {
         let mut object = limits.object(key);
         object.put("min", decimals.value(bounds.min.as_ref()));
         object.put("max", decimals.value(bounds.max.as_ref()));

@@ -139,11 +139,7 @@ mod tests {
     #[test]
     fn links_lead_to_the_other_pieces_and_keep_the_other_parameters() {
         let check = |offset: usize, limit: Option<usize>, total: usize, expected: &str| {
-            let selection = Selection {
-                offset,
-                limit,
-                ..Selection::default()
-            };
+            let selection = Selection { offset, limit, ..Selection::default() };
             let query = b"symbols=*&off=1&offset=7&limit=10&search=a%2Fb\"<";
             let fields = selection.fields(query, total);
             let links = fields.split_once("Link: ").map_or("", |(_, links)| links);

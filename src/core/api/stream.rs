@@ -97,11 +97,7 @@ fn read_charts(
                 format!("Invalid chart \"{item}\": expected SYMBOL:INTERVAL, with one of {good}.");
             return Err(Error::bad("invalid_interval", "charts", message));
         };
-        let followed = Followed {
-            symbol,
-            interval,
-            source,
-        };
+        let followed = Followed { symbol, interval, source };
         // Where nothing has been collected yet, the stream waits for it.
         if let Err(error) = followed.series(call.view)
             && error.status != 503

@@ -73,11 +73,7 @@ impl<'a> View<'a> {
 
     /// The intervals of which one of these sources has candles, or those that they are rolled up from.
     pub fn intervals(&self, sources: &[SourceId]) -> impl Iterator<Item = Interval> {
-        let has = |base| {
-            sources
-                .iter()
-                .any(|source| self.has_interval(*source, base))
-        };
+        let has = |base| sources.iter().any(|source| self.has_interval(*source, base));
         let bases = Stored::ALL.map(|base| has(base).then_some(base));
         let mut all = Interval::ALL.into_iter();
         std::iter::from_fn(move || all.find(|it| bases.contains(&Some(it.base()))))

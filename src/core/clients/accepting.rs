@@ -185,10 +185,7 @@ mod tests {
     use crate::time::{Mono, Now, UnixMs};
 
     fn context(change: impl FnOnce(&mut Config)) -> Context {
-        let now = Now {
-            mono: Mono(1_000_000),
-            unix: UnixMs(1),
-        };
+        let now = Now { mono: Mono(1_000_000), unix: UnixMs(1) };
         let mut config = Config::default();
         change(&mut config);
         let market = Market::new(&config);

@@ -49,10 +49,7 @@ pub struct Line<'a> {
 impl AccessLog {
     /// On if the logger, which runs already, takes such lines.
     pub fn new() -> AccessLog {
-        AccessLog {
-            on: log::log_enabled!(target: ACCESS, log::Level::Info),
-            turn: Vec::new(),
-        }
+        AccessLog { on: log::log_enabled!(target: ACCESS, log::Level::Info), turn: Vec::new() }
     }
 
     /// The logger may take other lines than before.
@@ -188,10 +185,7 @@ mod tests {
         };
         for byte in 0..=255u8 {
             let raw_target = &[b'/', byte, b'z'][..];
-            let text = describe(&Request {
-                raw_target,
-                ..request
-            });
+            let text = describe(&Request { raw_target, ..request });
             let plain = (0x21..=0x7e).contains(&byte) && byte != b'"' && byte != b'\\';
             let shown = match plain {
                 true => char::from(byte).to_string(),
@@ -200,10 +194,7 @@ mod tests {
             assert_eq!(text, format!("method=GET target=\"/{shown}z\""));
         }
         let long = vec![b'\n'; 9000];
-        let text = describe(&Request {
-            raw_target: &long,
-            ..request
-        });
+        let text = describe(&Request { raw_target: &long, ..request });
         assert!(text.starts_with("method=GET target=\"\\x0a\\x0a"));
         assert_eq!(text.len(), 19 + 4 * TARGET_BYTES + 4);
     }
@@ -215,25 +206,16 @@ mod tests {
             let expected = format!("method={method} target=\"/x\"");
             assert_eq!(described(raw.as_bytes()), expected);
         }
-        let access = AccessLog {
-            on: true,
-            turn: Vec::new(),
-        };
+        let access = AccessLog { on: true, turn: Vec::new() };
         let check = |head: &[u8], expected: &str| {
             let line = access.describe_unknown(head);
             assert_eq!(line.as_deref(), Some(expected));
         };
         check(b"BREW /x HTTP/1.1\r\n", "method=BREW target=\"/x\"");
-        check(
-            b"\r\n!#$%&'*+ /\xff\" HTTP/1.1",
-            "method=!#$%&'*+ target=\"/\\xff\\x22\"",
-        );
+        check(b"\r\n!#$%&'*+ /\xff\" HTTP/1.1", "method=!#$%&'*+ target=\"/\\xff\\x22\"");
         check(b"\xfe\"\n", "method=\\xfe\\x22 target=\"\"");
         let long = [b"M".repeat(9000), b" /".to_vec()].concat();
-        check(
-            &long,
-            &format!("method={}... target=\"/\"", "M".repeat(METHOD_BYTES)),
-        );
+        check(&long, &format!("method={}... target=\"/\"", "M".repeat(METHOD_BYTES)));
     }
 
     #[test]
@@ -246,12 +228,7 @@ mod tests {
         };
         let expected = "peer=2001:db8::1 method=GET target=\"/x\" status=404 bytes=512";
         assert_eq!(line.to_string(), expected);
-        let unread = Line {
-            peer: None,
-            request: None,
-            status: 400,
-            bytes: 1,
-        };
+        let unread = Line { peer: None, request: None, status: 400, bytes: 1 };
         let expected = "peer=- method=- target=- status=400 bytes=1";
         assert_eq!(unread.to_string(), expected);
     }

@@ -44,11 +44,7 @@ impl Admitted {
     /// Without a limit.
     #[inline]
     pub fn unlimited(client: Option<IpAddr>) -> Admitted {
-        Admitted {
-            client,
-            quota: None,
-            retry_s: None,
-        }
+        Admitted { client, quota: None, retry_s: None }
     }
 }
 
@@ -66,13 +62,7 @@ impl Admission {
 
     /// Takes in a new configuration. What each address has left stays, unless the limit changes.
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
-        let of = |it: &Limits| {
-            (
-                it.requests_per_minute,
-                it.request_burst,
-                it.request_addresses,
-            )
-        };
+        let of = |it: &Limits| (it.requests_per_minute, it.request_burst, it.request_addresses);
         if of(old) != of(&config.limits) {
             self.rates = RateLimiter::new(&config.limits);
         }
@@ -114,11 +104,7 @@ impl Admission {
             self.note_forgotten(cx);
         }
         cx.stats.http.rate_limited += u64::from(taken.retry_s.is_some());
-        Admitted {
-            client,
-            quota: Some(taken.quota),
-            retry_s: taken.retry_s,
-        }
+        Admitted { client, quota: Some(taken.quota), retry_s: taken.retry_s }
     }
 
     fn note_forgotten(&mut self, cx: &mut Context) {
@@ -146,9 +132,8 @@ impl Admission {
             return client;
         }
         let is_list = |name: &[u8]| name.eq_ignore_ascii_case(b"x-forwarded-for");
-        let lists: Vec<&[u8]> = (fields.filter(|(name, _)| is_list(name)))
-            .map(|(_, list)| list)
-            .collect();
+        let lists: Vec<&[u8]> =
+            (fields.filter(|(name, _)| is_list(name))).map(|(_, list)| list).collect();
         let members = lists.iter().rev();
         let members = members.flat_map(|list| list.rsplit(|it| *it == b','));
         let members = members.map(|member| member.trim_ascii());
@@ -187,10 +172,7 @@ mod tests {
     fn check(peer: &str, lines: &[&str], expected: &str) {
         let trusted = ["10.0.0.0/8", "::1", "2001:db8:1::/48"];
         let networks = trusted.iter().filter_map(|text| Network::parse(text));
-        let config = Config {
-            trusted_proxies: networks.collect(),
-            ..Config::default()
-        };
+        let config = Config { trusted_proxies: networks.collect(), ..Config::default() };
         let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
         let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
         let limits = HeadLimits::from(&Limits::default());
@@ -208,23 +190,11 @@ mod tests {
         check("192.0.2.1", &[], "192.0.2.1");
         check("unix", &[], "-");
         check("unix", &["X-Forwarded-For: unknown"], "-");
-        check(
-            "unix",
-            &["X-Forwarded-For: 192.0.2.8, 192.0.2.9"],
-            "192.0.2.9",
-        );
+        check("unix", &["X-Forwarded-For: 192.0.2.8, 192.0.2.9"], "192.0.2.9");
         check("192.0.2.1", &["X-Forwarded-For: 192.0.2.9"], "192.0.2.1");
-        check(
-            "::ffff:192.0.2.1",
-            &["X-Forwarded-For: 192.0.2.9"],
-            "192.0.2.1",
-        );
+        check("::ffff:192.0.2.1", &["X-Forwarded-For: 192.0.2.9"], "192.0.2.1");
         check("10.0.0.1", &["x-forwarded-FOR: 192.0.2.9"], "192.0.2.9");
-        check(
-            "::ffff:10.0.0.1",
-            &["X-Forwarded-For: 192.0.2.9"],
-            "192.0.2.9",
-        );
+        check("::ffff:10.0.0.1", &["X-Forwarded-For: 192.0.2.9"], "192.0.2.9");
         check("::1", &["X-Forwarded-For: 2001:db8::9"], "2001:db8::9");
     }
 
@@ -232,20 +202,12 @@ mod tests {
     fn what_a_client_has_said_itself_is_not_believed() {
         let list = "X-Forwarded-For: 198.51.100.1, 192.0.2.9";
         check("10.0.0.1", &[list], "192.0.2.9");
-        check(
-            "10.0.0.1",
-            &["X-Forwarded-For: rubbish, 192.0.2.9"],
-            "192.0.2.9",
-        );
+        check("10.0.0.1", &["X-Forwarded-For: rubbish, 192.0.2.9"], "192.0.2.9");
         // Behind two proxies, and over two lines.
         let list = "X-Forwarded-For: 10.9.9.9, 192.0.2.9, 2001:db8:1::7,10.0.0.2";
         check("10.0.0.1", &[list], "192.0.2.9");
         let first = "X-Forwarded-For: 198.51.100.1, 192.0.2.9";
-        check(
-            "10.0.0.1",
-            &[first, "X-Forwarded-For: 10.0.0.2"],
-            "192.0.2.9",
-        );
+        check("10.0.0.1", &[first, "X-Forwarded-For: 10.0.0.2"], "192.0.2.9");
     }
 
     #[test]
@@ -253,22 +215,10 @@ mod tests {
         check("10.0.0.1", &[], "10.0.0.1");
         check("10.0.0.1", &["X-Forwarded-For:"], "10.0.0.1");
         check("10.0.0.1", &["X-Forwarded-For: unknown"], "10.0.0.1");
-        check(
-            "10.0.0.1",
-            &["X-Forwarded-For: 192.0.2.9, _hidden"],
-            "10.0.0.1",
-        );
-        check(
-            "10.0.0.1",
-            &["X-Forwarded-For: 192.0.2.9, x, 10.0.0.2"],
-            "10.0.0.2",
-        );
+        check("10.0.0.1", &["X-Forwarded-For: 192.0.2.9, _hidden"], "10.0.0.1");
+        check("10.0.0.1", &["X-Forwarded-For: 192.0.2.9, x, 10.0.0.2"], "10.0.0.2");
         check("10.0.0.1", &["X-Forwarded-For: 192.0.2.256"], "10.0.0.1");
-        check(
-            "10.0.0.1",
-            &["X-Forwarded-For: 10.0.0.3, 10.0.0.2"],
-            "10.0.0.3",
-        );
+        check("10.0.0.1", &["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3");
     }
 
     #[test]

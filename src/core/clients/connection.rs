@@ -175,10 +175,7 @@ impl Connection {
 
     /// True if a request of this client is being served.
     pub fn is_busy(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing
-        )
+        matches!(self.phase, Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing)
     }
 
     /// True if the client has not sent a byte yet.

@@ -196,11 +196,8 @@ mod tests {
 
     impl Deferred for Parts {
         fn missing(&self, _view: &View<'_>) -> Vec<Candles> {
-            let series = SeriesKey {
-                source: SourceId(0),
-                symbol: SymbolId(0),
-                interval: Stored::M1,
-            };
+            let series =
+                SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
             vec![(series, 0..1)]
         }
 
@@ -224,10 +221,7 @@ mod tests {
     impl Bench {
         /// At most so many take turns.
         fn new(making: usize) -> Bench {
-            let now = Now {
-                mono: Mono(1),
-                unix: UnixMs(1),
-            };
+            let now = Now { mono: Mono(1), unix: UnixMs(1) };
             let config = Config::default();
             let market = Market::new(&config);
             let stats = Status::new(std::iter::empty(), now);
@@ -296,10 +290,7 @@ mod tests {
         assert_eq!(bench.queue.next_due(), Some(Mono(1000)));
         bench.cx.now.mono = Mono(1000);
         bench.wake(true);
-        assert_eq!(
-            (bench.queue.depths(), bench.queue.next_due()),
-            ((0, 1), None)
-        );
+        assert_eq!((bench.queue.depths(), bench.queue.next_due()), ((0, 1), None));
         assert_eq!(bench.step(), Some(key));
         let lost = bench.defer(1, Some(Mono(2000)));
         bench.wake(false);

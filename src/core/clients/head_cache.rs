@@ -60,9 +60,7 @@ pub struct CachedHead<'a>(pub &'a mut HeadCache, pub HeadKey);
 impl HeadCache {
     /// An empty cache.
     pub fn new() -> HeadCache {
-        HeadCache {
-            places: (0..PLACES).map(|_| Place::default()).collect(),
-        }
+        HeadCache { places: (0..PLACES).map(|_| Place::default()).collect() }
     }
 
     /// The request at the start of `bytes`, which have this key, and the length of its head.
@@ -83,13 +81,8 @@ impl HeadCache {
         if !came_before || head.len() > HEAD_BYTES || request.body != RequestBody::None {
             return;
         }
-        place.entry = RequestOffsets::new(request, head).map(|request| {
-            Box::new(Entry {
-                head: head.into(),
-                request,
-                prepared: None,
-            })
-        });
+        place.entry = RequestOffsets::new(request, head)
+            .map(|request| Box::new(Entry { head: head.into(), request, prepared: None }));
     }
 
     fn entry(&self, key: HeadKey) -> Option<&Entry> {
@@ -109,11 +102,7 @@ impl CachedHead<'_> {
     /// Keeps the prepared request.
     pub fn keep(&mut self, service: Service, catalog: u64, prepared: Prepared) {
         if let Some(entry) = &mut self.0.places[self.1.0 as usize % PLACES].entry {
-            entry.prepared = Some(Valid {
-                service,
-                catalog,
-                prepared,
-            });
+            entry.prepared = Some(Valid { service, catalog, prepared });
         }
     }
 }
@@ -184,14 +173,8 @@ mod tests {
         for _ in 0..3 {
             look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes());
         }
-        assert!(look(
-            &mut cache,
-            format!("{}\r\n\r\n", head("a")).as_bytes()
-        ));
-        assert!(!look(
-            &mut cache,
-            format!("{}\r\n\r\n", head("b")).as_bytes()
-        ));
+        assert!(look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes()));
+        assert!(!look(&mut cache, format!("{}\r\n\r\n", head("b")).as_bytes()));
         let part = head("a");
         let found = cache.find(HeadKey::of(part.as_bytes()), part.as_bytes());
         assert_eq!(found, None, "a part of a head is none");

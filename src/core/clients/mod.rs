@@ -145,11 +145,7 @@ impl Clients {
     /// Ends the stream of a connection that has closed, if it has one.
     fn end_stream(&mut self, connection: &Connection, cx: &mut Context) {
         let reason = connection.reason.unwrap_or(CloseReason::Broken);
-        let Responses {
-            streams,
-            access_log,
-            ..
-        } = &mut self.reader.responses;
+        let Responses { streams, access_log, .. } = &mut self.reader.responses;
         if let Some((served, bytes)) = streams.closed(connection.key, reason, cx) {
             access_log.log(&served, 200, bytes, cx.now.mono);
         }
@@ -191,22 +187,14 @@ impl Clients {
         if is_due && self.sweeper.sweep(&mut self.connections, responses, cx) {
             responses.compressed.sweep();
         }
-        let Responses {
-            streams,
-            compressed,
-            ..
-        } = &mut self.reader.responses;
+        let Responses { streams, compressed, .. } = &mut self.reader.responses;
         streams.handle_timeout(compressed, cx);
         self.sweeper.shed(&mut self.connections, cx);
     }
 
     /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
     pub fn due(&self) -> Mono {
-        let sweep = if self.is_swept() {
-            self.sweeper.due()
-        } else {
-            Mono::NEVER
-        };
+        let sweep = if self.is_swept() { self.sweeper.due() } else { Mono::NEVER };
         let deferred = self.reader.responses.deferred.next_due();
         sweep.min(deferred.unwrap_or(Mono::NEVER))
     }
@@ -236,11 +224,7 @@ impl Clients {
     /// part of a compressed body, or events of streams, each in turn. Returns false if there is nothing to
     /// do.
     pub fn work(&mut self, cx: &mut Context) -> bool {
-        let Clients {
-            connections,
-            reader,
-            ..
-        } = self;
+        let Clients { connections, reader, .. } = self;
         for _ in 0..4 {
             self.next_work = (self.next_work + 1) % 4;
             match self.next_work {
@@ -257,12 +241,7 @@ impl Clients {
                     reader.responses.step_deferred(connections, cx);
                 }
                 3 if reader.responses.streams.has_work(cx) => {
-                    let Responses {
-                        streams,
-                        compressed,
-                        spare,
-                        ..
-                    } = &mut reader.responses;
+                    let Responses { streams, compressed, spare, .. } = &mut reader.responses;
                     streams.step(connections, (compressed, spare), cx);
                 }
                 _ => continue,
@@ -288,13 +267,8 @@ impl Clients {
 
     /// The candles that a client waits for and that nobody has asked for yet.
     pub fn next_wish(&mut self) -> Option<Wish> {
-        let Responses {
-            wishes, streams, ..
-        } = &mut self.reader.responses;
-        let of_stream = |candles| Wish {
-            client: None,
-            candles: vec![candles],
-        };
+        let Responses { wishes, streams, .. } = &mut self.reader.responses;
+        let of_stream = |candles| Wish { client: None, candles: vec![candles] };
         let wish = wishes.pop_front();
         wish.or_else(|| streams.next_missing().map(of_stream))
     }
@@ -320,12 +294,7 @@ impl Clients {
     /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
     /// their way.
     pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
-        let Responses {
-            deferred,
-            compressed,
-            boot,
-            ..
-        } = &mut self.reader.responses;
+        let Responses { deferred, compressed, boot, .. } = &mut self.reader.responses;
         let view = View::new(cx, compressed, *boot);
         deferred.wake(&mut self.connections, &view, comes);
     }
@@ -346,9 +315,7 @@ impl Clients {
 
     /// Counts one turn of the loop.
     pub fn note_turn(&mut self, took_us: u64, stats: &mut Status) {
-        let RequestReader {
-            queue, responses, ..
-        } = &mut self.reader;
+        let RequestReader { queue, responses, .. } = &mut self.reader;
         stats.http.durations.end_turn(took_us);
         responses.access_log.end_turn(took_us);
         stats.queues.clients += queue.len();

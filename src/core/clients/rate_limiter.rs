@@ -62,10 +62,7 @@ impl RateLimiter {
             0 => 0,
             _ => limits.request_addresses.div_ceil(WAYS),
         };
-        let free = Bucket {
-            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            full_at: Mono(0),
-        };
+        let free = Bucket { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), full_at: Mono(0) };
         RateLimiter {
             sets: vec![[free; WAYS]; sets].into_boxed_slice(),
             secret: RandomState::new(),
@@ -106,11 +103,7 @@ impl RateLimiter {
     }
 
     fn quota(&self, remaining: u32, reset_s: u32) -> Quota {
-        Quota {
-            limit: self.burst,
-            remaining,
-            reset_s,
-        }
+        Quota { limit: self.burst, remaining, reset_s }
     }
 
     /// The bucket of an address, and whether another one that was not full was dropped for it.
@@ -128,10 +121,7 @@ impl RateLimiter {
             return (bucket, false);
         }
         let forgot = bucket.full_at > now;
-        *bucket = Bucket {
-            address,
-            full_at: now,
-        };
+        *bucket = Bucket { address, full_at: now };
         (bucket, forgot)
     }
 }
@@ -177,16 +167,8 @@ mod tests {
         let second = 1_000_000;
         let mut check = |us: u64, left: u32, reset_s: u32, retry_s: Option<u32>| {
             let taken = rates.take(at("192.0.2.1"), Mono(7 * second + us));
-            let quota = Quota {
-                limit: 3,
-                remaining: left,
-                reset_s,
-            };
-            let expected = Taken {
-                quota,
-                retry_s,
-                forgot: false,
-            };
+            let quota = Quota { limit: 3, remaining: left, reset_s };
+            let expected = Taken { quota, retry_s, forgot: false };
             assert_eq!(taken, expected, "after {us} us");
         };
         check(0, 2, 1, None);
@@ -236,11 +218,7 @@ mod tests {
                 let left = (left + (now.0 - then.0)).min(whole);
                 let taken = rates.take(v4(who), now);
                 assert_eq!(taken.retry_s.is_none(), left >= each_us, "seed {seed}");
-                let left = if left >= each_us {
-                    left - each_us
-                } else {
-                    left
-                };
+                let left = if left >= each_us { left - each_us } else { left };
                 assert_eq!(u64::from(taken.quota.remaining), left / each_us);
                 if let Some(retry_s) = taken.retry_s {
                     let missing = each_us - left;

@@ -51,11 +51,7 @@ enum Occasion {
 impl RequestReader {
     /// A reader that has seen no request.
     pub fn new(responses: Responses) -> RequestReader {
-        RequestReader {
-            responses,
-            queue: FairQueue::default(),
-            heads: HeadCache::new(),
-        }
+        RequestReader { responses, queue: FairQueue::default(), heads: HeadCache::new() }
     }
 
     /// Takes in a new configuration, in place of one with these limits. What is in the cache was parsed

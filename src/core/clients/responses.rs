@@ -108,10 +108,8 @@ impl Responses {
         let mut newly_prepared = None;
         let outcome = match admitted.retry_s {
             None => {
-                let view = View {
-                    facts: Some(self.facts),
-                    ..View::new(cx, &self.compressed, self.boot)
-                };
+                let view =
+                    View { facts: Some(self.facts), ..View::new(cx, &self.compressed, self.boot) };
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
             }
             // The connection stays: to open another one would cost more than this response.
@@ -157,10 +155,7 @@ impl Responses {
         if let Some(demo) = &mut self.demo {
             self.scratch.clear();
             let status = demo.respond(request.path, request.query, cx.now.unix, &mut self.scratch);
-            let head = Head {
-                status,
-                ..Head::json(None, Cache::NoStore)
-            };
+            let head = Head { status, ..Head::json(None, Cache::NoStore) };
             responder.send(&head, &self.scratch);
         }
         connection.responded(closing, cx);
@@ -254,10 +249,7 @@ impl Responses {
         let asked_at = request.served.asked_at;
         let until = waits.then(|| asked_at + cx.config.limits.chart_wait);
         if !missing.is_empty() {
-            self.wishes.push_back(Wish {
-                client: Some(connection.key),
-                candles: missing,
-            });
+            self.wishes.push_back(Wish { client: Some(connection.key), candles: missing });
         }
         let response = PendingResponse::InParts(deferred, until);
         self.deferred.insert(connection.key, &response);
@@ -273,8 +265,7 @@ impl Responses {
         request: PendingRequest,
         cx: &mut Context,
     ) {
-        self.compressed
-            .insert(body.key, body.tag, body.body, connection.key);
+        self.compressed.insert(body.key, body.tag, body.body, connection.key);
         let response = PendingResponse::Compressed(body.response, None);
         let pending = Pending { request, response };
         connection.enter(Phase::Waiting(Box::new(pending)), cx);
@@ -332,10 +323,7 @@ impl Responses {
         let Some((connection, pending)) = self.deferred.step(connections, &view) else {
             return;
         };
-        let Pending {
-            mut request,
-            response,
-        } = pending;
+        let Pending { mut request, response } = pending;
         // The requests behind it in the inbox are served too, and the last of their responses closes.
         if cx.stats.stopping && connection.inbox.is_empty() {
             request.close_after(CloseReason::Stopping);

@@ -50,11 +50,7 @@ pub struct Sweeper {
 impl Sweeper {
     /// A sweeper that sweeps now.
     pub fn new(now: Mono) -> Sweeper {
-        Sweeper {
-            next_sweep: now,
-            next_place: 0,
-            next_shed: now,
-        }
+        Sweeper { next_sweep: now, next_place: 0, next_shed: now }
     }
 
     /// When the next sweep is due.
@@ -80,10 +76,8 @@ impl Sweeper {
 
     /// Closes connections that leave too much unread or send too much.
     pub fn shed(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let (most_out, most_in) = (
-            cx.config.limits.output_total as u64,
-            cx.config.limits.input_total as u64,
-        );
+        let (most_out, most_in) =
+            (cx.config.limits.output_total as u64, cx.config.limits.input_total as u64);
         let is_over = cx.stats.http.pending > most_out;
         let is_due = cx.stats.http.pending > most_out / 2 && cx.now.mono >= self.next_shed;
         if is_over || is_due {
@@ -178,6 +172,5 @@ fn longest_first(
     since: impl Fn(&Connection) -> Option<Mono>,
 ) -> BinaryHeap<Reverse<(Mono, Key)>> {
     let all = connections.iter();
-    all.filter_map(|(key, it)| Some(Reverse((since(it)?, key))))
-        .collect()
+    all.filter_map(|(key, it)| Some(Reverse((since(it)?, key)))).collect()
 }

@@ -238,22 +238,14 @@ impl Engine {
         if let Some(it) = url.credentials {
             match it.user.is_empty() {
                 true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
-                false => self.send(
-                    which,
-                    EngineCommand::Auth,
-                    &[b"AUTH", &it.user, &it.password],
-                    cx,
-                ),
+                false => {
+                    self.send(which, EngineCommand::Auth, &[b"AUTH", &it.user, &it.password], cx)
+                }
             }
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.send(
-                which,
-                EngineCommand::Select,
-                &[b"SELECT", number.as_bytes()],
-                cx,
-            );
+            self.send(which, EngineCommand::Select, &[b"SELECT", number.as_bytes()], cx);
         }
         if which == Which::Commands {
             self.load_scripts(cx);
@@ -324,12 +316,7 @@ impl Engine {
     pub fn beat(&mut self, nodes: String, run: &str, cx: &mut Context) {
         let lease = LEASE_MS.to_string();
         let arguments: [&[u8]; 2] = [run.as_bytes(), lease.as_bytes()];
-        self.run(
-            (Script::Beat, EngineCommand::Beat),
-            &[nodes],
-            &arguments,
-            cx,
-        );
+        self.run((Script::Beat, EngineCommand::Beat), &[nodes], &arguments, cx);
     }
 
     /// A connection has ended, or was never open.

@@ -100,12 +100,8 @@ impl Cluster {
         let now = cx.now.mono;
         let has_room = self.has_room();
         let jitter = Duration::from_micros(self.rng.below(JITTER) * 100);
-        let number = |at: usize| {
-            list.get(at)
-                .and_then(RespValue::number)
-                .unwrap_or(0)
-                .unsigned_abs()
-        };
+        let number =
+            |at: usize| list.get(at).and_then(RespValue::number).unwrap_or(0).unsigned_abs();
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
         seat.seen = seat.seen.max(number(0));

@@ -193,23 +193,9 @@ impl Cluster {
             _ if seat.is_asking || !self.engine.is_up() => Mono::NEVER,
             _ => seat.due,
         };
-        let seats = self
-            .seats
-            .iter()
-            .filter(|it| !it.has_ended)
-            .map(of_seat)
-            .min();
-        let beat = if self.engine.is_up() {
-            self.beat_at
-        } else {
-            Mono::NEVER
-        };
-        Some(
-            self.engine
-                .due()
-                .min(seats.unwrap_or(Mono::NEVER))
-                .min(beat),
-        )
+        let seats = self.seats.iter().filter(|it| !it.has_ended).map(of_seat).min();
+        let beat = if self.engine.is_up() { self.beat_at } else { Mono::NEVER };
+        Some(self.engine.due().min(seats.unwrap_or(Mono::NEVER)).min(beat))
     }
 
     /// True if the engine has been told of the end, or need not be.
@@ -309,8 +295,7 @@ impl Cluster {
         let nodes = self.keys.nodes();
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
         if self.engine.is_up() {
-            self.engine
-                .send(Which::Commands, EngineCommand::Leave, &words, cx);
+            self.engine.send(Which::Commands, EngineCommand::Leave, &words, cx);
         }
     }
 
@@ -337,9 +322,7 @@ impl Cluster {
             return;
         };
         cluster.set_up(self.engine.is_up(), self.engine.trouble(), cx.now);
-        cluster
-            .sources
-            .resize_with(self.seats.len(), ClusterSource::default);
+        cluster.sources.resize_with(self.seats.len(), ClusterSource::default);
         for (status, seat) in cluster.sources.iter_mut().zip(&self.seats) {
             status.collects = seat.hold != Hold::Follows;
             status.epoch = seat.held_epoch().unwrap_or(seat.seen);

@@ -41,9 +41,9 @@ impl Cluster {
         };
         entry.head.epoch = epoch;
         let mark = match &entry.body {
-            Update::Quotes {
-                is_first, is_last, ..
-            } => u8::from(*is_first) | u8::from(*is_last) << 1,
+            Update::Quotes { is_first, is_last, .. } => {
+                u8::from(*is_first) | u8::from(*is_last) << 1
+            }
             _ => 0,
         };
         let mut bytes = Vec::with_capacity(256);
@@ -55,13 +55,8 @@ impl Cluster {
         let name = &cx.stats[id].id;
         let keys = ["lease", "stream"].map(|what| self.keys.of(name, what));
         let [epoch, keep, mark] = [epoch, keep, mark.into()].map(|it| it.to_string());
-        let words = [
-            self.run.as_bytes(),
-            epoch.as_bytes(),
-            keep.as_bytes(),
-            mark.as_bytes(),
-            &bytes,
-        ];
+        let words =
+            [self.run.as_bytes(), epoch.as_bytes(), keep.as_bytes(), mark.as_bytes(), &bytes];
         let command = (Script::Publish, EngineCommand::Publish(id));
         self.engine.run(command, &keys, &words, cx);
         true
@@ -76,8 +71,7 @@ impl Cluster {
         let keys = ["lease", "list"].map(|what| self.keys.of(name, what));
         let epoch = epoch.to_string();
         let words = [self.run.as_bytes(), epoch.as_bytes(), bytes];
-        self.engine
-            .run((Script::List, EngineCommand::List(id)), &keys, &words, cx);
+        self.engine.run((Script::List, EngineCommand::List(id)), &keys, &words, cx);
         true
     }
 
@@ -90,18 +84,9 @@ impl Cluster {
             return false;
         }
         let key = self.keys.of(&cx.stats[id].id, "ask");
-        let words: [&[u8]; 8] = [
-            b"XADD",
-            key.as_bytes(),
-            b"MAXLEN",
-            b"~",
-            MOST_ASKS,
-            b"*",
-            b"e",
-            bytes,
-        ];
-        self.engine
-            .send(Which::Commands, EngineCommand::Ask, &words, cx);
+        let words: [&[u8]; 8] =
+            [b"XADD", key.as_bytes(), b"MAXLEN", b"~", MOST_ASKS, b"*", b"e", bytes];
+        self.engine.send(Which::Commands, EngineCommand::Ask, &words, cx);
         true
     }
 
@@ -130,20 +115,10 @@ impl Cluster {
         let left = sources.budget_left(id, cx.now);
         let keys = ["lease", "stream"].map(|what| self.keys.of(&cx.stats[id].id, what));
         let [epoch, left, keep] = [epoch, left, keep].map(|it| it.to_string());
-        let words = [
-            self.run.as_bytes(),
-            epoch.as_bytes(),
-            left.as_bytes(),
-            keep.as_bytes(),
-            &bytes,
-        ];
+        let words =
+            [self.run.as_bytes(), epoch.as_bytes(), left.as_bytes(), keep.as_bytes(), &bytes];
         if self.engine.is_up() {
-            self.engine.run(
-                (Script::Release, EngineCommand::Release(id)),
-                &keys,
-                &words,
-                cx,
-            );
+            self.engine.run((Script::Release, EngineCommand::Release(id)), &keys, &words, cx);
         }
     }
 }

@@ -82,10 +82,7 @@ impl Cluster {
             let leaver = leaver.as_deref();
             self.live.retain(|run| Some(node_of(run)) != leaver);
         }
-        let age = self
-            .reading
-            .engine_time(cx.now.mono)
-            .saturating_sub_unsigned(raw.id.ms);
+        let age = self.reading.engine_time(cx.now.mono).saturating_sub_unsigned(raw.id.ms);
         let age = Duration::from_millis(age.max(0) as u64);
         if let Some(cluster) = &mut cx.stats.cluster {
             cluster.applied += 1;
@@ -100,11 +97,7 @@ impl Cluster {
     pub(super) fn note_place(&mut self, id: SourceId, look: &[RespValue<'_>], cx: &mut Context) {
         let entry = |at: usize| EntryId::parse(look.get(at)?.bytes()?);
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
-        let version = look
-            .get(5)
-            .and_then(RespValue::number)
-            .unwrap_or(0)
-            .unsigned_abs();
+        let version = look.get(5).and_then(RespValue::number).unwrap_or(0).unsigned_abs();
         let ahead = self.reading.engine_time(cx.now.mono).unsigned_abs() + AHEAD_MS;
         let seat = &mut self.seats[id.index()];
         seat.place = match seat.place {
@@ -173,19 +166,11 @@ impl Cluster {
             return;
         }
         let block = BLOCK.as_millis().to_string();
-        let mut words: Vec<&[u8]> = vec![
-            b"XREAD",
-            b"COUNT",
-            ENTRIES,
-            b"BLOCK",
-            block.as_bytes(),
-            b"STREAMS",
-        ];
+        let mut words: Vec<&[u8]> =
+            vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
         words.extend(self.reading.keys.iter().map(|(key, ..)| key.as_bytes()));
         words.extend(places.iter().map(String::as_bytes));
         self.reading.is_sent = true;
-        self.engine
-            .link(Which::Reader)
-            .send(EngineCommand::Read, &words, BLOCK, cx);
+        self.engine.link(Which::Reader).send(EngineCommand::Read, &words, BLOCK, cx);
     }
 }

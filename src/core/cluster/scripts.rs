@@ -123,9 +123,7 @@ pub struct Keys {
 impl Keys {
     /// With this prefix.
     pub fn new(prefix: &str) -> Keys {
-        Keys {
-            prefix: format!("{{{prefix}}}"),
-        }
+        Keys { prefix: format!("{{{prefix}}}") }
     }
 
     /// The runs of nodes that live.

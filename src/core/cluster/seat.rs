@@ -61,20 +61,14 @@ impl EntryId {
     /// Reads `ms-number`.
     pub fn parse(text: &[u8]) -> Option<EntryId> {
         let (ms, number) = std::str::from_utf8(text).ok()?.split_once('-')?;
-        Some(EntryId {
-            ms: ms.parse().ok()?,
-            number: number.parse().ok()?,
-        })
+        Some(EntryId { ms: ms.parse().ok()?, number: number.parse().ok()? })
     }
 
     /// The one before it: reading behind that begins with this one.
     pub fn before(self) -> EntryId {
         match self.number.checked_sub(1) {
             Some(number) => EntryId { number, ..self },
-            None => EntryId {
-                ms: self.ms.saturating_sub(1),
-                number: u64::MAX,
-            },
+            None => EntryId { ms: self.ms.saturating_sub(1), number: u64::MAX },
         }
     }
 }
@@ -186,10 +180,7 @@ impl Seat {
     pub fn renewed(&mut self, epoch: u64, sent_at: Mono) {
         self.seen = self.seen.max(epoch);
         self.free_since = None;
-        self.hold = Hold::Collects {
-            epoch,
-            until: sent_at + TRUSTED,
-        };
+        self.hold = Hold::Collects { epoch, until: sent_at + TRUSTED };
     }
 
     /// It is not ours. The stream is read from where its last whole poll begins.
@@ -233,11 +224,8 @@ mod tests {
 
     #[test]
     fn a_node_that_was_lost_has_left_when_it_is_back_or_was_started_again() {
-        let rival = Rival {
-            run: "a#1".to_string(),
-            seen_from: Mono(4_000_000),
-            until: Mono(600_000_000),
-        };
+        let rival =
+            Rival { run: "a#1".to_string(), seen_from: Mono(4_000_000), until: Mono(600_000_000) };
         let has_left = |live: &[&str], seconds: u64| {
             let live: Vec<String> = live.iter().map(|run| run.to_string()).collect();
             rival.has_left(&live, Mono(seconds * 1_000_000))

@@ -51,10 +51,7 @@ impl Unread {
 
     /// Reads nothing any more.
     pub fn give_up(&mut self) {
-        *self = Unread {
-            is_too_old: true,
-            ..Unread::default()
-        };
+        *self = Unread { is_too_old: true, ..Unread::default() };
     }
 
     /// The connection has ended: no reply comes.
@@ -64,8 +61,7 @@ impl Unread {
 
     /// The engine has told its time, asked then.
     pub fn note_time(&mut self, time: i64, sent_at: Mono) {
-        self.zeros
-            .push_back(time.saturating_sub_unsigned(sent_at.0 / 1000));
+        self.zeros.push_back(time.saturating_sub_unsigned(sent_at.0 / 1000));
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
@@ -79,10 +75,7 @@ impl Unread {
 
     /// The place in a stream of requests from which on they are still answered.
     pub fn recent(&self, now: Mono) -> EntryId {
-        EntryId {
-            ms: self.engine_time(now).saturating_sub(RECENT_MS).max(0) as u64,
-            number: 0,
-        }
+        EntryId { ms: self.engine_time(now).saturating_sub(RECENT_MS).max(0) as u64, number: 0 }
     }
 
     /// A reply with entries has come.
@@ -113,12 +106,7 @@ impl Unread {
                     continue;
                 };
                 let bytes = bytes.to_vec();
-                self.raw.push_back(Raw {
-                    source,
-                    is_ask,
-                    id,
-                    bytes,
-                });
+                self.raw.push_back(Raw { source, is_ask, id, bytes });
             }
         }
     }

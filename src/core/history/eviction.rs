@@ -43,10 +43,7 @@ enum Eviction {
 impl Evictions {
     /// No series is evicted.
     pub fn new(now: Mono) -> Evictions {
-        Evictions {
-            series: BTreeMap::new(),
-            due: now + SWEEP,
-        }
+        Evictions { series: BTreeMap::new(), due: now + SWEEP }
     }
 
     /// Evicts what is older than the window, if a look is due and the file is on.

@@ -71,11 +71,7 @@ pub struct FileState {
 impl FileState {
     /// There is no file.
     pub fn new() -> FileState {
-        FileState {
-            state: State::Off,
-            load_by: None,
-            reload_at: None,
-        }
+        FileState { state: State::Off, load_by: None, reload_at: None }
     }
 
     /// There is a file, and it is about to be opened.

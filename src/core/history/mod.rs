@@ -331,11 +331,7 @@ impl History {
                 return true;
             }
             Reply::Written { number, result } => self.written(number, result, cx),
-            Reply::Evicted {
-                series,
-                before,
-                result,
-            } => {
+            Reply::Evicted { series, before, result } => {
                 self.has_news |= result.is_ok();
                 self.evictions.ended(&series, before, result, cx);
             }
@@ -354,8 +350,7 @@ impl History {
         if error.why == Unusable::Gone {
             // What was acknowledged is not there any more.
             self.writer.forget_acknowledged();
-            self.work
-                .retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
+            self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
         self.recall.give_up();

@@ -66,11 +66,7 @@ pub fn source_of(id: &str, config: &Config) -> Option<SourceId> {
 /// The name of a series.
 pub fn name_of(key: SeriesKey, cx: &Context) -> SeriesName {
     let QuoteName { source, symbol } = quote_name(key.source, key.symbol, cx);
-    SeriesName {
-        source,
-        symbol,
-        interval: key.interval,
-    }
+    SeriesName { source, symbol, interval: key.interval }
 }
 
 /// The name of a quote, or of the rules of a market.

@@ -67,11 +67,7 @@ impl Reads {
         if self.wanted.len() >= SERIES {
             return ReadStart::Refused;
         }
-        let read = SeriesRead {
-            ticket: 0,
-            end: slots.end,
-            slots,
-        };
+        let read = SeriesRead { ticket: 0, end: slots.end, slots };
         self.wanted.insert(key, read);
         self.next_page(key, cx);
         ReadStart::Begun
@@ -124,11 +120,7 @@ impl Reads {
     /// A page could not be read. Logged once, until one can.
     fn failed(&mut self, key: SeriesKey, error: &StoreError, cx: &Context) {
         if !std::mem::replace(&mut self.is_failing, true) {
-            let SeriesName {
-                source,
-                symbol,
-                interval,
-            } = name_of(key, cx);
+            let SeriesName { source, symbol, interval } = name_of(key, cx);
             log::warn!(
                 target: HISTORY,
                 "read failed source={source} symbol={symbol} interval={} error={}",
@@ -163,13 +155,7 @@ impl Reads {
             series.interval.open_of(slots.start),
             series.interval.open_of(slots.end)
         );
-        let read = Read {
-            ticket: read.ticket,
-            series,
-            slots,
-            limit: ROWS,
-            keep: Edge::Newest,
-        };
+        let read = Read { ticket: read.ticket, series, slots, limit: ROWS, keep: Edge::Newest };
         cx.actions.push_back(Action::Store(Job::Read(read)));
     }
 }
@@ -197,7 +183,5 @@ fn only_archived(charts: &Charts, key: SeriesKey, slots: Range<i64>) -> Vec<Rang
         return Vec::new();
     };
     let missing = series.covered().missing(slots).into_iter();
-    missing
-        .flat_map(|part| series.archived().within(part))
-        .collect()
+    missing.flat_map(|part| series.archived().within(part)).collect()
 }

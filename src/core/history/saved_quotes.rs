@@ -58,11 +58,7 @@ pub struct Restore {
 impl SavedQuotes {
     /// Nothing is restored.
     pub fn new(now: Mono) -> SavedQuotes {
-        SavedQuotes {
-            waiting: BTreeMap::new(),
-            next: Some(now + EVERY),
-            saved: 0,
-        }
+        SavedQuotes { waiting: BTreeMap::new(), next: Some(now + EVERY), saved: 0 }
     }
 
     /// When [`SavedQuotes::begin`] is wanted.
@@ -73,10 +69,7 @@ impl SavedQuotes {
     /// Begins a round, if it is due.
     pub fn begin(&mut self, cx: &Context) -> Option<SaveRound> {
         self.next.take_if(|at| *at <= cx.now.mono)?;
-        Some(SaveRound {
-            from: 0,
-            version: cx.market.quotes.version(),
-        })
+        Some(SaveRound { from: 0, version: cx.market.quotes.version() })
     }
 
     /// Ends the round that is running.
@@ -86,18 +79,14 @@ impl SavedQuotes {
 
     /// Gathers one slice. `true`: the last one of this round.
     pub fn save(&mut self, round: &mut SaveRound, cx: &Context, batch: &mut Batch) -> bool {
-        let Market {
-            catalog, quotes, ..
-        } = &cx.market;
+        let Market { catalog, quotes, .. } = &cx.market;
         let known = catalog.known();
         for symbol in known.iter().skip(round.from).take(SYMBOLS_A_SLICE) {
             for source in catalog.sources_of(*symbol) {
                 let quote = quotes.of(*source, *symbol);
                 if let Some(quote) = quote.filter(|quote| quote.version > self.saved) {
-                    let saved = SavedQuote {
-                        ticker: quote.ticker.clone(),
-                        received_at: quote.received_at,
-                    };
+                    let saved =
+                        SavedQuote { ticker: quote.ticker.clone(), received_at: quote.received_at };
                     batch.quotes.insert(quote_name(*source, *symbol, cx), saved);
                 }
             }
@@ -113,10 +102,7 @@ impl SavedQuotes {
 
     /// Gathers all at once: no client is served any more.
     pub fn save_all(&mut self, cx: &Context, batch: &mut Batch) {
-        let mut round = SaveRound {
-            from: 0,
-            version: cx.market.quotes.version(),
-        };
+        let mut round = SaveRound { from: 0, version: cx.market.quotes.version() };
         while !self.save(&mut round, cx, batch) {}
     }
 
@@ -134,9 +120,7 @@ impl SavedQuotes {
     /// All saved quotes have come: their markets are known from now on, unless a market list says
     /// otherwise, and they are put back.
     pub fn loaded(&self) -> impl Iterator<Item = Restore> {
-        self.waiting
-            .keys()
-            .map(|source| Restore::new(*source, false))
+        self.waiting.keys().map(|source| Restore::new(*source, false))
     }
 
     /// The market list of a source has come: what it does not track is not restored.
@@ -149,12 +133,7 @@ impl SavedQuotes {
     /// together; until its quote is back, one of them is like any that was not polled yet. `true`: the
     /// last slice.
     pub fn put_back(&mut self, back: &mut Restore, cx: &mut Context) -> bool {
-        let (
-            source,
-            Market {
-                catalog, quotes, ..
-            },
-        ) = (back.source, &mut cx.market);
+        let (source, Market { catalog, quotes, .. }) = (back.source, &mut cx.market);
         if !back.is_known {
             let waiting = self.waiting.get(&source);
             let listed = || waiting.map_or_else(Vec::new, still_listed);
@@ -182,11 +161,7 @@ impl SavedQuotes {
 
 impl Restore {
     fn new(source: SourceId, is_known: bool) -> Restore {
-        Restore {
-            source,
-            is_known,
-            kept: BTreeMap::new(),
-        }
+        Restore { source, is_known, kept: BTreeMap::new() }
     }
 }
 

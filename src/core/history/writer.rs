@@ -191,8 +191,7 @@ impl Writer {
             batch.series.len(),
             writing.weight
         );
-        cx.actions
-            .push_back(Action::Store(Job::Write { number, batch }));
+        cx.actions.push_back(Action::Store(Job::Write { number, batch }));
         true
     }
 

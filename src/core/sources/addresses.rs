@@ -42,10 +42,7 @@ impl Addresses {
     pub fn of(host: &str, port: u16) -> Addresses {
         let literal = host.parse::<IpAddr>().ok();
         Addresses {
-            list: literal
-                .map(|ip| SocketAddr::new(ip, port))
-                .into_iter()
-                .collect(),
+            list: literal.map(|ip| SocketAddr::new(ip, port)).into_iter().collect(),
             is_literal: literal.is_some(),
             ..Addresses::default()
         }
@@ -141,10 +138,7 @@ mod tests {
     use crate::time::UnixMs;
 
     fn at(seconds: u64) -> Now {
-        Now {
-            mono: Mono(seconds * 1_000_000),
-            unix: UnixMs(0),
-        }
+        Now { mono: Mono(seconds * 1_000_000), unix: UnixMs(0) }
     }
 
     fn list(texts: &[&str]) -> Vec<SocketAddr> {

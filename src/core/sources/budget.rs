@@ -130,8 +130,7 @@ impl Budget {
     /// True if the other nodes are to be told before a request of this cost.
     fn must_tell(&self, cost: u32) -> bool {
         let untold = |told| (self.spent - told + u64::from(cost)) * PARTS;
-        self.told
-            .is_some_and(|told| self.spent > told && untold(told) > self.untold_most())
+        self.told.is_some_and(|told| self.spent > told && untold(told) > self.untold_most())
     }
 
     /// The most parts that the bucket holds.
@@ -226,10 +225,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn limit(units: u32, seconds: u64) -> Limit {
-        Limit {
-            units,
-            per: Duration::from_secs(seconds),
-        }
+        Limit { units, per: Duration::from_secs(seconds) }
     }
 
     #[test]

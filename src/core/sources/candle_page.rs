@@ -61,12 +61,7 @@ impl CandlePage {
         };
         CandlePage {
             key,
-            result: PageResult {
-                between,
-                rows: rows.len(),
-                is_full,
-                has_news: false,
-            },
+            result: PageResult { between, rows: rows.len(), is_full, has_news: false },
             slots,
             rows: rows.into_iter(),
             evidence,
@@ -241,31 +236,21 @@ mod tests {
         let ends: Vec<(usize, i64)> = forwards.iter().map(|it| (it.0, it.1.end)).collect();
         assert_eq!(ends, expected);
         // From the end, as if time ran the other way.
-        let mirrored: Vec<i64> = rows
-            .iter()
-            .map(|slot| asked.end - 1 - (slot - asked.start))
-            .collect();
+        let mirrored: Vec<i64> =
+            rows.iter().map(|slot| asked.end - 1 - (slot - asked.start)).collect();
         let backwards = slices(asked.clone(), &mirrored, true);
-        let begins: Vec<(usize, i64)> = (backwards.iter())
-            .map(|it| (it.0, asked.end - (it.1.start - asked.start)))
-            .collect();
+        let begins: Vec<(usize, i64)> =
+            (backwards.iter()).map(|it| (it.0, asked.end - (it.1.start - asked.start))).collect();
         assert_eq!(begins, expected);
     }
 
     fn slices(asked: Range<i64>, rows: &[i64], is_backwards: bool) -> Vec<(usize, Range<i64>)> {
-        let key = SeriesKey {
-            source: SourceId(0),
-            symbol: SymbolId(0),
-            interval: Stored::M1,
-        };
+        let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
         let rows = rows.iter().map(|slot| Reported {
             candle: Candle::without_numbers(Stored::M1.open_of(*slot)),
             closed: None,
         });
-        let sent_at = Now {
-            mono: Mono(0),
-            unix: UnixMs(0),
-        };
+        let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
         let mut page = CandlePage::new(key, asked, rows.collect(), (true, true), sent_at);
         page.is_backwards = is_backwards;
         let mut slices = Vec::new();
@@ -277,18 +262,12 @@ mod tests {
                 true => before.1[before.1.len() - count..].iter(),
                 false => before.1[..count].iter(),
             };
-            assert!(
-                here.map(|row| page.slot(row))
-                    .all(|slot| slots.contains(&slot))
-            );
+            assert!(here.map(|row| page.slot(row)).all(|slot| slots.contains(&slot)));
             let together = match is_backwards {
                 true => page.slots.start..slots.end,
                 false => slots.start..page.slots.end,
             };
-            assert_eq!(
-                (together, before.1.len() - count),
-                (before.0, page.rows.len())
-            );
+            assert_eq!((together, before.1.len() - count), (before.0, page.rows.len()));
             slices.push((count, slots));
         }
         assert_eq!(page.rows.len(), 0);

@@ -66,9 +66,7 @@ impl CandlePlans {
     /// Before its first market list, it has what an earlier run stored of it.
     pub fn follow(&mut self, key: SeriesKey, cx: &mut Context) -> bool {
         let exchange = cx.exchange_time(self.source);
-        let Market {
-            catalog, charts, ..
-        } = &mut cx.market;
+        let Market { catalog, charts, .. } = &mut cx.market;
         let is_archived = || charts.archived(key).is_some_and(|slots| !slots.is_empty());
         let has_it = match catalog.has_list(self.source) {
             true => catalog.listing(self.source, key.symbol).is_some(),
@@ -181,9 +179,7 @@ impl CandlePlans {
         let slots = match (urgency, plan.asked.last()) {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
-                    let unknown = series
-                        .askable(asked.clone(), exchange, SILENT_FOR_MS)
-                        .pop()?;
+                    let unknown = series.askable(asked.clone(), exchange, SILENT_FOR_MS).pop()?;
                     Some(widened(series, unknown, current, rows))
                 });
                 let part = unknown.unwrap_or_else(|| asked.clone());
@@ -205,12 +201,7 @@ impl CandlePlans {
                 from.min(current)..current + 1
             }
         };
-        Some(PlannedPage {
-            when,
-            urgency,
-            series: key,
-            slots: newest_page(&slots, rows),
-        })
+        Some(PlannedPage { when, urgency, series: key, slots: newest_page(&slots, rows) })
     }
 
     /// A page has been requested. With the first request of a series it is noted down to which slot

@@ -57,14 +57,12 @@ pub enum ProxyError {
 impl fmt::Display for ProxyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ProxyError::Status {
-                status: 407,
-                identified: false,
-            } => f.write_str("status 407, it wants user and password"),
-            ProxyError::Status {
-                status: 407,
-                identified: true,
-            } => f.write_str("status 407, it does not take user and password"),
+            ProxyError::Status { status: 407, identified: false } => {
+                f.write_str("status 407, it wants user and password")
+            }
+            ProxyError::Status { status: 407, identified: true } => {
+                f.write_str("status 407, it does not take user and password")
+            }
             ProxyError::Status { status, .. } => write!(f, "status {status}"),
             ProxyError::Malformed(error) => write!(f, "malformed answer: {error}"),
             ProxyError::Early => f.write_str("it speaks before it is spoken to"),
@@ -84,12 +82,7 @@ pub struct Route {
 impl Route {
     /// The route to the host of this URL.
     pub fn new(url: &Url, proxy: Option<Proxy>) -> Route {
-        Route {
-            host: url.host.clone(),
-            port: url.port,
-            https: url.https,
-            proxy,
-        }
+        Route { host: url.host.clone(), port: url.port, https: url.https, proxy }
     }
 
     /// Host and port of the socket's peer: the proxy, if there is one.
@@ -112,11 +105,7 @@ impl Route {
 
     /// What follows once the host is reached.
     fn after_connect(&self) -> Phase {
-        if self.https {
-            Phase::Securing
-        } else {
-            Phase::Open
-        }
+        if self.https { Phase::Securing } else { Phase::Open }
     }
 
     /// The request for a tunnel.
@@ -186,18 +175,12 @@ impl Connecting {
 
     /// No address is known.
     pub fn wait_for_addresses(&mut self) {
-        *self = Connecting {
-            phase: Phase::Resolving,
-            ..Connecting::default()
-        };
+        *self = Connecting { phase: Phase::Resolving, ..Connecting::default() };
     }
 
     /// Sets the addresses to try, in their order.
     pub fn begin(&mut self, addresses: VecDeque<SocketAddr>) {
-        *self = Connecting {
-            untried: addresses,
-            ..Connecting::default()
-        };
+        *self = Connecting { untried: addresses, ..Connecting::default() };
     }
 
     /// Begins the next attempt, which gets its share of the time until `deadline`. `None`: all addresses
@@ -276,11 +259,7 @@ impl Connecting {
         self.phase = phase;
         if phase == Phase::Open {
             // The buffers are not needed any more, nor are the credentials in them.
-            *self = Connecting {
-                phase,
-                address: self.address,
-                ..Connecting::default()
-            };
+            *self = Connecting { phase, address: self.address, ..Connecting::default() };
         } else {
             self.share_time(deadline, now);
         }
@@ -302,10 +281,7 @@ mod tests {
     use crate::time::UnixMs;
 
     fn at(ms: u64) -> Now {
-        Now {
-            mono: Mono(ms * 1000),
-            unix: UnixMs(0),
-        }
+        Now { mono: Mono(ms * 1000), unix: UnixMs(0) }
     }
 
     fn route(url: &str, proxy: Option<Option<(&str, &str)>>) -> Route {
@@ -335,9 +311,7 @@ mod tests {
             while connecting.phase() != Phase::Open {
                 match connecting.phase() {
                     Phase::Closed => {
-                        connecting
-                            .next_attempt(&route, deadline, at(0))
-                            .expect("one address");
+                        connecting.next_attempt(&route, deadline, at(0)).expect("one address");
                     }
                     Phase::Connecting => connecting.connected(&route, deadline, at(1)),
                     Phase::Tunnelling => {
@@ -362,16 +336,8 @@ mod tests {
         use Phase::{Closed, Open, Securing, Tunnelling};
         const CONNECTING: Phase = Phase::Connecting;
         check("http://a.com", false, &[Closed, CONNECTING, Open]);
-        check(
-            "https://a.com",
-            false,
-            &[Closed, CONNECTING, Securing, Open],
-        );
-        check(
-            "http://a.com",
-            true,
-            &[Closed, CONNECTING, Tunnelling, Open],
-        );
+        check("https://a.com", false, &[Closed, CONNECTING, Securing, Open]);
+        check("http://a.com", true, &[Closed, CONNECTING, Tunnelling, Open]);
         let all = [Closed, CONNECTING, Tunnelling, Securing, Open];
         check("https://a.com", true, &all);
     }
@@ -384,10 +350,7 @@ mod tests {
             let mut connecting = Connecting::default();
             connecting.connected(&route, at(1).mono, at(0));
             let asked = String::from_utf8_lossy(connecting.outgoing()).into_owned();
-            assert!(
-                asked.starts_with(&format!("CONNECT {expected} HTTP/1.1\r\n")),
-                "{asked}"
-            );
+            assert!(asked.starts_with(&format!("CONNECT {expected} HTTP/1.1\r\n")), "{asked}");
             assert!(asked.contains("\r\nProxy-Authorization: Basic bWU6aHVudGVyMg==\r\n"));
             connecting.sent_bytes(asked.len());
             assert_eq!(connecting.outgoing(), b"");
@@ -404,29 +367,16 @@ mod tests {
             let route = route("https://okx.com", Some(credentials));
             let (mut connecting, deadline) = (Connecting::default(), at(9).mono);
             connecting.connected(&route, deadline, at(0));
-            let taken = connecting.receive(
-                answer.as_bytes(),
-                &route,
-                &Limits::default(),
-                deadline,
-                at(0),
-            );
+            let taken =
+                connecting.receive(answer.as_bytes(), &route, &Limits::default(), deadline, at(0));
             assert_eq!(taken.expect_err("refused").to_string(), expected);
         };
         let wants = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno";
         check(wants, None, "status 407, it wants user and password");
         let known = Some(("me", "hunter2"));
-        check(
-            wants,
-            known,
-            "status 407, it does not take user and password",
-        );
+        check(wants, known, "status 407, it does not take user and password");
         check("HTTP/1.1 502 Bad Gateway\r\n\r\n", known, "status 502");
-        check(
-            "220 mail ready\r\n",
-            None,
-            "malformed answer: malformed version",
-        );
+        check("220 mail ready\r\n", None, "malformed answer: malformed version");
         let early = "HTTP/1.1 200 OK\r\n\r\n\x15\x03";
         check(early, None, "it speaks before it is spoken to");
     }

@@ -220,9 +220,7 @@ impl Connections {
     /// The task for which [`Connections::decompress`] has something to do.
     pub fn decompressing(&self, conn: usize) -> Option<&Task> {
         let request = self.all[conn].request.as_deref();
-        request
-            .filter(|it| it.is_decompressing())
-            .map(RequestInFlight::task)
+        request.filter(|it| it.is_decompressing()).map(RequestInFlight::task)
     }
 
     /// Takes in what happened to a connection.
@@ -285,10 +283,7 @@ impl Connections {
             return Handled::default();
         };
         let read = request.receive(bytes, &mut cx.market.catalog, &cx.config.limits);
-        Handled {
-            head: request.take_head_facts(),
-            ended: self.was_read(conn, read, cx),
-        }
+        Handled { head: request.take_head_facts(), ended: self.was_read(conn, read, cx) }
     }
 
     /// Decompresses one slice of a response.
@@ -413,19 +408,13 @@ mod tests {
 
     impl Bench {
         fn new(url: &str, proxy: Option<Proxy>) -> Bench {
-            let now = Now {
-                mono: Mono(1_000_000),
-                unix: UnixMs(1_600_000_000_000),
-            };
+            let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_600_000_000_000) };
             let source = SourceConfig {
                 url: Some(Url::parse(url).expect("well-formed")),
                 proxy,
                 ..SourceConfig::of("binance")
             };
-            let mut config = Config {
-                sources: vec![source],
-                ..Config::default()
-            };
+            let mut config = Config { sources: vec![source], ..Config::default() };
             config.limits.lanes_per_source = 1;
             let core = Core::new(config, None, ProcessFacts::default, 1, now);
             Bench { core, now }
@@ -551,13 +540,7 @@ mod tests {
         assert!(!bench.core.wants_read(key), "the handshake is the driver's");
         assert!(bench.core.outgoing(key).is_empty());
         bench.handle(key, Event::Secured);
-        assert!(
-            bench
-                .core
-                .outgoing(key)
-                .to_vec()
-                .starts_with(b"GET /api/v3/exchangeInfo")
-        );
+        assert!(bench.core.outgoing(key).to_vec().starts_with(b"GET /api/v3/exchangeInfo"));
         // The one that worked is tried first from here on.
         bench.answer(key, "[]");
         bench.handle(key, Event::Eof);
@@ -575,11 +558,7 @@ mod tests {
                 credentials: None,
             });
             let mut bench = Bench::new("https://1.1.1.1", proxy);
-            let key = bench.connect(if proxied {
-                "1.1.1.9:3128"
-            } else {
-                "1.1.1.1:443"
-            });
+            let key = bench.connect(if proxied { "1.1.1.9:3128" } else { "1.1.1.1:443" });
             if connected {
                 bench.handle(key, Event::Connected);
                 bench.actions();
@@ -642,10 +621,7 @@ mod tests {
         let proxy = Proxy {
             host: "proxy.corp".to_string(),
             port: 3128,
-            credentials: Some(Credentials {
-                user: b"me".to_vec(),
-                password: b"hunter2".to_vec(),
-            }),
+            credentials: Some(Credentials { user: b"me".to_vec(), password: b"hunter2".to_vec() }),
         };
         let mut bench = Bench::new("https://a.com:8443", Some(proxy));
         bench.resolve("proxy.corp");
@@ -657,10 +633,7 @@ mod tests {
         bench.handle(key, Event::Sent(asked.len()));
         assert!(bench.core.outgoing(key).is_empty());
         assert!(bench.core.wants_read(key));
-        bench.handle(
-            key,
-            Event::Received(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"),
-        );
+        bench.handle(key, Event::Received(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"));
         bench.failed(
             "market list: no tunnel through the proxy: status 407, it does not take user and password",
         );
@@ -673,10 +646,7 @@ mod tests {
         bench.handle(key, Event::Failed(&why));
         let text = "TLS handshake: the certificate has expired";
         let actions = bench.actions();
-        assert!(
-            matches!(actions[..], [Action::Resolve { .. }]),
-            "{actions:?}"
-        );
+        assert!(matches!(actions[..], [Action::Resolve { .. }]), "{actions:?}");
         bench.failed(&format!("market list: {text}"));
     }
 

@@ -121,11 +121,7 @@ impl Failover {
         let here = |look: &Look| look.version == catalog.version();
         let mut look = self.looking.take().filter(here).unwrap_or_else(|| {
             self.seen = quotes.turned();
-            Look {
-                since: now,
-                from: 0,
-                version: catalog.version(),
-            }
+            Look { since: now, from: 0, version: catalog.version() }
         });
         let known = &catalog.known()[look.from..];
         look.from += SYMBOLS_A_SLICE;
@@ -164,16 +160,10 @@ impl Failover {
         *place = Some(Holder { now: best, first });
         let Holder { now, first } = was?;
         match () {
-            () if best > now => Some(Move {
-                earlier: now,
-                later: best,
-                returns: false,
-            }),
-            () if best < now && best >= first => Some(Move {
-                earlier: best,
-                later: now,
-                returns: true,
-            }),
+            () if best > now => Some(Move { earlier: now, later: best, returns: false }),
+            () if best < now && best >= first => {
+                Some(Move { earlier: best, later: now, returns: true })
+            }
             () => None,
         }
     }
@@ -187,11 +177,7 @@ impl Failover {
                 }
                 report.symbols += 1;
             }
-            None => self.reports.push(MoveReport {
-                moved,
-                symbols: 1,
-                due: now + GATHER,
-            }),
+            None => self.reports.push(MoveReport { moved, symbols: 1, due: now + GATHER }),
         }
     }
 
@@ -246,18 +232,12 @@ mod tests {
                 stale_after: Duration::from_secs(15),
                 ..SourceConfig::of("binance")
             };
-            let config = Config {
-                sources: ids.iter().map(source).collect(),
-                ..Config::default()
-            };
+            let config = Config { sources: ids.iter().map(source).collect(), ..Config::default() };
             let mut bench = Bench {
                 market: Market::new(&config),
                 sources: ids.map(SourceStatus::new).to_vec(),
                 failover: Failover::default(),
-                now: Now {
-                    mono: Mono(0),
-                    unix: UnixMs(0),
-                },
+                now: Now { mono: Mono(0), unix: UnixMs(0) },
             };
             for source in [A, B, C] {
                 bench.list(source, markets);
@@ -401,10 +381,7 @@ mod tests {
         assert_eq!(bench.failover.seen, bench.market.quotes.turned());
         bench.now.mono = Mono(17_000_000);
         let lines = bench.failover.lines(&bench.sources, bench.now.mono);
-        assert_eq!(
-            lines,
-            [format!("moved from=a to=b markets={count} reason=stale")]
-        );
+        assert_eq!(lines, [format!("moved from=a to=b markets={count} reason=stale")]);
         assert_eq!(bench.failover.next_due(), None);
     }
 

@@ -70,15 +70,12 @@ impl fmt::Display for Fault {
             Fault::Timeout(None) => f.write_str("no answer in time"),
             Fault::Head(error) => write!(f, "malformed answer: {error}"),
             Fault::Framing(error) => write!(f, "malformed answer: {error}"),
-            Fault::Encoding(name) => write!(
-                f,
-                "the answer is encoded in \"{name}\", which cannot be read here"
-            ),
+            Fault::Encoding(name) => {
+                write!(f, "the answer is encoded in \"{name}\", which cannot be read here")
+            }
             Fault::Decompress(error) => write!(f, "malformed answer: {error}"),
             Fault::Body { error, .. } => write!(f, "{error}"),
-            Fault::Status {
-                status, message, ..
-            } => match message {
+            Fault::Status { status, message, .. } => match message {
                 Some(message) => write!(f, "status {status}: {message}"),
                 None => write!(f, "status {status}"),
             },
@@ -142,10 +139,7 @@ impl Fault {
     pub fn kind(&self) -> RefusalKind {
         match self {
             Fault::Status { kind, .. } => *kind,
-            Fault::Body {
-                error: ReadError::Refused { kind, .. },
-                ..
-            } => *kind,
+            Fault::Body { error: ReadError::Refused { kind, .. }, .. } => *kind,
             _ => RefusalKind::Other,
         }
     }
@@ -155,12 +149,7 @@ impl Fault {
         match (self.kind(), self) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
             (RefusalKind::Banned, _) => Blame::Ban,
-            (
-                _,
-                Fault::Status {
-                    status: 500..=599, ..
-                },
-            ) => Blame::Source,
+            (_, Fault::Status { status: 500..=599, .. }) => Blame::Source,
             (
                 _,
                 Fault::Status { .. }
@@ -181,19 +170,10 @@ mod tests {
     #[test]
     fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
         let check = |status: u16, kind: RefusalKind, expected: Blame| {
-            let fault = Fault::Status {
-                status,
-                kind,
-                retry_after: None,
-                message: None,
-            };
+            let fault = Fault::Status { status, kind, retry_after: None, message: None };
             assert_eq!(fault.blame(), expected, "{fault}");
             let body = Fault::Body {
-                error: ReadError::Refused {
-                    code: String::new(),
-                    message: String::new(),
-                    kind,
-                },
+                error: ReadError::Refused { code: String::new(), message: String::new(), kind },
                 retry_after: None,
             };
             let hidden = match expected {

@@ -136,9 +136,7 @@ pub fn apply(
         }
         (Items::Markets(_), _) => {
             let ended = cx.market.catalog.end_list(profile.id);
-            return ended
-                .map(|()| Some(Job::RefreshList))
-                .map_err(|_| Fault::Empty);
+            return ended.map(|()| Some(Job::RefreshList)).map_err(|_| Fault::Empty);
         }
         (Items::Time(Some(time)), _) => {
             let Schedule { clock, candles, .. } = schedule;
@@ -190,11 +188,7 @@ fn apply_ticker(
     exchange: Option<UnixMs>,
     cx: &mut Context,
 ) {
-    let Market {
-        quotes,
-        charts,
-        catalog,
-    } = &mut cx.market;
+    let Market { quotes, charts, catalog } = &mut cx.market;
     if catalog.listing(source, symbol).is_none() {
         // It has left the list since this ticker came.
         return;
@@ -274,11 +268,7 @@ pub fn follow_named(
 ) -> bool {
     for symbol in symbols.take(FOLLOWED_A_SLICE) {
         for interval in Stored::ALL {
-            let key = SeriesKey {
-                source,
-                symbol,
-                interval,
-            };
+            let key = SeriesKey { source, symbol, interval };
             schedule.candles.follow(key, cx);
         }
     }
@@ -300,14 +290,8 @@ mod tests {
 
     #[test]
     fn a_quote_was_received_when_its_poll_was_and_not_when_it_is_applied() {
-        let config = Config {
-            sources: vec![SourceConfig::of("binance")],
-            ..Config::default()
-        };
-        let received = Now {
-            mono: Mono(0),
-            unix: UnixMs(1_700_000_000_000),
-        };
+        let config = Config { sources: vec![SourceConfig::of("binance")], ..Config::default() };
+        let received = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let profile = Profile::new(SOURCE, &config);
         let mut schedule = Schedule::new(&profile, 0, received.mono);
         let mut history = History::new(received);
@@ -326,37 +310,20 @@ mod tests {
             },
         );
         cx.market.catalog.end_list(SOURCE).expect("it has a market");
-        while cx
-            .market
-            .catalog
-            .refresh_list(SOURCE, received.unix)
-            .is_none()
-        {}
+        while cx.market.catalog.refresh_list(SOURCE, received.unix).is_none() {}
 
         let mut staged = Staged::new(SOURCE, Task::Tickers);
-        let mut stager = Stager {
-            staged: &mut staged,
-            catalog: &mut cx.market.catalog,
-            symbol: None,
-        };
+        let mut stager =
+            Stager { staged: &mut staged, catalog: &mut cx.market.catalog, symbol: None };
         assert!(stager.wants("BTCUSDT"));
         stager.ticker("BTCUSDT", Ticker::of_last(Decimal::from(5)));
         let symbol = stager.symbol.expect("it is listed");
-        let job = apply(
-            staged,
-            received,
-            &profile,
-            &mut schedule,
-            &mut history,
-            &mut cx,
-        );
+        let job = apply(staged, received, &profile, &mut schedule, &mut history, &mut cx);
         let Ok(Some(Job::ApplyTickers(mut tickers, at))) = job else {
             panic!("all tickers of an exchange are a job");
         };
-        cx.now = Now {
-            mono: received.mono + Duration::from_millis(300),
-            unix: received.unix + 300,
-        };
+        cx.now =
+            Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
         assert!(apply_tickers(SOURCE, &mut tickers, at, &schedule, &mut cx));
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");
         assert_eq!(quote.received_at, received.unix);

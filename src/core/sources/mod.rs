@@ -87,9 +87,7 @@ impl Sources {
         let mut rng = Rng::new(seed);
         let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
         Sources {
-            all: ids
-                .map(|id| Source::new(id, config, rng.next_u64(), now))
-                .collect(),
+            all: ids.map(|id| Source::new(id, config, rng.next_u64(), now)).collect(),
             connections: Table::new(Sources::capacity(config)),
             next_to_work: 0,
             failover: Failover::default(),
@@ -240,10 +238,7 @@ impl Sources {
     /// Bytes to send on a connection now.
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         match self.connections.get(key) {
-            Some(it) => self.all[it.source.index()]
-                .connections
-                .outgoing(it.conn, key)
-                .into(),
+            Some(it) => self.all[it.source.index()].connections.outgoing(it.conn, key).into(),
             None => Outgoing::from(&[][..]),
         }
     }
@@ -251,11 +246,7 @@ impl Sources {
     /// True if bytes from this connection are welcome now.
     pub fn wants_read(&self, key: Key) -> bool {
         let owner = self.connections.get(key);
-        owner.is_some_and(|it| {
-            self.all[it.source.index()]
-                .connections
-                .wants_read(it.conn, key)
-        })
+        owner.is_some_and(|it| self.all[it.source.index()].connections.wants_read(it.conn, key))
     }
 
     /// Follows a series that a client requests. `false`: there is no room for one more.

@@ -35,13 +35,7 @@ pub struct Planner<'a> {
 impl Planner<'_> {
     /// The most urgent task that may start now, or else the first that may start later.
     pub fn next(&self) -> Option<(Mono, Task)> {
-        let Schedule {
-            has_list,
-            clock,
-            list_due,
-            backoff,
-            ..
-        } = self.schedule;
+        let Schedule { has_list, clock, list_due, backoff, .. } = self.schedule;
         let in_flight = self.connections.requests().count();
         // A failing source gets one request at a time.
         if backoff.is_failing() && in_flight > 0 {
@@ -57,17 +51,9 @@ impl Planner<'_> {
         };
         let page = has_spare.then(|| self.next_page()).flatten();
         let page = page.filter(|page| goes_on || page.urgency == Urgency::Client);
-        let is_history = page
-            .as_ref()
-            .is_some_and(|page| page.urgency >= Urgency::Hole);
-        let page = page.map(
-            |PlannedPage {
-                 when,
-                 series,
-                 slots,
-                 ..
-             }| { (when, Task::Candles { series, slots }) },
-        );
+        let is_history = page.as_ref().is_some_and(|page| page.urgency >= Urgency::Hole);
+        let page = page
+            .map(|PlannedPage { when, series, slots, .. }| (when, Task::Candles { series, slots }));
         let (history, newest) = match is_history {
             true => (page, None),
             false => (None, page),

@@ -51,11 +51,8 @@ impl QuoteRound {
         if !self.paused.is_empty() {
             let listed: HashSet<SymbolId> = symbols.iter().copied().collect();
             self.paused.retain(|symbol, _| listed.contains(symbol));
-            let paused = |symbol: SymbolId| {
-                self.paused
-                    .get(&symbol)
-                    .is_some_and(|(_, until)| now < *until)
-            };
+            let paused =
+                |symbol: SymbolId| self.paused.get(&symbol).is_some_and(|(_, until)| now < *until);
             symbols.retain(|symbol| !paused(*symbol));
         }
         if has_stats {
@@ -97,11 +94,7 @@ impl QuoteRound {
 
     /// A market's 24-hour figures are being requested. They are due again later, whatever comes.
     pub fn sent_stats(&mut self, symbol: SymbolId, now: Mono) {
-        if self
-            .stats_due
-            .front()
-            .is_some_and(|(_, due)| *due == symbol)
-        {
+        if self.stats_due.front().is_some_and(|(_, due)| *due == symbol) {
             self.stats_due.pop_front();
         }
         self.stats_due.push_back((now + STATS_AGE, symbol));

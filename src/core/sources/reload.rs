@@ -39,18 +39,14 @@ impl Reload {
         };
         if !Dialect::has_room(changes.filter(is_read).count()) {
             return Err(
-                "sources: too many files of dialects have been read since the start".to_string(),
+                "sources: too many files of dialects have been read since the start".to_string()
             );
         }
         let mut fixed = Vec::new();
         fixed.extend(places.is_reordered.then_some("the order of sources"));
         config.keep_fixed(&cx.config);
         config.sources = places.all;
-        Ok(Reload {
-            config,
-            changes: places.changes,
-            fixed,
-        })
+        Ok(Reload { config, changes: places.changes, fixed })
     }
 
     /// Adds keys that hold until the end, for the log.
@@ -72,8 +68,7 @@ impl Reload {
                 _ => {}
             }
         }
-        cx.market
-            .reconfigure(&cx.config, &self.changes, cx.now.mono);
+        cx.market.reconfigure(&cx.config, &self.changes, cx.now.mono);
         if HAS_FILES {
             let new = known..cx.stats.sources.len();
             history.recall(new.map(|at| SourceId(at as u16)), cx);

@@ -94,11 +94,7 @@ pub struct Replica {
 impl Replica {
     /// Begins with a role. What was asked before belongs to the former one.
     pub fn begin(&mut self, role: Role, now: Mono) {
-        *self = Replica {
-            role,
-            since: now,
-            ..Replica::default()
-        };
+        *self = Replica { role, since: now, ..Replica::default() };
     }
 
     /// What this node does.
@@ -235,11 +231,7 @@ pub struct ListWriter {
 impl ListWriter {
     /// Nothing is written yet.
     pub fn new() -> ListWriter {
-        ListWriter {
-            bytes: vec![replication::VERSION],
-            next: 0,
-            version: 0,
-        }
+        ListWriter { bytes: vec![replication::VERSION], next: 0, version: 0 }
     }
 
     /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins

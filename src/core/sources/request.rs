@@ -176,11 +176,7 @@ impl RequestInFlight {
             date: response.fields.get("date").and_then(read_date),
         });
         if let Some(date) = read_current_date(response.fields) {
-            let mut stager = Stager {
-                staged: &mut self.staged,
-                catalog,
-                symbol: None,
-            };
+            let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);
         }
         let (head, used) = (response.head, response.used);
@@ -255,11 +251,7 @@ impl RequestInFlight {
     /// Reads some of the body and stages its items.
     fn read(&mut self, data: &[u8], catalog: &mut Catalog) -> Result<(), Fault> {
         if self.read_error.is_none() {
-            let mut stager = Stager {
-                staged: &mut self.staged,
-                catalog,
-                symbol: None,
-            };
+            let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.read_error = self.reading.feed(data, &mut stager).err();
         }
         if self.staged.is_overfull(catalog) {
@@ -275,13 +267,7 @@ impl RequestInFlight {
 
     /// How far the response has been read.
     fn progress(&mut self) -> Result<Read, Fault> {
-        let Some(Head {
-            status,
-            compression,
-            ended: Some(keep_alive),
-            ..
-        }) = &mut self.head
-        else {
+        let Some(Head { status, compression, ended: Some(keep_alive), .. }) = &mut self.head else {
             return Ok(Read::Partly);
         };
         match compression {

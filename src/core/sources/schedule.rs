@@ -80,8 +80,7 @@ impl Schedule {
         let catalog = &cx.market.catalog;
         let is_listed = |symbol: &SymbolId| catalog.listing(profile.id, *symbol).is_some();
         let symbols = catalog.known().iter().copied().filter(is_listed).collect();
-        self.round
-            .begin(symbols, profile.dialect.has_stats(), cx.now.mono);
+        self.round.begin(symbols, profile.dialect.has_stats(), cx.now.mono);
         cx.market.quotes.came(profile.id, Awaited::Poll);
     }
 
@@ -172,9 +171,7 @@ impl Schedule {
             // must not pass for up.
             RoundEnd::WithoutQuotes => {
                 cx.stats[profile.id].state = SourceState::Backoff;
-                cx.stats[profile.id]
-                    .failing_since
-                    .get_or_insert(cx.now.unix);
+                cx.stats[profile.id].failing_since.get_or_insert(cx.now.unix);
             }
         }
         cx.market.quotes.came(profile.id, Awaited::Answer);

@@ -122,14 +122,7 @@ impl SeriesPlan {
             _ if !self.asked.is_empty() => (Mono::default(), Urgency::Client),
             Some((at, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
                 let is_hole = self.is_hole;
-                (
-                    *at,
-                    if is_hole {
-                        Urgency::Hole
-                    } else {
-                        Urgency::Backfill
-                    },
-                )
+                (*at, if is_hole { Urgency::Hole } else { Urgency::Backfill })
             }
             _ => (self.refresh_at, Urgency::Newest),
         };

@@ -239,12 +239,7 @@ impl Source {
         let schedule = &self.schedule;
         let has_rounds = !self.profile.dialect.tickers_at_once() && schedule.has_list;
         let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
-        let all = [
-            self.connections.due(),
-            next,
-            round,
-            schedule.backoff.down_at(cx),
-        ];
+        let all = [self.connections.due(), next, round, schedule.backoff.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         schedule.report(&self.profile, cx);
     }
@@ -352,14 +347,7 @@ impl Source {
             cx.market.quotes.count_rejected(staged.rejected);
         }
         let published = self.to_publish(&staged, sent_at, cx);
-        match apply(
-            staged,
-            sent_at,
-            &self.profile,
-            &mut self.schedule,
-            history,
-            cx,
-        ) {
+        match apply(staged, sent_at, &self.profile, &mut self.schedule, history, cx) {
             Ok(job) => {
                 // The others are to apply what waits in the same order.
                 let is_later = job.is_some();

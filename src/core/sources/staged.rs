@@ -315,9 +315,6 @@ mod tests {
         check(0, &[]);
         check(1, &[1]);
         check(TICKERS_A_PIECE, &[TICKERS_A_PIECE]);
-        check(
-            2 * TICKERS_A_PIECE + 1,
-            &[TICKERS_A_PIECE, TICKERS_A_PIECE, 1],
-        );
+        check(2 * TICKERS_A_PIECE + 1, &[TICKERS_A_PIECE, TICKERS_A_PIECE, 1]);
     }
 }

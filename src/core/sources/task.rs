@@ -9,10 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// The demo exchange speaks Binance's dialect, and nobody else uses it.
-const DEMO_BUDGET: BudgetLimit = BudgetLimit {
-    units: 1_000_000,
-    per: Duration::from_secs(1),
-};
+const DEMO_BUDGET: BudgetLimit = BudgetLimit { units: 1_000_000, per: Duration::from_secs(1) };
 
 /// What one request asks of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +41,7 @@ impl Task {
 
     /// True if it is about one market only.
     pub fn is_of_one_market(&self) -> bool {
-        matches!(
-            self,
-            Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_)
-        )
+        matches!(self, Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_))
     }
 
     /// How long the request may take. A market list is up to a hundred times the size of anything
@@ -104,13 +98,8 @@ impl Profile {
     /// The profile of this source by another configuration. What its dialect is made of decides whether
     /// that is read again.
     pub fn renewed(&self, config: &Config) -> Profile {
-        let made_of = |it: &SourceConfig| {
-            (
-                it.dialect.clone(),
-                it.dialect_text.clone(),
-                it.symbols.clone(),
-            )
-        };
+        let made_of =
+            |it: &SourceConfig| (it.dialect.clone(), it.dialect_text.clone(), it.symbols.clone());
         match made_of(&self.config) == made_of(&config.sources[self.id.index()]) {
             true => Profile::with(self.id, config, self.dialect),
             false => Profile::new(self.id, config),
@@ -152,12 +141,8 @@ impl Profile {
         let listing = |symbol: SymbolId| cx.market.catalog.listing(self.id, symbol);
         let ticker_id = |symbol| listing(symbol).map_or("", |listing| &listing.ticker_id);
         match task {
-            Task::Ticker(symbol) => Call::Ticker {
-                id: ticker_id(*symbol),
-            },
-            Task::Stats(symbol) => Call::Stats {
-                id: ticker_id(*symbol),
-            },
+            Task::Ticker(symbol) => Call::Ticker { id: ticker_id(*symbol) },
+            Task::Stats(symbol) => Call::Stats { id: ticker_id(*symbol) },
             Task::Markets => Call::Markets,
             Task::Time => Call::Time,
             Task::Tickers => Call::Tickers,

@@ -8,9 +8,7 @@ fn a_closed_candle_never_changes() {
         for interval in Interval::ALL {
             let at = |now: i64, range: &str| {
                 let rows = rows(&Demo::new(seed), market.symbol, interval.name(), range, now);
-                rows.into_iter()
-                    .filter(move |row| row.close_time < now)
-                    .collect::<Vec<_>>()
+                rows.into_iter().filter(move |row| row.close_time < now).collect::<Vec<_>>()
             };
             let before = at(now, "&limit=3");
             let Some(first) = before.first() else {
@@ -19,13 +17,8 @@ fn a_closed_candle_never_changes() {
             // In its last millisecond it has its final values.
             let range = format!("&startTime={}&limit={}", first.open_time, before.len());
             let last = before.last().unwrap();
-            let at_end = rows(
-                &Demo::new(seed),
-                market.symbol,
-                interval.name(),
-                &range,
-                last.close_time,
-            );
+            let at_end =
+                rows(&Demo::new(seed), market.symbol, interval.name(), &range, last.close_time);
             assert_eq!(at_end, before, "seed {seed} {}", interval.name());
             for later in [1, 1000, 61_000, 3_600_000, 40 * DAY_MS] {
                 let after = at(now + later, &range);
@@ -77,20 +70,13 @@ fn ranges_are_inclusive_and_cut_at_their_newer_end() {
     let base = NOW - NOW % hour - 100 * hour;
     let check = |range: String, first: i64, count: usize| {
         let found = rows(&demo, "ETHUSDT", "1h", &range, NOW);
-        let opens: Vec<i64> = found
-            .iter()
-            .map(|row| (row.open_time - base) / hour)
-            .collect();
+        let opens: Vec<i64> = found.iter().map(|row| (row.open_time - base) / hour).collect();
         let expected: Vec<i64> = (first..).take(count).collect();
         assert_eq!(opens, expected, "{range}");
     };
     let (begin, end) = (base, base + 10 * hour);
     check(format!("&startTime={begin}&endTime={end}"), 0, 11);
-    check(
-        format!("&startTime={}&endTime={}", begin + 1, end - 1),
-        1,
-        9,
-    );
+    check(format!("&startTime={}&endTime={}", begin + 1, end - 1), 1, 9);
     check(format!("&startTime={begin}&endTime={end}&limit=4"), 0, 4);
     check(format!("&endTime={end}&limit=4"), 7, 4);
     check(format!("&startTime={end}&endTime={begin}"), 0, 0);
@@ -107,18 +93,8 @@ fn ranges_are_inclusive_and_cut_at_their_newer_end() {
 fn history_begins_with_the_epoch() {
     let demo = Demo::new(1);
     for interval in Interval::ALL {
-        let first = rows(
-            &demo,
-            "BTCUSDT",
-            interval.name(),
-            "&startTime=0&limit=2",
-            NOW,
-        );
-        let expected = if interval == Interval::W1 {
-            4 * DAY_MS
-        } else {
-            0
-        };
+        let first = rows(&demo, "BTCUSDT", interval.name(), "&startTime=0&limit=2", NOW);
+        let expected = if interval == Interval::W1 { 4 * DAY_MS } else { 0 };
         assert_eq!(first[0].open_time, expected);
         let none = format!("&endTime={}", expected - 1);
         if expected > 0 {

@@ -4,12 +4,7 @@ use super::*;
 
 #[track_caller]
 fn keys(object: &Json) -> Vec<&str> {
-    object
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
+    object.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
@@ -56,12 +51,7 @@ fn tickers_have_binances_shape() {
 
 #[test]
 fn klines_have_binances_shape() {
-    let body = get(
-        &Demo::new(1),
-        "/api/v3/klines",
-        "symbol=XRPBTC&interval=1h&limit=3",
-        NOW,
-    );
+    let body = get(&Demo::new(1), "/api/v3/klines", "symbol=XRPBTC&interval=1h&limit=3", NOW);
     for row in body.as_array().unwrap() {
         let types: String = row
             .as_array()
@@ -96,14 +86,7 @@ fn the_market_list_has_binances_shape_and_the_prices_keep_its_steps() {
         let (price, lot) = (filter("PRICE_FILTER"), filter("LOT_SIZE"));
         let (tick, step) = (units(&price["tickSize"]), units(&lot["stepSize"]));
         let figures = ticker(&demo, name, NOW);
-        for key in [
-            "lastPrice",
-            "openPrice",
-            "highPrice",
-            "lowPrice",
-            "bidPrice",
-            "askPrice",
-        ] {
+        for key in ["lastPrice", "openPrice", "highPrice", "lowPrice", "bidPrice", "askPrice"] {
             let figure = units(&figures[key]);
             assert_eq!(figure % tick, 0, "{name} {key}");
             assert!(units(&price["minPrice"]) <= figure && figure <= units(&price["maxPrice"]));

@@ -11,11 +11,7 @@ fn a_bad_ticker_is_rejected_alone() {
             format!(r#"[{{"symbol":"A","lastPrice":"1"}},{bad},{{"symbol":"B","lastPrice":"2"}}]"#);
         let (notes, end) = read(&BINANCE, &Call::Tickers, &body);
         assert_eq!(end, Ok(()), "{bad}");
-        assert_eq!(
-            notes.rejected,
-            [(id.map(str::to_owned), field, fault)],
-            "{bad}"
-        );
+        assert_eq!(notes.rejected, [(id.map(str::to_owned), field, fault)], "{bad}");
         let ids: Vec<_> = notes.tickers.iter().map(|(id, _)| id.as_str()).collect();
         assert_eq!(ids, ["A", "B"], "{bad}");
     };
@@ -24,25 +20,10 @@ fn a_bad_ticker_is_rejected_alone() {
     }
     check("{}", None, "id", Fault::Missing);
     check(r#"{"symbol":""}"#, None, "id", Fault::Missing);
-    check(
-        r#"{"symbol":["X"],"lastPrice":"1"}"#,
-        None,
-        "id",
-        Fault::WrongType,
-    );
+    check(r#"{"symbol":["X"],"lastPrice":"1"}"#, None, "id", Fault::WrongType);
     check(r#"{"symbol":"X"}"#, Some("X"), "last", Fault::Missing);
-    check(
-        r#"{"symbol":"X","lastPrice":null}"#,
-        Some("X"),
-        "last",
-        Fault::Missing,
-    );
-    check(
-        r#"{"symbol":"X","lastPrice":""}"#,
-        Some("X"),
-        "last",
-        Fault::Missing,
-    );
+    check(r#"{"symbol":"X","lastPrice":null}"#, Some("X"), "last", Fault::Missing);
+    check(r#"{"symbol":"X","lastPrice":""}"#, Some("X"), "last", Fault::Missing);
     let members = [
         ("lastPrice", "last"),
         ("bidPrice", "bid"),
@@ -89,10 +70,7 @@ fn what_is_not_sent_is_unknown_and_zeros_are_left_to_the_market() {
     assert!(ticker.bid.as_ref().is_some_and(|bid| bid.is_zero()));
     assert_eq!(ticker.ask, None);
     assert_eq!(ticker.timestamp, None);
-    assert_eq!(
-        ticker.change.as_ref().map(ToString::to_string),
-        Some("-1.5".into())
-    );
+    assert_eq!(ticker.change.as_ref().map(ToString::to_string), Some("-1.5".into()));
     assert_eq!(ticker.base_volume, None);
 }
 
@@ -102,10 +80,7 @@ fn one_ticker_a_time_and_a_market_are_read() {
     let (notes, end) = read(&BINANCE, &Call::Ticker { id: "X" }, one);
     assert_eq!((end, notes.tickers.len()), (Ok(()), 1));
     let (notes, end) = read(&BINANCE, &Call::Time, r#"{"serverTime":1499827319559}"#);
-    assert_eq!(
-        (end, notes.times),
-        (Ok(()), vec![UnixMs(1_499_827_319_559)])
-    );
+    assert_eq!((end, notes.times), (Ok(()), vec![UnixMs(1_499_827_319_559)]));
     let list = r#"{"timezone":"UTC","symbols":[{"symbol":"YOYOBTC","status":"BREAK","baseAsset":"YOYO","quoteAsset":"BTC","filters":[
         {"filterType":"LOT_SIZE","minQty":"0","maxQty":"9.50","stepSize":"1.00000000"},
         {"minNotional":"10.0000","filterType":"MIN_NOTIONAL"},{"filterType":"PRICE_FILTER","tickSize":"0.00000000"}]}]}"#;
@@ -115,16 +90,7 @@ fn one_ticker_a_time_and_a_market_are_read() {
     assert_eq!((&*market.base, market.active), ("YOYOW", false));
     let rules = &market.rules;
     assert_eq!((rules.amount_places, rules.price_places), (Some(0), None));
-    assert_eq!(
-        (&rules.amount.min, &rules.cost.max, &rules.price.min),
-        (&None, &None, &None)
-    );
-    assert_eq!(
-        rules.amount.max.as_ref().map(ToString::to_string),
-        Some("9.5".into())
-    );
-    assert_eq!(
-        rules.cost.min.as_ref().map(ToString::to_string),
-        Some("10".into())
-    );
+    assert_eq!((&rules.amount.min, &rules.cost.max, &rules.price.min), (&None, &None, &None));
+    assert_eq!(rules.amount.max.as_ref().map(ToString::to_string), Some("9.5".into()));
+    assert_eq!(rules.cost.min.as_ref().map(ToString::to_string), Some("10".into()));
 }

@@ -14,10 +14,7 @@ fn its_calls_have_its_targets() {
         &BITGET,
         &[
             (Call::Tickers, "/api/v2/spot/market/tickers"),
-            (
-                Call::Ticker { id: "A-B" },
-                "/api/v2/spot/market/tickers?symbol=A-B",
-            ),
+            (Call::Ticker { id: "A-B" }, "/api/v2/spot/market/tickers?symbol=A-B"),
             (Call::Markets, "/api/v2/spot/public/symbols"),
             (Call::Time, "/api/v2/public/time"),
             (
@@ -91,12 +88,7 @@ fn a_least_cost_in_usdt_is_said_of_markets_quoted_in_it_alone() {
     for (quote, expected) in [("USDT", Some("1")), ("BTC", None)] {
         let (notes, end) = read(&BITGET, &Call::Markets, &list(quote));
         assert_eq!(end, Ok(()));
-        let cost = notes.markets[0]
-            .rules
-            .cost
-            .min
-            .as_ref()
-            .map(ToString::to_string);
+        let cost = notes.markets[0].rules.cost.min.as_ref().map(ToString::to_string);
         assert_eq!(cost.as_deref(), expected, "{quote}");
     }
 }

@@ -16,10 +16,7 @@ fn its_calls_have_its_targets() {
         &BYBIT,
         &[
             (Call::Tickers, "/v5/market/tickers?category=spot"),
-            (
-                Call::Ticker { id: "A-B" },
-                "/v5/market/tickers?category=spot&symbol=A-B",
-            ),
+            (Call::Ticker { id: "A-B" }, "/v5/market/tickers?category=spot&symbol=A-B"),
             (Call::Markets, "/v5/market/instruments-info?category=spot"),
             (Call::Time, "/v5/market/time"),
             (

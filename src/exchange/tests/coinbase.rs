@@ -40,13 +40,7 @@ fn its_errors_are_refusals_whatever_was_asked() {
     check_refusals(
         &COINBASE,
         &[
-            (
-                404,
-                r#"{"message":"NotFound"}"#,
-                "NotFound",
-                "NotFound",
-                UnknownMarket,
-            ),
+            (404, r#"{"message":"NotFound"}"#, "NotFound", "NotFound", UnknownMarket),
             (
                 429,
                 r#"{"message":"Public rate limit exceeded"}"#,
@@ -114,13 +108,7 @@ fn the_figures_of_24_hours_complete_the_ticker_and_a_quote_stands_without_them()
     let (notes, end) = read(&COINBASE, &Call::Stats { id: "A-B" }, day);
     assert_eq!((end, &*notes.stats[0].0), (Ok(()), "A-B"));
     ticker.fill_from(&notes.stats[0].1);
-    let figures = [
-        ticker.open,
-        ticker.high,
-        ticker.low,
-        ticker.base_volume,
-        Some(ticker.last),
-    ];
+    let figures = [ticker.open, ticker.high, ticker.low, ticker.base_volume, Some(ticker.last)];
     let figures = figures.map(|figure| figure.map(|figure| figure.to_string()));
     assert_eq!(
         figures.each_ref().map(Option::as_deref),

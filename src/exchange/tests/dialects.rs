@@ -43,10 +43,7 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
             assert!(target.starts_with('/'), "{name}: {target}");
             assert!(!target.contains(['{', '}', ' ']), "{name}: {target}");
             let cost = dialect.cost(&call);
-            assert!(
-                (1..=dialect.budget().units).contains(&cost),
-                "{name}: {target}"
-            );
+            assert!((1..=dialect.budget().units).contains(&cost), "{name}: {target}");
         }
     }
     assert!(Dialect::by_name("no such exchange").is_none());
@@ -58,10 +55,7 @@ fn a_call_becomes_the_target_of_a_request() {
         assert_eq!(BINANCE.target(&call), expected);
     };
     check(Call::Tickers, "/api/v3/ticker/24hr");
-    check(
-        Call::Ticker { id: "BTCUSDT" },
-        "/api/v3/ticker/24hr?symbol=BTCUSDT",
-    );
+    check(Call::Ticker { id: "BTCUSDT" }, "/api/v3/ticker/24hr?symbol=BTCUSDT");
     check(Call::Markets, "/api/v3/exchangeInfo");
     check(Call::Time, "/api/v3/time");
     check(
@@ -77,9 +71,7 @@ fn a_call_becomes_the_target_of_a_request() {
 #[test]
 fn an_id_cannot_leave_its_place_in_the_request() {
     assert_eq!(
-        BINANCE.target(&Call::Ticker {
-            id: "A B&C=\r\nX: ü"
-        }),
+        BINANCE.target(&Call::Ticker { id: "A B&C=\r\nX: ü" }),
         "/api/v3/ticker/24hr?symbol=A%20B%26C%3D%0D%0AX%3A%20%C3%BC"
     );
 }
@@ -87,21 +79,12 @@ fn an_id_cannot_leave_its_place_in_the_request() {
 #[test]
 fn without_a_list_the_markets_are_those_that_the_source_names() {
     let text = include_str!("../dialects/htx.json");
-    let begin = text
-        .find("    \"call\": { \"target\": \"/v1/common/symbols\"")
-        .expect("a call");
+    let begin = text.find("    \"call\": { \"target\": \"/v1/common/symbols\"").expect("a call");
     let end = begin + text[begin..].find('\n').expect("a line") + 1;
     let fields = text.rfind(",\n    \"fields\"").expect("a table");
     let after = fields + text[fields..].find("  },").expect("its end");
     let pair = "    \"pair\": [\"{base}{quote:4}\"],\n";
-    let text = [
-        &text[..begin],
-        pair,
-        &text[end..fields],
-        "\n",
-        &text[after..],
-    ]
-    .concat();
+    let text = [&text[..begin], pair, &text[end..fields], "\n", &text[after..]].concat();
     let source = SourceConfig {
         dialect_text: text,
         symbols: vec!["BTC/USDT".to_string(), "GAMECOM/USDT".to_string()],
@@ -109,16 +92,9 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
     };
     let dialect = Dialect::of(&source).expect("a sound dialect");
     assert_eq!(dialect.target(&Call::Markets), "/v1/common/timestamp");
-    let (notes, end) = read(
-        dialect,
-        &Call::Markets,
-        r#"{"status":"ok","data":1629715504949}"#,
-    );
+    let (notes, end) = read(dialect, &Call::Markets, r#"{"status":"ok","data":1629715504949}"#);
     assert_eq!((end, notes.times.len()), (Ok(()), 0));
     let market = |at: usize| (&*notes.markets[at].ticker_id, &*notes.markets[at].base);
-    assert_eq!(
-        [market(0), market(1)],
-        [("btcusdt", "BTC"), ("gtcusdt", "GAMECOM")]
-    );
+    assert_eq!([market(0), market(1)], [("btcusdt", "BTC"), ("gtcusdt", "GAMECOM")]);
     assert_eq!(notes.markets.len(), 2);
 }

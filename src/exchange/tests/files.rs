@@ -80,11 +80,7 @@ fn a_fault_names_its_line_and_member() {
         "/products/{id}/{interval}/ticker",
         "14: tickers.one.call.target: this call has no value for the placeholder {interval}",
     );
-    check(
-        "/candles/{id}?",
-        "/candles?",
-        "30: candles.call.target: expected the placeholder {id}",
-    );
+    check("/candles/{id}?", "/candles?", "30: candles.call.target: expected the placeholder {id}");
     check(
         "https://sample.invalid",
         "sample.invalid",
@@ -100,16 +96,8 @@ fn a_fault_names_its_line_and_member() {
         "",
         "28: candles.closed: missing: expected the value of `closed` for yes",
     );
-    check(
-        "\"time\": \"iso\",",
-        "",
-        "12: tickers.time: missing: expected the unit of the times",
-    );
-    check(
-        "\"c\": [\"last\"],",
-        "",
-        "20: tickers.fields: expected a member that is `last`",
-    );
+    check("\"time\": \"iso\",", "", "12: tickers.time: missing: expected the unit of the times");
+    check("\"c\": [\"last\"],", "", "20: tickers.fields: expected a member that is `last`");
     check(
         "\"left\": \"x-left\"",
         "\"left\": \"X-Left\"",
@@ -135,19 +123,11 @@ fn a_clock_and_the_names_of_markets_are_said_in_one_way() {
     assert_eq!(faults(&[("\"unit\": \"s\"", "\"date\": true")]), [""; 0]);
     let name = "markets.name: expected fields like \"id base\", of members (`{}`)";
     let members = "\"items\": \"result{}\" },";
-    check(
-        members,
-        &format!("{members} \"name\": {{ \"a\": \"id\" }},"),
-        name,
-    );
+    check(members, &format!("{members} \"name\": {{ \"a\": \"id\" }},"), name);
     let nameless = "markets.fields: expected a member that is `id`";
     check(members, &format!("{members} \"name\": \"base\","), nameless);
     let zero = "found \"{base}{quote:0}\"";
-    check(
-        members,
-        &format!("{members} \"pair\": [\"{{base}}{{quote:0}}\"],"),
-        zero,
-    );
+    check(members, &format!("{members} \"pair\": [\"{{base}}{{quote:0}}\"],"), zero);
 }
 
 #[test]
@@ -198,10 +178,7 @@ fn a_target_cannot_leave_its_host_or_its_line() {
     ] {
         let found = faults(&[("\"/markets\"", &format!("\"{target}\""))]);
         assert_eq!(found.len(), 1, "{target}: {found:?}");
-        assert!(
-            found[0].contains(" markets.call.target: "),
-            "{target}: {found:?}"
-        );
+        assert!(found[0].contains(" markets.call.target: "), "{target}: {found:?}");
     }
     let long = format!("\"/{}\"", "a".repeat(1000));
     assert_eq!(faults(&[("\"/markets\"", &long)]).len(), 1);
@@ -252,22 +229,10 @@ fn exercise(dialect: &'static Dialect) {
     for call in calls.into_iter().chain(all).chain(one).chain(stats) {
         let target = dialect.target(&call);
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-        assert!(
-            target.starts_with('/') && target.bytes().all(is_plain),
-            "{target}"
-        );
+        assert!(target.starts_with('/') && target.bytes().all(is_plain), "{target}");
         assert!((1..=dialect.budget().units).contains(&dialect.cost(&call)));
-        for body in [
-            "[]",
-            "{}",
-            "[[1]]",
-            "{\"result\":{\"A\":[[1,2,3,4,5,6,7,8]]}}",
-            "[7,null]",
-        ] {
-            let caps = Caps {
-                item_bytes: 100,
-                envelope_bytes: 100,
-            };
+        for body in ["[]", "{}", "[[1]]", "{\"result\":{\"A\":[[1,2,3,4,5,6,7,8]]}}", "[7,null]"] {
+            let caps = Caps { item_bytes: 100, envelope_bytes: 100 };
             let mut reading = Reading::new(dialect, &call, caps);
             let _ = reading.feed(body.as_bytes(), &mut Notes::default());
             let _ = reading.finish(200);
@@ -278,9 +243,7 @@ fn exercise(dialect: &'static Dialect) {
 #[test]
 fn no_file_crashes_the_reader() {
     for end in 0..SAMPLE.len() - 2 {
-        let faults = Dialect::read("sample.json", &SAMPLE[..end])
-            .err()
-            .expect("it is cut");
+        let faults = Dialect::read("sample.json", &SAMPLE[..end]).err().expect("it is cut");
         assert_eq!(faults.len(), 1, "{end}");
     }
     let values = [
@@ -336,14 +299,8 @@ fn no_file_crashes_the_reader() {
                 bad += 1;
                 assert!(!faults.is_empty());
                 for fault in faults {
-                    assert!(
-                        (1..=80).contains(&fault.line.unwrap_or_default()),
-                        "{fault}: {text}"
-                    );
-                    assert!(
-                        !fault.message.is_empty() && fault.message.len() < 600,
-                        "{fault}"
-                    );
+                    assert!((1..=80).contains(&fault.line.unwrap_or_default()), "{fault}: {text}");
+                    assert!(!fault.message.is_empty() && fault.message.len() < 600, "{fault}");
                 }
             }
         }

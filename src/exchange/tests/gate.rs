@@ -16,10 +16,7 @@ fn its_calls_have_its_targets() {
         &GATE,
         &[
             (Call::Tickers, "/api/v4/spot/tickers"),
-            (
-                Call::Ticker { id: "A-B" },
-                "/api/v4/spot/tickers?currency_pair=A-B",
-            ),
+            (Call::Ticker { id: "A-B" }, "/api/v4/spot/tickers?currency_pair=A-B"),
             (Call::Markets, "/api/v4/spot/currency_pairs"),
             (Call::Time, "/api/v4/spot/time"),
             (
@@ -85,18 +82,8 @@ fn the_least_and_largest_amounts_and_costs_are_limits() {
         [&bounds.min, &bounds.max].map(|limit| limit.as_ref().map(ToString::to_string))
     });
     let limit = |text: &str| Some(text.to_string());
-    assert_eq!(
-        limits,
-        [
-            [limit("0.001"), limit("100.5")],
-            [limit("3"), limit("5000000")]
-        ]
-    );
-    for (status, active) in [
-        ("sellable", false),
-        ("buyable", false),
-        ("untradable", false),
-    ] {
+    assert_eq!(limits, [[limit("0.001"), limit("100.5")], [limit("3"), limit("5000000")]]);
+    for (status, active) in [("sellable", false), ("buyable", false), ("untradable", false)] {
         let body = body.replace("tradable", status);
         let (notes, _) = read(&GATE, &Call::Markets, &body);
         assert_eq!(notes.markets[0].active, active, "{status}");

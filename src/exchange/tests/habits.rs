@@ -9,9 +9,7 @@ use std::sync::LazyLock;
 
 fn dialect(text: &str) -> &'static Dialect {
     let dialect = Dialect::read("habits.json", text);
-    Box::leak(Box::new(
-        dialect.unwrap_or_else(|faults| panic!("{faults:?}")),
-    ))
+    Box::leak(Box::new(dialect.unwrap_or_else(|faults| panic!("{faults:?}"))))
 }
 
 /// Arrays by position; errors like `["error",10020,"symbol: invalid"]`.
@@ -61,10 +59,7 @@ static NAMED: LazyLock<&Dialect> = LazyLock::new(|| {
 #[test]
 fn an_exchange_without_a_clock_is_dated_by_its_answers() {
     let read_dated = |date: Option<UnixMs>, body: &str| {
-        let caps = Caps {
-            item_bytes: 100,
-            envelope_bytes: 100,
-        };
+        let caps = Caps { item_bytes: 100, envelope_bytes: 100 };
         let mut notes = Notes::default();
         let mut reading = Reading::new(&ROWS, &Call::Time, caps);
         if let Some(date) = date {
@@ -85,11 +80,7 @@ fn an_error_where_items_are_expected_is_found() {
     let check = |call: Call<'_>, status: u16, code: &str, message: &str, kind: RefusalKind| {
         let body = format!("[\"error\", {code}, \"{message}\" ]");
         let (_, end) = read_with(&ROWS, &call, &body, status);
-        let expected = ReadError::Refused {
-            code: code.into(),
-            message: message.into(),
-            kind,
-        };
+        let expected = ReadError::Refused { code: code.into(), message: message.into(), kind };
         assert_eq!(end, Err(expected), "{body}");
     };
     let rows = candles(Stored::M1, 0, 0, 0);
@@ -98,36 +89,20 @@ fn an_error_where_items_are_expected_is_found() {
         check(rows, status, "10020", "symbol: invalid", unknown);
         let limited = RefusalKind::RateLimited;
         check(Call::Tickers, status, "11010", "ratelimit: error", limited);
-        check(
-            Call::Markets,
-            status,
-            "20060",
-            "maintenance",
-            RefusalKind::Other,
-        );
+        check(Call::Markets, status, "20060", "maintenance", RefusalKind::Other);
     }
 }
 
 #[test]
 fn items_are_not_taken_for_an_error() {
-    let (notes, end) = read(
-        &ROWS,
-        &Call::Tickers,
-        r#"[["tBTCUSD",1],["tETHUSD",2],["fUSD",3]]"#,
-    );
+    let (notes, end) = read(&ROWS, &Call::Tickers, r#"[["tBTCUSD",1],["tETHUSD",2],["fUSD",3]]"#);
     assert_eq!((end, notes.tickers.len()), (Ok(()), 3));
     let (notes, end) = read(&ROWS, &Call::Markets, r#"[["AVAX:USD","BTCUSD"]]"#);
     let markets = notes.markets.iter().map(|it| (&*it.base, &*it.quote));
     assert_eq!(end, Ok(()));
-    assert_eq!(
-        markets.collect::<Vec<_>>(),
-        [("AVAX", "USD"), ("BTC", "USD")]
-    );
-    let (notes, end) = read(
-        &ROWS,
-        &candles(Stored::M1, 0, 0, 0),
-        "[[0,1,2,3,1,5],[60000,1,2,3,1,5]]",
-    );
+    assert_eq!(markets.collect::<Vec<_>>(), [("AVAX", "USD"), ("BTC", "USD")]);
+    let (notes, end) =
+        read(&ROWS, &candles(Stored::M1, 0, 0, 0), "[[0,1,2,3,1,5],[60000,1,2,3,1,5]]");
     assert_eq!((end, notes.candles.len()), (Ok(()), 2));
 }
 
@@ -140,14 +115,8 @@ fn markets_may_be_named_by_one_asset() {
         panic!("{notes:?}");
     };
     assert_eq!((&*bitcoin.base, &*bitcoin.quote), ("BTC", "KRW"));
-    assert_eq!(
-        (&*bitcoin.ticker_id, bitcoin.candle_id.as_deref()),
-        ("XBT", Some("XBT_KRW"))
-    );
-    assert_eq!(
-        (&*ether.ticker_id, ether.candle_id.as_deref()),
-        ("ETH", Some("ETH_KRW"))
-    );
+    assert_eq!((&*bitcoin.ticker_id, bitcoin.candle_id.as_deref()), ("XBT", Some("XBT_KRW")));
+    assert_eq!((&*ether.ticker_id, ether.candle_id.as_deref()), ("ETH", Some("ETH_KRW")));
 }
 
 #[test]

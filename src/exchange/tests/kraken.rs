@@ -26,10 +26,7 @@ fn its_calls_have_its_targets() {
                 candles(Stored::M1, from, to, i64::MAX),
                 "/0/public/OHLC?pair=A-B&interval=1&since=1588280399",
             ),
-            (
-                candles(Stored::D1, 0, 0, to),
-                "/0/public/OHLC?pair=A-B&interval=1440&since=0",
-            ),
+            (candles(Stored::D1, 0, 0, to), "/0/public/OHLC?pair=A-B&interval=1440&since=0"),
         ],
     );
 }
@@ -78,10 +75,7 @@ fn the_volume_of_a_bid_is_the_exact_one_and_figures_are_of_24_hours() {
     let (notes, end) = read(&KRAKEN, &Call::Tickers, body);
     assert_eq!(end, Ok(()));
     let (id, ticker) = &notes.tickers[0];
-    assert_eq!(
-        (&**id, ticker.last.to_string()),
-        ("XXBTZUSD", "9.45".to_owned())
-    );
+    assert_eq!((&**id, ticker.last.to_string()), ("XXBTZUSD", "9.45".to_owned()));
     let figures = [
         &ticker.ask_volume,
         &ticker.bid_volume,
@@ -91,14 +85,7 @@ fn the_volume_of_a_bid_is_the_exact_one_and_figures_are_of_24_hours() {
         &ticker.open,
     ];
     let figures = figures.map(|figure| figure.as_ref().map(ToString::to_string));
-    let expected = [
-        Some("3.75"),
-        Some("1.5"),
-        Some("200"),
-        Some("7"),
-        Some("11"),
-        None,
-    ];
+    let expected = [Some("3.75"), Some("1.5"), Some("200"), Some("7"), Some("11"), None];
     assert_eq!(figures.each_ref().map(Option::as_deref), expected);
 }
 
@@ -114,15 +101,9 @@ fn steps_and_a_status_are_read_and_the_books_of_others_left_out() {
     let [market] = &notes.markets[..] else {
         panic!("{notes:?}");
     };
-    assert_eq!(
-        (&*market.base, &*market.quote, market.active),
-        ("BTC", "USD", false)
-    );
+    assert_eq!((&*market.base, &*market.quote, market.active), ("BTC", "USD", false));
     let rules = &market.rules;
-    assert_eq!(
-        (rules.price_places, rules.amount_places),
-        (Some(2), Some(8))
-    );
+    assert_eq!((rules.price_places, rules.amount_places), (Some(2), Some(8)));
     let cost = rules.cost.min.as_ref().map(ToString::to_string);
     assert_eq!((cost.as_deref(), &rules.taker), (Some("0.5"), &None));
     let missing = (Some("NONAME".into()), "base", Fault::Missing);

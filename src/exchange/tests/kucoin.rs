@@ -17,10 +17,7 @@ fn its_calls_have_its_targets() {
         &KUCOIN,
         &[
             (Call::Tickers, "/api/v1/market/allTickers"),
-            (
-                Call::Ticker { id: "A-B" },
-                "/api/v1/market/stats?symbol=A-B",
-            ),
+            (Call::Ticker { id: "A-B" }, "/api/v1/market/stats?symbol=A-B"),
             (Call::Markets, "/api/v2/symbols"),
             (Call::Time, "/api/v1/timestamp"),
             (
@@ -78,11 +75,7 @@ fn its_errors_are_refusals_whatever_was_asked() {
 
 #[test]
 fn its_clock_is_read() {
-    check_time(
-        &KUCOIN,
-        r#"{"code":"200000","data":1546837113087}"#,
-        1_546_837_113_087,
-    );
+    check_time(&KUCOIN, r#"{"code":"200000","data":1546837113087}"#, 1_546_837_113_087);
 }
 
 #[test]
@@ -91,10 +84,7 @@ fn one_ticker_has_its_own_time_and_a_newer_list_its_least_cost() {
         "changePrice":"-63.6","high":"11610","low":"11200","vol":"2282.7","volValue":"25984946.1","last":"11328.9","averagePrice":"1"}}"#;
     let (notes, end) = read(&KUCOIN, &Call::Ticker { id: "A-B" }, one);
     assert_eq!(end, Ok(()));
-    assert_eq!(
-        notes.tickers[0].1.timestamp,
-        Some(UnixMs(1_602_832_092_060))
-    );
+    assert_eq!(notes.tickers[0].1.timestamp, Some(UnixMs(1_602_832_092_060)));
     let list = |funds| {
         format!(
             r#"{{"code":"200000","data":[{{"symbol":"A-B","baseCurrency":"A","quoteCurrency":"B","quoteMinSize":"0.1","enableTrading":false,"minFunds":{funds}}}]}}"#
@@ -103,12 +93,7 @@ fn one_ticker_has_its_own_time_and_a_newer_list_its_least_cost() {
     for (funds, expected) in [("null", "0.1"), (r#""0.5""#, "0.5")] {
         let (notes, end) = read(&KUCOIN, &Call::Markets, &list(funds));
         assert_eq!((end, notes.markets[0].active), (Ok(()), false));
-        let cost = notes.markets[0]
-            .rules
-            .cost
-            .min
-            .as_ref()
-            .map(ToString::to_string);
+        let cost = notes.markets[0].rules.cost.min.as_ref().map(ToString::to_string);
         assert_eq!(cost.as_deref(), Some(expected));
     }
 }

@@ -14,10 +14,7 @@ fn its_calls_have_its_targets() {
         &OKX,
         &[
             (Call::Tickers, "/api/v5/market/tickers?instType=SPOT"),
-            (
-                Call::Ticker { id: "A-B" },
-                "/api/v5/market/ticker?instId=A-B",
-            ),
+            (Call::Ticker { id: "A-B" }, "/api/v5/market/ticker?instId=A-B"),
             (Call::Markets, "/api/v5/public/instruments?instType=SPOT"),
             (Call::Time, "/api/v5/public/time"),
             (
@@ -66,13 +63,7 @@ fn its_errors_are_refusals_whatever_was_asked() {
                 "Requests too frequent.",
                 RateLimited,
             ),
-            (
-                503,
-                r#"{"code":"50001","msg":"","data":[]}"#,
-                "50001",
-                "50001",
-                Other,
-            ),
+            (503, r#"{"code":"50001","msg":"","data":[]}"#, "50001", "50001", Other),
         ],
     );
 }

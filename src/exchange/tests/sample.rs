@@ -10,9 +10,7 @@ use std::sync::LazyLock;
 
 pub(in crate::exchange) static SAMPLE: LazyLock<&'static Dialect> = LazyLock::new(|| {
     let dialect = Dialect::read("sample.json", include_str!("sample.json"));
-    Box::leak(Box::new(
-        dialect.unwrap_or_else(|faults| panic!("{faults:?}")),
-    ))
+    Box::leak(Box::new(dialect.unwrap_or_else(|faults| panic!("{faults:?}"))))
 });
 
 pub(in crate::exchange) const CANDLES: Call<'static> = Call::Candles {
@@ -44,10 +42,7 @@ fn members_arrays_objects_ratios_and_stamps_become_tickers() {
         text(&(&ticker.last, &ticker.ask, &ticker.ask_volume, &ticker.bid)),
         "(73380.6, (73380.7), (1), (73380.6))"
     );
-    assert_eq!(
-        text(&(&ticker.bid_volume, &ticker.percentage)),
-        "(None, (-0.55))"
-    );
+    assert_eq!(text(&(&ticker.bid_volume, &ticker.percentage)), "(None, (-0.55))");
     assert_eq!(ticker.timestamp, Some(UnixMs(1_710_328_241_270)));
     assert!(empty.last.is_zero() && empty.ask.is_none() && empty.bid.is_none());
     assert_eq!(empty.timestamp, Some(UnixMs(1000)));
@@ -61,11 +56,7 @@ fn a_figure_in_a_container_of_another_type_rejects_its_ticker() {
         );
         let (notes, end) = read(&SAMPLE, &Call::Tickers, &body);
         assert_eq!(end, Ok(()), "{figure}");
-        assert_eq!(
-            notes.rejected,
-            [(Some("BAD".into()), field, fault)],
-            "{figure}"
-        );
+        assert_eq!(notes.rejected, [(Some("BAD".into()), field, fault)], "{figure}");
         assert_eq!(notes.tickers.len(), 1, "{figure}");
     };
     check(r#""a":"5""#, "ask", Fault::WrongType);
@@ -79,17 +70,10 @@ fn a_figure_in_a_container_of_another_type_rejects_its_ticker() {
 
 #[test]
 fn a_single_ticker_has_the_id_that_was_asked_for() {
-    let (notes, end) = read(
-        &SAMPLE,
-        &Call::Ticker { id: "A-B" },
-        r#"{"result":{"c":["7"]}}"#,
-    );
+    let (notes, end) = read(&SAMPLE, &Call::Ticker { id: "A-B" }, r#"{"result":{"c":["7"]}}"#);
     assert_eq!(end, Ok(()));
     assert_eq!(notes.tickers[0].0, "A-B");
-    assert_eq!(
-        SAMPLE.target(&Call::Ticker { id: "A-B" }),
-        "/products/A-B/ticker"
-    );
+    assert_eq!(SAMPLE.target(&Call::Ticker { id: "A-B" }), "/products/A-B/ticker");
 }
 
 #[test]
@@ -121,28 +105,11 @@ fn columns_flags_and_seconds_become_candles_whatever_the_member_is_called() {
     assert_eq!(end, Ok(()));
     let candle = &notes.candles[0].0;
     assert_eq!(
-        text(&(
-            &candle.open,
-            &candle.high,
-            &candle.low,
-            &candle.close,
-            &candle.volume
-        )),
+        text(&(&candle.open, &candle.high, &candle.low, &candle.close, &candle.volume)),
         "(2, 4, 1, 3, 5.5)"
     );
-    let times: Vec<_> = notes
-        .candles
-        .iter()
-        .map(|(c, closed)| (c.open_time.0, *closed))
-        .collect();
-    assert_eq!(
-        times,
-        [
-            (7_200_000, Some(true)),
-            (10_800_000, Some(false)),
-            (14_400_500, None)
-        ]
-    );
+    let times: Vec<_> = notes.candles.iter().map(|(c, closed)| (c.open_time.0, *closed)).collect();
+    assert_eq!(times, [(7_200_000, Some(true)), (10_800_000, Some(false)), (14_400_500, None)]);
 }
 
 #[test]
@@ -181,18 +148,12 @@ fn listings_take_names_steps_places_fees_and_limits_as_they_come() {
         panic!("{notes:?}");
     };
     assert_eq!((&*xbt.base, &*xbt.quote), ("BTC", "USD"));
-    assert_eq!(
-        (&*xbt.ticker_id, xbt.candle_id.as_deref()),
-        ("XXBTZUSD", Some("XBTUSD"))
-    );
+    assert_eq!((&*xbt.ticker_id, xbt.candle_id.as_deref()), ("XXBTZUSD", Some("XBTUSD")));
     assert!(xbt.active && !ab.active && n.active);
     let (x, a) = (&xbt.rules, &ab.rules);
     assert_eq!((x.price_places, x.amount_places), (Some(1), Some(8)));
     assert_eq!((a.price_places, a.amount_places), (Some(2), Some(0)));
-    assert_eq!(
-        text(&(&x.taker, &x.maker, &a.taker)),
-        "((0.0026), (0.0026), None)"
-    );
+    assert_eq!(text(&(&x.taker, &x.maker, &a.taker)), "((0.0026), (0.0026), None)");
     assert_eq!(text(&(&x.amount.min, &x.amount.max)), "((0.0002), None)");
     assert_eq!(text(&(&x.cost.min, &a.cost.min)), "((5), (1))");
     assert_eq!(n.rules, Default::default());
@@ -213,38 +174,14 @@ fn a_listing_without_names_or_with_absurd_rules_is_rejected_alone() {
     check(r#"{"base":7,"quote":"B"}"#, "base", Fault::WrongType);
     check(r#"{"base":"A","quote":""}"#, "quote", Fault::Missing);
     check(r#"{"pair":"AB"}"#, "pair", Fault::NotAText);
-    check(
-        r#"{"base":"A","quote":"B","trading":[]}"#,
-        "status",
-        Fault::WrongType,
-    );
-    check(
-        r#"{"base":"A","quote":"B","decimals":-1}"#,
-        "precision.price",
-        Fault::Negative,
-    );
-    check(
-        r#"{"base":"A","quote":"B","decimals":1.5}"#,
-        "precision.price",
-        Fault::NotANumber,
-    );
-    check(
-        r#"{"base":"A","quote":"B","minLast":"x"}"#,
-        "limits.cost",
-        Fault::NotANumber,
-    );
-    check(
-        r#"{"base":"A","quote":"B","rules":{}}"#,
-        "limits.amount",
-        Fault::WrongType,
-    );
+    check(r#"{"base":"A","quote":"B","trading":[]}"#, "status", Fault::WrongType);
+    check(r#"{"base":"A","quote":"B","decimals":-1}"#, "precision.price", Fault::Negative);
+    check(r#"{"base":"A","quote":"B","decimals":1.5}"#, "precision.price", Fault::NotANumber);
+    check(r#"{"base":"A","quote":"B","minLast":"x"}"#, "limits.cost", Fault::NotANumber);
+    check(r#"{"base":"A","quote":"B","rules":{}}"#, "limits.amount", Fault::WrongType);
     check(r#"{"base":"A","quote":"\ud800"}"#, "quote", Fault::NotAText);
     let long = "x".repeat(crate::exchange::value::NAME_BYTES + 1);
-    check(
-        &format!(r#"{{"base":"A","quote":"{long}"}}"#),
-        "quote",
-        Fault::TooLong,
-    );
+    check(&format!(r#"{{"base":"A","quote":"{long}"}}"#), "quote", Fault::TooLong);
     let most = "x".repeat(crate::exchange::value::NAME_BYTES);
     let body = format!(r#"{{"result":{{"{most}":{{"base":"A","quote":"B"}},"{long}":{{}}}}}}"#);
     let (notes, _) = read(&SAMPLE, &Call::Markets, &body);
@@ -258,14 +195,8 @@ fn the_clock_may_be_deep_and_have_a_fraction() {
         let (notes, end) = read(&SAMPLE, &Call::Time, body);
         assert_eq!(end.map(|()| notes.times[0].0), expected, "{body}");
     };
-    check(
-        r#"{"data":[{"epoch":1391835876.1239}]}"#,
-        Ok(1_391_835_876_123),
-    );
-    check(
-        r#"{"error":"0","data":[{"iso":"x","epoch":"1391835876"},{}]}"#,
-        Ok(1_391_835_876_000),
-    );
+    check(r#"{"data":[{"epoch":1391835876.1239}]}"#, Ok(1_391_835_876_123));
+    check(r#"{"error":"0","data":[{"iso":"x","epoch":"1391835876"},{}]}"#, Ok(1_391_835_876_000));
     let wrong = || Err(ReadError::WrongShape { expected: "a time" });
     check(r#"{"data":[]}"#, wrong());
     check(r#"{"data":[{"epoch":"soon"}]}"#, wrong());
@@ -275,10 +206,7 @@ fn the_clock_may_be_deep_and_have_a_fraction() {
 
 #[test]
 fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
-    assert_eq!(
-        SAMPLE.target(&CANDLES),
-        "/candles/A%2FB?bar=3600&after=10801&before=7199&n=300"
-    );
+    assert_eq!(SAMPLE.target(&CANDLES), "/candles/A%2FB?bar=3600&after=10801&before=7199&n=300");
     let old = |now| Call::Candles {
         id: "A",
         interval: Stored::M1,
@@ -287,10 +215,7 @@ fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
         limit: 2,
         now: UnixMs(now),
     };
-    assert_eq!(
-        SAMPLE.target(&old(99 * 60_000)),
-        "/candles/A?bar=60&after=61&before=0&n=2"
-    );
+    assert_eq!(SAMPLE.target(&old(99 * 60_000)), "/candles/A?bar=60&after=61&before=0&n=2");
     assert_eq!(
         SAMPLE.target(&old(100 * 60_000)),
         "/old/A?bar=60&from=0&to=60&n=2&1970-01-01T00:00:00.000Z--1970-01-01T00:01:00.000Z"
@@ -302,11 +227,7 @@ fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
 fn a_refusal_is_found_whatever_the_status_and_before_the_shape_is_judged() {
     let check = |status, body: &str, code: &str, message: &str, kind| {
         let (_, end) = read_with(&SAMPLE, &Call::Tickers, body, status);
-        let expected = ReadError::Refused {
-            code: code.into(),
-            message: message.into(),
-            kind,
-        };
+        let expected = ReadError::Refused { code: code.into(), message: message.into(), kind };
         assert_eq!(end, Err(expected), "{body}");
     };
     use RefusalKind::*;
@@ -327,13 +248,7 @@ fn a_refusal_is_found_whatever_the_status_and_before_the_shape_is_judged() {
     check(500, r#"{"error":5}"#, "5", "5", Other);
     check(429, r#"{"error":5}"#, "5", "5", RateLimited);
     check(418, r#"{"result":{"list":{}},"error":5}"#, "5", "5", Banned);
-    check(
-        403,
-        r#"{"error":"E:Unknown market"}"#,
-        "E:Unknown market",
-        "E:Unknown market",
-        Banned,
-    );
+    check(403, r#"{"error":"E:Unknown market"}"#, "E:Unknown market", "E:Unknown market", Banned);
     for status in [400, 403, 404, 503] {
         check(status, r#"{"error":"E7"}"#, "E7", "E7", RateLimited);
     }
@@ -345,16 +260,7 @@ fn a_refusal_is_found_whatever_the_status_and_before_the_shape_is_judged() {
         UnknownMarket,
     );
     let (_, end) = read(&SAMPLE, &Call::Tickers, r#"{"error":"0","result":[]}"#);
-    assert_eq!(
-        end,
-        Err(ReadError::WrongShape {
-            expected: "a list of tickers"
-        })
-    );
-    let (_, end) = read(
-        &SAMPLE,
-        &Call::Tickers,
-        r#"{"error":0,"result":{"list":{}}}"#,
-    );
+    assert_eq!(end, Err(ReadError::WrongShape { expected: "a list of tickers" }));
+    let (_, end) = read(&SAMPLE, &Call::Tickers, r#"{"error":0,"result":{"list":{}}}"#);
     assert_eq!(end, Ok(()));
 }

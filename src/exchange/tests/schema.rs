@@ -62,10 +62,7 @@ fn the_schema_is_that_of_the_structs() {
     write(&schema, "", &mut made);
     made.push('\n');
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        let file = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/exchange/dialects/schema.json"
-        );
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/exchange/dialects/schema.json");
         std::fs::write(file, &made).expect("the file can be written");
         return;
     }
@@ -76,47 +73,25 @@ fn the_schema_is_that_of_the_structs() {
 #[test]
 fn the_example_of_the_documentation_works() {
     let page = include_str!("../../docs/dialects.md");
-    let file = page
-        .split("```json\n")
-        .nth(1)
-        .and_then(|rest| rest.split("```").next());
+    let file = page.split("```json\n").nth(1).and_then(|rest| rest.split("```").next());
     let dialect = Dialect::read("page", file.expect("an example"))
         .unwrap_or_else(|faults| panic!("{faults:?}"));
     let dialect: &'static Dialect = Box::leak(Box::new(dialect));
     let body = |path: &str| {
-        let line = page
-            .lines()
-            .find(|line| line.starts_with(&format!("- `GET {path}")));
+        let line = page.lines().find(|line| line.starts_with(&format!("- `GET {path}")));
         let body = line.and_then(|line| line.split("`: `").nth(1)?.split('`').next());
         body.unwrap_or_else(|| panic!("{path} is not shown"))
     };
     let (notes, end) = read(dialect, &Call::Markets, body("/v1/pairs"));
-    let pairs: Vec<_> = notes
-        .markets
-        .iter()
-        .map(|it| (&*it.ticker_id, &*it.base, &*it.quote))
-        .collect();
-    assert_eq!(
-        (end, pairs[0], pairs.len()),
-        (Ok(()), ("btc-usd", "BTC", "USD"), 2)
-    );
+    let pairs: Vec<_> =
+        notes.markets.iter().map(|it| (&*it.ticker_id, &*it.base, &*it.quote)).collect();
+    assert_eq!((end, pairs[0], pairs.len()), (Ok(()), ("btc-usd", "BTC", "USD"), 2));
     let (notes, end) = read(dialect, &Call::Tickers, body("/v1/stats"));
     let (id, ticker) = &notes.tickers[0];
-    assert_eq!(
-        (end, &**id, ticker.last.to_string()),
-        (Ok(()), "btc-usd", "64000.5".into())
-    );
+    assert_eq!((end, &**id, ticker.last.to_string()), (Ok(()), "btc-usd", "64000.5".into()));
     assert_eq!(ticker.timestamp.map(|time| time.0), Some(1_715_769_425_000));
-    let call = candles(
-        Stored::M1,
-        1_715_769_300_000,
-        1_715_769_360_000,
-        1_715_769_425_000,
-    );
-    assert_eq!(
-        dialect.target(&call),
-        "/v1/bars/A-B?res=60&count=2&before=1715769361"
-    );
+    let call = candles(Stored::M1, 1_715_769_300_000, 1_715_769_360_000, 1_715_769_425_000);
+    assert_eq!(dialect.target(&call), "/v1/bars/A-B?res=60&count=2&before=1715769361");
     let (notes, end) = read(dialect, &call, body("/v1/bars"));
     assert_eq!(
         (end, notes.candles.len(), notes.candles[0].0.open_time.0),
@@ -136,10 +111,7 @@ fn the_other_example_of_the_documentation_works() {
         .unwrap_or_else(|faults| panic!("{faults:?}"));
     let dialect: &'static Dialect = Box::leak(Box::new(dialect));
     let shown = |begin: &str| {
-        let rest = page
-            .split(begin)
-            .nth(1)
-            .and_then(|rest| rest.split('`').next());
+        let rest = page.split(begin).nth(1).and_then(|rest| rest.split('`').next());
         rest.unwrap_or_else(|| panic!("{begin} is not shown"))
     };
     let ticker = Call::Ticker { id: "eth_btc" };
@@ -158,8 +130,5 @@ fn the_other_example_of_the_documentation_works() {
     assert_eq!((end, high), (Ok(()), "0.0313".into()));
     let (_, end) = read(dialect, &ticker, shown("- Errors: `"));
     let refused = end.map_err(|error| error.to_string());
-    assert_eq!(
-        refused,
-        Err("refused: no such market (no such market)".into())
-    );
+    assert_eq!(refused, Err("refused: no such market (no such market)".into()));
 }

@@ -29,10 +29,7 @@ fn their_calls_have_their_targets() {
         &BITSTAMP,
         &[
             (Call::Ticker { id: "A/B" }, "/api/v2/ticker/ab/"),
-            (
-                hours(),
-                "/api/v2/ohlc/A-B/?step=3600&end=1588284000&limit=2",
-            ),
+            (hours(), "/api/v2/ohlc/A-B/?step=3600&end=1588284000&limit=2"),
             (Call::Time, "/api/v2/ticker/btcusd/"),
         ],
     );
@@ -47,10 +44,7 @@ fn their_calls_have_their_targets() {
         &HTX,
         &[
             (Call::Ticker { id: "ab" }, "/market/detail/merged?symbol=ab"),
-            (
-                hours(),
-                "/market/history/kline?symbol=A-B&period=60min&size=2",
-            ),
+            (hours(), "/market/history/kline?symbol=A-B&period=60min&size=2"),
             // The newest alone: as many as there are until now.
             (
                 candles(Stored::H1, from, from, to + 10 * 3_600_000),
@@ -73,10 +67,7 @@ fn their_calls_have_their_targets() {
         &UPBIT,
         &[
             (Call::Ticker { id: "KRW-BTC" }, "/v1/ticker?markets=KRW-BTC"),
-            (
-                hours(),
-                "/v1/candles/minutes/60?market=A-B&to=2020-04-30T22:00:01Z&count=2",
-            ),
+            (hours(), "/v1/candles/minutes/60?market=A-B&to=2020-04-30T22:00:01Z&count=2"),
             (
                 candles(Stored::D1, 0, 86_400_000, to),
                 "/v1/candles/days?market=A-B&to=1970-01-02T00:00:01Z&count=2",
@@ -100,13 +91,7 @@ fn their_errors_are_refusals_whatever_was_asked() {
     check_refusals(
         &HTX,
         &[
-            (
-                200,
-                unknown,
-                "invalid-parameter",
-                "invalid symbol",
-                UnknownMarket,
-            ),
+            (200, unknown, "invalid-parameter", "invalid symbol", UnknownMarket),
             (200, other, "invalid-parameter", "invalid size", Other),
         ],
     );
@@ -120,34 +105,16 @@ fn their_errors_are_refusals_whatever_was_asked() {
         &UPBIT,
         &[
             (404, unknown, "404", "Code not found", UnknownMarket),
-            (
-                429,
-                limited,
-                "too_many_requests",
-                "Too many API requests.",
-                RateLimited,
-            ),
+            (429, limited, "too_many_requests", "Too many API requests.", RateLimited),
         ],
     );
 }
 
 #[test]
 fn a_clock_may_be_read_from_a_ticker() {
-    check_time(
-        &HTX,
-        r#"{"status":"ok","data":1629715504949}"#,
-        1_629_715_504_949,
-    );
-    check_time(
-        &BITSTAMP,
-        r#"{"timestamp":"1710328241","open":"1"}"#,
-        1_710_328_241_000,
-    );
-    check_time(
-        &UPBIT,
-        r#"[{"market":"KRW-BTC","timestamp":1710328237828}]"#,
-        1_710_328_237_828,
-    );
+    check_time(&HTX, r#"{"status":"ok","data":1629715504949}"#, 1_629_715_504_949);
+    check_time(&BITSTAMP, r#"{"timestamp":"1710328241","open":"1"}"#, 1_710_328_241_000);
+    check_time(&UPBIT, r#"[{"market":"KRW-BTC","timestamp":1710328237828}]"#, 1_710_328_237_828);
     let ticker = r#"{"id":-1,"code":0,"result":{"data":[{"i":"BTC_USDT","t":1613580710768}]}}"#;
     check_time(&CRYPTOCOM, ticker, 1_613_580_710_768);
 }
@@ -160,19 +127,12 @@ fn contracts_are_left_out_and_assets_in_lower_case_are_raised() {
         {"symbol":"X","base_ccy":"BTC","quote_ccy":"USD"}]}}"#;
     let (notes, end) = read(&CRYPTOCOM, &Call::Markets, list);
     assert_eq!((end, notes.rejected.len()), (Ok(()), 0));
-    let markets: Vec<_> = notes
-        .markets
-        .iter()
-        .map(|it| (&*it.ticker_id, it.active))
-        .collect();
+    let markets: Vec<_> = notes.markets.iter().map(|it| (&*it.ticker_id, it.active)).collect();
     assert_eq!(markets, [("BTC_USD", false)]);
     let list = r#"{"status":"ok","data":[{"symbol":"gtcusdt","base-currency":"gtc","quote-currency":"usdt","state":"online"},
         {"symbol":"btcusdt","base-currency":"btc","quote-currency":"usdt","state":"suspend"}]}"#;
     let (notes, _) = read(&HTX, &Call::Markets, list);
-    let markets: Vec<_> = notes
-        .markets
-        .iter()
-        .map(|it| (&*it.base, &*it.quote, it.active))
-        .collect();
+    let markets: Vec<_> =
+        notes.markets.iter().map(|it| (&*it.base, &*it.quote, it.active)).collect();
     assert_eq!(markets, [("GAMECOM", "USDT", true), ("BTC", "USDT", false)]);
 }

@@ -31,10 +31,7 @@ dialects! {
     UPBIT "upbit"
 }
 
-const CAPS: Caps = Caps {
-    item_bytes: 1000,
-    envelope_bytes: 1000,
-};
+const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
 
 /// A sink that writes down what it is told.
 #[derive(Debug, Default, PartialEq)]
@@ -144,12 +141,8 @@ pub(in crate::exchange) fn check_refusals(
 ) {
     let all = dialect.tickers_at_once().then_some(Call::Tickers);
     let stats = dialect.has_stats().then_some(Call::Stats { id: "A-B" });
-    let calls = [
-        Call::Ticker { id: "A-B" },
-        candles(Stored::H1, 0, 0, 0),
-        Call::Markets,
-        Call::Time,
-    ];
+    let calls =
+        [Call::Ticker { id: "A-B" }, candles(Stored::H1, 0, 0, 0), Call::Markets, Call::Time];
     for call in calls.into_iter().chain(all).chain(stats) {
         for (status, body, code, message, kind) in table {
             let (_, end) = read_with(dialect, &call, body, *status);

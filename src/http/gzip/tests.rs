@@ -34,22 +34,14 @@ fn rows(count: usize) -> Vec<u8> {
         let price = 9_000_000 + rng.below(90_000);
         format!("[{},{}.{:02}],", at * 60_000, price / 100, price % 100)
     };
-    (0..count)
-        .flat_map(|at| row(at, &mut rng).into_bytes())
-        .collect()
+    (0..count).flat_map(|at| row(at, &mut rng).into_bytes()).collect()
 }
 
 #[test]
 fn what_is_packed_unpacks_to_the_same() {
     let mut noise = Rng::new(3);
     let noise: Vec<u8> = (0..200_000).map(|_| noise.below(256) as u8).collect();
-    let bodies = [
-        b"".to_vec(),
-        b"[]".to_vec(),
-        rows(4000),
-        noise,
-        vec![b' '; 1 << 20],
-    ];
+    let bodies = [b"".to_vec(), b"[]".to_vec(), rows(4000), noise, vec![b' '; 1 << 20]];
     for body in bodies {
         let packed = pack(&body, 16 * 1024);
         assert!(unpack_whole(&packed) == body, "{} bytes", body.len());
@@ -182,32 +174,17 @@ fn a_head_may_have_every_part() {
 
 #[test]
 fn what_is_no_gzip_is_refused() {
-    check(
-        b"[{\"symbol\":\"BTCUSDT\"}]",
-        Err(malformed("invalid gzip header")),
-    );
-    check(
-        b"\x1f\x8c\x08\0\0\0\0\0\0\0",
-        Err(malformed("invalid gzip header")),
-    );
-    check(
-        b"\x1f\x8b\x07\0\0\0\0\0\0\0",
-        Err(malformed("invalid gzip header")),
-    );
+    check(b"[{\"symbol\":\"BTCUSDT\"}]", Err(malformed("invalid gzip header")));
+    check(b"\x1f\x8c\x08\0\0\0\0\0\0\0", Err(malformed("invalid gzip header")));
+    check(b"\x1f\x8b\x07\0\0\0\0\0\0\0", Err(malformed("invalid gzip header")));
     // zlib, which is another packing of the same data.
-    check(
-        b"\x78\x9c\x03\0\0\0\0\x01\0\0",
-        Err(malformed("invalid gzip header")),
-    );
+    check(b"\x78\x9c\x03\0\0\0\0\x01\0\0", Err(malformed("invalid gzip header")));
     for reserved in [1 << 5, 1 << 6, 1 << 7] {
         let packed = member_of(reserved, b"", &deflated(b"x", 6), b"x");
         check(&packed, Err(malformed("invalid gzip header")));
     }
     // The third kind of block, which does not exist.
-    check(
-        &member_of(0, b"", b"\x07", b""),
-        Err(malformed("corrupt deflate stream")),
-    );
+    check(&member_of(0, b"", b"\x07", b""), Err(malformed("corrupt deflate stream")));
     // A match that reaches back before the begin, of length 3 and distance 1, finds nothing that
     // anybody has packed.
     let before = member_of(0, b"", b"\x03\x02\x00", b"");
@@ -251,14 +228,8 @@ fn every_damage_is_noticed() {
     }
     let end = packed.len();
     let with = |at: usize, byte: u8| [&packed[..at], &[byte], &packed[at + 1..]].concat();
-    check(
-        &with(end - 8, packed[end - 8] ^ 1),
-        Err(DecompressError::Incomplete),
-    );
-    check(
-        &with(end - 4, packed[end - 4] ^ 1),
-        Err(DecompressError::Incomplete),
-    );
+    check(&with(end - 8, packed[end - 8] ^ 1), Err(DecompressError::Incomplete));
+    check(&with(end - 4, packed[end - 4] ^ 1), Err(DecompressError::Incomplete));
 }
 
 #[test]

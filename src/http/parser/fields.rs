@@ -135,9 +135,7 @@ impl<'a> KnownFields<'a> {
             ));
         }
         if self.chunked && version == Version::Http10 {
-            return Err(RequestError::BadRequest(
-                "HTTP/1.0 has no Transfer-Encoding.",
-            ));
+            return Err(RequestError::BadRequest("HTTP/1.0 has no Transfer-Encoding."));
         }
         Ok(())
     }

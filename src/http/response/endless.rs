@@ -98,10 +98,8 @@ mod tests {
         body.write(&mut out, |_| ());
         body.write(&mut out, |out| out.resize(out.len() + 300, b'x'));
         body.end(&mut out);
-        let expected = format!(
-            "head00000009\r\ndata: 1\n\n\r\n0000012c\r\n{}\r\n0\r\n\r\n",
-            "x".repeat(300)
-        );
+        let expected =
+            format!("head00000009\r\ndata: 1\n\n\r\n0000012c\r\n{}\r\n0\r\n\r\n", "x".repeat(300));
         assert_eq!(String::from_utf8(out).expect("ASCII"), expected);
     }
 

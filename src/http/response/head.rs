@@ -35,20 +35,13 @@ impl ETag {
 
     /// The tag of a body that depends on one version. No other state of anything may have this version.
     pub fn of_version(boot: u64, version: u64, variant: u8) -> ETag {
-        ETag {
-            boot,
-            version,
-            variant,
-        }
+        ETag { boot, version, variant }
     }
 
     /// The tag of the same body in gzip: its variant is the next letter. No endpoint uses two adjacent
     /// letters.
     pub fn packed(self) -> ETag {
-        ETag {
-            variant: self.variant + 1,
-            ..self
-        }
+        ETag { variant: self.variant + 1, ..self }
     }
 }
 

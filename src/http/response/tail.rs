@@ -38,10 +38,7 @@ const PREFIX_BYTES: usize = 32;
 impl Tail {
     #[inline]
     pub(super) fn new() -> Tail {
-        Tail {
-            bytes: [0; TAIL_BYTES],
-            len: 0,
-        }
+        Tail { bytes: [0; TAIL_BYTES], len: 0 }
     }
 
     /// The bytes so far.
@@ -199,11 +196,7 @@ mod tests {
     fn the_longest_head_fits() {
         let mut tail = Tail::new();
         tail.push(b"ETag: ");
-        tail.etag(ETag {
-            boot: u64::MAX,
-            version: u64::MAX,
-            variant: b'z',
-        });
+        tail.etag(ETag { boot: u64::MAX, version: u64::MAX, variant: b'z' });
         tail.push(b"\r\n");
         tail.cache(Cache::MaxAge(u32::MAX));
         tail.push(b"Content-Length: ");

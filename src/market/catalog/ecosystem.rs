@@ -119,11 +119,8 @@ impl Given {
         configured: &[EcosystemMarket],
         mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
     ) -> Given {
-        let mut given = Given {
-            entries: Vec::new(),
-            by_symbol: HashMap::new(),
-            by_id: HashMap::new(),
-        };
+        let mut given =
+            Given { entries: Vec::new(), by_symbol: HashMap::new(), by_id: HashMap::new() };
         for entry in configured {
             let Some(symbol) = symbol_of(&entry.symbol) else {
                 continue;

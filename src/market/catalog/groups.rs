@@ -42,14 +42,9 @@ impl Groups {
             id: category.id.as_str().into(),
             name: category.name.as_str().into(),
             description: category.description.as_deref().map(Into::into),
-            symbols: (category.symbols.iter())
-                .filter_map(|text| symbol_of(text))
-                .collect(),
+            symbols: (category.symbols.iter()).filter_map(|text| symbol_of(text)).collect(),
         });
-        Groups {
-            configured: configured.collect(),
-            served: Vec::new(),
-        }
+        Groups { configured: configured.collect(), served: Vec::new() }
     }
 
     /// The list to serve for these known symbols.
@@ -66,12 +61,7 @@ impl Groups {
         for (asset, symbols) in by_quote.0 {
             let id = asset.to_ascii_lowercase().into_boxed_str();
             if self.configured.iter().all(|category| category.id != id) {
-                served.push(Category {
-                    id,
-                    name: asset,
-                    description: None,
-                    symbols,
-                });
+                served.push(Category { id, name: asset, description: None, symbols });
             }
         }
         served

@@ -178,11 +178,7 @@ impl Catalog {
                 || !was_tracked
                 || self.shown(symbol, &tracking.sources, None) != self.shown(symbol, after, own);
         }
-        Decision {
-            sources,
-            created,
-            changed,
-        }
+        Decision { sources, created, changed }
     }
 
     /// The served listing of a symbol with these sources. `own` replaces the listing of one of
@@ -220,11 +216,7 @@ impl Catalog {
                 (self.ecosystem).entry(symbol, self.name(symbol), rules, active)
             }
         };
-        Shown {
-            sources,
-            active,
-            entry: entry.map(|entry| (entry.status, entry.rules)),
-        }
+        Shown { sources, active, entry: entry.map(|entry| (entry.status, entry.rules)) }
     }
 
     /// Sorts some of the future known symbols into their order and categories.

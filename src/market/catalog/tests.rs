@@ -51,11 +51,7 @@ fn names(catalog: &Catalog, symbols: &[SymbolId]) -> Vec<String> {
 
 fn categories(catalog: &Catalog) -> Vec<String> {
     let line = |category: &Category| {
-        format!(
-            "{}: {}",
-            category.id,
-            names(catalog, &category.symbols).join(" ")
-        )
+        format!("{}: {}", category.id, names(catalog, &category.symbols).join(" "))
     };
     catalog.categories().iter().map(line).collect()
 }
@@ -80,11 +76,7 @@ fn entry<'a>(catalog: &'a Catalog, text: &str) -> EcosystemEntry<'a> {
 fn check_tracked(symbols: &[&str], quote_assets: &[&str], markets: &[&str], expected: &str) {
     let mut catalog = catalog(&[source("a", symbols, quote_assets)]);
     list(&mut catalog, A, markets, T1);
-    assert_eq!(
-        known(&catalog),
-        expected,
-        "{symbols:?} {quote_assets:?} of {markets:?}"
-    );
+    assert_eq!(known(&catalog), expected, "{symbols:?} {quote_assets:?} of {markets:?}");
     for symbol in catalog.known() {
         assert_eq!(catalog.sources_of(*symbol), [A]);
     }
@@ -99,12 +91,7 @@ fn a_source_tracks_what_it_was_told_to() {
     check_tracked(&[], &["BTC", "EUR"], &markets, "BTC/EUR ETH/BTC");
     check_tracked(&["LUNA/USDT"], &[], &markets, "LUNA/USDT");
     check_tracked(&["LUNA/USDT"], &["EUR"], &markets, "BTC/EUR LUNA/USDT");
-    check_tracked(
-        &["LUNA/USDT"],
-        &["*"],
-        &markets,
-        "BTC/EUR BTC/USDT ETH/BTC ETH/USDT LUNA/USDT",
-    );
+    check_tracked(&["LUNA/USDT"], &["*"], &markets, "BTC/EUR BTC/USDT ETH/BTC ETH/USDT LUNA/USDT");
     check_tracked(&["FOO/BAR"], &[], &markets, "FOO/BAR");
     check_tracked(&[], &["GBP"], &markets, "");
 }
@@ -126,10 +113,7 @@ fn named_symbols_are_known_before_the_first_list() {
     assert_eq!(known(&catalog), "BTC/EUR BTC/USDT");
     let listing = catalog.listing(A, btc).expect("listed");
     assert!(listing.named);
-    assert_eq!(
-        (&*listing.ticker_id, listing.candle_id()),
-        ("BTCUSDT", "BTCUSDT")
-    );
+    assert_eq!((&*listing.ticker_id, listing.candle_id()), ("BTCUSDT", "BTCUSDT"));
     let eur = id(&catalog, "BTC/EUR");
     assert!(!catalog.listing(A, eur).expect("listed").named);
     assert_eq!(catalog.by_ticker_id(A, "BTCEUR"), Some(eur));
@@ -185,11 +169,7 @@ fn nothing_served_changes_before_a_list_ends() {
         assert_eq!(known(catalog), "AB/C BTC/USDT", "{when}");
         assert_eq!(catalog.version(), version, "{when}");
         assert_eq!(catalog.find(b"ETH/USDT"), Lookup::Unknown, "{when}");
-        assert_eq!(
-            catalog.find(b"ABC"),
-            Lookup::Known(id(catalog, "AB/C")),
-            "{when}"
-        );
+        assert_eq!(catalog.find(b"ABC"), Lookup::Known(id(catalog, "AB/C")), "{when}");
         assert_eq!(catalog.by_ticker_id(A, "ETHUSDT"), None, "{when}");
         assert_eq!(catalog.categories().len(), 2, "{when}");
     };
@@ -277,14 +257,7 @@ fn a_named_symbol_that_the_list_lacks_stays_known_without_a_listing() {
 fn markets_whose_symbol_cannot_be_written_are_skipped_and_counted() {
     let mut catalog = catalog(&[source("a", &[], &["USDT"])]);
     let long = format!("{}/USDT", "A".repeat(21));
-    let odd = [
-        "XBT.M/USDT",
-        "\u{5e01}/USDT",
-        "a/USDT",
-        "/USDT",
-        "BTC/",
-        &long,
-    ];
+    let odd = ["XBT.M/USDT", "\u{5e01}/USDT", "a/USDT", "/USDT", "BTC/", &long];
     let mut markets = odd.to_vec();
     markets.push("BTC/USDT");
     let change = list(&mut catalog, A, &markets, T1);
@@ -341,22 +314,10 @@ fn ticker_ids_that_trade_places_are_routed_to_their_new_symbols() {
             catalog.by_ticker_id(A, ticker_id) == Some(id(catalog, symbol))
         })
     };
-    assert_eq!(
-        give(&mut catalog, [("A/X", "1"), ("B/X", "2")]),
-        [true, true]
-    );
-    assert_eq!(
-        give(&mut catalog, [("A/X", "2"), ("B/X", "1")]),
-        [true, true]
-    );
-    assert_eq!(
-        give(&mut catalog, [("A/X", "2"), ("B/X", "2")]),
-        [true, false]
-    );
-    assert_eq!(
-        give(&mut catalog, [("A/X", "3"), ("B/X", "2")]),
-        [true, true]
-    );
+    assert_eq!(give(&mut catalog, [("A/X", "1"), ("B/X", "2")]), [true, true]);
+    assert_eq!(give(&mut catalog, [("A/X", "2"), ("B/X", "1")]), [true, true]);
+    assert_eq!(give(&mut catalog, [("A/X", "2"), ("B/X", "2")]), [true, false]);
+    assert_eq!(give(&mut catalog, [("A/X", "3"), ("B/X", "2")]), [true, true]);
 }
 
 #[test]
@@ -382,10 +343,7 @@ fn joined_forms_shared_by_two_known_symbols_are_off_until_one_leaves() {
     list(&mut catalog, A, &["AB/C", "BTC/USDT", "A/BC"], T2);
     assert_eq!(catalog.find(b"ABC"), Lookup::Unknown);
     assert_eq!(catalog.find(b"A-BC"), Lookup::Known(id(&catalog, "A/BC")));
-    assert_eq!(
-        catalog.find(b"BTCUSDT"),
-        Lookup::Known(id(&catalog, "BTC/USDT"))
-    );
+    assert_eq!(catalog.find(b"BTCUSDT"), Lookup::Known(id(&catalog, "BTC/USDT")));
     list(&mut catalog, A, &["BTC/USDT", "A/BC"], T3);
     assert_eq!(catalog.find(b"ABC"), Lookup::Known(id(&catalog, "A/BC")));
     assert_eq!(catalog.find(b"A BC"), Lookup::Malformed);
@@ -411,10 +369,7 @@ fn names_that_begin_alike_are_sorted_by_what_follows() {
 
 #[test]
 fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
-    let with_id = |text: &str, id: &str| MarketInfo {
-        ticker_id: id.into(),
-        ..info(text)
-    };
+    let with_id = |text: &str, id: &str| MarketInfo { ticker_id: id.into(), ..info(text) };
     let mut catalog = catalog(&[source("a", &["B/B", "A/A"], &["*"])]);
     let (low, high) = (id(&catalog, "B/B"), id(&catalog, "A/A"));
     // The first list makes its routes as it comes, also from items that an active one replaces.

@@ -164,23 +164,14 @@ mod tests {
         ] {
             check(sent, Err(QuoteReject::Negative(name)));
         }
-        check(
-            "change=-1 percentage=-50 open=2",
-            Ok("change=-1 percentage=-50 open=2"),
-        );
+        check("change=-1 percentage=-50 open=2", Ok("change=-1 percentage=-50 open=2"));
     }
 
     #[test]
     fn a_price_of_zero_is_unknown_and_takes_its_volume_along() {
-        check(
-            "bid=0 ask=0.00 high=0 low=0 open=0 bid_volume=3 ask_volume=0",
-            Ok(""),
-        );
+        check("bid=0 ask=0.00 high=0 low=0 open=0 bid_volume=3 ask_volume=0", Ok(""));
         check("bid_volume=3 ask_volume=4", Ok(""));
-        check(
-            "bid=1 bid_volume=0 ask=2 ask_volume=4",
-            Ok("bid=1 bid_volume=0 ask=2 ask_volume=4"),
-        );
+        check("bid=1 bid_volume=0 ask=2 ask_volume=4", Ok("bid=1 bid_volume=0 ask=2 ask_volume=4"));
         check("timestamp=0", Ok(""));
         check("timestamp=-5", Ok(""));
         check("timestamp=5", Ok("timestamp=5"));
@@ -188,50 +179,29 @@ mod tests {
 
     #[test]
     fn a_traded_volume_of_zero_stays_zero() {
-        check(
-            "base_volume=0 quote_volume=0",
-            Ok("base_volume=0 quote_volume=0"),
-        );
+        check("base_volume=0 quote_volume=0", Ok("base_volume=0 quote_volume=0"));
     }
 
     #[test]
     fn what_the_exchange_sends_is_kept_even_when_it_does_not_add_up() {
         let sent = "last=10 open=8 change=3 percentage=7";
         check(sent, Ok(sent));
-        check(
-            "last=10 open=8 percentage=7",
-            Ok("last=10 open=8 change=2 percentage=7"),
-        );
-        check(
-            "last=10 open=8 change=4",
-            Ok("last=10 open=8 change=4 percentage=50"),
-        );
+        check("last=10 open=8 percentage=7", Ok("last=10 open=8 change=2 percentage=7"));
+        check("last=10 open=8 change=4", Ok("last=10 open=8 change=4 percentage=50"));
         check("last=10 percentage=7", Ok("last=10 percentage=7"));
     }
 
     #[test]
     fn what_follows_exactly_is_computed() {
-        check(
-            "last=10 open=8",
-            Ok("last=10 open=8 change=2 percentage=25"),
-        );
-        check(
-            "last=10 change=2",
-            Ok("last=10 open=8 change=2 percentage=25"),
-        );
-        check(
-            "last=10 change=2 open=0",
-            Ok("last=10 open=8 change=2 percentage=25"),
-        );
+        check("last=10 open=8", Ok("last=10 open=8 change=2 percentage=25"));
+        check("last=10 change=2", Ok("last=10 open=8 change=2 percentage=25"));
+        check("last=10 change=2 open=0", Ok("last=10 open=8 change=2 percentage=25"));
         check("last=8 open=8", Ok("last=8 open=8 change=0 percentage=0"));
         check(
             "last=6705.82 open=6872.64",
             Ok("last=6705.82 open=6872.64 change=-166.82 percentage=-2.427305955208"),
         );
-        check(
-            "last=4 open=3",
-            Ok("last=4 open=3 change=1 percentage=33.333333333333"),
-        );
+        check("last=4 open=3", Ok("last=4 open=3 change=1 percentage=33.333333333333"));
     }
 
     #[test]

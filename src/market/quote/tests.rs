@@ -15,10 +15,7 @@ fn at(seconds: u64) -> Now {
 }
 
 fn at_ms(ms: u64) -> Now {
-    Now {
-        mono: Mono(ms * 1000),
-        unix: UnixMs(1_700_000_000_000 + ms as i64),
-    }
+    Now { mono: Mono(ms * 1000), unix: UnixMs(1_700_000_000_000 + ms as i64) }
 }
 
 /// Two sources; stale after 15 s, frozen after 300 s.
@@ -46,14 +43,8 @@ fn a_quote_is_held_and_its_receipt_renewed_changed_or_not() {
     assert!(quote.version > first, "the receipt is shown");
     assert_eq!((quote.symbol, quote.source), (BTC, A));
     assert!(apply(&mut quotes, A, BTC, "11", at(5)));
-    assert_eq!(
-        quotes.of(A, BTC).expect("applied").ticker.last,
-        decimal("11")
-    );
-    assert_eq!(
-        quotes.version(),
-        quotes.of(A, BTC).expect("applied").version
-    );
+    assert_eq!(quotes.of(A, BTC).expect("applied").ticker.last, decimal("11"));
+    assert_eq!(quotes.version(), quotes.of(A, BTC).expect("applied").version);
 }
 
 #[test]
@@ -109,10 +100,7 @@ fn a_quote_turns_stale_exactly_at_its_age() {
 fn quotes_that_turn_together_are_marked_in_slices_and_none_is_left_out() {
     let mut quotes = quotes();
     let symbols = || (0..PLACES_A_SLICE as u32 + 100).map(SymbolId);
-    for (source, symbol) in symbols()
-        .map(|it| (A, it))
-        .chain(symbols().map(|it| (B, it)))
-    {
+    for (source, symbol) in symbols().map(|it| (A, it)).chain(symbols().map(|it| (B, it))) {
         apply(&mut quotes, source, symbol, "10", at(0));
     }
     assert!(!quotes.is_flipping());
@@ -166,11 +154,7 @@ fn a_source_that_answers_without_any_change_is_frozen_until_one_changes() {
     assert!(apply(&mut quotes, A, ETH, "21", at(400)));
     assert!(!quotes.frozen(A));
     assert_eq!(stale(&quotes, A, ETH), Some(false));
-    assert_eq!(
-        stale(&quotes, A, BTC),
-        Some(false),
-        "its last poll is young"
-    );
+    assert_eq!(stale(&quotes, A, BTC), Some(false), "its last poll is young");
     assert!(quotes.of(A, BTC).expect("applied").version > before);
     assert_eq!(quotes.next_flip(), Some(at(399 + 15).mono));
 }
@@ -252,10 +236,7 @@ fn a_restored_quote_is_stale_until_it_is_received() {
     let mut quotes = quotes();
     let saved = UnixMs(1_800_000_000_000);
     assert!(quotes.restore(A, BTC, ticker("10"), saved));
-    assert!(
-        !quotes.restore(A, ETH, ticker("0"), saved),
-        "breaks the rules"
-    );
+    assert!(!quotes.restore(A, ETH, ticker("0"), saved), "breaks the rules");
     assert!(quotes.restore(B, BTC, ticker("9"), saved - 1));
     assert_eq!(quotes.next_flip(), None);
     quotes.flip(at(0));
@@ -273,10 +254,7 @@ fn a_restored_quote_is_stale_until_it_is_received() {
     apply(&mut quotes, B, BTC, "9.5", at(21));
     assert_eq!(stale(&quotes, A, BTC), Some(true));
 
-    assert!(
-        !apply(&mut quotes, A, BTC, "10", at(22)),
-        "the same figures"
-    );
+    assert!(!apply(&mut quotes, A, BTC, "10", at(22)), "the same figures");
     assert_eq!(stale(&quotes, A, BTC), Some(false));
     quotes.end_poll(A, at(22));
     quotes.end_poll(A, at(321));
@@ -295,16 +273,10 @@ fn a_dropped_quote_is_gone_and_counted_off() {
     quotes.drop_symbol(A, BTC);
     quotes.drop_symbol(A, SymbolId(1_000_000));
     let counts = quotes.counts();
-    assert_eq!(
-        (counts.cached, counts.fresh, counts.stale, counts.symbols),
-        (1, 1, 0, 1)
-    );
+    assert_eq!((counts.cached, counts.fresh, counts.stale, counts.symbols), (1, 1, 0, 1));
     quotes.drop_symbol(B, BTC);
     let counts = quotes.counts();
-    assert_eq!(
-        (counts.cached, counts.fresh, counts.stale, counts.symbols),
-        (0, 0, 0, 0)
-    );
+    assert_eq!((counts.cached, counts.fresh, counts.stale, counts.symbols), (0, 0, 0, 0));
     assert!(quotes.best(&[A, B], BTC).is_none());
 }
 
@@ -316,14 +288,9 @@ fn a_body_is_rendered_once_for_each_state() {
         let quote = quotes.of(A, BTC).expect("applied");
         let body = |quote: &Quote| {
             made += 1;
-            format!("{} {}", quote.ticker.last, quote.stale())
-                .into_bytes()
-                .into()
+            format!("{} {}", quote.ticker.last, quote.stale()).into_bytes().into()
         };
-        (
-            String::from_utf8_lossy(quote.rendered(body)).to_string(),
-            made,
-        )
+        (String::from_utf8_lossy(quote.rendered(body)).to_string(), made)
     };
     apply(&mut quotes, A, BTC, "10", at(0));
     assert_eq!(render(&quotes), ("10 false".to_string(), 1));
@@ -369,9 +336,7 @@ impl Naive {
     }
 
     fn apply(&mut self, source: SourceId, symbol: SymbolId, last: u64, now: u64) -> bool {
-        let changed = self
-            .get(source, symbol)
-            .is_none_or(|quote| quote.last != last);
+        let changed = self.get(source, symbol).is_none_or(|quote| quote.last != last);
         self.drop_symbol(source, symbol);
         self.held.push(NaiveQuote {
             source,
@@ -395,23 +360,17 @@ impl Naive {
     }
 
     fn drop_symbol(&mut self, source: SourceId, symbol: SymbolId) {
-        self.held
-            .retain(|quote| (quote.source, quote.symbol) != (source, symbol));
+        self.held.retain(|quote| (quote.source, quote.symbol) != (source, symbol));
     }
 
     fn stale(&self, quote: &NaiveQuote, now: u64) -> bool {
         let limit = Naive::STALE_MS[quote.source.index()];
         self.frozen[quote.source.index()]
-            || quote
-                .received
-                .is_none_or(|received| now - received >= limit)
+            || quote.received.is_none_or(|received| now - received >= limit)
     }
 
     fn best(&self, order: &[SourceId], symbol: SymbolId, now: u64) -> Option<SourceId> {
-        let quotes: Vec<_> = order
-            .iter()
-            .filter_map(|id| self.get(*id, symbol))
-            .collect();
+        let quotes: Vec<_> = order.iter().filter_map(|id| self.get(*id, symbol)).collect();
         let fresh = quotes.iter().find(|quote| !self.stale(quote, now));
         // The first of the greatest: `max_by_key` would take the last.
         let latest = || {
@@ -468,10 +427,7 @@ fn replay(seed: u64) {
                 assert_eq!(changed, naive.apply(id, symbol, last, now), "seed {seed}");
             }
         }
-        if quotes
-            .next_flip()
-            .is_some_and(|next| next <= at_ms(now).mono)
-        {
+        if quotes.next_flip().is_some_and(|next| next <= at_ms(now).mono) {
             quotes.flip(at_ms(now));
         }
         compare(&quotes, &naive, now, &mut versions, seed);
@@ -488,17 +444,10 @@ fn compare(
     seed: u64,
 ) {
     let order = [SourceId(2), SourceId(0), SourceId(1)];
-    let mut counts = QuoteCounts {
-        collected: quotes.counts().collected,
-        ..QuoteCounts::default()
-    };
+    let mut counts = QuoteCounts { collected: quotes.counts().collected, ..QuoteCounts::default() };
     for symbol in (0..5).map(SymbolId) {
         let best = quotes.best(&order, symbol).map(|quote| quote.source);
-        assert_eq!(
-            best,
-            naive.best(&order, symbol, now),
-            "seed {seed} at {now}"
-        );
+        assert_eq!(best, naive.best(&order, symbol, now), "seed {seed} at {now}");
         counts.symbols += usize::from(best.is_some());
         for id in order {
             let (got, expected) = (quotes.of(id, symbol), naive.get(id, symbol));
@@ -507,29 +456,16 @@ fn compare(
                 continue;
             };
             let is_stale = naive.stale(expected, now);
-            assert_eq!(
-                got.stale(),
-                is_stale,
-                "seed {seed} at {now}, {id:?} {symbol:?}"
-            );
+            assert_eq!(got.stale(), is_stale, "seed {seed} at {now}, {id:?} {symbol:?}");
             assert_eq!(got.received_at, expected.shown_at, "seed {seed} at {now}");
             counts.cached += 1;
             counts.stale += usize::from(is_stale);
             counts.fresh += usize::from(!is_stale);
             let ticker = &got.ticker;
-            let shown = (
-                id,
-                symbol,
-                is_stale,
-                got.received_at,
-                ticker.last.clone(),
-                ticker.timestamp,
-            );
+            let shown =
+                (id, symbol, is_stale, got.received_at, ticker.last.clone(), ticker.timestamp);
             let named = versions.entry(got.version).or_insert_with(|| shown.clone());
-            assert_eq!(
-                *named, shown,
-                "one version, one state: seed {seed} at {now}"
-            );
+            assert_eq!(*named, shown, "one version, one state: seed {seed} at {now}");
         }
     }
     assert_eq!(quotes.counts(), counts, "seed {seed} at {now}");

@@ -83,9 +83,8 @@ mod tests {
             &[Value::Text(b"a"), Value::Int(5), Value::Null],
             &[Value::Text(b"a"), Value::Null, Value::Int(5)],
         ];
-        let checksums: Vec<i64> = lists
-            .map(|list| Checksum::new().with_all(list).number())
-            .to_vec();
+        let checksums: Vec<i64> =
+            lists.map(|list| Checksum::new().with_all(list).number()).to_vec();
         for (at, checksum) in checksums.iter().enumerate() {
             assert!(!checksums[..at].contains(checksum), "{at}");
             assert!((-0x80_0000..0x80_0000).contains(checksum));

@@ -90,11 +90,7 @@ impl HistoryFile {
             path,
             lock,
         };
-        let opened = Opened {
-            created,
-            bytes,
-            log_set_aside,
-        };
+        let opened = Opened { created, bytes, log_set_aside };
         Ok((file, opened))
     }
 
@@ -245,10 +241,9 @@ fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenE
         }
         schema::migrate(&db, version(&db).map_err(unopened)?, &MIGRATIONS).map_err(unopened)?;
         match schema::missing(&db).map_err(unopened)? {
-            Some(name) => Err(damaged(
-                path,
-                &format!("its table or view {name} is not as it was made"),
-            )),
+            Some(name) => {
+                Err(damaged(path, &format!("its table or view {name} is not as it was made")))
+            }
             None => Ok(()),
         }
     });
@@ -277,19 +272,13 @@ pub(super) fn check_content(
         return Err(Unusable::Newer(version).at(path));
     }
     if id != i64::from(APPLICATION_ID) || version == 0 {
-        return Err(damaged(
-            path,
-            "its header and its log do not belong together",
-        ));
+        return Err(damaged(path, "its header and its log do not belong together"));
     }
     // Every page is in the file or in the log.
     let bytes = db.bytes().map_err(unopened)?;
     let in_log = look.log / (look.page + FRAME_HEADER) * look.page;
     if bytes > look.bytes + in_log {
-        return Err(damaged(
-            path,
-            &format!("it is cut off after {} bytes", look.bytes),
-        ));
+        return Err(damaged(path, &format!("it is cut off after {} bytes", look.bytes)));
     }
     if care == Care::Thorough || look.bytes + look.log <= CHECKED_BYTES {
         let found = db.text("PRAGMA quick_check(1)").map_err(unopened)?;

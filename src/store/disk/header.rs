@@ -72,15 +72,10 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
         return Err(Unusable::Foreign("not an SQLite file").at(path));
     }
     let Some(header) = header.first_chunk::<HEADER>() else {
-        return Err(damaged(
-            path,
-            "it is cut off within its first hundred bytes",
-        ));
+        return Err(damaged(path, "it is cut off within its first hundred bytes"));
     };
     let word = |at: usize| {
-        let bytes = header[at..at + 4]
-            .try_into()
-            .expect("four bytes of a longer header");
+        let bytes = header[at..at + 4].try_into().expect("four bytes of a longer header");
         u32::from_be_bytes(bytes)
     };
     if word(68) != crate::history::APPLICATION_ID {
@@ -95,10 +90,7 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
         1 => 65_536,
         size if size.is_power_of_two() && size >= 512 => size,
         size => {
-            return Err(damaged(
-                path,
-                &format!("its header says pages of {size} bytes"),
-            ));
+            return Err(damaged(path, &format!("its header says pages of {size} bytes")));
         }
     };
     if version == 0 {
@@ -179,39 +171,14 @@ mod tests {
         check(&header(), whole, 0, "ours");
         check(&header(), whole + 4096, 0, "ours");
         check(&with(16, &[0, 1]), 3 * 65_536, 0, "ours");
-        check(
-            b"SQLite",
-            6,
-            0,
-            "it is cut off within its first hundred bytes",
-        );
-        check(
-            &header()[..99],
-            99,
-            0,
-            "it is cut off within its first hundred bytes",
-        );
+        check(b"SQLite", 6, 0, "it is cut off within its first hundred bytes");
+        check(&header()[..99], 99, 0, "it is cut off within its first hundred bytes");
         check(b"a diary", 7, 0, "not an SQLite file");
         check(&[0; 100], 4096, 0, "not an SQLite file");
-        check(
-            &with(68, &[0, 0, 0, 0]),
-            whole,
-            0,
-            "an SQLite file of something else",
-        );
+        check(&with(68, &[0, 0, 0, 0]), whole, 0, "an SQLite file of something else");
         check(&with(60, &[0, 0, 0, 77]), whole, 0, "newer 77");
-        check(
-            &with(60, &[0, 0, 0, 0]),
-            whole,
-            0,
-            "its header lacks the version of its tables",
-        );
-        check(
-            &with(16, &[0x10, 0x10]),
-            whole,
-            0,
-            "its header says pages of 4112 bytes",
-        );
+        check(&with(60, &[0, 0, 0, 0]), whole, 0, "its header lacks the version of its tables");
+        check(&with(16, &[0x10, 0x10]), whole, 0, "its header says pages of 4112 bytes");
     }
 
     #[test]
@@ -219,12 +186,7 @@ mod tests {
         let cut = "it is cut off after 8192 bytes";
         check(&header(), 2 * 4096, 0, cut);
         check(&header(), 2 * 4096, 32, "ours");
-        check(
-            &header(),
-            3 * 4096 + 1,
-            0,
-            "it is cut off after 12289 bytes",
-        );
+        check(&header(), 3 * 4096 + 1, 0, "it is cut off after 12289 bytes");
         // A size that was not written with the last change says nothing.
         check(&with(24, &[0, 0, 0, 9]), 2 * 4096, 0, "ours");
     }

@@ -48,13 +48,7 @@ impl Answers {
 impl Holder {
     /// The state before the first job.
     pub(super) fn new(path: PathBuf) -> Holder {
-        Holder {
-            path,
-            state: State::Closed,
-            reported: None,
-            doubts: 0,
-            was_open: false,
-        }
+        Holder { path, state: State::Closed, reported: None, doubts: 0, was_open: false }
     }
 
     /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
@@ -117,10 +111,7 @@ impl Holder {
     fn open(&mut self, answers: &Answers, care: Care) {
         let opened = match HistoryFile::open(&self.path, care) {
             // This too may be a single failed read.
-            Err(OpenError {
-                why: Unusable::Damaged(_),
-                ..
-            }) => HistoryFile::open(&self.path, care),
+            Err(OpenError { why: Unusable::Damaged(_), .. }) => HistoryFile::open(&self.path, care),
             opened => opened,
         };
         match opened {
@@ -132,10 +123,7 @@ impl Holder {
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
-            Err(OpenError {
-                path,
-                why: Unusable::Unreachable(reason),
-            }) if self.was_open => {
+            Err(OpenError { path, why: Unusable::Unreachable(reason) }) if self.was_open => {
                 self.fail(answers, Unusable::Io(StoreError::Io(reason)).at(&path));
             }
             Err(error) => self.fail(answers, error),

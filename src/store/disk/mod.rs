@@ -132,9 +132,7 @@ impl Disk {
     }
 
     fn handle(&mut self, job: Job) {
-        let Disk {
-            holder, answers, ..
-        } = self;
+        let Disk { holder, answers, .. } = self;
         match job {
             Job::Load => {
                 let result = holder.with(answers, |file| load(file, answers));
@@ -157,11 +155,7 @@ impl Disk {
             }
             Job::Evict { series, before } => {
                 let evicted = Evicted::default();
-                self.evictions.push_back(Eviction {
-                    series,
-                    before,
-                    evicted,
-                });
+                self.evictions.push_back(Eviction { series, before, evicted });
             }
             Job::Stop => {}
         }
@@ -185,10 +179,8 @@ impl Disk {
             }
         };
         for (extent, rows, all) in evicted {
-            let mut eviction = self
-                .evictions
-                .pop_front()
-                .expect("one eviction for each result of the slice");
+            let mut eviction =
+                self.evictions.pop_front().expect("one eviction for each result of the slice");
             eviction.evicted.count += rows;
             eviction.evicted.extent = extent;
             if all {
@@ -220,11 +212,7 @@ impl Disk {
 impl Eviction {
     fn answer(self, result: Result<Evicted, StoreError>) -> Reply {
         let Eviction { series, before, .. } = self;
-        Reply::Evicted {
-            series,
-            before,
-            result,
-        }
+        Reply::Evicted { series, before, result }
     }
 }
 
@@ -232,11 +220,7 @@ fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
     let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
     let (quotes, odd_quotes) = read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
     let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
-    Ok(Loaded {
-        series,
-        quotes,
-        unsound: odd + odd_quotes + odd_markets,
-    })
+    Ok(Loaded { series, quotes, unsound: odd + odd_quotes + odd_markets })
 }
 
 fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreError> {

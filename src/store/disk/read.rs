@@ -46,11 +46,8 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
         "SELECT {CANDLE} FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3
          ORDER BY time {order}"
     ))?;
-    let mut found = query.query(&[
-        Value::Int(series.id),
-        Value::Int(times.start),
-        Value::Int(times.end),
-    ])?;
+    let mut found =
+        query.query(&[Value::Int(series.id), Value::Int(times.start), Value::Int(times.end)])?;
     let (mut left, mut before) = (read.limit.min(PAGE), None);
     while let Some(row) = found.next()? {
         let slot = row.int(0).map(|time| time.div_euclid(seconds(interval)));
@@ -73,9 +70,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
     drop(found);
     drop(query);
     let page = rows.slots.clone();
-    let inside = covered
-        .into_iter()
-        .map(|it| it.start.max(page.start)..it.end.min(page.end));
+    let inside = covered.into_iter().map(|it| it.start.max(page.start)..it.end.min(page.end));
     rows.covered = inside.filter(|part| !part.is_empty()).collect();
     Ok(rows)
 }
@@ -102,11 +97,8 @@ pub(super) fn heads(
             let interval = row.text(3)?;
             let interval =
                 (Stored::ALL.into_iter()).find(|stored| stored.name().as_bytes() == interval)?;
-            let series = SeriesName {
-                source: name(row.text(1)?)?,
-                symbol: name(row.text(2)?)?,
-                interval,
-            };
+            let series =
+                SeriesName { source: name(row.text(1)?)?, symbol: name(row.text(2)?)?, interval };
             Some((row.int(0)?, series))
         };
         let Some((id, name)) = named() else {
@@ -118,11 +110,7 @@ pub(super) fn heads(
         let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
         unsound_spans += unsound;
         let extent = extent(db, series, name.interval)?;
-        Ok(Some(Head {
-            series: name,
-            covered,
-            extent,
-        }))
+        Ok(Some(Head { series: name, covered, extent }))
     };
     let (told, unsound) = in_pieces(db, sql, HEADS, head, tell)?;
     Ok((told, unsound + unsound_spans))

@@ -88,10 +88,7 @@ fn parse_candle(interval: Stored, row: &Row<'_>) -> Option<Candle> {
 /// The record of a row, or `None` if a value is invalid or its checksum is wrong.
 pub(super) fn record<R: Record>(row: &Row<'_>) -> Option<(QuoteName, R)> {
     let mut columns = Columns { row, next: 2 };
-    let name = QuoteName {
-        source: name(row.text(0)?)?,
-        symbol: name(row.text(1)?)?,
-    };
+    let name = QuoteName { source: name(row.text(0)?)?, symbol: name(row.text(1)?)? };
     let record = R::read(&mut columns)?;
     Checksum::new().holds(row).then_some((name, record))
 }
@@ -159,10 +156,7 @@ impl Record for SavedQuote {
             timestamp: columns.int()?.map(UnixMs),
         };
         let received_at = UnixMs(columns.int()??);
-        Some(SavedQuote {
-            ticker,
-            received_at,
-        })
+        Some(SavedQuote { ticker, received_at })
     }
 }
 
@@ -177,21 +171,14 @@ impl Record for MarketRules {
         let bounds = [&self.amount, &self.price, &self.cost];
         let ends = bounds.into_iter().flat_map(|it| [&it.min, &it.max]);
         let decimals = ends.chain([&self.taker, &self.maker]);
-        (places.into_iter())
-            .chain(decimals.map(|it| it.as_ref().into()))
-            .collect()
+        (places.into_iter()).chain(decimals.map(|it| it.as_ref().into())).collect()
     }
 
     fn read(columns: &mut Columns<'_>) -> Option<MarketRules> {
         let mut places = || columns.value(|row, column| u8::try_from(row.int(column)?).ok());
         let (amount_places, price_places) = (places()?, places()?);
         let mut decimal = || columns.decimal();
-        let mut bounds = || {
-            Some(Bounds {
-                min: decimal()?,
-                max: decimal()?,
-            })
-        };
+        let mut bounds = || Some(Bounds { min: decimal()?, max: decimal()? });
         Some(MarketRules {
             amount_places,
             price_places,
@@ -234,22 +221,14 @@ mod tests {
         check(Stored::M1, "601, '5', '9', '2', '7', '0'", None);
         check(Stored::H1, "600, '5', '9', '2', '7', '0'", None);
         check(Stored::M1, "-60, '5', '9', '2', '7', '0'", None);
-        check(
-            Stored::M1,
-            "9223372036854775800, '5', '9', '2', '7', '0'",
-            None,
-        );
+        check(Stored::M1, "9223372036854775800, '5', '9', '2', '7', '0'", None);
         check(Stored::M1, "'600', '5', '9', '2', '7', '0'", None);
         check(Stored::M1, "600, 5, '9', '2', '7', '0'", None);
         check(Stored::M1, "600, '5', NULL, '2', '7', '0'", None);
         check(Stored::M1, "600, '5', '9', '2', '7', ''", None);
         check(Stored::M1, "600, '5', '9', '2', 'NaN', '0'", None);
         check(Stored::M1, "600, '5', '9', x'32', '7', '0'", None);
-        check(
-            Stored::M1,
-            "600, '5', CAST(x'39ff' AS TEXT), '2', '7', '0'",
-            None,
-        );
+        check(Stored::M1, "600, '5', CAST(x'39ff' AS TEXT), '2', '7', '0'", None);
         check(Stored::M1, "600, '5', '1', '2', '7', '0'", None);
         check(Stored::M1, "600, '5', '9', '0', '7', '0'", None);
         check(Stored::M1, "600, '5', '9', '2', '7', '-1'", None);

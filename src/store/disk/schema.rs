@@ -146,9 +146,7 @@ pub(super) fn migrate(db: &Database, from: u32, migrations: &[&str]) -> Result<(
             db.execute(migration)?;
         }
         let (version, id) = (migrations.len(), crate::history::APPLICATION_ID);
-        db.execute(&format!(
-            "PRAGMA user_version = {version}; PRAGMA application_id = {id}"
-        ))
+        db.execute(&format!("PRAGMA user_version = {version}; PRAGMA application_id = {id}"))
     })
 }
 
@@ -159,9 +157,7 @@ pub(super) fn missing(db: &Database) -> Result<Option<String>, StoreError> {
     migrate(&model, 0, &MIGRATIONS)?;
     let found = statements(db)?;
     let wanted = statements(&model)?;
-    let mut odd = wanted
-        .into_iter()
-        .filter(|(name, sql)| found.get(name) != Some(sql));
+    let mut odd = wanted.into_iter().filter(|(name, sql)| found.get(name) != Some(sql));
     Ok(odd.next().map(|(name, _)| name))
 }
 
@@ -205,11 +201,8 @@ mod tests {
     #[test]
     fn a_step_that_fails_leaves_the_version_before() {
         let db = Database::in_memory().expect("memory");
-        let steps = [
-            "CREATE TABLE a (x INTEGER) STRICT",
-            "CREATE TABLE b (x INTEGER) STRICT",
-            "nonsense",
-        ];
+        let steps =
+            ["CREATE TABLE a (x INTEGER) STRICT", "CREATE TABLE b (x INTEGER) STRICT", "nonsense"];
         migrate(&db, 0, &steps[..1]).expect("a sound step");
         assert!(migrate(&db, 1, &steps).is_err());
         assert_eq!(version(&db), 1);
@@ -221,13 +214,11 @@ mod tests {
         let db = Database::in_memory().expect("memory");
         migrate(&db, 0, &MIGRATIONS).expect("sound steps");
         assert_eq!(missing(&db), Ok(None));
-        db.execute("CREATE INDEX mine ON candle (time)")
-            .expect("sql");
+        db.execute("CREATE INDEX mine ON candle (time)").expect("sql");
         assert_eq!(missing(&db), Ok(None), "more is fine");
         db.execute("DROP VIEW quotes").expect("sql");
         assert_eq!(missing(&db), Ok(Some("quotes".to_string())));
-        db.execute("ALTER TABLE candle RENAME COLUMN volume TO amount")
-            .expect("sql");
+        db.execute("ALTER TABLE candle RENAME COLUMN volume TO amount").expect("sql");
         assert_eq!(missing(&db), Ok(Some("candle".to_string())));
     }
 }

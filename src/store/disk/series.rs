@@ -32,10 +32,7 @@ pub(super) fn find_series(
     }
     let mut query =
         db.prepare("SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3")?;
-    let id = query
-        .query(&names(name))?
-        .next()?
-        .and_then(|row| row.int(0));
+    let id = query.query(&names(name))?.next()?.and_then(|row| row.int(0));
     let checksum = Checksum::of(name);
     let series = id.map(|id| Series { id, checksum });
     if let Some(series) = series {
@@ -62,11 +59,7 @@ pub(super) fn make_series(
 }
 
 fn names(series: &SeriesName) -> [Value<'_>; 3] {
-    [
-        (&*series.source).into(),
-        (&*series.symbol).into(),
-        series.interval.name().into(),
-    ]
+    [(&*series.source).into(), (&*series.symbol).into(), series.interval.name().into()]
 }
 
 /// The first and the last candle of a series, and how many it has.
@@ -87,8 +80,6 @@ pub(super) fn extent(
     Ok(Extent {
         first: end(0),
         last: end(1),
-        count: number(2)
-            .and_then(|count| u64::try_from(count).ok())
-            .unwrap_or(0),
+        count: number(2).and_then(|count| u64::try_from(count).ok()).unwrap_or(0),
     })
 }

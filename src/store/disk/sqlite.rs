@@ -118,9 +118,7 @@ impl Database {
     /// connection to close moves the log into the file and removes it.
     pub(super) fn leave_log(&self, leave: bool) -> Result<(), StoreError> {
         let option = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
-        self.conn
-            .set_db_config(option, leave)
-            .map_err(store_error)?;
+        self.conn.set_db_config(option, leave).map_err(store_error)?;
         Ok(())
     }
 
@@ -206,10 +204,7 @@ impl Statement<'_> {
 
     /// Runs the statement as a query.
     pub(super) fn query(&mut self, values: &[Value<'_>]) -> Result<Found<'_>, StoreError> {
-        self.0
-            .query(params_from_iter(values))
-            .map(Found)
-            .map_err(store_error)
+        self.0.query(params_from_iter(values)).map(Found).map_err(store_error)
     }
 }
 
@@ -324,8 +319,7 @@ mod tests {
     #[test]
     fn a_transaction_is_done_whole_or_not_at_all() {
         let db = Database::in_memory().expect("memory");
-        db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY) STRICT")
-            .expect("a table");
+        db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY) STRICT").expect("a table");
         let done = db.transaction(|| db.execute("INSERT INTO t VALUES (1)"));
         assert_eq!(done, Ok(()));
         let failed = db.transaction(|| {

@@ -26,9 +26,7 @@ fn heads(db: &Database) -> Vec<Head> {
 }
 
 fn spans(head: &Head) -> Vec<(i64, i64)> {
-    (head.covered.iter())
-        .map(|span| (span.start, span.end))
-        .collect()
+    (head.covered.iter()).map(|span| (span.start, span.end)).collect()
 }
 
 fn read_all(db: &Database, name: &SeriesName) -> Rows {
@@ -38,13 +36,7 @@ fn read_all(db: &Database, name: &SeriesName) -> Rows {
 }
 
 fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
-    let read = Read {
-        ticket: 0,
-        series: name.clone(),
-        slots,
-        limit,
-        keep,
-    };
+    let read = Read { ticket: 0, series: name.clone(), slots, limit, keep };
     read::rows(db, &mut Known::new(), &read).expect("sound tables")
 }
 
@@ -56,23 +48,12 @@ fn check(db: &Database, name: &SeriesName, model: &Model, context: &str) {
     assert!(rows.unsound.is_empty(), "{context}");
     let head = heads(db).pop().expect("one series");
     assert_eq!(head.extent.count, candles.len() as u64, "{context}");
-    assert_eq!(
-        head.extent.first,
-        model.candles.keys().next().copied(),
-        "{context}"
-    );
-    assert_eq!(
-        head.extent.last,
-        model.candles.keys().next_back().copied(),
-        "{context}"
-    );
+    assert_eq!(head.extent.first, model.candles.keys().next().copied(), "{context}");
+    assert_eq!(head.extent.last, model.candles.keys().next_back().copied(), "{context}");
     let covered: Vec<i64> = head.covered.iter().cloned().flatten().collect();
     let expected: Vec<i64> = model.covered.iter().copied().collect();
     assert_eq!(covered, expected, "{context}");
-    let apart = head
-        .covered
-        .windows(2)
-        .all(|pair| pair[0].end < pair[1].start);
+    let apart = head.covered.windows(2).all(|pair| pair[0].end < pair[1].start);
     assert!(apart, "{context}: {:?}", head.covered);
 }
 
@@ -95,20 +76,12 @@ fn what_is_written_is_read_back_whatever_the_order() {
         }
         // All of it once more changes nothing.
         let mut again = Batch::default();
-        let candles = model
-            .candles
-            .iter()
-            .map(|(slot, candle)| (*slot, candle.clone()));
+        let candles = model.candles.iter().map(|(slot, candle)| (*slot, candle.clone()));
         for (slot, candle) in candles {
-            again
-                .of(&name)
-                .answered(slot..slot + 1, [(slot, Some(candle))]);
+            again.of(&name).answered(slot..slot + 1, [(slot, Some(candle))]);
         }
         let written = write::apply(&db, &mut known, &again).expect("sound tables");
-        assert_eq!(
-            (written.inserted, written.updated, written.removed),
-            (0, 0, 0)
-        );
+        assert_eq!((written.inserted, written.updated, written.removed), (0, 0, 0));
     }
 }
 
@@ -122,9 +95,7 @@ fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
     let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
     batch.of(&name).answered(0..300, candles);
     write::apply(&db, &mut known, &batch).expect("sound tables");
-    let id = find_series(&db, &mut known, &name)
-        .expect("sound tables")
-        .expect("it is there");
+    let id = find_series(&db, &mut known, &name).expect("sound tables").expect("it is there");
     let mut slices = 0;
     loop {
         let (left, rows, all) =
@@ -199,11 +170,7 @@ fn page_after_page_is_all_of_it_from_either_end() {
     .expect("sql");
     for (keep, limit) in [(Edge::Oldest, 1), (Edge::Newest, 1), (Edge::Oldest, 9999)]
         .into_iter()
-        .chain([
-            (Edge::Newest, 9999),
-            (Edge::Newest, 100),
-            (Edge::Oldest, 100),
-        ])
+        .chain([(Edge::Newest, 9999), (Edge::Newest, 100), (Edge::Oldest, 100)])
     {
         let (mut left, mut pages, mut found) = (0..count, 0, Vec::new());
         while !left.is_empty() {
@@ -254,10 +221,7 @@ fn rows_that_make_no_sense_are_passed_over_and_counted() {
     assert_eq!(rows.candles.len(), 16);
     assert_eq!(rows.unsound, [1, 2, 3, 5, 100]);
     let newest = read(&db, &name, 0..200, 100, Edge::Newest);
-    assert_eq!(
-        (newest.candles, newest.unsound),
-        (rows.candles, rows.unsound)
-    );
+    assert_eq!((newest.candles, newest.unsound), (rows.candles, rows.unsound));
     let mut told = Vec::new();
     let heads = read::heads(&db, |piece| told.extend(piece));
     assert_eq!(heads, Ok((1, 5)));
@@ -279,16 +243,10 @@ fn rows_under_another_name_are_not_believed() {
     let (db, mut known) = (database(), Known::new());
     let name = series(Stored::M1);
     let mut batch = Batch::default();
-    batch
-        .of(&name)
-        .answered(0..2, [(1, Some(candle(Stored::M1, 1, 7)))]);
+    batch.of(&name).answered(0..2, [(1, Some(candle(Stored::M1, 1, 7)))]);
     write::apply(&db, &mut known, &batch).expect("sound tables");
-    db.execute("UPDATE series SET symbol = 'BTC/USDC'")
-        .expect("sql");
-    let other = SeriesName {
-        symbol: "BTC/USDC".into(),
-        ..name
-    };
+    db.execute("UPDATE series SET symbol = 'BTC/USDC'").expect("sql");
+    let other = SeriesName { symbol: "BTC/USDC".into(), ..name };
     let rows = read_all(&db, &other);
     assert_eq!((rows.candles.len(), rows.unsound), (0, vec![1]));
     assert_eq!(read::heads(&db, |_| ()), Ok((1, 1)));
@@ -314,26 +272,11 @@ fn a_quote_comes_back_as_it_was() {
         timestamp: None,
     };
     let mut batch = Batch::default();
-    for (symbol, timestamp) in [
-        ("BTC/USDT", None),
-        ("ETH/USDT", Some(UnixMs(1_586_991_278_494))),
-    ] {
-        let name = QuoteName {
-            source: "kraken".into(),
-            symbol: symbol.into(),
-        };
-        let ticker = Ticker {
-            timestamp,
-            ..ticker.clone()
-        };
+    for (symbol, timestamp) in [("BTC/USDT", None), ("ETH/USDT", Some(UnixMs(1_586_991_278_494)))] {
+        let name = QuoteName { source: "kraken".into(), symbol: symbol.into() };
+        let ticker = Ticker { timestamp, ..ticker.clone() };
         let received_at = UnixMs(1_586_991_278_500);
-        batch.quotes.insert(
-            name,
-            SavedQuote {
-                ticker,
-                received_at,
-            },
-        );
+        batch.quotes.insert(name, SavedQuote { ticker, received_at });
     }
     for _ in 0..2 {
         write::apply(&db, &mut known, &batch).expect("sound tables");

@@ -46,11 +46,7 @@ impl HistoryReader {
         let look = look_to_read(&path)?.ok_or_else(|| Unusable::Missing.at(&path))?;
         let db = Database::open_to_read(&path).map_err(|error| unopened(&path, error))?;
         check_content(&db, &path, &look, Care::Usual)?;
-        Ok(HistoryReader {
-            path,
-            db,
-            known: Known::default(),
-        })
+        Ok(HistoryReader { path, db, known: Known::default() })
     }
 
     /// All series, in the order of their creation.
@@ -107,10 +103,7 @@ pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, O
                 (some.into_iter()).filter(|it| !keep(&it.series.source, &it.series.symbol)),
             );
         })?;
-        let mut pruned = Pruned {
-            series: gone.len() as u64,
-            ..Pruned::default()
-        };
+        let mut pruned = Pruned { series: gone.len() as u64, ..Pruned::default() };
         db.transaction(|| {
             for Head { series, .. } in &gone {
                 pruned.candles += remove(db, series)?;
@@ -158,8 +151,7 @@ fn on_file<T>(
     let (file, _) = HistoryFile::open(path, Care::Usual)?;
     let done = work(&file.db);
     let closed = file.close();
-    done.and_then(|value| closed.map(|()| value))
-        .map_err(|error| unopened(path, error))
+    done.and_then(|value| closed.map(|()| value)).map_err(|error| unopened(path, error))
 }
 
 fn id_of(db: &Database, series: &SeriesName) -> Result<Series, StoreError> {
@@ -197,15 +189,12 @@ fn remove_records<R: Record>(
     keep: impl Fn(&str, &str) -> bool,
 ) -> Result<(), StoreError> {
     let gone = records_of::<R>(db, |name| !keep(&name.source, &name.symbol))?;
-    gone.iter()
-        .try_for_each(|(name, _)| remove_record::<R>(db, name))
+    gone.iter().try_for_each(|(name, _)| remove_record::<R>(db, name))
 }
 
 fn rename_records<R: Record>(db: &Database, old: &str, new: &str) -> Result<(), StoreError> {
     let records = records_of::<R>(db, |name| &*name.source == old)?;
-    records
-        .iter()
-        .try_for_each(|(name, _)| remove_record::<R>(db, name))?;
+    records.iter().try_for_each(|(name, _)| remove_record::<R>(db, name))?;
     let renamed = records.into_iter().map(|(name, record)| {
         let source = new.into();
         (QuoteName { source, ..name }, record)
@@ -217,10 +206,7 @@ fn rename_records<R: Record>(db: &Database, old: &str, new: &str) -> Result<(), 
 /// sound stays so. Returns the number of its candles.
 fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, StoreError> {
     let Series { id, checksum } = id_of(db, series)?;
-    let renamed = SeriesName {
-        source: new.into(),
-        ..series.clone()
-    };
+    let renamed = SeriesName { source: new.into(), ..series.clone() };
     let sums = (checksum, Checksum::of(&renamed));
     db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?
         .run(&[Value::Int(id), new.into()])?;

@@ -136,19 +136,14 @@ impl<'a> Writer<'a> {
     /// Removes candles and coverage of these times. Returns the number of candles.
     fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
         self.coverage.forget(series, times)?;
-        let values = [
-            Value::Int(series.id),
-            Value::Int(times.start),
-            Value::Int(times.end),
-        ];
+        let values = [Value::Int(series.id), Value::Int(times.start), Value::Int(times.end)];
         self.delete_range.run(&values)
     }
 
     fn count(&mut self, series: Series, inserted: u64, removed: u64) -> Result<(), StoreError> {
         let change = inserted as i64 - removed as i64;
         if change != 0 {
-            self.count
-                .run(&[Value::Int(series.id), Value::Int(change)])?;
+            self.count.run(&[Value::Int(series.id), Value::Int(change)])?;
         }
         Ok(())
     }

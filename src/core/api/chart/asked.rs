@@ -51,12 +51,7 @@ pub struct Known {
 impl Asked {
     /// A request without a response yet.
     pub fn new(symbol: SymbolId, spec: ChartSpec, source: Option<SourceId>) -> Asked {
-        Asked {
-            symbol,
-            spec,
-            source,
-            known: Cell::new(None),
-        }
+        Asked { symbol, spec, source, known: Cell::new(None) }
     }
 }
 
@@ -115,11 +110,7 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
         let message = format!("\"{}\" must not be later than \"{}\".", first.0, last.0);
         return Err(Error::bad("invalid_range", first.0, message));
     }
-    let most = if is_one {
-        MAX_LIMIT
-    } else {
-        MAX_LIMIT_OF_SEVERAL
-    };
+    let most = if is_one { MAX_LIMIT } else { MAX_LIMIT_OF_SEVERAL };
     let default = match (from, to) {
         (Some(_), Some(_)) => most,
         _ => DEFAULT_LIMIT,
@@ -139,11 +130,7 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
     let source = call.source(&source)?;
     Ok(match wanted {
         Ok(symbol) => ChartRequest::One(Asked::new(symbol, spec, source)),
-        Err(items) => ChartRequest::Several(Several {
-            items,
-            spec,
-            source,
-        }),
+        Err(items) => ChartRequest::Several(Several { items, spec, source }),
     })
 }
 
@@ -204,11 +191,8 @@ fn read_interval(interval: ParamValue<'_>, resolution: ParamValue<'_>) -> Result
     };
     found.ok_or_else(|| {
         let good: Vec<&str> = Interval::ALL.into_iter().map(name_of).collect();
-        let message = format!(
-            "Invalid {param} \"{}\": expected one of {}.",
-            echo(&asked),
-            good.join(" ")
-        );
+        let message =
+            format!("Invalid {param} \"{}\": expected one of {}.", echo(&asked), good.join(" "));
         Error::bad("invalid_interval", param, message)
     })
 }

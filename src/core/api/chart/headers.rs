@@ -28,10 +28,7 @@ pub fn head<'a>(
         true => Cache::MaxAge(SETTLED_S),
         false => view.until_poll(key.source),
     };
-    Head {
-        fields,
-        ..Head::json(Some(etag), cache)
-    }
+    Head { fields, ..Head::json(Some(etag), cache) }
 }
 
 /// The `Chart-` fields, and a link to the next page.

@@ -119,13 +119,7 @@ impl Deferred for DeferredCharts {
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let DeferredCharts {
-            charts,
-            spec,
-            errors,
-            mut body,
-            ..
-        } = *self;
+        let DeferredCharts { charts, spec, errors, mut body, .. } = *self;
         body.fixed(b"\"errors\":[");
         body.text(&errors);
         body.fixed(b"]}");
@@ -135,10 +129,8 @@ impl Deferred for DeferredCharts {
         };
         let etag = body.tag(view, decimals.variant());
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
-        let head = Head {
-            fields: fields.as_bytes(),
-            ..Head::json(Some(etag), view.until_any_poll())
-        };
+        let head =
+            Head { fields: fields.as_bytes(), ..Head::json(Some(etag), view.until_any_poll()) };
         body.send_under(head, responder, view, || {
             let series = charts.iter().map(|chart| chart.key).collect();
             CacheKey::Charts(series, spec.clone(), errors.into())

@@ -30,10 +30,7 @@ fn send(
     body: &[u8],
     responder: &mut Responder<'_>,
 ) -> Result<Outcome, Error> {
-    let head = Head {
-        content_type,
-        ..Head::json(None, Cache::NoStore)
-    };
+    let head = Head { content_type, ..Head::json(None, Cache::NoStore) };
     // To make the body takes eight times as long as to copy it.
     responder.weigh(8 * body.len());
     responder.send(&head, body);

@@ -48,10 +48,7 @@ impl Read {
 /// The figures of each source.
 fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
     let it = *it;
-    it.view.status.running().map(move |(id, _)| Figures {
-        source: Some(id),
-        ..it
-    })
+    it.view.status.running().map(move |(id, _)| Figures { source: Some(id), ..it })
 }
 
 /// All rows as JSON.
@@ -204,9 +201,7 @@ impl Page {
                 }
                 _ if row.name.is_empty() => {}
                 _ => {
-                    let Metric {
-                        name, kind, help, ..
-                    } = row;
+                    let Metric { name, kind, help, .. } = row;
                     let own = own(name);
                     self.line(format_args!("# HELP {own}{name} {help}"));
                     self.line(format_args!("# TYPE {own}{name} {kind}"));

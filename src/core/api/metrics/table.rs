@@ -333,13 +333,7 @@ const PROCESS: &[Metric] = &[
 type Str = &'static str;
 
 const fn metric(key: Str, name: Str, kind: Str, help: Str, read: Read) -> Metric {
-    Metric {
-        key,
-        name,
-        kind,
-        help,
-        read,
-    }
+    Metric { key, name, kind, help, read }
 }
 
 const fn counter(key: Str, name: Str, help: Str, read: Read) -> Metric {

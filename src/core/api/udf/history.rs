@@ -309,12 +309,7 @@ impl History {
 impl Bars {
     fn new(plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
         let room = plan.body_len() / COLUMNS.len();
-        Bars {
-            columns: COLUMNS.map(|_| Vec::with_capacity(room + room / 4)),
-            since,
-            next: 0,
-            plan,
-        }
+        Bars { columns: COLUMNS.map(|_| Vec::with_capacity(room + room / 4)), since, next: 0, plan }
     }
 
     /// Turns the next rows. Returns true if those were the last.
@@ -342,9 +337,7 @@ impl Bars {
         made_of.add(Part::From(self.since.0));
         let head = Head::json(Some(view.tag(made_of, VARIANT)), cache);
         let parts = COLUMNS.iter().zip(self.columns);
-        let lengths = parts
-            .clone()
-            .map(|(name, column)| name.len() + column.len());
+        let lengths = parts.clone().map(|(name, column)| name.len() + column.len());
         let length = lengths.sum::<usize>() + END.len();
         compression::send(
             view,
@@ -404,11 +397,7 @@ mod tests {
         check("[]", 0, [""; 6]);
         check("[[0,1,2,3,4,5]]", 0, ["0", "1", "2", "3", "4", "5"]);
         let two = "[[60000,1.5,2,1,1.25,0],[120000,1.25,9,1,3,12.5]]";
-        check(
-            two,
-            0,
-            ["60,120", "1.5,1.25", "2,9", "1,1", "1.25,3", "0,12.5"],
-        );
+        check(two, 0, ["60,120", "1.5,1.25", "2,9", "1,1", "1.25,3", "0,12.5"]);
         check(two, 60_001, ["120", "1.25", "9", "1", "3", "12.5"]);
         check(two, 120_001, [""; 6]);
     }

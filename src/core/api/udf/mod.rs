@@ -56,10 +56,7 @@ pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
 /// Responds to `/udf/time`: the time in seconds.
 pub fn time(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let seconds = call.view.now.unix.0.div_euclid(1000).to_string();
-    let head = Head {
-        content_type: ContentType::Text,
-        ..Head::json(None, Cache::NoStore)
-    };
+    let head = Head { content_type: ContentType::Text, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
     Ok(Outcome::Sent)
 }

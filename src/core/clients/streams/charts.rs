@@ -121,11 +121,7 @@ impl FollowedCharts {
         mut note: impl FnMut(Key, usize),
     ) -> usize {
         let mut cost = 0;
-        let first = Followed {
-            symbol,
-            interval: Interval::M1,
-            source: None,
-        };
+        let first = Followed { symbol, interval: Interval::M1, source: None };
         let of_symbol = self.all.range_mut(first..);
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
@@ -226,12 +222,7 @@ impl Newest {
     fn of(followed: &Followed, view: &View<'_>) -> Option<Newest> {
         let key = followed.series(view).ok()?;
         let (rows, info) = followed.rows(view, key, (None, 1), Decimals::Number)?;
-        Some(Newest {
-            key,
-            rows,
-            open: info.last?,
-            closed: info.last_closed,
-        })
+        Some(Newest { key, rows, open: info.last?, closed: info.last_closed })
     }
 
     fn is_forming(&self) -> bool {

@@ -14,11 +14,7 @@ pub struct Events<'a> {
 impl<'a> Events<'a> {
     /// Events of about one share, behind what is there.
     pub fn new(out: &'a mut Vec<u8>) -> Events<'a> {
-        Events {
-            end: out.len() + SHARE as usize,
-            out,
-            count: 0,
-        }
+        Events { end: out.len() + SHARE as usize, out, count: 0 }
     }
 
     /// The place to append the next event.

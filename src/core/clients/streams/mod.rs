@@ -162,11 +162,7 @@ impl Streams {
         if let Some(address) = served.admitted.client {
             self.addresses.enter(address);
         }
-        let client = Client {
-            stream: key,
-            served,
-            sent_bytes: 0,
-        };
+        let client = Client { stream: key, served, sent_bytes: 0 };
         self.by_connection.insert(connection.key, client);
         cx.stats.streams.open += 1;
         cx.stats.streams.opened += 1;
@@ -223,13 +219,7 @@ impl Streams {
 
     /// Notes changes with their readers, about a slice of them.
     fn note_changes(&mut self, compressed: &CompressedBodies, cx: &mut Context) {
-        let Streams {
-            all,
-            quotes,
-            charts,
-            queue,
-            ..
-        } = self;
+        let Streams { all, quotes, charts, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
         let mut note = |key: Key, place: usize| {
             if let Some(stream) = all.get_mut(key) {

@@ -65,11 +65,7 @@ mod tests {
         assert_eq!(set.take(), Some(3));
         assert!(set.insert(3) && set.insert(0));
         let rest: Vec<usize> = std::iter::from_fn(|| set.take()).collect();
-        assert_eq!(
-            rest,
-            [64, 200, 0, 3],
-            "those before come again after the others"
-        );
+        assert_eq!(rest, [64, 200, 0, 3], "those before come again after the others");
         assert!(set.is_empty());
     }
 

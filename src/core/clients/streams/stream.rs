@@ -61,22 +61,11 @@ pub struct Told<'a> {
 impl EventStream {
     /// A stream that begins, or goes on where the client has left it.
     pub fn new(connection: Key, request: StreamRequest, view: &View<'_>) -> EventStream {
-        let StreamRequest {
-            symbols,
-            charts,
-            source,
-            decimals,
-            resumed,
-            body,
-        } = request;
+        let StreamRequest { symbols, charts, source, decimals, resumed, body } = request;
         let closes = resumed.iter().flat_map(|it| it.closes.iter().copied());
         let mut closes = closes.chain(std::iter::repeat(None));
         let charts = charts.into_iter().map(|(symbol, interval)| ChartPlace {
-            followed: Followed {
-                symbol,
-                interval,
-                source,
-            },
+            followed: Followed { symbol, interval, source },
             sent: 0,
             closed: closes.next().flatten(),
         });

@@ -96,10 +96,7 @@ impl World {
     }
 
     fn now(&self) -> Now {
-        Now {
-            mono: Mono(self.ms * 1000),
-            unix: UnixMs(1_790_000_000_000 + self.ms as i64),
-        }
+        Now { mono: Mono(self.ms * 1000), unix: UnixMs(1_790_000_000_000 + self.ms as i64) }
     }
 
     fn start(&mut self, at: usize) {
@@ -120,12 +117,8 @@ impl World {
         };
         let boot = self.rng.next_u64();
         let core = Core::new(config, None, ProcessFacts::default, boot, self.now());
-        self.nodes[at] = Some(Node {
-            core,
-            wires: HashMap::new(),
-            is_paused: false,
-            is_cut: false,
-        });
+        self.nodes[at] =
+            Some(Node { core, wires: HashMap::new(), is_paused: false, is_cut: false });
     }
 
     fn node(&mut self, at: usize) -> &mut Node {
@@ -190,10 +183,7 @@ impl World {
                     let why = Broken::Io(ErrorKind::ConnectionRefused);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
-                let wire = Wire {
-                    engine,
-                    ..Wire::default()
-                };
+                let wire = Wire { engine, ..Wire::default() };
                 node.wires.insert(key, wire);
                 node.core.handle(key, Event::Connected, now);
                 self.pump(at, key, node);
@@ -263,10 +253,7 @@ impl World {
                 None => wire.waiting = Some((command, until)),
             }
         }
-        let due: Vec<_> = wire
-            .replies
-            .extract_if(.., |(at, _)| *at <= self.ms)
-            .collect();
+        let due: Vec<_> = wire.replies.extract_if(.., |(at, _)| *at <= self.ms).collect();
         for (_, reply) in due {
             node.core.handle(key, Event::Received(&reply), now);
         }
@@ -285,16 +272,13 @@ impl World {
         wire.bytes.clear();
         let target = text.split(' ').nth(1).expect("a request has a target");
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let (source, path) = path[1..]
-            .split_once('/')
-            .expect("the base path is the source");
+        let (source, path) = path[1..].split_once('/').expect("the base path is the source");
         if path.ends_with("24hr") && query.is_empty() {
             self.polls.push((self.ms, source.to_string(), at));
         }
         let mut body = Vec::new();
         let path = format!("/{path}");
-        self.demo
-            .respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
+        self.demo.respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
         if !self.hidden.is_empty() {
             body = without(&body, self.hidden);
         }
@@ -306,20 +290,11 @@ impl World {
     /// The nodes that collect a source, as they see it.
     fn collectors(&self, source: usize) -> Vec<usize> {
         let collects = |node: &Node| {
-            let cluster = node
-                .core
-                .cx
-                .stats
-                .cluster
-                .as_ref()
-                .expect("it is in a cluster");
+            let cluster = node.core.cx.stats.cluster.as_ref().expect("it is in a cluster");
             cluster.sources[source].collects
         };
         let nodes = self.nodes.iter().enumerate();
-        nodes
-            .filter(|(_, node)| node.as_ref().is_some_and(collects))
-            .map(|(at, _)| at)
-            .collect()
+        nodes.filter(|(_, node)| node.as_ref().is_some_and(collects)).map(|(at, _)| at).collect()
     }
 
     fn ends_with_one_collector_each(&self) {
@@ -336,9 +311,7 @@ impl World {
             let (catalog, quotes) = (&node.core.cx.market.catalog, &node.core.cx.market.quotes);
             for source in 0..SOURCES.len() {
                 for symbol in catalog.known() {
-                    let quote = quotes
-                        .of(SourceId(source as u16), *symbol)
-                        .expect("it is served");
+                    let quote = quotes.of(SourceId(source as u16), *symbol).expect("it is served");
                     let age = now - quote.received_at;
                     assert!(age <= most_ms, "{age} ms");
                     let text = format!("{:?} {:?}", quote.ticker, quote.received_at);
@@ -353,11 +326,7 @@ impl World {
 
     /// No epoch has two holders.
     fn epochs_are_unique(&self) {
-        let leases = self
-            .model
-            .published
-            .iter()
-            .map(|(lease, epoch, _)| (lease, epoch));
+        let leases = self.model.published.iter().map(|(lease, epoch, _)| (lease, epoch));
         let leases: Vec<_> = leases.collect();
         assert!(leases.windows(2).all(|pair| pair[0] != pair[1]));
     }
@@ -366,10 +335,7 @@ impl World {
     fn longest_gap(&self, since: u64) -> u64 {
         let mut longest = 0;
         for source in SOURCES {
-            let polls = self
-                .polls
-                .iter()
-                .filter(|(at, of, _)| *at >= since && of == source);
+            let polls = self.polls.iter().filter(|(at, of, _)| *at >= since && of == source);
             let times: Vec<u64> = polls.map(|(at, ..)| *at).chain([self.ms]).collect();
             let gaps = times.windows(2).map(|pair| pair[1] - pair[0]);
             longest = gaps.chain([longest]).max().unwrap_or(0);
@@ -381,10 +347,7 @@ impl World {
     fn doubled(&self, since: u64, ms: u64) -> usize {
         let mut count = 0;
         for source in SOURCES {
-            let polls = self
-                .polls
-                .iter()
-                .filter(|(at, of, _)| *at >= since && of == source);
+            let polls = self.polls.iter().filter(|(at, of, _)| *at >= since && of == source);
             let polls: Vec<_> = polls.collect();
             let is_doubled = |pair: &&[&(u64, String, usize)]| {
                 pair[0].2 != pair[1].2 && pair[1].0 - pair[0].0 < ms
@@ -398,11 +361,7 @@ impl World {
 /// A body without what it says of these markets.
 fn without(body: &[u8], markets: &[&str]) -> Vec<u8> {
     let mut body: Value = serde_json::from_slice(body).expect("the demo speaks JSON");
-    let is_shown = |it: &Value| {
-        !it["symbol"]
-            .as_str()
-            .is_some_and(|it| markets.contains(&it))
-    };
+    let is_shown = |it: &Value| !it["symbol"].as_str().is_some_and(|it| markets.contains(&it));
     match body.get("symbols").is_some() {
         true => &mut body["symbols"],
         false => &mut body,
@@ -443,11 +402,7 @@ fn a_dead_collector_is_replaced_within_the_lease_and_a_poll() {
         world.run(6000);
         world.ends_with_one_collector_each();
         // The lease, and two polls; a node that was lost leaves half of the budget.
-        assert!(
-            world.longest_gap(since) <= 5000,
-            "{}",
-            world.longest_gap(since)
-        );
+        assert!(world.longest_gap(since) <= 5000, "{}", world.longest_gap(since));
         world.start(dead);
         world.run(9000);
         world.agrees(2100);
@@ -482,11 +437,7 @@ fn without_engine_collectors_go_on_and_followers_do_not_begin() {
         world.run(60_000);
         let after: Vec<_> = (0..3).map(|source| world.collectors(source)).collect();
         assert_eq!(before, after);
-        assert!(
-            world.longest_gap(since) <= 3100,
-            "{}",
-            world.longest_gap(since)
-        );
+        assert!(world.longest_gap(since) <= 3100, "{}", world.longest_gap(since));
         assert_eq!(world.doubled(since, 500), 0);
         // It comes back empty, or with what it held.
         world.model = if is_wiped { Model::default() } else { old };
@@ -532,16 +483,10 @@ fn lost_replies_flushed_scripts_slow_replies_and_trimmed_streams_change_nothing(
     world.delay_ms = 0;
     world.run(4000);
     // A follower is away, and what it has not read is trimmed away.
-    let follower = (0..3)
-        .find(|at| !world.collectors(0).contains(at))
-        .expect("there are two");
+    let follower = (0..3).find(|at| !world.collectors(0).contains(at)).expect("there are two");
     world.node(follower).is_paused = true;
     world.run(2000);
-    world
-        .model
-        .streams
-        .values_mut()
-        .for_each(|it| drop(it.drain(..it.len() - 1)));
+    world.model.streams.values_mut().for_each(|it| drop(it.drain(..it.len() - 1)));
     world.node(follower).is_paused = false;
     world.run(9000);
     world.ends_with_one_collector_each();
@@ -567,30 +512,15 @@ fn the_clock_of_the_engine_may_jump() {
 fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
     let mut world = World::settled(2);
     for (error, expected) in [
-        (
-            "OOM command not allowed when used memory > 'maxmemory'.",
-            "its memory is full",
-        ),
-        (
-            "READONLY You can't write against a read only replica.",
-            "it is a replica",
-        ),
+        ("OOM command not allowed when used memory > 'maxmemory'.", "its memory is full"),
+        ("READONLY You can't write against a read only replica.", "it is a replica"),
         ("ASK 7 10.0.0.9:6379", "moving the keys"),
-        (
-            "LOADING Redis is loading the dataset in memory",
-            "it is loading its data",
-        ),
+        ("LOADING Redis is loading the dataset in memory", "it is loading its data"),
     ] {
         world.model.refuses = Some(error);
         world.run(4000);
         for node in world.nodes.iter().flatten() {
-            let cluster = node
-                .core
-                .cx
-                .stats
-                .cluster
-                .as_ref()
-                .expect("it is in a cluster");
+            let cluster = node.core.cx.stats.cluster.as_ref().expect("it is in a cluster");
             let (_, why) = cluster.down.as_ref().expect("it is down");
             assert!(why.contains(expected), "{why}");
         }
@@ -697,11 +627,7 @@ fn a_stopped_node_lets_go_at_once() {
     let now = world.now();
     world.node(stopped).core.shut_down(now);
     world.run(100);
-    let others: Vec<_> = world
-        .collectors(1)
-        .into_iter()
-        .filter(|at| *at != stopped)
-        .collect();
+    let others: Vec<_> = world.collectors(1).into_iter().filter(|at| *at != stopped).collect();
     assert_eq!(others.len(), 1, "another has it after 100 ms");
     world.nodes[stopped] = None;
     // The others read on without a pause.

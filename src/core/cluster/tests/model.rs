@@ -62,11 +62,8 @@ impl Model {
     pub fn next_command(bytes: &mut Vec<u8>) -> Option<Vec<Vec<u8>>> {
         let (words, used) = match parse(bytes).expect("nodes speak RESP") {
             Some((RespValue::Array(words), used)) => {
-                let words: Vec<_> = words
-                    .iter()
-                    .filter_map(RespValue::bytes)
-                    .map(<[u8]>::to_vec)
-                    .collect();
+                let words: Vec<_> =
+                    words.iter().filter_map(RespValue::bytes).map(<[u8]>::to_vec).collect();
                 (words, used)
             }
             _ => return None,
@@ -78,14 +75,9 @@ impl Model {
     /// Runs a command at one of its nodes.
     pub fn ask(&mut self, at: SocketAddr, words: &[Vec<u8>], is_over: bool) -> Answer {
         self.asked += 1;
-        let has_keys = !["SCRIPT", "AUTH", "SELECT"]
-            .map(str::as_bytes)
-            .contains(&&*words[0]);
+        let has_keys = !["SCRIPT", "AUTH", "SELECT"].map(str::as_bytes).contains(&&*words[0]);
         let other = match self.is_circle {
-            true => ENGINES
-                .map(SocketAddr::from)
-                .into_iter()
-                .find(|it| *it != at),
+            true => ENGINES.map(SocketAddr::from).into_iter().find(|it| *it != at),
             false => self.keys_at.filter(|it| *it != at),
         };
         match other.filter(|_| has_keys) {
@@ -100,9 +92,7 @@ impl Model {
         let answer = match &*text(0) {
             "SCRIPT" => {
                 self.has_scripts = true;
-                let script = Script::ALL
-                    .iter()
-                    .position(|it| it.text().as_bytes() == words[2]);
+                let script = Script::ALL.iter().position(|it| it.text().as_bytes() == words[2]);
                 bulk(format!("s{}", script.expect("it is one of ours")).as_bytes())
             }
             "EVALSHA" if !self.has_scripts => b"-NOSCRIPT No matching script.\r\n".to_vec(),
@@ -111,10 +101,8 @@ impl Model {
                 let script: usize = text(1)[1..].parse().expect("a name of ours");
                 let all: Vec<Vec<u8>> = words[3..].to_vec();
                 let (keys, arguments) = all.split_at(count);
-                let keys: Vec<String> = keys
-                    .iter()
-                    .map(|it| String::from_utf8_lossy(it).into_owned())
-                    .collect();
+                let keys: Vec<String> =
+                    keys.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
                 match self.refuses {
                     Some(error) if Script::ALL[script] != Script::Look => {
                         format!("-{error}\r\n").into_bytes()
@@ -146,10 +134,7 @@ impl Model {
         let stream = self.streams.entry(key.to_string()).or_default();
         let last = stream.last().map_or(EntryId::default(), |(id, _)| *id);
         let id = match last.ms >= ms {
-            true => EntryId {
-                number: last.number + 1,
-                ..last
-            },
+            true => EntryId { number: last.number + 1, ..last },
             false => EntryId { ms, number: 0 },
         };
         stream.push((id, bytes.to_vec()));
@@ -159,23 +144,15 @@ impl Model {
     }
 
     fn read(&self, words: &[Vec<u8>], is_over: bool) -> Answer {
-        let texts: Vec<String> = words
-            .iter()
-            .map(|it| String::from_utf8_lossy(it).into_owned())
-            .collect();
-        let from = texts
-            .iter()
-            .position(|it| it == "STREAMS")
-            .expect("it names streams")
-            + 1;
+        let texts: Vec<String> =
+            words.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
+        let from = texts.iter().position(|it| it == "STREAMS").expect("it names streams") + 1;
         let count = (texts.len() - from) / 2;
         let most: usize = texts[2].parse().expect("a count");
         let mut streams = Vec::new();
         for at in 0..count {
-            let (key, place) = (
-                &texts[from + at],
-                EntryId::parse(texts[from + count + at].as_bytes()),
-            );
+            let (key, place) =
+                (&texts[from + at], EntryId::parse(texts[from + count + at].as_bytes()));
             let entries = self.streams.get(key).into_iter().flatten();
             let entries = entries.filter(|(id, _)| Some(*id) > place).take(most);
             let entries: Vec<_> = entries
@@ -201,10 +178,7 @@ impl Model {
         if script == Script::Beat {
             self.nodes.insert(text(0), now);
             let ttl = whole(1);
-            let live = self
-                .nodes
-                .iter()
-                .filter(|(_, at)| (now - **at).abs() <= ttl);
+            let live = self.nodes.iter().filter(|(_, at)| (now - **at).abs() <= ttl);
             let mut live: Vec<_> = live.map(|(name, at)| (at, bulk(name.as_bytes()))).collect();
             live.sort();
             let live: Vec<_> = live.into_iter().map(|(_, name)| name).collect();
@@ -296,15 +270,9 @@ impl Model {
             Script::Publish => {
                 let epoch = text(1).parse().expect("a number");
                 self.published.insert((keys[0].clone(), epoch, text(0)));
-                let id = self
-                    .add(&keys[1], &arguments[4], whole(2) as usize)
-                    .to_string();
+                let id = self.add(&keys[1], &arguments[4], whole(2) as usize).to_string();
                 let mark = whole(3);
-                let begin = if mark % 2 == 1 {
-                    id.clone()
-                } else {
-                    get("begin")
-                };
+                let begin = if mark % 2 == 1 { id.clone() } else { get("begin") };
                 changes.push(("begin", begin.clone()));
                 if mark >= 2 && !begin.is_empty() {
                     changes.push(("from", begin));
@@ -327,11 +295,7 @@ impl Model {
             }
         };
         let lease = self.hashes.entry(keys[0].clone()).or_default();
-        lease.extend(
-            changes
-                .into_iter()
-                .map(|(name, value)| (name.to_string(), value)),
-        );
+        lease.extend(changes.into_iter().map(|(name, value)| (name.to_string(), value)));
         reply
     }
 }

@@ -5,13 +5,7 @@ use super::*;
 #[test]
 fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let mut bench = Bench::unopened(|config| {
-        config.history = Keep {
-            m1: Depth {
-                keep: 1000,
-                backfill: 0,
-            },
-            ..Keep::default()
-        };
+        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
     });
     bench.open();
     bench.head("BTC/USDT", ago(3000, 10));
@@ -20,10 +14,7 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let key = bench.key("BTC/USDT");
     bench.pass(61);
     let before = BEGIN + 1 - 1000;
-    let evict = Job::Evict {
-        series: name("BTC/USDT", &bench.cx.config),
-        before,
-    };
+    let evict = Job::Evict { series: name("BTC/USDT", &bench.cx.config), before };
     assert_eq!(bench.jobs, [evict]);
     assert_eq!(bench.archived(key), [(-999, -10)]);
     bench.pass(200);
@@ -32,23 +23,12 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let error = StoreError::Full("no room".to_string());
     let result = Err(error);
     bench.jobs.clear();
-    bench.tell(Reply::Evicted {
-        series: series.clone(),
-        before,
-        result,
-    });
+    bench.tell(Reply::Evicted { series: series.clone(), before, result });
     bench.pass(60);
     assert!(matches!(&bench.jobs[0], Job::Evict { series: it, .. } if *it == series));
-    let result = Ok(Evicted {
-        count: 2001,
-        ..Evicted::default()
-    });
+    let result = Ok(Evicted { count: 2001, ..Evicted::default() });
     bench.jobs.clear();
-    bench.tell(Reply::Evicted {
-        series,
-        before,
-        result,
-    });
+    bench.tell(Reply::Evicted { series, before, result });
     assert_eq!(bench.cx.stats.history.evicted, 2001);
     bench.pass(60);
     assert!(bench.jobs.is_empty());

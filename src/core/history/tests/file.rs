@@ -49,18 +49,11 @@ fn a_file_that_can_be_used_again_is_read_anew() {
     assert!(bench.history.file.is_awaited());
     bench.unwritten(number, batch);
     bench.pass(10);
-    assert!(
-        bench.jobs.is_empty(),
-        "not before it has told what it holds"
-    );
+    assert!(bench.jobs.is_empty(), "not before it has told what it holds");
     bench.head("BTC/USDT", ago(50, 0));
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     assert!(!bench.cx.stats.history.unusable && !bench.history.file.is_awaited());
-    assert_eq!(
-        bench.archived(key),
-        [(-50, -3)],
-        "the rest waits to be written"
-    );
+    assert_eq!(bench.archived(key), [(-50, -3)], "the rest waits to be written");
     bench.pass(1);
     let (number, _) = bench.batch();
     bench.written(number);
@@ -74,10 +67,7 @@ fn a_load_that_failed_is_tried_again() {
     assert!(bench.history.file.is_awaited());
     let error = StoreError::Io("a bad sector".to_string());
     bench.tell(Reply::Loaded(Err(error)));
-    assert!(
-        !bench.history.file.is_awaited(),
-        "nobody waits for a bad disk"
-    );
+    assert!(!bench.history.file.is_awaited(), "nobody waits for a bad disk");
     bench.pass(29);
     assert!(bench.jobs.is_empty());
     bench.pass(1);

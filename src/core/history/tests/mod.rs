@@ -55,15 +55,9 @@ impl Bench {
         let mut source = SourceConfig::of("binance");
         source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
         let id = source.id.clone();
-        let mut config = Config {
-            sources: vec![source],
-            ..Config::default()
-        };
+        let mut config = Config { sources: vec![source], ..Config::default() };
         set(&mut config);
-        let now = Now {
-            mono: Mono(0),
-            unix: Stored::M1.open_of(BEGIN),
-        };
+        let now = Now { mono: Mono(0), unix: Stored::M1.open_of(BEGIN) };
         let mut stats = Status::new(std::iter::once(&*id), now);
         stats.sources[0].clock = Some(now.unix.0);
         let market = Market::new(&config);
@@ -87,11 +81,7 @@ impl Bench {
     }
 
     fn open(&mut self) {
-        let opened = Reply::Opened(Opened {
-            created: false,
-            bytes: 4096,
-            log_set_aside: false,
-        });
+        let opened = Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false });
         self.with(|history, cx| history.begin(opened, cx));
         assert_eq!(self.job(), Job::Load);
     }
@@ -139,10 +129,7 @@ impl Bench {
 
     fn at(&mut self, mono: Mono) {
         let passed = mono.since(self.cx.now.mono).as_millis() as i64;
-        self.cx.now = Now {
-            mono,
-            unix: self.cx.now.unix + passed,
-        };
+        self.cx.now = Now { mono, unix: self.cx.now.unix + passed };
     }
 
     fn key(&mut self, symbol: &str) -> SeriesKey {
@@ -183,10 +170,7 @@ impl Bench {
     }
 
     fn written(&mut self, number: u64) {
-        let written = Written {
-            inserted: 1,
-            ..Written::default()
-        };
+        let written = Written { inserted: 1, ..Written::default() };
         let result = Ok(written);
         self.tell(Reply::Written { number, result });
     }
@@ -275,11 +259,7 @@ impl Bench {
     }
 
     fn open_again(&mut self) {
-        self.tell(Reply::Opened(Opened {
-            created: false,
-            bytes: 4096,
-            log_set_aside: false,
-        }));
+        self.tell(Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false }));
         assert_eq!(self.job(), Job::Load);
     }
 }

@@ -39,25 +39,17 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
     let saved = |symbol: &str, received_at: UnixMs| {
         let (source, symbol) = ("binance".into(), symbol.into());
         let ticker = ticker(&Decimal::from(5));
-        let quote = SavedQuote {
-            ticker,
-            received_at,
-        };
+        let quote = SavedQuote { ticker, received_at };
         (QuoteName { source, symbol }, quote)
     };
     // Not wanted any more; and one that had left the list before.
-    let others = vec![
-        saved("ETH/BTC", now),
-        saved("LUNA/USDT", now - saved_quotes::LEFT_MS),
-    ];
+    let others = vec![saved("ETH/BTC", now), saved("LUNA/USDT", now - saved_quotes::LEFT_MS)];
     let list = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
     bench.tell(Reply::Quotes(others));
     bench.tell(Reply::Quotes(list));
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     let shown = |bench: &Bench| {
-        let Market {
-            catalog, quotes, ..
-        } = &bench.cx.market;
+        let Market { catalog, quotes, .. } = &bench.cx.market;
         let known = catalog.known().iter();
         let quote = |symbol: &SymbolId| quotes.of(SourceId(0), *symbol).map(|it| it.stale());
         known
@@ -75,10 +67,8 @@ fn many_quotes_come_back_in_slices_behind_their_markets() {
     let count = 300;
     let saved = |at: usize| {
         let (source, symbol) = ("binance".into(), format!("M{at}/USDT").into());
-        let quote = SavedQuote {
-            ticker: ticker(&Decimal::from(5)),
-            received_at: bench.cx.now.unix,
-        };
+        let quote =
+            SavedQuote { ticker: ticker(&Decimal::from(5)), received_at: bench.cx.now.unix };
         (QuoteName { source, symbol }, quote)
     };
     let list: Vec<(QuoteName, SavedQuote)> = (0..count).map(saved).collect();
@@ -88,14 +78,9 @@ fn many_quotes_come_back_in_slices_behind_their_markets() {
     let (mut back, mut slices) = (0, 0);
     while bench.history.has_work() {
         bench.with(History::work);
-        let (known, counts) = (
-            bench.cx.market.catalog.known().len(),
-            bench.cx.market.quotes.counts(),
-        );
-        assert!(
-            known == count || (known, counts.cached) == (0, 0),
-            "{known}"
-        );
+        let (known, counts) =
+            (bench.cx.market.catalog.known().len(), bench.cx.market.quotes.counts());
+        assert!(known == count || (known, counts.cached) == (0, 0), "{known}");
         let came = counts.cached - back;
         (back, slices) = (counts.cached, slices + usize::from(came > 0));
         assert!(came < count / 2, "{came} at once");

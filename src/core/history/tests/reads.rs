@@ -21,10 +21,7 @@ fn many_who_want_the_same_share_one_read_the_newest_first() {
     assert!(bench.jobs.is_empty());
     assert_eq!(bench.covered(key), [(-1000, -500)]);
     assert_eq!(bench.recall(key, ago(1000, 500)), ReadStart::Nothing);
-    assert_eq!(
-        bench.cx.market.charts.get(key).map(|it| it.count()),
-        Some(250)
-    );
+    assert_eq!(bench.cx.market.charts.get(key).map(|it| it.count()), Some(250));
 }
 
 #[test]
@@ -56,8 +53,7 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
     let read = bench.read_job();
     let mut rows = page(&read, ago(100, 0), vec![ago(90, 60), ago(50, 10)]);
     rows.unsound = vec![BEGIN - 30];
-    rows.candles
-        .retain(|it| it.open_time != Stored::M1.open_of(BEGIN - 30));
+    rows.candles.retain(|it| it.open_time != Stored::M1.open_of(BEGIN - 30));
     let (ticket, result) = (read.ticket, Ok(rows));
     bench.tell(Reply::Rows { ticket, result });
     let known = [(-90, -60), (-50, -30), (-29, -10)];
@@ -109,9 +105,7 @@ fn a_series_that_closes_on_the_way_keeps_what_is_written_and_reads_no_more() {
 fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
     let mut bench = Bench::unopened(|config| config.limits.candle_series = 500);
     bench.open();
-    let keys: Vec<SeriesKey> = (0..200)
-        .map(|at| bench.key(&format!("C{at}/USDT")))
-        .collect();
+    let keys: Vec<SeriesKey> = (0..200).map(|at| bench.key(&format!("C{at}/USDT"))).collect();
     for key in &keys {
         assert!(bench.cx.market.charts.open(*key));
         bench.cx.market.charts.archive(*key, 10..20_000);
@@ -126,10 +120,7 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
     bench.pass(100);
     // The harness looks at the length of the queue; here, that it was put to the test.
     assert!(wishes.contains(&ReadStart::Begun) && wishes.contains(&ReadStart::Refused));
-    let evictions = bench
-        .jobs
-        .iter()
-        .filter(|it| matches!(it, Job::Evict { .. }));
+    let evictions = bench.jobs.iter().filter(|it| matches!(it, Job::Evict { .. }));
     assert!(evictions.count() > 10);
     assert!(bench.jobs.len() > 100);
 }

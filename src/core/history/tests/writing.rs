@@ -65,10 +65,7 @@ fn a_batch_of_many_series_is_listed_and_taken_slice_by_slice() {
     assert!((4..10).contains(&slices), "{slices} slices");
     let (number, batch) = bench.batch();
     assert_eq!((batch.series.len(), batch.weight()), (COUNT, COUNT * 6));
-    let written = Reply::Written {
-        number,
-        result: Ok(Written::default()),
-    };
+    let written = Reply::Written { number, result: Ok(Written::default()) };
     bench.with(|history, cx| history.handle(written, cx));
     let archived = |bench: &Bench, key: &SeriesKey| !bench.archived(*key).is_empty();
     let mut known = 0;
@@ -170,18 +167,12 @@ fn it_is_told_once_that_changes_are_left_out_and_once_that_they_are_taken_again(
         }
     });
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(
-        lines[0].starts_with("WARN changes left out waiting=5"),
-        "{lines:?}"
-    );
+    assert!(lines[0].starts_with("WARN changes left out waiting=5"), "{lines:?}");
     assert!(lines[0].ends_with(" backfill=paused"), "{lines:?}");
     bench.pass(1);
     let (number, _) = bench.batch();
     let lines = logged(|| bench.written(number));
-    let expected = [
-        "INFO write works again failures=1",
-        "INFO changes taken again refill=begun",
-    ];
+    let expected = ["INFO write works again failures=1", "INFO changes taken again refill=begun"];
     assert_eq!(lines, expected);
 }
 
@@ -196,10 +187,7 @@ fn it_is_told_once_that_the_file_is_full_and_once_that_it_has_room_again() {
         bench.fetched(key, ago(10, 5), kib);
         bench.pass(1);
         let (number, _) = bench.batch();
-        let written = Written {
-            bytes: kib as u64 * 1024,
-            ..Written::default()
-        };
+        let written = Written { bytes: kib as u64 * 1024, ..Written::default() };
         let result = Ok(written);
         lines.extend(logged(|| {
             bench.tell(Reply::Written { number, result });

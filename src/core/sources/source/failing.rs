@@ -25,9 +25,7 @@ impl Source {
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         let is_news = status.last_error.as_deref() != Some(&text);
-        let is_warned = self
-            .schedule
-            .pause_unknown(&self.profile, task, &fault, cx.now.mono);
+        let is_warned = self.schedule.pause_unknown(&self.profile, task, &fault, cx.now.mono);
         if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
             log::warn!(
                 target: SOURCE,

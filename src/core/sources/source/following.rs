@@ -55,18 +55,12 @@ impl Source {
         match entry.body {
             // An engine that came back with old data tells what is known better.
             Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
-            Update::Quotes {
-                is_last, tickers, ..
-            } => {
+            Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
                 cx.market.quotes.came(self.profile.id, Awaited::Poll);
                 let mut staged = Staged::new(self.profile.id, Task::Tickers);
                 let catalog = &mut cx.market.catalog;
-                let mut stager = Stager {
-                    staged: &mut staged,
-                    catalog,
-                    symbol: None,
-                };
+                let mut stager = Stager { staged: &mut staged, catalog, symbol: None };
                 for (id, ticker) in tickers {
                     if stager.wants(&id) {
                         stager.ticker(&id, ticker);
@@ -140,10 +134,8 @@ impl Source {
         self.schedule.candles.note_reach(key, cx);
         // The time of our clock at which the exchange's was what it was when the collector asked.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
-        let sent_at = Now {
-            mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)),
-            unix: cx.now.unix,
-        };
+        let sent_at =
+            Now { mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)), unix: cx.now.unix };
         let slots = page.series.slots;
         let rows = page.rows.into_iter();
         let rows = rows.map(|(candle, closed)| Reported { candle, closed });
@@ -155,12 +147,8 @@ impl Source {
 
     /// Takes in the market list of the collector. `false`: one is being applied.
     pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
-        let is_reading = |job: &Job| {
-            matches!(
-                job,
-                Job::Replicate(ReplicaJob::ReadList(_)) | Job::RefreshList
-            )
-        };
+        let is_reading =
+            |job: &Job| matches!(job, Job::Replicate(ReplicaJob::ReadList(_)) | Job::RefreshList);
         let can_read = !self.jobs.iter().any(is_reading);
         if self.replica.role() == Role::Follower && !self.has_ended && can_read {
             self.schedule.list_due = cx.now.mono + HOURLY;
@@ -179,13 +167,7 @@ impl Source {
             left -= 1;
         }
         let is_read = left > 0;
-        is_read.then(|| {
-            cx.market
-                .catalog
-                .end_list(id)
-                .ok()
-                .map(|()| Job::RefreshList)
-        })
+        is_read.then(|| cx.market.catalog.end_list(id).ok().map(|()| Job::RefreshList))
     }
 
     /// Asks the collector for the candles that are due, and works out when to look again.
@@ -200,11 +182,7 @@ impl Source {
             let Some(page) = self.schedule.candles.next(cx) else {
                 break;
             };
-            let is_known = cx
-                .market
-                .charts
-                .get(page.series)
-                .and_then(|it| it.newest_known());
+            let is_known = cx.market.charts.get(page.series).and_then(|it| it.newest_known());
             let plans = &self.schedule.candles;
             let is_late = page.when <= self.replica.since || plans.is_new(page.series);
             let waits = page.urgency != Urgency::Client && is_known.is_some() && !is_late;
@@ -214,9 +192,7 @@ impl Source {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
             }
-            self.schedule
-                .candles
-                .sent(page.series, page.slots.clone(), cx);
+            self.schedule.candles.sent(page.series, page.slots.clone(), cx);
             self.replica.want(page.series, page.slots, cx);
         }
         let all = [self.replica.due(), next, self.schedule.backoff.down_at(cx)];

@@ -85,8 +85,7 @@ impl Source {
     pub(super) fn publish(&mut self, body: Update, received: Now, cx: &Context) {
         if self.replica.publishes() {
             let rest = self.schedule.backoff.until;
-            self.replica
-                .publish(self.profile.id, body, received, rest, cx);
+            self.replica.publish(self.profile.id, body, received, rest, cx);
         }
     }
 
@@ -105,19 +104,13 @@ impl Source {
         }
         let id = self.profile.id;
         let (piece, default_time) = tickers.first_piece();
-        let named = piece
-            .iter()
-            .filter_map(|(symbol, ticker)| named(id, *symbol, ticker, cx));
+        let named = piece.iter().filter_map(|(symbol, ticker)| named(id, *symbol, ticker, cx));
         let mut tickers_named: Vec<_> = named.collect();
         for (_, ticker) in &mut tickers_named {
             ticker.timestamp = ticker.timestamp.or(default_time);
         }
         let (is_first, is_last) = tickers.ends();
-        let body = Update::Quotes {
-            is_first,
-            is_last,
-            tickers: tickers_named,
-        };
+        let body = Update::Quotes { is_first, is_last, tickers: tickers_named };
         self.publish(body, received, cx);
     }
 
@@ -139,11 +132,7 @@ impl Source {
                     }
                     Some((name, ticker))
                 });
-                Some(Update::Quotes {
-                    is_first: false,
-                    is_last: false,
-                    tickers: filled.collect(),
-                })
+                Some(Update::Quotes { is_first: false, is_last: false, tickers: filled.collect() })
             }
             (Items::Candles(rows), Task::Candles { series, slots }) => {
                 let rows_a_page = self.schedule.candles.page_rows(series.interval) as i64;
@@ -159,10 +148,7 @@ impl Source {
             }
             (Items::Stats(Some(stats)), Task::Stats(symbol)) => {
                 let listing = cx.market.catalog.listing(id, *symbol)?;
-                Some(Update::Stats(
-                    listing.ticker_id.clone(),
-                    Box::new(stats.clone()),
-                ))
+                Some(Update::Stats(listing.ticker_id.clone(), Box::new(stats.clone())))
             }
             (Items::Time(_), _) => Some(Update::Status(None)),
             _ => None,
@@ -171,10 +157,7 @@ impl Source {
 
     /// What the other nodes are told of a response, with the ends of the round of quotes that it is part of.
     pub(super) fn with_ends(&self, mut body: Update) -> Update {
-        if let Update::Quotes {
-            is_first, is_last, ..
-        } = &mut body
-        {
+        if let Update::Quotes { is_first, is_last, .. } = &mut body {
             (*is_first, *is_last) = self.schedule.round.ends();
         }
         body
@@ -216,8 +199,7 @@ impl Source {
             ReplicaJob::WriteList(writer) => {
                 let list = writer.step(self.profile.id, cx);
                 let is_done = list.is_some();
-                list.into_iter()
-                    .for_each(|list| self.replica.publish_list(list));
+                list.into_iter().for_each(|list| self.replica.publish_list(list));
                 is_done
             }
         }
@@ -240,11 +222,7 @@ impl Source {
         let Lookup::Known(symbol) = cx.market.catalog.find(named.symbol.as_bytes()) else {
             return None;
         };
-        Some(SeriesKey {
-            source: self.profile.id,
-            symbol,
-            interval: named.interval,
-        })
+        Some(SeriesKey { source: self.profile.id, symbol, interval: named.interval })
     }
 
     /// Another node asks for candles.
@@ -281,9 +259,7 @@ impl Source {
             let rows: Vec<_> = rows.map(|(_, candle)| (candle, Some(true))).collect();
             (slots, rows)
         });
-        let forming = series
-            .forming(current)
-            .filter(|_| asked.slots.contains(&current));
+        let forming = series.forming(current).filter(|_| asked.slots.contains(&current));
         let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), Some(false))]));
         for (slots, rows) in closed.chain(forming) {
             let page = SentCandles {
@@ -295,8 +271,7 @@ impl Source {
                 is_proven: true,
             };
             let (id, rest) = (asked.key.source, self.schedule.backoff.until);
-            self.replica
-                .publish(id, Update::Candles(page), cx.now, rest, cx);
+            self.replica.publish(id, Update::Candles(page), cx.now, rest, cx);
         }
     }
 }

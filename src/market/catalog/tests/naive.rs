@@ -14,11 +14,8 @@ impl Naive<'_> {
         let source = &self.sources[at];
         let named = |symbol: &String| source.symbols.contains(symbol);
         let all = source.quote_assets.is_empty() && source.symbols.is_empty();
-        let mut tracked: BTreeMap<String, Option<MarketInfo>> = source
-            .symbols
-            .iter()
-            .map(|text| (text.clone(), None))
-            .collect();
+        let mut tracked: BTreeMap<String, Option<MarketInfo>> =
+            source.symbols.iter().map(|text| (text.clone(), None)).collect();
         for market in self.lists[at].iter().flatten() {
             let symbol = format!("{}/{}", market.base, market.quote);
             let quoted = all || source.quote_assets.contains(&market.quote.to_string());
@@ -26,10 +23,7 @@ impl Naive<'_> {
                 continue;
             }
             let slot = tracked.entry(symbol).or_default();
-            if slot
-                .as_ref()
-                .is_none_or(|first| !first.active && market.active)
-            {
+            if slot.as_ref().is_none_or(|first| !first.active && market.active) {
                 *slot = Some(market.clone());
             }
         }
@@ -38,26 +32,20 @@ impl Naive<'_> {
 }
 
 fn compare(catalog: &Catalog, naive: &Naive, seed: u64) {
-    let tracked: Vec<_> = (0..naive.sources.len())
-        .map(|at| naive.tracked(at))
-        .collect();
+    let tracked: Vec<_> = (0..naive.sources.len()).map(|at| naive.tracked(at)).collect();
     let all: BTreeSet<&String> = tracked.iter().flat_map(|markets| markets.keys()).collect();
     let expected: Vec<&String> = all.iter().copied().collect();
     assert_eq!(
         names(catalog, catalog.known()),
-        expected
-            .iter()
-            .map(|text| text.as_str())
-            .collect::<Vec<_>>(),
+        expected.iter().map(|text| text.as_str()).collect::<Vec<_>>(),
         "seed {seed}"
     );
     assert_eq!(catalog.ecosystem(), catalog.known(), "seed {seed}");
     let mut quotes: BTreeMap<String, usize> = BTreeMap::new();
     for text in all {
         let symbol = id(catalog, text);
-        let tracking: Vec<usize> = (0..tracked.len())
-            .filter(|at| tracked[*at].contains_key(text))
-            .collect();
+        let tracking: Vec<usize> =
+            (0..tracked.len()).filter(|at| tracked[*at].contains_key(text)).collect();
         let ids: Vec<_> = tracking.iter().map(|at| SourceId(*at as u16)).collect();
         assert_eq!(catalog.sources_of(symbol), ids, "seed {seed} {text}");
         for (at, markets) in tracked.iter().enumerate() {
@@ -65,10 +53,7 @@ fn compare(catalog: &Catalog, naive: &Naive, seed: u64) {
             let got = catalog.listing(SourceId(at as u16), symbol);
             assert_eq!(got.is_some(), listing.is_some(), "seed {seed} {text}");
             if let (Some(got), Some(listing)) = (got, listing) {
-                assert_eq!(
-                    (&got.ticker_id, got.active),
-                    (&listing.ticker_id, listing.active)
-                );
+                assert_eq!((&got.ticker_id, got.active), (&listing.ticker_id, listing.active));
                 assert_eq!(got.rules, listing.rules, "seed {seed} {text}");
                 let route = catalog.by_ticker_id(SourceId(at as u16), &got.ticker_id);
                 assert_eq!(route, Some(symbol), "seed {seed} {text}");
@@ -79,9 +64,7 @@ fn compare(catalog: &Catalog, naive: &Naive, seed: u64) {
         let active = first.map_or(waiting, |listing| listing.active);
         let entry = entry(catalog, text);
         assert_eq!(entry.status, active, "seed {seed} {text}");
-        let rules = first
-            .map(|listing| listing.rules.clone())
-            .unwrap_or_default();
+        let rules = first.map(|listing| listing.rules.clone()).unwrap_or_default();
         assert_eq!(entry.rules, rules, "seed {seed} {text}");
         let quote = text.split_once('/').expect("canonical").1.to_lowercase();
         *quotes.entry(quote).or_default() += 1;
@@ -117,10 +100,7 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             })
             .collect();
         let mut catalog = catalog(&sources);
-        let mut naive = Naive {
-            sources: &sources,
-            lists: vec![None, None, None],
-        };
+        let mut naive = Naive { sources: &sources, lists: vec![None, None, None] };
         compare(&catalog, &naive, seed);
         for step in 0..40 {
             let at = random.below(3) as usize;
@@ -147,11 +127,7 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
             }
             compare(&catalog, &naive, seed);
             let changed = before != picture(&catalog);
-            assert_eq!(
-                catalog.version() > version,
-                changed,
-                "seed {seed} step {step}"
-            );
+            assert_eq!(catalog.version() > version, changed, "seed {seed} step {step}");
         }
     }
 }

@@ -22,9 +22,7 @@ fn configured_categories_come_first_then_one_for_each_quote_asset() {
     let mut catalog = Catalog::new(&config);
     let before = ["majors: SOL/USDT", "empty: ", "eur: ", "usdt: SOL/USDT"];
     assert_eq!(categories(&catalog), before);
-    let markets = [
-        "ETH/EUR", "ETH/BTC", "BTC/USDT", "BTC/EUR", "X/1INCH", "!ADA/ADA",
-    ];
+    let markets = ["ETH/EUR", "ETH/BTC", "BTC/USDT", "BTC/EUR", "X/1INCH", "!ADA/ADA"];
     list(&mut catalog, A, &markets, T1);
     let after = [
         "majors: SOL/USDT BTC/USDT",
@@ -44,10 +42,7 @@ fn configured_categories_come_first_then_one_for_each_quote_asset() {
     assert_eq!(catalog.category(b"USDT"), None);
     assert_eq!(catalog.category(b"\xff"), None);
     let btc = id(&catalog, "BTC/USDT");
-    let ids: Vec<_> = catalog
-        .categories_of(btc)
-        .map(|category| &*category.id)
-        .collect();
+    let ids: Vec<_> = catalog.categories_of(btc).map(|category| &*category.id).collect();
     assert_eq!(ids, ["majors", "usdt"]);
 }
 
@@ -66,10 +61,7 @@ fn ecosystem_market(symbol: &str, id: Option<&str>) -> EcosystemMarket {
 fn rules(amount_places: u8, price_min: &str) -> MarketRules {
     MarketRules {
         amount_places: Some(amount_places),
-        price: Bounds {
-            min: Some(decimal(price_min)),
-            max: None,
-        },
+        price: Bounds { min: Some(decimal(price_min)), max: None },
         taker: Some(decimal("0.001")),
         ..MarketRules::default()
     }
@@ -77,10 +69,7 @@ fn rules(amount_places: u8, price_min: &str) -> MarketRules {
 
 #[test]
 fn without_configured_entries_every_known_market_is_one_of_the_ecosystem() {
-    let mut catalog = catalog(&[
-        source("a", &["LUNA/USDT"], &["USDT"]),
-        source("b", &[], &[]),
-    ]);
+    let mut catalog = catalog(&[source("a", &["LUNA/USDT"], &["USDT"]), source("b", &[], &[])]);
     list(&mut catalog, A, &["ETH/USDT", "!LUNA/USDT", "BTC/USDT"], T1);
     let order = ["BTC/USDT", "ETH/USDT", "LUNA/USDT"];
     assert_eq!(names(&catalog, catalog.ecosystem()), order);
@@ -109,22 +98,14 @@ fn figures_come_from_the_first_source_in_failover_order_that_lists_the_market() 
     let mut catalog = catalog(&[source("a", &named, &[]), source("b", &named, &[])]);
     let give = |catalog: &mut Catalog, source, active, rules, now| {
         catalog.begin_list(source);
-        let market = MarketInfo {
-            active,
-            rules,
-            ..info("BTC/USDT")
-        };
+        let market = MarketInfo { active, rules, ..info("BTC/USDT") };
         catalog.list(source, market);
         end_list(catalog, source, now).expect("usable");
         let entry = entry(catalog, "BTC/USDT");
         (entry.status, entry.rules, catalog.version())
     };
     let (status, shown, first) = give(&mut catalog, B, false, rules(1, "0.1"), T1);
-    assert_eq!(
-        (status, shown),
-        (false, rules(1, "0.1")),
-        "only b has a list"
-    );
+    assert_eq!((status, shown), (false, rules(1, "0.1")), "only b has a list");
     let (status, shown, second) = give(&mut catalog, A, true, rules(2, "0.2"), T2);
     assert_eq!((status, shown), (true, rules(2, "0.2")));
     assert!(second > first);
@@ -132,16 +113,9 @@ fn figures_come_from_the_first_source_in_failover_order_that_lists_the_market() 
     assert_eq!(shown, rules(2, "0.2"));
     assert_eq!(third, second, "what b says is not shown");
     let btc = id(&catalog, "BTC/USDT");
-    assert_eq!(
-        (catalog.created_at(btc), catalog.updated_at(btc)),
-        (Some(T1), Some(T2))
-    );
+    assert_eq!((catalog.created_at(btc), catalog.updated_at(btc)), (Some(T1), Some(T2)));
     list(&mut catalog, A, &["ETH/USDT"], T3);
-    assert_eq!(
-        entry(&catalog, "BTC/USDT").rules,
-        rules(3, "0.3"),
-        "a no longer lists it"
-    );
+    assert_eq!(entry(&catalog, "BTC/USDT").rules, rules(3, "0.3"), "a no longer lists it");
     assert_eq!(catalog.sources_of(btc), [A, B], "but still names it");
     assert_eq!(catalog.updated_at(btc), Some(T3));
 }
@@ -151,10 +125,7 @@ fn configured_entries_are_all_there_are_and_override_field_by_field() {
     let mut config = config(vec![source("a", &[], &[])]);
     let given = MarketRules {
         amount_places: Some(9),
-        price: Bounds {
-            min: None,
-            max: Some(decimal("5")),
-        },
+        price: Bounds { min: None, max: Some(decimal("5")) },
         maker: Some(decimal("0")),
         ..MarketRules::default()
     };
@@ -177,32 +148,17 @@ fn configured_entries_are_all_there_are_and_override_field_by_field() {
     catalog.begin_list(A);
     for text in ["ADA/USDT", "BTC/USDT", "ETH/USDT", "SOL/USDT"] {
         let rules = rules(2, "0.2");
-        catalog.list(
-            A,
-            MarketInfo {
-                rules,
-                ..info(text)
-            },
-        );
+        catalog.list(A, MarketInfo { rules, ..info(text) });
     }
     end_list(&mut catalog, A, T1).expect("usable");
     let order = ["ETH/USDT", "BTC/USDT", "ADA/USDT"];
     assert_eq!(names(&catalog, catalog.ecosystem()), order);
     let ether = entry(&catalog, "ETH/USDT");
-    assert_eq!(
-        (&*ether.id, ether.is_trending, ether.is_hot),
-        ("ether", true, true)
-    );
-    assert_eq!(
-        (ether.icon, ether.status),
-        (Some("https://example.com/eth.svg"), false)
-    );
+    assert_eq!((&*ether.id, ether.is_trending, ether.is_hot), ("ether", true, true));
+    assert_eq!((ether.icon, ether.status), (Some("https://example.com/eth.svg"), false));
     let merged = MarketRules {
         amount_places: Some(9),
-        price: Bounds {
-            min: Some(decimal("0.2")),
-            max: Some(decimal("5")),
-        },
+        price: Bounds { min: Some(decimal("0.2")), max: Some(decimal("5")) },
         taker: Some(decimal("0.001")),
         maker: Some(decimal("0")),
         ..MarketRules::default()
@@ -246,19 +202,7 @@ fn the_version_counts_only_what_is_shown() {
     };
     let (first, _) = give(1, "0.1", "x", T1);
     assert_eq!(give(1, "0.1", "x", T2), (first, Some(T1)), "the same list");
-    assert_eq!(
-        give(2, "0.1", "x", T2),
-        (first, Some(T1)),
-        "overridden places"
-    );
-    assert_eq!(
-        give(2, "0.1", "y", T2),
-        (first, Some(T1)),
-        "an id that nobody sees"
-    );
-    assert_eq!(
-        give(2, "0.2", "y", T3),
-        (first + 1, Some(T3)),
-        "a shown limit"
-    );
+    assert_eq!(give(2, "0.1", "x", T2), (first, Some(T1)), "overridden places");
+    assert_eq!(give(2, "0.1", "y", T2), (first, Some(T1)), "an id that nobody sees");
+    assert_eq!(give(2, "0.2", "y", T3), (first + 1, Some(T3)), "a shown limit");
 }

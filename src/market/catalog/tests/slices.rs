@@ -8,10 +8,7 @@ fn served(catalog: &Catalog, texts: &[String]) -> String {
     told += &format!("{:?} {}", catalog.ecosystem(), catalog.version());
     for text in texts {
         let found = catalog.find(text.as_bytes());
-        told += &format!(
-            "\n{found:?} {:?}",
-            catalog.by_ticker_id(A, &info(text).ticker_id)
-        );
+        told += &format!("\n{found:?} {:?}", catalog.by_ticker_id(A, &info(text).ticker_id));
         if let Lookup::Known(symbol) = found {
             told += &format!(
                 " {:?} {:?} {:?} {:?} {:?}",
@@ -64,15 +61,11 @@ fn a_long_list_is_taken_over_in_slices_and_served_all_at_once() {
     let remembered = (names(0..900).iter())
         .map(|text| catalog.number_of(text).expect("a name"))
         .collect::<Vec<_>>();
-    check_one_switch(&mut catalog, &all, |catalog| {
-        catalog.remember(A, || remembered.clone(), T1)
-    });
+    check_one_switch(&mut catalog, &all, |catalog| catalog.remember(A, || remembered.clone(), T1));
     // First, much as remembered; then most are others, and many have left.
     for (range, now) in [(0..1000, T1), (600..2000, T2), (0..900, T3)] {
         read(&mut catalog, A, range);
-        check_one_switch(&mut catalog, &all, |catalog| {
-            catalog.refresh_list(A, now).is_some()
-        });
+        check_one_switch(&mut catalog, &all, |catalog| catalog.refresh_list(A, now).is_some());
     }
     assert_eq!(catalog.known().len(), 900);
 }
