@@ -231,7 +231,7 @@ pub fn refresh_list(
     }
     cx.market.quotes.came(id, Awaited::List);
     if !schedule.has_list {
-        schedule.first_list(cx);
+        schedule.first_list(profile, cx);
         let tracked = cx.market.catalog.tracked_by(id);
         let source = &profile.config.id;
         log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");

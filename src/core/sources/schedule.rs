@@ -28,6 +28,8 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 pub struct Schedule {
     /// When all quotes are due, or the next round of them.
     pub quotes_due: Mono,
+    /// Until the first poll: how soon the second follows.
+    second_poll: Option<Duration>,
     /// When the market list is due.
     pub list_due: Mono,
     /// True once the first market list is in place.
@@ -49,6 +51,7 @@ impl Schedule {
     pub fn new(profile: &Profile, seed: u64, now: Mono) -> Schedule {
         Schedule {
             quotes_due: now,
+            second_poll: None,
             list_due: now,
             has_list: false,
             round: QuoteRound::default(),
@@ -65,6 +68,20 @@ impl Schedule {
         self.quotes_due = self.quotes_due.min(now + profile.config.poll);
     }
 
+    /// Quotes are due at once, and from then on at times of the source's own.
+    pub fn begin_quotes(&mut self, profile: &Profile, now: Mono) {
+        self.quotes_due = now;
+        self.second_poll = Some(profile.second_poll);
+    }
+
+    /// Quotes are requested now: sets when they are due next.
+    fn plan_quotes(&mut self, profile: &Profile, now: Mono) {
+        self.quotes_due = match self.second_poll.take() {
+            Some(step) => now + step,
+            None => next_tick(self.quotes_due, profile.config.poll, now),
+        };
+    }
+
     /// When the next quotes are due, the back-off included.
     pub fn next_quotes(&self) -> Mono {
         self.quotes_due.max(self.backoff.until)
@@ -76,7 +93,7 @@ impl Schedule {
         if profile.dialect.tickers_at_once() || !is_due || !self.round.is_over() {
             return;
         }
-        self.quotes_due = next_tick(self.quotes_due, profile.config.poll, cx.now.mono);
+        self.plan_quotes(profile, cx.now.mono);
         let catalog = &cx.market.catalog;
         let is_listed = |symbol: &SymbolId| catalog.listing(profile.id, *symbol).is_some();
         let symbols = catalog.known().iter().copied().filter(is_listed).collect();
@@ -89,7 +106,7 @@ impl Schedule {
         let now = cx.now.mono;
         match task {
             Task::Tickers => {
-                self.quotes_due = next_tick(self.quotes_due, profile.config.poll, now);
+                self.plan_quotes(profile, now);
                 cx.market.quotes.came(profile.id, Awaited::Poll);
             }
             Task::Ticker(symbol) => self.round.sent(*symbol),
@@ -189,9 +206,9 @@ impl Schedule {
     }
 
     /// The first market list is in place: quotes are due.
-    pub fn first_list(&mut self, cx: &mut Context) {
+    pub fn first_list(&mut self, profile: &Profile, cx: &mut Context) {
         self.has_list = true;
-        self.quotes_due = cx.now.mono;
+        self.begin_quotes(profile, cx.now.mono);
         self.backoff.recovered(cx);
     }
 
@@ -210,4 +227,37 @@ fn next_tick(due: Mono, every: Duration, now: Mono) -> Mono {
     let every = every.as_micros().max(1) as u64;
     let missed = now.0.saturating_sub(due.0) / every;
     Mono(due.0.saturating_add((missed + 1).saturating_mul(every)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::core::stats::Status;
+    use crate::market::{Market, SourceId};
+    use crate::time::{Now, UnixMs};
+
+    #[test]
+    fn sources_that_begin_together_are_polled_apart() {
+        let sources = ["binance", "okx", "bybit", "kraken"].map(SourceConfig::of);
+        let config = Config { sources: sources.into(), ..Config::default() };
+        let poll = config.sources[0].poll;
+        let begin = Now { mono: Mono(5_000_000), unix: UnixMs(1_700_000_000_000) };
+        let stats = Status::new(["binance", "okx", "bybit", "kraken"].into_iter(), begin);
+        let mut cx = Context::new(config.clone(), Market::new(&config), stats, begin);
+        for source in 0..4 {
+            let profile = Profile::new(SourceId(source), &config);
+            let mut schedule = Schedule::new(&profile, 0, begin.mono);
+            cx.now = begin;
+            schedule.first_list(&profile, &mut cx);
+            let mut polls = Vec::new();
+            for _ in 0..4 {
+                polls.push(schedule.next_quotes());
+                cx.now.mono = schedule.next_quotes();
+                schedule.sent(&profile, &Task::Tickers, &mut cx);
+            }
+            let second = begin.mono + poll * (u32::from(source) + 1) / 4;
+            assert_eq!(polls, [begin.mono, second, second + poll, second + poll * 2]);
+        }
+    }
 }

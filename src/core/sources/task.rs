@@ -82,6 +82,9 @@ pub struct Profile {
     pub url: Url,
     /// How much may be asked in which time.
     pub limit: BudgetLimit,
+    /// From its first poll to the second: `pollMs` for the last source, sooner for the others, so that
+    /// sources that begin together are not polled in the same milliseconds for ever.
+    pub second_poll: Duration,
 }
 
 impl Profile {
@@ -108,6 +111,7 @@ impl Profile {
 
     fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
         let source = config.sources[id.index()].clone();
+        let [place, count] = [id.index() + 1, config.sources.len()].map(|count| count as u32);
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         Profile {
             id,
@@ -117,6 +121,7 @@ impl Profile {
                 Some(demo) if demo == id.index() => DEMO_BUDGET,
                 _ => dialect.budget(),
             },
+            second_poll: source.poll * place / count,
             config: source,
         }
     }
