@@ -26,6 +26,17 @@ fn check_settled(chart: &Chart, first: i64, last: i64) {
     assert_eq!(chart.rows.len(), expected.len());
 }
 
+/// The same of any number of minutes.
+#[track_caller]
+fn check_all_settled(world: &mut World, slots: std::ops::Range<i64>) {
+    for first in slots.clone().step_by(500) {
+        let end = slots.end.min(first + 499);
+        let chart = world.minutes(first, end);
+        assert!(chart.is_complete(), "{slots:?}: {chart:?}");
+        check_settled(&chart, first, end);
+    }
+}
+
 #[test]
 fn an_empty_page_for_a_minute_takes_no_candle_away() {
     let mut world = settled(100);
@@ -310,12 +321,7 @@ fn candles_are_settled_after_an_outage_of_any_length() {
         world.exchange.is_away = false;
         world.run(600);
         let last = left + minutes as i64;
-        for first in (left - 20..last).step_by(500) {
-            let end = last.min(first + 499);
-            let chart = world.minutes(first, end);
-            assert!(chart.is_complete(), "{minutes}");
-            check_settled(&chart, first, end);
-        }
+        check_all_settled(&mut world, left - 20..last);
     }
 }
 
@@ -330,12 +336,7 @@ fn candles_are_settled_after_a_restart_however_long_it_was_away() {
         world.restart(minutes * MINUTE);
         world.run(400);
         let last = left + minutes;
-        for first in (left - 20..last).step_by(500) {
-            let end = last.min(first + 499);
-            let chart = world.minutes(first, end);
-            assert!(chart.is_complete(), "{minutes}");
-            check_settled(&chart, first, end);
-        }
+        check_all_settled(&mut world, left - 20..last);
     }
 }
 

@@ -9,18 +9,7 @@ pub const HOUSE: House = House {
     answer,
     charge: |_| Charge { pool: "address", units: 1, most: 20, span_ms: 1_000 },
     too_many: || Reply::status(429, error("429", "Too Many Requests")),
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "open",
-        "high",
-        "low",
-        "baseVolume",
-        "quoteVolume",
-    ],
+    sends: &ALL_BUT_CHANGE,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

@@ -9,18 +9,7 @@ pub const HOUSE: House = House {
     answer,
     charge: |_| Charge { pool: "address", units: 1, most: 600, span_ms: 5_000 },
     too_many: || Reply::json(body(10006, "Too many visits!", "{}", 1)),
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "open",
-        "high",
-        "low",
-        "baseVolume",
-        "quoteVolume",
-    ],
+    sends: &ALL_BUT_CHANGE,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

@@ -14,18 +14,7 @@ pub const HOUSE: House = House {
             r#"{"status":"error","err-code":"api-limit","err-msg":"too many request"}"#,
         )
     },
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "open",
-        "high",
-        "low",
-        "baseVolume",
-        "quoteVolume",
-    ],
+    sends: &ALL_BUT_CHANGE,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {

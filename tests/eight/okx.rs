@@ -9,18 +9,7 @@ pub const HOUSE: House = House {
     answer,
     charge,
     too_many: || Reply::status(429, error("50011", "Too Many Requests")),
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "open",
-        "high",
-        "low",
-        "baseVolume",
-        "quoteVolume",
-    ],
+    sends: &ALL_BUT_CHANGE,
 };
 
 /// Candles at hand; older ones are in the archive.

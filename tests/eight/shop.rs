@@ -12,6 +12,20 @@ pub const MINUTE_MS: i64 = 60_000;
 pub const HOUR_MS: i64 = 3_600_000;
 pub const DAY_MS: i64 = 86_400_000;
 
+/// What most exchanges send of a quote.
+pub const ALL_BUT_CHANGE: [&str; 10] = [
+    "last",
+    "bid",
+    "ask",
+    "bidVolume",
+    "askVolume",
+    "open",
+    "high",
+    "low",
+    "baseVolume",
+    "quoteVolume",
+];
+
 /// An exchange as its clients see it.
 pub struct House {
     /// Its dialect's name.

@@ -163,19 +163,11 @@ impl Conversation {
         if pending.ask.last && !self.closing {
             return Err("the client wanted it to be the last".to_string());
         }
-        context.span.0 = match pending.ask.kind {
+        let begun = pending.arrived.unwrap_or(context.now.us);
+        context.span.0 = match &pending.ask.kind {
             // What is packed may have been made some turns ago.
-            _ if answer.is_packed => pending.arrived.unwrap_or(context.now.us),
-            Kind::Chart(_)
-            | Kind::Several(_)
-            | Kind::AllQuotes { .. }
-            | Kind::Category { .. }
-            | Kind::Ecosystem
-            | Kind::Piece(_)
-            | Kind::Udf(_) => {
-                let begun = pending.arrived.unwrap_or(context.now.us);
-                begun.max(self.last_answer)
-            }
+            _ if answer.is_packed => begun,
+            kind if kind.is_long() || matches!(kind, Kind::Udf(_)) => begun.max(self.last_answer),
             _ => context.now.us,
         };
         self.last_answer = context.now.us;

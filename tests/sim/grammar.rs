@@ -51,6 +51,22 @@ pub enum Kind {
     Fatal(&'static [u16]),
 }
 
+impl Kind {
+    /// True if the answer may be made in several turns, of which only so many are made at once.
+    pub fn is_long(&self) -> bool {
+        matches!(
+            self,
+            Kind::Chart(_)
+                | Kind::Several(_)
+                | Kind::AllQuotes { .. }
+                | Kind::Category { .. }
+                | Kind::Ecosystem
+                | Kind::Piece(_)
+                | Kind::Udf(UdfAsk::History(_) | UdfAsk::Search(_))
+        )
+    }
+}
+
 /// One request.
 #[derive(Clone, Debug)]
 pub struct Ask {

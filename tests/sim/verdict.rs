@@ -7,7 +7,6 @@ use super::ledger::{Ledger, Moment, Offsets, Span, Tri};
 use super::lists::{List, Piece};
 use super::quotes::Books;
 use super::truth::Truth;
-use super::udf::UdfAsk;
 use crate::support::Json;
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -294,17 +293,7 @@ fn check_refusal(ask: &Ask, answer: &Answer, context: &Context<'_>) -> Result<()
     let polls = context.sources.iter().filter(there);
     let polls = polls.map(|l| l.has_polled(context.span));
     let polled = polls.min_by_key(|tri| *tri as u8).unwrap_or(Tri::No);
-    let long = matches!(
-        ask.kind,
-        Kind::Chart(_)
-            | Kind::Several(_)
-            | Kind::AllQuotes { .. }
-            | Kind::Category { .. }
-            | Kind::Ecosystem
-            | Kind::Piece(_)
-            | Kind::Udf(UdfAsk::History(_) | UdfAsk::Search(_))
-    );
-    if answer.status == 503 && long && context.long_full {
+    if answer.status == 503 && ask.kind.is_long() && context.long_full {
         return Ok(());
     }
     let asked = match &ask.kind {

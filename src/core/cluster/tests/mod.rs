@@ -5,6 +5,7 @@
 mod model;
 
 use crate::config::{ClusterConfig, Config, EngineUrl, SourceConfig, Url};
+use crate::core::stats::ClusterStatus;
 use crate::core::{Action, Broken, Core, Event, ProcessFacts};
 use crate::demo::Demo;
 use crate::market::SourceId;
@@ -41,6 +42,13 @@ struct Node {
     wires: HashMap<Key, Wire>,
     is_paused: bool,
     is_cut: bool,
+}
+
+impl Node {
+    /// What it says of the cluster.
+    fn stats(&self) -> &ClusterStatus {
+        self.core.cx.stats.cluster.as_ref().expect("it is in a cluster")
+    }
 }
 
 struct World {
@@ -289,10 +297,7 @@ impl World {
 
     /// The nodes that collect a source, as they see it.
     fn collectors(&self, source: usize) -> Vec<usize> {
-        let collects = |node: &Node| {
-            let cluster = node.core.cx.stats.cluster.as_ref().expect("it is in a cluster");
-            cluster.sources[source].collects
-        };
+        let collects = |node: &Node| node.stats().sources[source].collects;
         let nodes = self.nodes.iter().enumerate();
         nodes.filter(|(_, node)| node.as_ref().is_some_and(collects)).map(|(at, _)| at).collect()
     }
@@ -520,8 +525,7 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
         world.model.refuses = Some(error);
         world.run(4000);
         for node in world.nodes.iter().flatten() {
-            let cluster = node.core.cx.stats.cluster.as_ref().expect("it is in a cluster");
-            let (_, why) = cluster.down.as_ref().expect("it is down");
+            let (_, why) = node.stats().down.as_ref().expect("it is down");
             assert!(why.contains(expected), "{why}");
         }
         world.model.refuses = None;
@@ -608,8 +612,7 @@ fn nodes_of_the_engine_that_send_each_other_the_keys_are_as_good_as_down() {
     world.model.asked = 0;
     world.run(10_000);
     for node in world.nodes.iter().flatten() {
-        let cluster = node.core.cx.stats.cluster.as_ref();
-        let (_, why) = cluster.and_then(|it| it.down.as_ref()).expect("it is down");
+        let (_, why) = node.stats().down.as_ref().expect("it is down");
         assert!(why.contains("send each other"), "{why}");
     }
     // Each hop is a few commands, with a pause after some hops.
