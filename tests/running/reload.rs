@@ -253,6 +253,29 @@ fn lines_of_the_log_and_limits_follow_the_file() {
 }
 
 #[test]
+fn a_raised_limit_makes_room_for_as_many_streams() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let of = |streams: usize| {
+        with(config(&[source("a", &exchange)]), "limits", json!({ "streams": streams }))
+    };
+    let marketd = start(&of(1));
+    await_quote(&marketd, "BTC-USDT", "a");
+    let target = "/api/v1/stream?symbols=BTC/USDT";
+    let mut open = vec![EventSource::open(marketd.addr(), target)];
+    for streams in [3, 2, 4] {
+        assert_eq!(status_of(&marketd, target), 503);
+        reload_well(&marketd, &of(streams));
+        while open.len() < streams {
+            open.push(EventSource::open(marketd.addr(), target));
+        }
+    }
+    assert_eq!(status_of(&marketd, target), 503);
+    for stream in &mut open {
+        stream.next().expect("it is still open");
+    }
+}
+
+#[test]
 fn the_manager_is_told_that_the_file_is_read_again() {
     let (manager, name) = Manager::new();
     let exchange = exchange_of(&["BTC/USDT"]);

@@ -14,6 +14,7 @@ use super::trace::excerpt;
 use super::verdict::{Allowance, Context};
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
+use marketd::config::Limits;
 use marketd::core::{Action, Broken, Event as Told, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
@@ -543,6 +544,9 @@ impl World {
             self.ledgers[source].offsets(truths[source], moment, calm_since)
         };
         let offsets: Vec<_> = (0..truths.len()).map(offsets).collect();
+        let listeners = self.clients.iter().filter(|it| it.listener.is_some()).count();
+        let is_few = |limits: &Limits| limits.streams < listeners;
+        let few_streams = is_few(limits) || self.past_limits.iter().any(is_few);
         let client = &mut self.clients[at];
         let mut context = Context {
             packs: limits.packed_bytes > 0,
@@ -558,6 +562,7 @@ impl World {
             refused: client.refused,
             long_full,
             stopping: self.stopped_at.is_some(),
+            few_streams,
             rates_since: self.rates_since,
             arrived: None,
             told: &mut self.told,

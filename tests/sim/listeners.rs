@@ -141,6 +141,7 @@ impl Listener {
             "200" => {}
             "404" if unknown() => return Ok(()),
             "503" if context.stopping || context.refused || context.long_full => return Ok(()),
+            "503" if context.few_streams => return Ok(()),
             "429" if context.allowance.is_some() || context.rates_since > 0 => return Ok(()),
             _ => return Err(format!("{} to {}", head.first_line, self.target)),
         }

@@ -289,7 +289,7 @@ impl World {
 
     fn change_limits(&mut self, config: &mut Config) {
         let (limits, rng) = (&mut config.limits, &mut self.rng);
-        match rng.below(10) {
+        match rng.below(11) {
             0 => limits.idle_timeout = ms(*rng.pick(&[3000, 15_000, 40_000])),
             1 => limits.write_timeout = ms(*rng.pick(&[2000, 10_000])),
             2 => limits.head_timeout = ms(*rng.pick(&[1000, 4000, 10_000])),
@@ -305,6 +305,7 @@ impl World {
                 limits.candle_series = *rng.pick(&[3, 12, 600]);
                 limits.candle_bytes = *rng.pick(&[65_536, 32 << 20]);
             }
+            9 => limits.streams = *rng.pick(&[0, 1, 3, 1000]),
             _ => {
                 limits.long_answers = *rng.pick(&[1, 3, 16]);
                 limits.chart_fetches = *rng.pick(&[1, 4, 256]);

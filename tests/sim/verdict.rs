@@ -29,6 +29,8 @@ pub struct Context<'a> {
     /// Whether no further answer can be made over several turns.
     pub long_full: bool,
     pub stopping: bool,
+    /// Whether a limit that has held since the begin allows no more streams than there may be.
+    pub few_streams: bool,
     /// When the limit on requests was last changed, and when the request at hand had arrived.
     pub rates_since: u64,
     pub arrived: Option<u64>,

@@ -62,7 +62,7 @@ impl Responses {
             stamp: Stamp::new(boot),
             compressed: CompressedBodies::new(config.limits.packed_bytes),
             deferred: DeferredResponses::new(config.limits.long_answers),
-            streams: Streams::new(&config.limits, boot),
+            streams: Streams::new(boot),
             wishes: VecDeque::new(),
             access_log: AccessLog::new(),
             admission: Admission::new(config),

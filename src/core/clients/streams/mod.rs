@@ -19,7 +19,6 @@ mod quotes;
 mod readers;
 mod stream;
 
-use crate::config::Limits;
 use crate::core::api::compressed_cache::CompressedBodies;
 use crate::core::api::stream::{write_bye, write_retry, write_status};
 use crate::core::api::{Error, StreamRequest, View};
@@ -91,9 +90,10 @@ pub struct Streams {
 
 impl Streams {
     /// No streams yet.
-    pub fn new(limits: &Limits, boot: u64) -> Streams {
+    pub fn new(boot: u64) -> Streams {
         Streams {
-            all: Table::new(limits.streams),
+            // `refusal` keeps to the limit, which a reload may raise.
+            all: Table::new(usize::MAX),
             by_connection: BTreeMap::new(),
             addresses: AddressCounts::default(),
             quotes: QuoteReaders::default(),
