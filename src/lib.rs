@@ -3,11 +3,8 @@
 //!
 //! # Layers
 //!
-//! A module imports only from lower layers. Layer 4 has an order of its own: `main` runs one of the
-//! commands, or starts `net`, which starts `store`. So has layer 1: `config`, `history`, `record`,
-//! `interval` and `json` use plain types like `time` and `decimal`. And so has the core: clients call api,
-//! sources call history, and cluster calls sources. No other modules of one layer import each other.
-//! [`docs::architecture`] draws every row.
+//! A module imports only from lower layers. Layers 4, 3 and 1 have an order of their own, which
+//! [`docs::architecture`] draws row by row and a test holds; the modules of layer 2 do not know each other.
 //!
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code

@@ -7,9 +7,13 @@
 //!
 //! 1. Add an entry to the table: what it bounds, the reason of its default, field, type, key, unit,
 //!    default, bounds.
-//! 2. Enforce it where the thing is owned that it bounds: `config.limits.FIELD`.
+//! 2. Enforce it where the thing is owned that it bounds: `cx.config.limits.FIELD`, at the moment that it
+//!    counts, since a reload may have changed it. What keeps a copy of it takes the new one in its
+//!    `reconfigure`; what cannot be changed while marketd runs is listed in `reload`, and in the table of
+//!    `src/docs/operations.md`, "Changing the configuration".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
+//! 5. Change it in `change_limits` of `tests/sim/reload.rs`, and test it where its owner is tested.
 
 use super::leaves::{Number, Unit};
 use super::values::object;

@@ -22,14 +22,17 @@
 //!
 //! Without building marketd, write a file and name it as a source's dialect. To build it in:
 //!
-//! 1. Put the file into `dialects`, and its name into `registry.rs` and into the list of
-//!    `tests/cli.rs`. Say in its `notes` where the figures are from, and which of them nothing
-//!    recorded bears out.
-//! 2. Add a file to `tests`: the target of each call, bodies of errors, and what no recording shows.
-//! 3. Put recorded answers beside the others, their names' begin into `EXCHANGES` of
-//!    `tests/decoders.rs`, and where their figures stand into the tables of `tests/decoders/`. That
-//!    test is the judge: what is decoded must equal the body digit for digit, whole and in pieces,
-//!    and what CCXT makes of it, but for the differences that are listed there with a reason.
+//! 1. Put the file into `dialects`, and its name into `registry.rs`. Say in its `notes` where the figures
+//!    are from, and which of them no recording confirms.
+//! 2. Add a file to `tests`, and its name to the list of `tests/testing.rs`: the target of each call,
+//!    bodies of errors, and what no recording shows.
+//! 3. Add a fake of it: a file in the repository's `tests/eight`, its module and its row of `HOUSES` in
+//!    `tests/eight.rs`, and a test in `serves.rs` and `day.rs` there. Until then, a test fails.
+//! 4. Record its answers where `tests/decoders.rs` says, add the beginning of their names to its
+//!    `EXCHANGES`, and where their figures stand to the tables of `tests/decoders/`. Where the recordings
+//!    are, what is decoded must equal the body digit for digit, whole and in pieces, and what CCXT makes
+//!    of it, but for the differences that are listed there with a reason.
+//! 5. Add its name to `README.md` and to the two lists of `tests/cli.rs`.
 //!
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
 //! variant in the module whose habit it is, with a test in the made-up exchange of `tests/sample.rs`.

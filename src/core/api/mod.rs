@@ -14,8 +14,10 @@
 //!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
 //!    `Body::send` under a `CacheKey::Address`, and returns an [`Error`] for a wrong request.
 //!    `categories::list` is the shortest example.
-//! 2. Here: an [`Endpoint`] with the next number and its name in the metrics, and a row in the table. The
-//!    addresses of `API` begin with `/api/v1/`, those of `ECOSYSTEM` with `/api/ecosystem/`.
+//! 2. Here: an [`Endpoint`] with a number that no other has and its name in the metrics, and a row in the
+//!    table: in `API` below `/api/v1/`, in `ECOSYSTEM` below `/api/ecosystem/`, in `PEOPLE` or in `COMMON`.
+//!    Its handler is `Respond`. `Prepare` is for a request that comes often with the same bytes: what it
+//!    is made into is kept with the head, as another variant of [`Prepared`].
 //! 3. In `openapi.json`: its path, behind the others of its table, with an example of a response. Tests
 //!    hold it to the code.
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`.

@@ -12,12 +12,11 @@
 //!
 //! # To add a limit
 //!
-//! 1. In `config/limits.rs`: one entry in the table; the recipe there says what belongs to it.
-//! 2. In the part that owns what it bounds (see above): the check against `cx.config.limits`.
-//! 3. If it closes connections: in `core/event.rs`, a [`CloseReason`](crate::core::CloseReason) with its
-//!    name, and its row in `src/docs/operations.md`, under "Why a connection is closed". There,
-//!    `UPDATE_DOCS=1 cargo test --test docs` renews the list of metrics.
-//! 4. A test in `tests/loopback/hostile.rs` or `tests/requests/limits.rs`.
+//! The recipe is on the page of `config/limits.rs`. If the limit closes connections, add in
+//! `core/event.rs` a [`CloseReason`](crate::core::CloseReason) with its name, and its row in
+//! `src/docs/operations.md`, under "Why a connection is closed". There, `UPDATE_DOCS=1 cargo test
+//! --test docs` renews the list of metrics. Its test is in `tests/loopback/hostile.rs` or
+//! `tests/requests/limits.rs`.
 
 mod accepting;
 mod access_log;
