@@ -256,7 +256,7 @@ impl Locating {
             let slot = view.series.last_candle(view.window.start..self.cursor);
             let bucket = slot.map(|slot| view.bucket_of(slot));
             let Some(bucket) = bucket.filter(|bucket| bucket.start >= view.window.start) else {
-                return Some(self.found(self.start, None));
+                return Some(Making { cursor: self.start, previous: None });
             };
             self.cursor = bucket.start;
             if view.series.state_of(&bucket) != BucketState::Unknown {
@@ -264,20 +264,16 @@ impl Locating {
                 let (flats, end) = view.flats_behind(&bucket, self.above);
                 if flats >= left {
                     let start = bucket_after(view.spec.interval, end, -(left as i64));
-                    return Some(self.found(start, view.close_of(&bucket)));
+                    return Some(Making { cursor: start, previous: view.close_of(&bucket) });
                 }
                 self.rows += flats + 1;
                 self.start = bucket.start;
                 if self.rows >= view.spec.limit {
-                    return Some(self.found(self.start, None));
+                    return Some(Making { cursor: self.start, previous: None });
                 }
             }
             self.above = bucket.start;
         }
-    }
-
-    fn found(&self, cursor: i64, previous: Option<Vec<u8>>) -> Making {
-        Making { cursor, previous }
     }
 }
 

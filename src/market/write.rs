@@ -45,7 +45,7 @@ impl Series {
         if closed.is_empty() {
             return;
         }
-        let (mut draft, mut rest) = (Draft::default(), found);
+        let mut rest = found;
         let mut at = chunk_of(closed.start);
         let end = chunks_of(closed).end;
         // An answer may cover a million slots and hold three candles. Only chunks that have
@@ -58,7 +58,7 @@ impl Series {
             };
             let here = rest.partition_point(|found| chunk_of(found.slot) == id);
             let places = places_of(id, closed);
-            self.store_chunk(id, places, &rest[..here], &mut draft, second, written);
+            self.store_chunk(id, places, &rest[..here], second, written);
             rest = &rest[here..];
             at = id + 1;
         }
@@ -69,14 +69,12 @@ impl Series {
         id: i64,
         places: Range<u32>,
         found: &[Found<'_>],
-        draft: &mut Draft,
         second: u32,
         written: &mut AnswerCounts,
     ) {
         let old = self.chunks.get(&id);
         let before = *written;
-        let mut kept = 0;
-        draft.clear();
+        let (mut draft, mut kept) = (Draft::default(), 0);
         if let Some(old) = old {
             draft.copy(old, 0..places.start);
         }
