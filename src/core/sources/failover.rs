@@ -93,7 +93,7 @@ impl Failover {
     ) -> bool {
         let quotes = &market.quotes;
         let is_behind = self.looking.is_some() || self.seen != quotes.turned();
-        let looks = is_behind && !quotes.is_flipping() && !is_applying();
+        let looks = is_behind && !is_applying();
         if looks {
             self.look(market, sources, now);
         }

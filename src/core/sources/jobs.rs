@@ -195,7 +195,7 @@ fn apply_ticker(
     }
     let last = ticker.last.clone();
     match (quotes.apply(source, symbol, ticker, received), exchange) {
-        (Ok(applied), Some(exchange)) if applied.changed => {
+        (Ok(true), Some(exchange)) => {
             charts.tick(source, symbol, &last, exchange);
         }
         (Ok(_), _) => {}
