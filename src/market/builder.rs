@@ -111,7 +111,7 @@ impl ChartBuilder {
                 return false;
             }
         }
-        self.finish(series);
+        self.info = Some(self.rows.outcome.info(series, &self.spec, self.now, self.keep));
         true
     }
 
@@ -152,13 +152,6 @@ impl ChartBuilder {
                 Stage::Making(making) => return making.walk(&view, &mut self.rows, &mut budget),
             }
         }
-    }
-
-    fn finish(&mut self, series: Option<&Series>) {
-        let outcome = &self.rows.outcome;
-        let window = Window::new(&self.spec);
-        let info = outcome.info(series, (&self.spec, &window), self.now, self.keep);
-        self.info = Some(info);
     }
 }
 
@@ -297,10 +290,9 @@ impl Making {
                     let open = view.window.base.open_of(flat.start);
                     rows.volume.clear();
                     rows.volume.push(b'0');
-                    rows.push(open, [close; 4]);
+                    rows.push((flat.start, open), [close; 4], BucketState::Closed);
                     rows.made_of.add(Part::Stored(series.closed_version()));
                     rows.made_of.add(Part::Flat(flat.start));
-                    rows.count(flat.start, BucketState::Closed);
                     self.cursor = flat.end;
                     continue;
                 }
@@ -327,13 +319,13 @@ impl Making {
             return;
         };
         *budget = budget.saturating_sub(count);
-        rows.push(view.window.base.open_of(bucket.start), prices);
+        let open = view.window.base.open_of(bucket.start);
+        rows.push((bucket.start, open), prices, state);
         rows.made_of.add(match state {
             BucketState::Closed => Part::Stored(view.series.closed_version()),
             _ => Part::Series(view.series.version()),
         });
         rows.made_of.add(Part::Row(bucket.start));
-        rows.count(bucket.start, state);
         if view.spec.fill_previous && state == BucketState::Closed {
             self.previous = Some(prices[3].to_vec());
         }

@@ -159,7 +159,7 @@ impl Series {
         changes: Option<&mut Changes>,
         written: &mut AnswerCounts,
     ) {
-        let before = written.written + written.updated + written.removed;
+        let before = written.changes();
         let unsound = self.unsound_and_unknown(found);
         if let Some(changes) = changes {
             self.archive_answer(slots, found, changes);
@@ -172,7 +172,7 @@ impl Series {
         for slot in &unsound {
             self.covered.remove(*slot..slot + 1);
         }
-        if changed || written.written + written.updated + written.removed > before {
+        if changed || written.changes() > before {
             self.bump_closed();
         }
     }

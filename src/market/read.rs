@@ -21,9 +21,7 @@ pub struct RowRange {
     pub slots: Range<i64>,
     /// The number of candles.
     pub rows: usize,
-    /// Their size in bytes, with the comma after each.
-    pub bytes: usize,
-    /// The bytes, oldest first: shared, and the range that belongs here. They stay as they are
+    /// Their bytes with the comma after each, oldest first: shared, and the range that belongs here. They stay as they are
     /// while anyone holds them.
     pub pieces: Vec<(Arc<[u8]>, Range<usize>)>,
 }
@@ -51,10 +49,8 @@ impl Series {
                 0 => start..end,
                 _ => found.slots.start.min(start)..found.slots.end.max(end),
             };
-            let bytes = chunk.bytes_of(&places);
             found.rows += chunk.count_in(&places);
-            found.bytes += bytes.len();
-            found.pieces.push((chunk.rows().clone(), bytes));
+            found.pieces.push((chunk.rows().clone(), chunk.bytes_of(&places)));
         }
         if keep == Edge::Newest {
             found.pieces.reverse();

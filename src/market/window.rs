@@ -97,10 +97,11 @@ impl Outcome {
     pub(super) fn info(
         &self,
         series: Option<&Series>,
-        (spec, window): (&ChartSpec, &Window),
+        spec: &ChartSpec,
         now: UnixMs,
         keep: i64,
     ) -> ChartInfo {
+        let window = Window::new(spec);
         let (interval, base) = (spec.interval, window.base);
         let needed = window.needed(spec, now, keep);
         let unknown = IntervalSet::new();

@@ -7,6 +7,7 @@ use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of}
 use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
 use super::series::Series;
+use super::silence::Silences;
 use crate::history::Changes;
 use crate::record::Candle;
 use std::ops::Range;
@@ -103,10 +104,7 @@ impl Series {
         if let Some(old) = old {
             draft.copy(old, places.end..CHUNK_SLOTS as u32);
         }
-        let same = written.written == before.written
-            && written.updated == before.updated
-            && written.removed == before.removed;
-        if !same {
+        if written.changes() > before.changes() {
             // A chunk that nobody has read counts as read when it came.
             let read = old.map_or(second, |old| old.read().max(second));
             self.set_chunk(id, draft.build(read));
@@ -145,7 +143,7 @@ impl Series {
             self.bump_closed();
         }
         self.unsettled.remove(begin..i64::MAX);
-        self.silences.clear();
+        self.silences = Silences::default();
         self.forming.retain(|forming| forming.slot < begin);
         let covered = self.covered.last().map_or(i64::MIN, |last| last + 1);
         let forming = self.forming.last().map_or(i64::MIN, |forming| forming.slot);

@@ -2,7 +2,6 @@
 
 use super::super::ids::SymbolId;
 use crate::record::{MarketInfo, MarketRules};
-use std::fmt;
 
 /// What the list of a source says about one market.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,12 +47,6 @@ pub struct ListChange {
 /// A list without any usable market: an error of the exchange, so it changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmptyList;
-
-impl fmt::Display for EmptyList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the market list holds no usable market")
-    }
-}
 
 impl Listing {
     /// The name for requests of candles.

@@ -65,7 +65,7 @@ fn a_refused_item_changes_nothing_but_a_counter() {
     apply(&mut quotes, A, BTC, "10", at(1));
     let version = quotes.version();
     let refused = quotes.apply(A, BTC, ticker("0"), at(2));
-    assert_eq!(refused, Err(QuoteReject::NoPositiveLast));
+    assert_eq!(refused, Err(QuoteReject));
     quotes.count_rejected(2);
     assert_eq!(quotes.version(), version);
     let quote = quotes.of(A, BTC).expect("applied");
