@@ -21,8 +21,8 @@ pub struct RowRange {
     pub slots: Range<i64>,
     /// The number of candles.
     pub rows: usize,
-    /// Their bytes with the comma after each, oldest first: shared, and the range that belongs here. They stay as they are
-    /// while anyone holds them.
+    /// Their bytes with the comma after each, oldest first: shared, and the range that belongs here.
+    /// They stay as they are while anyone holds them.
     pub pieces: Vec<(Arc<[u8]>, Range<usize>)>,
 }
 
