@@ -200,6 +200,12 @@ impl Decimal {
     }
 }
 
+impl Default for Decimal {
+    fn default() -> Decimal {
+        Decimal::ZERO
+    }
+}
+
 impl From<i64> for Decimal {
     fn from(value: i64) -> Decimal {
         Decimal::from_parts(i128::from(value), 0).expect("19 digits are below the limit")
@@ -240,13 +246,7 @@ impl Ord for Decimal {
         match (self.is_negative(), other.is_negative()) {
             (false, false) => self.cmp_magnitude(other),
             (true, true) => other.cmp_magnitude(self),
-            (negative, _) => {
-                if negative {
-                    Ordering::Less
-                } else {
-                    Ordering::Greater
-                }
-            }
+            (negative, _) => other.is_negative().cmp(&negative),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::time::UnixMs;
 /// The current prices and 24-hour statistics of one market, as the exchange sent them. A value is
 /// `None` if the exchange does not send it. Prices are in quote asset per base asset; `open`, `high`,
 /// `low` and the volumes are of the last 24 hours.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ticker {
     /// Price of the last trade.
     pub last: Decimal,
@@ -43,21 +43,7 @@ pub struct Ticker {
 impl Ticker {
     /// A ticker of which only the last price is known.
     pub fn of_last(last: Decimal) -> Ticker {
-        Ticker {
-            last,
-            bid: None,
-            ask: None,
-            bid_volume: None,
-            ask_volume: None,
-            open: None,
-            high: None,
-            low: None,
-            change: None,
-            percentage: None,
-            base_volume: None,
-            quote_volume: None,
-            timestamp: None,
-        }
+        Ticker { last, ..Ticker::default() }
     }
 
     /// Sets each value that is `None` to that of the same market's 24-hour statistics.
@@ -92,7 +78,7 @@ pub struct Stats {
 }
 
 /// One candle: the trades of one interval. Prices are in quote asset per base asset.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candle {
     /// Start of the interval.
     pub open_time: UnixMs,
@@ -112,14 +98,7 @@ impl Candle {
     /// A placeholder for a candle whose numbers could not be parsed: all zero, so it is not
     /// [sound](Candle::is_sound).
     pub fn without_numbers(open_time: UnixMs) -> Candle {
-        Candle {
-            open_time,
-            open: Decimal::ZERO,
-            high: Decimal::ZERO,
-            low: Decimal::ZERO,
-            close: Decimal::ZERO,
-            volume: Decimal::ZERO,
-        }
+        Candle { open_time, ..Candle::default() }
     }
 
     /// Open, high, low, close and volume.

@@ -97,14 +97,13 @@ impl<T: Default> Pages<T> {
 
 /// A table of at most `capacity` entries. See the module documentation.
 ///
-/// Invariant: `len` slots have an entry; `free` lists the others below `used`.
+/// Invariant: of the slots below `used`, those that `free` does not list have an entry.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: Pages<Slot<T>>,
     /// Slots that have ever held an entry: those with an index below this.
     used: usize,
     free: Vec<u32>,
-    len: usize,
     capacity: usize,
     /// The index of the first slot: two tables whose indexes do not overlap share one range of keys.
     first: usize,
@@ -150,7 +149,6 @@ impl<T> Table<T> {
             slots: Pages::default(),
             used: 0,
             free: Vec::new(),
-            len: 0,
             capacity: capacity.min(MAX_CAPACITY - first),
             first,
         }
@@ -171,7 +169,6 @@ impl<T> Table<T> {
             }
             None => return None,
         };
-        self.len += 1;
         let slot = self.slots.grow_to(index);
         let key = slot.key(self.first + index);
         slot.entry = Some(entry(key));
@@ -190,7 +187,6 @@ impl<T> Table<T> {
             generation => generation + 1,
         };
         self.free.push(key.index - self.first as u32);
-        self.len -= 1;
         Some(entry)
     }
 
@@ -208,7 +204,7 @@ impl<T> Table<T> {
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.len
+        self.used - self.free.len()
     }
 
     /// Slots that have ever held an entry.
@@ -218,12 +214,7 @@ impl<T> Table<T> {
 
     /// True if the table has no entry.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// True if [`insert`](Table::insert) would refuse an entry.
-    pub fn is_full(&self) -> bool {
-        self.len >= self.capacity
+        self.len() == 0
     }
 
     /// All entries with their keys, in the order of their slots.
@@ -310,7 +301,6 @@ mod tests {
     fn a_full_table_refuses_and_has_room_again_after_a_remove() {
         let mut table = Table::new(1);
         let key = table.insert(1).expect("room for one");
-        assert!(table.is_full());
         assert_eq!(table.insert(2), None);
         table.remove(key);
         assert!(table.insert(3).is_some());

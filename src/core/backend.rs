@@ -126,11 +126,11 @@ impl Backend {
         self.reload.is_some()
     }
 
-    /// Takes in the configuration that waits, as soon as no market list is being applied: a list that was
-    /// chosen by the former settings is not mixed with others. Returns the former configuration.
+    /// Takes in the configuration that waits, as soon as no market list waits to be applied: it was read by
+    /// the former settings. Returns the former configuration.
     #[cold]
     pub fn take_reload(&mut self, cx: &mut Context) -> Option<Config> {
-        if cx.market.catalog.is_refreshing() || self.sources.has_new_list() {
+        if self.sources.has_new_list() {
             return None;
         }
         let reload = self.reload.take()?;

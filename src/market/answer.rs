@@ -37,6 +37,13 @@ pub struct AnswerCounts {
     pub refused: bool,
 }
 
+impl AnswerCounts {
+    /// How many slots have another candle than before, or none any more.
+    pub(super) fn changes(&self) -> usize {
+        self.written + self.updated + self.removed
+    }
+}
+
 /// What an answer reports about one slot.
 pub(super) struct Found<'a> {
     pub(super) slot: i64,

@@ -10,7 +10,7 @@ use crate::decimal::Decimal;
 use crate::fingerprint::Fingerprint;
 use crate::time::UnixMs;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Bytes after which a piece is cut.
 const PIECE: usize = 16 * 1024;
@@ -40,8 +40,14 @@ impl Rows {
         }
     }
 
-    /// Appends a row: open time, open, high, low, close, and the volume set before.
-    pub(super) fn push(&mut self, open: UnixMs, prices: [&[u8]; 4]) {
+    /// Appends the row of the bucket that begins with this slot and opens at this time, with this open,
+    /// high, low and close, and the volume set before.
+    pub(super) fn push(
+        &mut self,
+        (slot, open): (i64, UnixMs),
+        prices: [&[u8]; 4],
+        state: BucketState,
+    ) {
         if self.rest.len() >= PIECE {
             self.cut();
         }
@@ -59,9 +65,6 @@ impl Rows {
             }
         }
         body.extend_from_slice(b"],");
-    }
-
-    pub(super) fn count(&mut self, slot: i64, state: BucketState) {
         let outcome = &mut self.outcome;
         outcome.rows += 1;
         outcome.begin.get_or_insert(slot);
@@ -80,15 +83,7 @@ impl Rows {
 
     /// The chart of these rows, with what is reported beside them.
     pub(super) fn finish(mut self, info: ChartInfo) -> ChartPlan {
-        self.rest.pop();
         self.cut();
-        let bytes = self.pieces.iter().map(|(_, range)| range.len());
-        ChartPlan {
-            body_len: bytes.sum::<usize>() + 2,
-            pieces: self.pieces,
-            made_of: self.made_of,
-            written: OnceLock::new(),
-            info,
-        }
+        ChartPlan::of(self.pieces, self.made_of, info)
     }
 }

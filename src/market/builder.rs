@@ -111,7 +111,7 @@ impl ChartBuilder {
                 return false;
             }
         }
-        self.finish(series);
+        self.info = Some(self.rows.outcome.info(series, &self.spec, self.now, self.keep));
         true
     }
 
@@ -152,13 +152,6 @@ impl ChartBuilder {
                 Stage::Making(making) => return making.walk(&view, &mut self.rows, &mut budget),
             }
         }
-    }
-
-    fn finish(&mut self, series: Option<&Series>) {
-        let outcome = &self.rows.outcome;
-        let window = Window::new(&self.spec);
-        let info = outcome.info(series, (&self.spec, &window), self.now, self.keep);
-        self.info = Some(info);
     }
 }
 
@@ -256,7 +249,7 @@ impl Locating {
             let slot = view.series.last_candle(view.window.start..self.cursor);
             let bucket = slot.map(|slot| view.bucket_of(slot));
             let Some(bucket) = bucket.filter(|bucket| bucket.start >= view.window.start) else {
-                return Some(self.found(self.start, None));
+                return Some(Making { cursor: self.start, previous: None });
             };
             self.cursor = bucket.start;
             if view.series.state_of(&bucket) != BucketState::Unknown {
@@ -264,20 +257,16 @@ impl Locating {
                 let (flats, end) = view.flats_behind(&bucket, self.above);
                 if flats >= left {
                     let start = bucket_after(view.spec.interval, end, -(left as i64));
-                    return Some(self.found(start, view.close_of(&bucket)));
+                    return Some(Making { cursor: start, previous: view.close_of(&bucket) });
                 }
                 self.rows += flats + 1;
                 self.start = bucket.start;
                 if self.rows >= view.spec.limit {
-                    return Some(self.found(self.start, None));
+                    return Some(Making { cursor: self.start, previous: None });
                 }
             }
             self.above = bucket.start;
         }
-    }
-
-    fn found(&self, cursor: i64, previous: Option<Vec<u8>>) -> Making {
-        Making { cursor, previous }
     }
 }
 
@@ -301,10 +290,9 @@ impl Making {
                     let open = view.window.base.open_of(flat.start);
                     rows.volume.clear();
                     rows.volume.push(b'0');
-                    rows.push(open, [close; 4]);
+                    rows.push((flat.start, open), [close; 4], BucketState::Closed);
                     rows.made_of.add(Part::Stored(series.closed_version()));
                     rows.made_of.add(Part::Flat(flat.start));
-                    rows.count(flat.start, BucketState::Closed);
                     self.cursor = flat.end;
                     continue;
                 }
@@ -331,13 +319,13 @@ impl Making {
             return;
         };
         *budget = budget.saturating_sub(count);
-        rows.push(view.window.base.open_of(bucket.start), prices);
+        let open = view.window.base.open_of(bucket.start);
+        rows.push((bucket.start, open), prices, state);
         rows.made_of.add(match state {
             BucketState::Closed => Part::Stored(view.series.closed_version()),
             _ => Part::Series(view.series.version()),
         });
         rows.made_of.add(Part::Row(bucket.start));
-        rows.count(bucket.start, state);
         if view.spec.fill_previous && state == BucketState::Closed {
             self.previous = Some(prices[3].to_vec());
         }

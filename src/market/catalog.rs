@@ -16,9 +16,7 @@ mod ecosystem;
 mod groups;
 mod listing;
 mod refresh;
-mod refresh_steps;
 mod roster;
-mod tracking;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
@@ -31,10 +29,8 @@ use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
-use groups::{ByQuote, Groups};
-use refresh::ListRefresh;
+use groups::Groups;
 use roster::Roster;
-use tracking::Tracking;
 
 /// The number of a configured symbol. `None` if it cannot have one, which is logged.
 fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
@@ -69,8 +65,15 @@ pub struct Catalog {
     groups: Groups,
     ecosystem: Ecosystem,
     version: u64,
-    /// The next state, while a list refresh prepares it.
-    refresh: Option<Box<ListRefresh>>,
+}
+
+/// The sources of a symbol, and when a list last changed what is shown of it.
+#[derive(Debug, Default)]
+struct Tracking {
+    /// In the order of failover; empty if unknown.
+    sources: Box<[SourceId]>,
+    created_at: Option<UnixMs>,
+    updated_at: Option<UnixMs>,
 }
 
 impl Catalog {
@@ -91,22 +94,15 @@ impl Catalog {
             groups,
             ecosystem,
             version: 1,
-            refresh: None,
             symbols,
         };
         catalog.place_all();
         catalog
     }
 
-    /// True while a list is being applied: [`Catalog::reconfigure`] must wait for its end.
-    pub fn is_refreshing(&self) -> bool {
-        self.refresh.is_some()
-    }
-
     /// Serves what the configuration now says, all of it at once. `changes` tells, by source, what becomes
     /// of it. It goes over every symbol: about a millisecond for 3,500 markets.
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange]) {
-        debug_assert!(!self.is_refreshing());
         self.symbols.set_cap(config.limits.symbols);
         let Catalog { symbols, rosters, .. } = self;
         for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
@@ -351,12 +347,8 @@ impl Catalog {
         let symbols = &self.symbols;
         let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
         self.known = symbols.sorted(&mut known.filter(|symbol| is_known(*symbol)));
-        let mut by_quote = ByQuote::default();
-        for symbol in &self.known {
-            by_quote.push(symbols.name(*symbol).quote(), *symbol);
-        }
-        self.groups.served = self.groups.made_of(by_quote, is_known);
-        self.ecosystem.served = self.ecosystem.made_of(&self.known, is_known);
+        self.groups.serve(&self.known, symbols, is_known);
+        self.ecosystem.serve(&self.known, is_known);
         self.symbols.warn_of_clashes(is_known);
     }
 

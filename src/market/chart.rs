@@ -81,6 +81,20 @@ pub(super) struct Recent {
 }
 
 impl ChartPlan {
+    /// A chart of these pieces of rows, which end with a row and the comma after it.
+    pub(super) fn of(
+        mut pieces: Vec<(Arc<[u8]>, Range<usize>)>,
+        made_of: Fingerprint,
+        info: ChartInfo,
+    ) -> ChartPlan {
+        // The closing bracket replaces the last comma.
+        if let Some((_, part)) = pieces.last_mut() {
+            part.end -= 1;
+        }
+        let bytes: usize = pieces.iter().map(|(_, part)| part.len()).sum();
+        ChartPlan { pieces, body_len: bytes + 2, made_of, info, written: OnceLock::new() }
+    }
+
     /// What is reported beside the rows, written once by the first caller.
     pub fn written(&self, write: impl FnOnce() -> Vec<u8>) -> &[u8] {
         self.written.get_or_init(|| write().into_boxed_slice())

@@ -39,15 +39,8 @@ pub(super) struct Chunk {
     read: Cell<u32>,
 }
 
-/// Some consecutive candles of a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    /// Places of the first and the last candle.
-    pub(super) places: (u32, u32),
-    pub(super) count: usize,
-    /// Their bytes in [`Chunk::rows`].
-    pub(super) bytes: Range<usize>,
-}
+/// Places, in order: the set bits of a number.
+pub(super) struct Places(u128);
 
 /// A chunk in the making, filled place after place.
 #[derive(Debug, Default)]
@@ -74,9 +67,15 @@ pub(super) fn places_of(id: i64, slots: &Range<i64>) -> Range<u32> {
     clip(slots.start)..clip(slots.end)
 }
 
+/// The slot of a place.
+pub(super) fn slot_of(id: i64, place: u32) -> i64 {
+    id * CHUNK_SLOTS + i64::from(place)
+}
+
 /// The numbers of the chunks that a range of slots touches.
 pub(super) fn chunks_of(slots: &Range<i64>) -> Range<i64> {
-    chunk_of(slots.start)..chunk_of(slots.end.saturating_add(CHUNK_SLOTS - 1))
+    let start = chunk_of(slots.start);
+    start..chunk_of(slots.end.saturating_add(CHUNK_SLOTS - 1)).max(start)
 }
 
 /// A time as the second that marks a chunk as read.
@@ -102,18 +101,22 @@ fn mask(places: &Range<u32>) -> u128 {
     below(places.end) & !below(places.start)
 }
 
-/// The place of the `n`th set bit, from 0. There must be more than `n`.
-fn select(mut bits: u128, mut n: u32) -> u32 {
-    let mut place = 0;
-    for width in [64, 32, 16, 8, 4, 2, 1] {
-        let below = (bits & ((1u128 << width) - 1)).count_ones();
-        if n >= below {
-            n -= below;
-            bits >>= width;
-            place += width;
-        }
+impl Iterator for Places {
+    type Item = u32;
+
+    fn next(&mut self) -> Option<u32> {
+        let place = (self.0 != 0).then(|| self.0.trailing_zeros())?;
+        self.0 &= self.0 - 1;
+        Some(place)
     }
-    place
+}
+
+impl DoubleEndedIterator for Places {
+    fn next_back(&mut self) -> Option<u32> {
+        let place = self.0.checked_ilog2()?;
+        self.0 &= !(1 << place);
+        Some(place)
+    }
 }
 
 impl Chunk {
@@ -137,17 +140,14 @@ impl Chunk {
         self.read.set(second);
     }
 
-    /// True if every place has a candle. Most chunks are full, and need no bit counting.
-    fn is_full(&self) -> bool {
-        self.present == u128::MAX
-    }
-
     /// The number of candles in these places.
     pub(super) fn count_in(&self, places: &Range<u32>) -> usize {
-        if self.is_full() {
-            return places.len();
-        }
         (self.present & mask(places)).count_ones() as usize
+    }
+
+    /// Those of these places that have a candle.
+    pub(super) fn places(&self, places: &Range<u32>) -> Places {
+        Places(self.present & mask(places))
     }
 
     /// The row in this place.
@@ -180,56 +180,18 @@ impl Chunk {
         &self.rows
     }
 
-    /// The last place with a candle among these.
-    pub(super) fn last_in(&self, places: &Range<u32>) -> Option<u32> {
-        if self.is_full() {
-            let last = places.end.checked_sub(1);
-            return last.filter(|last| *last >= places.start);
-        }
-        (self.present & mask(places)).checked_ilog2()
-    }
-
-    /// The first place with a candle among these.
-    pub(super) fn first_in(&self, places: &Range<u32>) -> Option<u32> {
-        if self.is_full() {
-            return (!places.is_empty()).then_some(places.start);
-        }
-        let bits = self.present & mask(places);
-        (bits != 0).then(|| bits.trailing_zeros())
-    }
-
-    /// All candles.
-    pub(super) fn all(&self) -> Cut {
-        let last = self.present.checked_ilog2().unwrap_or(0);
-        Cut {
-            places: (self.present.trailing_zeros(), last),
-            count: self.count(),
-            bytes: 0..self.rows.len(),
-        }
-    }
-
-    /// At most `limit` (not 0) candles of these places; `None` if there is none.
-    pub(super) fn cut(&self, places: Range<u32>, limit: usize, keep: Edge) -> Option<Cut> {
+    /// From the first to the last of at most `limit` (not 0) candles in these places; `None` if there
+    /// is none.
+    pub(super) fn cut(&self, places: Range<u32>, limit: usize, keep: Edge) -> Option<Range<u32>> {
         let count = self.count_in(&places);
-        let (first, last) = (self.first_in(&places)?, self.last_in(&places)?);
+        let mut present = self.places(&places);
         let (first, last) = match keep {
-            _ if count <= limit => (first, last),
-            Edge::Oldest => (first, self.nth_in(first..places.end, limit - 1)),
-            Edge::Newest => (self.nth_in(first..places.end, count - limit), last),
+            Edge::Oldest => (present.next()?, self.places(&places).nth(count.min(limit) - 1)?),
+            Edge::Newest => {
+                (present.nth(count.saturating_sub(limit))?, self.places(&places).next_back()?)
+            }
         };
-        Some(Cut {
-            places: (first, last),
-            count: count.min(limit),
-            bytes: self.bytes_of(&(first..last + 1)),
-        })
-    }
-
-    /// The place of the `n`th candle among these, from 0. There must be more than `n`.
-    fn nth_in(&self, places: Range<u32>, n: usize) -> u32 {
-        if self.is_full() {
-            return places.start + n as u32;
-        }
-        select(self.present & mask(&places), n as u32)
+        Some(first..last + 1)
     }
 
     /// The number of candles before this place.
@@ -255,13 +217,6 @@ impl Chunk {
 }
 
 impl Draft {
-    /// Starts an empty chunk.
-    pub(super) fn clear(&mut self) {
-        self.present = 0;
-        self.ends.clear();
-        self.rows.clear();
-    }
-
     /// Copies the rows of these places from a chunk. They must come after all places filled so far.
     pub(super) fn copy(&mut self, chunk: &Chunk, places: Range<u32>) {
         let bytes = chunk.bytes_of(&places);
@@ -305,14 +260,16 @@ mod tests {
     use crate::market::testing::candle;
 
     #[test]
-    fn the_nth_bit_is_found_wherever_it_is() {
+    fn the_places_of_any_bits_are_found_from_both_ends() {
         let mut bits = 0x8000_0000_0000_0001_f00f_0000_1234_5678_u128;
         for _ in 0..128 {
             bits = bits.rotate_left(1);
             let places: Vec<u32> = (0..128).filter(|place| bits >> place & 1 == 1).collect();
             for (n, place) in places.iter().enumerate() {
-                assert_eq!(select(bits, n as u32), *place);
+                assert_eq!(Places(bits).nth(n), Some(*place));
+                assert_eq!(Places(bits).nth_back(places.len() - 1 - n), Some(*place));
             }
+            assert_eq!(Places(bits).nth(places.len()), None);
         }
     }
 
@@ -325,11 +282,11 @@ mod tests {
         }
         let chunk = draft.build(0).expect("five rows");
         assert_eq!(chunk.count_in(&(1..65)), 3);
-        assert_eq!(chunk.first_in(&(5..128)), Some(64));
-        assert_eq!(chunk.last_in(&(5..64)), None);
+        assert_eq!(chunk.places(&(5..128)).next(), Some(64));
+        assert_eq!(chunk.places(&(5..64)).next_back(), None);
         let cut = |places, limit, keep| {
             let cut = chunk.cut(places, limit, keep)?;
-            Some((cut.places.0, cut.places.1, cut.count))
+            Some((cut.start, cut.end - 1, chunk.count_in(&cut)))
         };
         assert_eq!(cut(1..128, 2, Edge::Oldest), Some((3, 4, 2)));
         assert_eq!(cut(0..128, 2, Edge::Newest), Some((64, 127, 2)));
@@ -339,7 +296,7 @@ mod tests {
         assert_eq!(chunk.row(5), None);
         let rows = &chunk.rows()[chunk.bytes_of(&(1..5))];
         assert_eq!(rows, b"[180000,5,9,2,7,3],[240000,5,9,2,7,3],");
-        draft.clear();
+        let mut draft = Draft::default();
         draft.copy(&chunk, 3..65);
         assert_eq!(draft.build(0).expect("three rows").row(64), chunk.row(64));
     }

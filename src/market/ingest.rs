@@ -128,8 +128,7 @@ impl Series {
 
     /// The stored candles of these slots, as parts of one slot each.
     fn row_parts(&self, slots: &Range<i64>) -> Vec<Range<i64>> {
-        let slots = self.row_slots(slots).into_iter();
-        slots.map(|slot| slot..slot + 1).collect()
+        self.row_slots(slots.clone()).map(|slot| slot..slot + 1).collect()
     }
 
     /// Notes which of these slots may still be revised. `present` was the newest slot at the time
@@ -160,7 +159,7 @@ impl Series {
         changes: Option<&mut Changes>,
         written: &mut AnswerCounts,
     ) {
-        let before = written.written + written.updated + written.removed;
+        let before = written.changes();
         let unsound = self.unsound_and_unknown(found);
         if let Some(changes) = changes {
             self.archive_answer(slots, found, changes);
@@ -173,7 +172,7 @@ impl Series {
         for slot in &unsound {
             self.covered.remove(*slot..slot + 1);
         }
-        if changed || written.written + written.updated + written.removed > before {
+        if changed || written.changes() > before {
             self.bump_closed();
         }
     }
@@ -207,11 +206,10 @@ impl Series {
             }
             if asked_for {
                 let candle = sound.then_some(candle);
-                // Candles nearly always come in order, and a sort adds 5 kB to the program.
-                let place = found.partition_point(|it: &Found<'_>| it.slot <= slot);
-                found.insert(place, Found { slot, candle });
+                found.push(Found { slot, candle });
             }
         }
+        found.sort_by_key(|found| found.slot);
         found.dedup_by(|later, kept| {
             let same = later.slot == kept.slot;
             if same && later.candle.is_some() {
@@ -257,7 +255,7 @@ impl Series {
             let here = |slot: i64| found.partition_point(|found| found.slot < slot);
             let told = &found[here(part.start)..here(part.end)];
             let has = |slot: &i64| told.binary_search_by_key(slot, |found| found.slot).is_err();
-            let gone: Vec<i64> = self.row_slots(&part).into_iter().filter(has).collect();
+            let gone: Vec<i64> = self.row_slots(part.clone()).filter(has).collect();
             let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
             changes
                 .answered(part.clone(), candles.chain(gone.into_iter().map(|slot| (slot, None))));

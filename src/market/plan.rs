@@ -12,7 +12,7 @@ use super::series::Series;
 use super::window::{Outcome, Window};
 use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Seconds after which a plan is made again in any case, which marks its chunks as read.
 const RECENT_S: u32 = 16;
@@ -38,13 +38,8 @@ impl ChartPlan {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let window = Window::new(spec);
         let Some(series) = series else {
-            return Some(ChartPlan {
-                pieces: Vec::new(),
-                body_len: 2,
-                made_of: Fingerprint::new(),
-                written: OnceLock::new(),
-                info: Outcome::default().info(None, (spec, &window), now, keep),
-            });
+            let info = Outcome::default().info(None, spec, now, keep);
+            return Some(ChartPlan::of(Vec::new(), Fingerprint::new(), info));
         };
         let slots = window.start..window.end;
         let forming = series.forming_in(&slots);
@@ -58,10 +53,9 @@ impl ChartPlan {
             (series.range(slots, left, Edge::Newest, seconds(now)), forming)
         };
         let stored = (rows.rows > 0).then_some(&rows.slots);
-        let forming_slot = |forming: Option<&FormingCandle>| forming.map(|forming| forming.slot);
-        let first = stored.map(|slots| slots.start);
-        let first = first.or(forming_slot(forming.first()));
-        let last = forming_slot(forming.last()).or(stored.map(|slots| slots.end - 1));
+        let (oldest, newest) = (forming.first(), forming.last());
+        let first = stored.map(|slots| slots.start).or(oldest.map(|forming| forming.slot));
+        let last = newest.map(|forming| forming.slot).or(stored.map(|slots| slots.end - 1));
         let outcome = Outcome {
             rows: rows.rows + forming.len(),
             begin: first,
@@ -71,23 +65,9 @@ impl ChartPlan {
             has_forming: !forming.is_empty(),
         };
         let made_of = made_of(series, &rows, forming);
-        for forming in forming {
-            let row = forming.row().clone();
-            rows.bytes += row.len();
-            rows.pieces.push((row, 0..forming.row().len()));
-        }
-        // The closing bracket replaces the comma after the last row.
-        if let Some((_, part)) = rows.pieces.last_mut() {
-            part.end -= 1;
-            rows.bytes -= 1;
-        }
-        Some(ChartPlan {
-            pieces: rows.pieces,
-            body_len: rows.bytes + 2,
-            made_of,
-            written: OnceLock::new(),
-            info: outcome.info(Some(series), (spec, &window), now, keep),
-        })
+        let forming = forming.iter().map(|forming| forming.row().clone());
+        rows.pieces.extend(forming.map(|row| (row.clone(), 0..row.len())));
+        Some(ChartPlan::of(rows.pieces, made_of, outcome.info(Some(series), spec, now, keep)))
     }
 
     /// Like [`ChartPlan::new`], but reuses the last plan of the series while it would not change:

@@ -3,7 +3,7 @@
 //! It finds and measures rows without looking into them, and shares their bytes instead of copying
 //! them.
 
-use super::chunk::{CHUNK_SLOTS, Chunk, chunks_of, places_of};
+use super::chunk::{CHUNK_SLOTS, Chunk, chunk_of, chunks_of, place_of, places_of, slot_of};
 use super::forming::FormingCandle;
 use super::rollup::fields;
 use super::series::Series;
@@ -21,57 +21,9 @@ pub struct RowRange {
     pub slots: Range<i64>,
     /// The number of candles.
     pub rows: usize,
-    /// Their size in bytes, with the comma after each.
-    pub bytes: usize,
-    /// The bytes, oldest first: shared, and the range that belongs here. They stay as they are
-    /// while anyone holds them.
+    /// Their bytes with the comma after each, oldest first: shared, and the range that belongs here.
+    /// They stay as they are while anyone holds them.
     pub pieces: Vec<(Arc<[u8]>, Range<usize>)>,
-}
-
-impl RowRange {
-    /// Collects chunk after chunk, from one end of the range, up to the limit.
-    fn gather<'a>(
-        &mut self,
-        chunks: impl Iterator<Item = (&'a i64, &'a Chunk)>,
-        slots: &Range<i64>,
-        limit: usize,
-        keep: Edge,
-        second: u32,
-    ) {
-        // A chunk that is not the first or the last lies fully inside the range.
-        let outer = chunks_of(slots);
-        let (mut rows, mut bytes) = (0, 0);
-        let (mut begin, mut end) = (None, None);
-        for (id, chunk) in chunks {
-            let left = limit - rows;
-            let cut = if outer.start < *id && *id < outer.end - 1 && chunk.count() <= left {
-                chunk.all()
-            } else {
-                match chunk.cut(places_of(*id, slots), left, keep) {
-                    Some(cut) => cut,
-                    None => continue,
-                }
-            };
-            chunk.touch(second);
-            rows += cut.count;
-            bytes += cut.bytes.len();
-            end = Some((*id, cut.places));
-            begin = begin.or(end);
-            self.pieces.push((chunk.rows().clone(), cut.bytes));
-            if rows == limit {
-                break;
-            }
-        }
-        (self.rows, self.bytes) = (rows, bytes);
-        let (oldest, newest) = match keep {
-            Edge::Oldest => (begin, end),
-            Edge::Newest => (end, begin),
-        };
-        if let (Some((first, (place, _))), Some((last, (_, end)))) = (oldest, newest) {
-            let start = first * CHUNK_SLOTS + i64::from(place);
-            self.slots = start..last * CHUNK_SLOTS + i64::from(end) + 1;
-        }
-    }
 }
 
 impl Series {
@@ -79,21 +31,29 @@ impl Series {
     /// `second`.
     pub fn range(&self, slots: Range<i64>, limit: usize, keep: Edge, second: u32) -> RowRange {
         self.touch(second);
-        if slots.is_empty() || limit == 0 {
-            return RowRange::default();
-        }
-        let expected = limit / CHUNK_SLOTS as usize + 3;
-        let mut found = RowRange {
-            pieces: Vec::with_capacity(expected.min(self.chunks.len() + 1)),
-            ..RowRange::default()
-        };
-        let chunks = self.chunks.range(chunks_of(&slots));
-        match keep {
-            Edge::Oldest => found.gather(chunks, &slots, limit, keep, second),
-            Edge::Newest => {
-                found.gather(chunks.rev(), &slots, limit, keep, second);
-                found.pieces.reverse();
+        let mut found = RowRange::default();
+        let mut chunks = self.chunks.range(chunks_of(&slots));
+        while found.rows < limit
+            && let Some((id, chunk)) = match keep {
+                Edge::Oldest => chunks.next(),
+                Edge::Newest => chunks.next_back(),
             }
+        {
+            let places = places_of(*id, &slots);
+            let Some(places) = chunk.cut(places, limit - found.rows, keep) else {
+                continue;
+            };
+            chunk.touch(second);
+            let (start, end) = (slot_of(*id, places.start), slot_of(*id, places.end));
+            found.slots = match found.rows {
+                0 => start..end,
+                _ => found.slots.start.min(start)..found.slots.end.max(end),
+            };
+            found.rows += chunk.count_in(&places);
+            found.pieces.push((chunk.rows().clone(), chunk.bytes_of(&places)));
+        }
+        if keep == Edge::Newest {
+            found.pieces.reverse();
         }
         found
     }
@@ -113,65 +73,38 @@ impl Series {
 
     /// The slot of the newest candle among these, stored or forming.
     pub(super) fn last_candle(&self, slots: Range<i64>) -> Option<i64> {
-        if slots.is_empty() {
-            return None;
-        }
-        if let Some(forming) = self.forming_in(&slots).last() {
-            return Some(forming.slot);
-        }
-        (self.chunks.range(chunks_of(&slots)).rev()).find_map(|(id, chunk)| {
-            let place = chunk.last_in(&places_of(*id, &slots))?;
-            Some(id * CHUNK_SLOTS + i64::from(place))
-        })
+        let forming = self.forming_in(&slots).last().map(|forming| forming.slot);
+        forming.or_else(|| self.row_slots(slots).next_back())
     }
 
     /// The slot of the oldest candle among these, stored or forming.
     pub(super) fn first_candle(&self, slots: Range<i64>) -> Option<i64> {
-        if slots.is_empty() {
-            return None;
-        }
-        let stored = self.next_candle(slots.clone());
-        stored.or_else(|| self.forming_in(&slots).first().map(|forming| forming.slot))
-    }
-
-    /// True if there is a candle in this slot.
-    pub fn has_candle(&self, slot: i64) -> bool {
-        self.next_candle(slot..slot + 1).is_some()
+        let forming = self.forming_in(&slots).first().map(|forming| forming.slot);
+        self.next_candle(slots).or(forming)
     }
 
     /// The slot of the oldest stored candle among these.
     pub fn next_candle(&self, slots: Range<i64>) -> Option<i64> {
-        (self.chunks.range(chunks_of(&slots))).find_map(|(id, chunk)| {
-            let place = chunk.first_in(&places_of(*id, &slots))?;
-            Some(id * CHUNK_SLOTS + i64::from(place))
-        })
+        self.row_slots(slots).next()
     }
 
     /// The slots of the stored candles among these, oldest first.
-    pub(super) fn row_slots(&self, slots: &Range<i64>) -> Vec<i64> {
-        let chunks = self.chunks.range(chunks_of(slots));
-        let in_chunk = |(id, chunk): (&i64, &'_ Chunk)| {
-            let first = *id * CHUNK_SLOTS;
-            let places = places_of(*id, slots).filter(|place| chunk.row(*place).is_some());
-            places.map(|place| first + i64::from(place)).collect::<Vec<_>>()
-        };
-        chunks.flat_map(in_chunk).collect()
+    pub(super) fn row_slots(&self, slots: Range<i64>) -> impl DoubleEndedIterator<Item = i64> {
+        let chunks = self.chunks.range(chunks_of(&slots));
+        chunks.flat_map(move |(id, chunk)| {
+            chunk.places(&places_of(*id, &slots)).map(|place| slot_of(*id, place))
+        })
     }
 
     /// The stored candles of these slots, oldest first.
     pub fn candles(&self, slots: &Range<i64>) -> Vec<(i64, Candle)> {
-        let mut candles = Vec::new();
-        for (id, chunk) in self.chunks.range(chunks_of(slots)) {
-            for place in places_of(*id, slots) {
-                let slot = id * CHUNK_SLOTS + i64::from(place);
-                let candle = chunk.row(place).and_then(|row| self.candle_of(slot, row));
-                candles.extend(candle.map(|candle| (slot, candle)));
-            }
-        }
-        candles
+        let stored = self.row_slots(slots.clone());
+        let candle = |slot: i64| Some((slot, self.candle_of(slot)?));
+        stored.filter_map(candle).collect()
     }
 
-    fn candle_of(&self, slot: i64, row: &[u8]) -> Option<Candle> {
+    fn candle_of(&self, slot: i64) -> Option<Candle> {
+        let row = self.chunks.get(&chunk_of(slot))?.row(place_of(slot))?;
         let [open, high, low, close, volume] = fields(row);
         let decimal = |digits| Decimal::parse(digits).ok();
         Some(Candle {

@@ -81,12 +81,6 @@ impl Silences {
         }
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.first.clear();
-        self.last.clear();
-    }
-
     /// The parts among these slots, and since when each is silent.
     pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
         parts(&self.first, slots)

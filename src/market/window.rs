@@ -97,10 +97,11 @@ impl Outcome {
     pub(super) fn info(
         &self,
         series: Option<&Series>,
-        (spec, window): (&ChartSpec, &Window),
+        spec: &ChartSpec,
         now: UnixMs,
         keep: i64,
     ) -> ChartInfo {
+        let window = Window::new(spec);
         let (interval, base) = (spec.interval, window.base);
         let needed = window.needed(spec, now, keep);
         let unknown = IntervalSet::new();
@@ -132,7 +133,6 @@ impl Outcome {
         let asked = oldest.min(end)..end;
         let ends_now = cut.is_none() && window.end > base.slot_of(now);
         let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
-        let covers = |slots: &Range<i64>| covered.covers(slots.clone());
         let open_of = |slot: i64| base.open_of(slot);
         ChartInfo {
             rows: self.rows,
@@ -140,7 +140,7 @@ impl Outcome {
             last: self.last.map(open_of),
             gaps: whole_buckets(covered, start..end.max(start), interval)
                 .saturating_sub(self.closed),
-            complete: !in_doubt && covers(&asked) && covers(&depends),
+            complete: !in_doubt && covered.covers(asked.clone()) && covered.covers(depends.clone()),
             settled: series.is_some_and(|series| series.is_settled(&asked)),
             depends,
             last_closed: series.and_then(|series| last_closed(series, interval)),
@@ -152,9 +152,6 @@ impl Outcome {
 
 /// The number of buckets in this range that are covered from their first slot to their last.
 fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -> u64 {
-    if interval.is_stored() {
-        return covered.covered(range);
-    }
     let whole = covered.within(range).map(|span| {
         let start = first_bucket(interval, span.start);
         let end = bucket_of(interval, span.end).start;
@@ -165,9 +162,6 @@ fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -
 
 /// Open time of the newest bucket that has a candle and is fully covered.
 fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
-    if interval.is_stored() {
-        return series.last_closed();
-    }
     let base = interval.base();
     series.covered().iter().rev().find_map(|span| {
         let start = first_bucket(interval, span.start);

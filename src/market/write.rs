@@ -7,6 +7,7 @@ use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of}
 use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
 use super::series::Series;
+use super::silence::Silences;
 use crate::history::Changes;
 use crate::record::Candle;
 use std::ops::Range;
@@ -45,7 +46,7 @@ impl Series {
         if closed.is_empty() {
             return;
         }
-        let (mut draft, mut rest) = (Draft::default(), found);
+        let mut rest = found;
         let mut at = chunk_of(closed.start);
         let end = chunks_of(closed).end;
         // An answer may cover a million slots and hold three candles. Only chunks that have
@@ -58,7 +59,7 @@ impl Series {
             };
             let here = rest.partition_point(|found| chunk_of(found.slot) == id);
             let places = places_of(id, closed);
-            self.store_chunk(id, places, &rest[..here], &mut draft, second, written);
+            self.store_chunk(id, places, &rest[..here], second, written);
             rest = &rest[here..];
             at = id + 1;
         }
@@ -69,14 +70,12 @@ impl Series {
         id: i64,
         places: Range<u32>,
         found: &[Found<'_>],
-        draft: &mut Draft,
         second: u32,
         written: &mut AnswerCounts,
     ) {
         let old = self.chunks.get(&id);
         let before = *written;
-        let mut kept = 0;
-        draft.clear();
+        let (mut draft, mut kept) = (Draft::default(), 0);
         if let Some(old) = old {
             draft.copy(old, 0..places.start);
         }
@@ -105,10 +104,7 @@ impl Series {
         if let Some(old) = old {
             draft.copy(old, places.end..CHUNK_SLOTS as u32);
         }
-        let same = written.written == before.written
-            && written.updated == before.updated
-            && written.removed == before.removed;
-        if !same {
+        if written.changes() > before.changes() {
             // A chunk that nobody has read counts as read when it came.
             let read = old.map_or(second, |old| old.read().max(second));
             self.set_chunk(id, draft.build(read));
@@ -147,7 +143,7 @@ impl Series {
             self.bump_closed();
         }
         self.unsettled.remove(begin..i64::MAX);
-        self.silences.clear();
+        self.silences = Silences::default();
         self.forming.retain(|forming| forming.slot < begin);
         let covered = self.covered.last().map_or(i64::MIN, |last| last + 1);
         let forming = self.forming.last().map_or(i64::MIN, |forming| forming.slot);

@@ -136,8 +136,8 @@ impl SavedQuotes {
         let (source, Market { catalog, quotes, .. }) = (back.source, &mut cx.market);
         if !back.is_known {
             let waiting = self.waiting.get(&source);
-            let listed = || waiting.map_or_else(Vec::new, still_listed);
-            back.is_known = catalog.remember(source, listed, cx.now.unix);
+            catalog.remember(source, waiting.map_or_else(Vec::new, still_listed));
+            back.is_known = true;
             return false;
         }
         let mut waiting = self.waiting.remove(&source).unwrap_or_default();

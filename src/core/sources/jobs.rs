@@ -195,7 +195,7 @@ fn apply_ticker(
     }
     let last = ticker.last.clone();
     match (quotes.apply(source, symbol, ticker, received), exchange) {
-        (Ok(applied), Some(exchange)) if applied.changed => {
+        (Ok(true), Some(exchange)) => {
             charts.tick(source, symbol, &last, exchange);
         }
         (Ok(_), _) => {}
@@ -206,16 +206,15 @@ fn apply_ticker(
     }
 }
 
-/// Takes some of the market list over. Once it is in place, tracked markets may have come and gone:
-/// then these jobs are next.
+/// Takes the market list over. Tracked markets may have come and gone: these jobs are next.
 pub fn refresh_list(
     profile: &Profile,
     schedule: &mut Schedule,
     history: &mut History,
     cx: &mut Context,
-) -> Option<[Job; 2]> {
+) -> [Job; 2] {
     let id = profile.id;
-    let change = cx.market.catalog.refresh_list(id, cx.now.unix)?;
+    let change = cx.market.catalog.refresh_list(id, cx.now.unix);
     for key in schedule.candles.series().collect::<Vec<SeriesKey>>() {
         // The candles of a market that is named and not listed stay as they are.
         if cx.market.catalog.listing(id, key.symbol).is_none() {
@@ -244,7 +243,7 @@ pub fn refresh_list(
     let named = profile.config.symbols.iter().filter_map(find);
     let named: Vec<SymbolId> = named.collect();
     let dropped = Job::DropQuotes(change.removed.into_iter());
-    Some([dropped, Job::FollowNamed(named.into_iter())])
+    [dropped, Job::FollowNamed(named.into_iter())]
 }
 
 /// Drops the quotes of some markets that have left the list. `true`: the last ones.
@@ -310,7 +309,7 @@ mod tests {
             },
         );
         cx.market.catalog.end_list(SOURCE).expect("it has a market");
-        while cx.market.catalog.refresh_list(SOURCE, received.unix).is_none() {}
+        cx.market.catalog.refresh_list(SOURCE, received.unix);
 
         let mut staged = Staged::new(SOURCE, Task::Tickers);
         let mut stager =

@@ -288,7 +288,7 @@ impl SeriesPlan {
             self.suspected_cut = Some((*rows, slot));
         }
         let (rows, slot) = suspected?;
-        series.has_candle(slot).then_some(rows)
+        series.next_candle(slot..slot + 1).map(|_| rows)
     }
 }
 

@@ -274,12 +274,9 @@ impl Source {
             Job::Replicate(job) => self.replicate(job, cx),
             Job::RefreshList => {
                 let next = refresh_list(&self.profile, schedule, history, cx);
-                let is_done = next.is_some();
-                self.jobs.push(next.into_iter().flatten());
-                if is_done {
-                    self.list_changed();
-                }
-                is_done
+                self.jobs.push(next);
+                self.list_changed();
+                true
             }
             Job::DropQuotes(symbols) => drop_quotes(id, symbols, cx),
             Job::FollowNamed(symbols) => follow_named(id, symbols, schedule, cx),

@@ -58,19 +58,15 @@ impl Ecosystem {
         }
     }
 
-    /// The order in which to serve these known symbols, which are sorted by name.
-    pub(super) fn made_of(
-        &self,
-        known: &[SymbolId],
-        is_known: impl Fn(SymbolId) -> bool,
-    ) -> Vec<SymbolId> {
-        match &self.given {
+    /// Serves these known symbols, which are sorted by name, in the order of the list.
+    pub(super) fn serve(&mut self, known: &[SymbolId], is_known: impl Fn(SymbolId) -> bool) {
+        self.served = match &self.given {
             None => known.to_vec(),
             Some(given) => (given.entries.iter())
                 .map(|(symbol, _)| *symbol)
                 .filter(|symbol| is_known(*symbol))
                 .collect(),
-        }
+        };
     }
 
     /// The symbol with this configured id.

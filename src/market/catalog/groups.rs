@@ -4,6 +4,7 @@
 //! each quote asset. It is built again whenever the known symbols change.
 
 use super::super::ids::SymbolId;
+use super::super::symbol::Symbols;
 use crate::config::CategoryConfig;
 use std::collections::BTreeMap;
 
@@ -28,10 +29,6 @@ pub(super) struct Groups {
     pub(super) served: Vec<Category>,
 }
 
-/// Known symbols by their quote asset, each sorted by name.
-#[derive(Debug, Default)]
-pub(super) struct ByQuote(BTreeMap<Box<str>, Vec<SymbolId>>);
-
 impl Groups {
     /// The configured groups; `symbol_of` gives each of their symbols its number.
     pub(super) fn new(
@@ -47,34 +44,26 @@ impl Groups {
         Groups { configured: configured.collect(), served: Vec::new() }
     }
 
-    /// The list to serve for these known symbols.
-    pub(super) fn made_of(
-        &self,
-        by_quote: ByQuote,
+    /// Serves the groups of these known symbols, which are sorted by name.
+    pub(super) fn serve(
+        &mut self,
+        known: &[SymbolId],
+        symbols: &Symbols,
         is_known: impl Fn(SymbolId) -> bool,
-    ) -> Vec<Category> {
-        let mut served = self.configured.clone();
-        for category in &mut served {
+    ) {
+        self.served = self.configured.clone();
+        for category in &mut self.served {
             category.symbols.retain(|symbol| is_known(*symbol));
         }
+        let mut by_quote = BTreeMap::<&str, Vec<SymbolId>>::new();
+        for symbol in known {
+            by_quote.entry(symbols.name(*symbol).quote()).or_default().push(*symbol);
+        }
         // Assets are upper-case letters and digits, so their order is the order of the ids.
-        for (asset, symbols) in by_quote.0 {
+        for (asset, symbols) in by_quote {
             let id = asset.to_ascii_lowercase().into_boxed_str();
             if self.configured.iter().all(|category| category.id != id) {
-                served.push(Category { id, name: asset, description: None, symbols });
-            }
-        }
-        served
-    }
-}
-
-impl ByQuote {
-    /// Adds a symbol after the others.
-    pub(super) fn push(&mut self, quote: &str, symbol: SymbolId) {
-        match self.0.get_mut(quote) {
-            Some(symbols) => symbols.push(symbol),
-            None => {
-                self.0.insert(quote.into(), vec![symbol]);
+                self.served.push(Category { id, name: asset.into(), description: None, symbols });
             }
         }
     }

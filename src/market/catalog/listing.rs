@@ -1,11 +1,7 @@
-//! Market lists: what a list says about a market, and how two lists of a source differ.
-//!
-//! Owns the map from ticker ids to symbols.
+//! Market lists: what a list says about a market, and what it changes.
 
 use super::super::ids::SymbolId;
-use super::super::symbol::NameMap;
 use crate::record::{MarketInfo, MarketRules};
-use std::fmt;
 
 /// What the list of a source says about one market.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,30 +48,6 @@ pub struct ListChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmptyList;
 
-impl fmt::Display for EmptyList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the market list holds no usable market")
-    }
-}
-
-/// The difference between a new list and the current listings.
-#[derive(Debug)]
-pub(super) struct Difference {
-    /// New and changed listings, sorted by symbol. After the switch, the former ones.
-    pub(super) changes: Vec<(SymbolId, Option<Box<Listing>>)>,
-    /// Current listings that the list no longer has, or that no longer qualify; sorted.
-    pub(super) leavers: Vec<SymbolId>,
-    /// The map from ticker ids, if it was built already.
-    pub(super) routes: Option<Routes>,
-}
-
-/// From ticker ids to symbols.
-#[derive(Debug, Default)]
-pub(super) struct Routes(pub(super) NameMap<Box<str>, SymbolId>);
-
-/// Routes that are being dropped.
-pub(super) type LeavingRoutes = std::collections::hash_map::IntoIter<Box<str>, SymbolId>;
-
 impl Listing {
     /// The name for requests of candles.
     pub fn candle_id(&self) -> &str {
@@ -90,47 +62,5 @@ impl Listing {
             named,
             rules: info.rules,
         }
-    }
-}
-
-impl Difference {
-    pub(super) fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.leavers.is_empty()
-    }
-
-    /// The new listing of a symbol, by its current one.
-    pub(super) fn listing<'a>(
-        &'a self,
-        symbol: SymbolId,
-        held: Option<&'a Listing>,
-    ) -> Option<&'a Listing> {
-        match self.changes.binary_search_by_key(&symbol, |(at, _)| *at) {
-            Ok(at) => self.changes[at].1.as_deref(),
-            Err(_) => held.filter(|_| self.leavers.binary_search(&symbol).is_err()),
-        }
-    }
-
-    /// One above the highest changed symbol.
-    pub(super) fn places(&self) -> usize {
-        (self.changes.last()).map_or(0, |(symbol, _)| symbol.index() + 1)
-    }
-}
-
-impl Routes {
-    /// With room for so many.
-    pub(super) fn with_room(count: usize) -> Routes {
-        Routes(NameMap::with_capacity_and_hasher(count, Default::default()))
-    }
-
-    /// Adds a ticker id. If a faulty list has one ticker id for two markets, the lower symbol gets
-    /// it.
-    pub(super) fn add(&mut self, listing: &Listing, symbol: SymbolId) {
-        let holder = self.0.entry(listing.ticker_id.clone()).or_insert(symbol);
-        *holder = symbol.min(*holder);
-    }
-
-    /// An iterator, to drop them in slices.
-    pub(super) fn into_iter(self) -> LeavingRoutes {
-        self.0.into_iter()
     }
 }

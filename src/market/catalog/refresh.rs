@@ -1,119 +1,91 @@
-//! The state of a market list refresh.
+//! Market list refresh: applies a list that was read to its end, or the memory of an earlier one.
 //!
-//! Owns the next state of the catalog while it is built, and the former one while it is dropped.
+//! Both are applied in one call, so readers see all of a list or nothing of it. The first list of
+//! 3,500 markets takes about 1.5 milliseconds; a later one looks only at the markets about which it
+//! says something new.
 
-use super::groups::{ByQuote, Category};
-use super::listing::{Difference, LeavingRoutes, ListChange, Routes};
+use super::{Catalog, ListChange};
 use crate::market::ids::{SourceId, SymbolId};
+use crate::record::MarketRules;
+use crate::time::UnixMs;
 
-/// The most markets that one slice visits or drops: about 50 microseconds. The first and the last
-/// slice of the deciding stage go over the whole list: 0.4 ms for the first list of 3,500 markets,
-/// mostly to sort it.
-pub(super) const MARKETS_A_SLICE: usize = 256;
-
-/// A list, or the memory of an earlier one, that is being applied.
-#[derive(Debug)]
-pub(super) struct ListRefresh {
-    pub(super) source: SourceId,
-    pub(super) kind: Kind,
-    pub(super) stage: Stage,
-    /// The symbols about which something served may change; sorted.
-    pub(super) touched: Vec<SymbolId>,
-    /// What becomes of them, in their order, as far as it is decided.
-    pub(super) decisions: Vec<Decision>,
-    pub(super) change: ListChange,
-    /// Symbols that become known; sorted by name from the merging stage on.
-    pub(super) joiners: Vec<SymbolId>,
-    /// The number of symbols that are no longer known.
-    pub(super) lost: usize,
-    pub(super) routes_changed: bool,
-    pub(super) next: Next,
-    pub(super) leaving: Option<LeavingRoutes>,
+/// Everything served about a symbol that a list can change.
+#[derive(PartialEq)]
+struct Shown {
+    sources: Box<[SourceId]>,
+    active: bool,
+    entry: Option<(bool, MarketRules)>,
 }
 
-#[derive(Debug)]
-pub(super) enum Kind {
-    /// A list.
-    List(Difference),
-    /// The memory of an earlier list: tracked until a list has come, and without times.
-    Memory,
-}
-
-#[derive(Debug)]
-pub(super) enum Stage {
-    Deciding,
-    /// Places among the known symbols and among those that join them.
-    Merging(usize, usize),
-    /// The number of listings whose ticker ids are routed.
-    Routing(usize),
-    Dropping,
-}
-
-/// What becomes of a symbol.
-#[derive(Debug)]
-pub(super) struct Decision {
-    /// Who tracks it from now on, if that changes.
-    pub(super) sources: Option<Box<[SourceId]>>,
-    pub(super) created: bool,
-    pub(super) changed: bool,
-}
-
-/// What will be served. After the switch, what was served.
-#[derive(Debug, Default)]
-pub(super) struct Next {
-    pub(super) known: Vec<SymbolId>,
-    pub(super) by_quote: ByQuote,
-    pub(super) categories: Vec<Category>,
-    pub(super) ecosystem: Vec<SymbolId>,
-    pub(super) routes: Option<Routes>,
-}
-
-impl ListRefresh {
-    pub(super) fn new(
-        source: SourceId,
-        kind: Kind,
-        mut touched: Vec<SymbolId>,
-    ) -> Box<ListRefresh> {
-        touched.sort_unstable();
-        touched.dedup();
-        Box::new(ListRefresh {
-            source,
-            kind,
-            stage: Stage::Deciding,
-            decisions: Vec::with_capacity(touched.len()),
-            touched,
-            change: ListChange::default(),
-            joiners: Vec::new(),
-            lost: 0,
-            routes_changed: false,
-            next: Next::default(),
-            leaving: None,
-        })
-    }
-
-    /// True if a symbol will be known.
-    pub(super) fn knows(&self, symbol: SymbolId, is_known: impl Fn(SymbolId) -> bool) -> bool {
-        let place = self.touched.binary_search(&symbol);
-        let decision = place.ok().and_then(|at| self.decisions.get(at));
-        match decision.and_then(|decision| decision.sources.as_deref()) {
-            Some(sources) => !sources.is_empty(),
-            None => is_known(symbol),
-        }
-    }
-
-    /// Drops some of what was served before. Returns true if nothing is left.
-    pub(super) fn drop_old(&mut self) -> bool {
-        let shorter = self.decisions.len().saturating_sub(MARKETS_A_SLICE);
-        self.decisions.truncate(shorter);
-        let Kind::List(difference) = &mut self.kind else {
-            return self.decisions.is_empty();
+impl Catalog {
+    /// Applies the list of this source that was read to its end, and returns what changed.
+    pub fn refresh_list(&mut self, source: SourceId, now: UnixMs) -> ListChange {
+        let roster = &mut self.rosters[source.index()];
+        let Some(staging) = roster.finish() else {
+            return ListChange::default();
         };
-        let shorter = difference.changes.len().saturating_sub(MARKETS_A_SLICE);
-        difference.changes.truncate(shorter);
-        let routes = self.next.routes.take();
-        let leaving = routes.map(Routes::into_iter).or(self.leaving.take());
-        let leaving = self.leaving.insert(leaving.unwrap_or_default());
-        leaving.by_ref().take(MARKETS_A_SLICE).for_each(drop);
-        leaving.len() == 0 && self.decisions.is_empty() && difference.changes.is_empty()
+        let mut change = ListChange {
+            skipped: staging.skipped,
+            duplicates: staging.duplicates,
+            over_cap: staging.over_cap,
+            ..ListChange::default()
+        };
+        let touched = roster.touched_by(&staging);
+        if roster.has_list && touched.is_empty() {
+            return change;
+        }
+        self.make_room();
+        let before: Vec<Shown> = touched.iter().map(|symbol| self.shown(*symbol)).collect();
+        self.rosters[source.index()].replace(staging);
+        let (mut any_changed, mut other_known) = (false, false);
+        for (symbol, before) in touched.into_iter().zip(before) {
+            self.place(symbol);
+            let sources = self.sources_of(symbol);
+            match (before.sources.contains(&source), sources.contains(&source)) {
+                (false, true) => change.added.push(symbol),
+                (true, false) => change.removed.push(symbol),
+                _ => {}
+            }
+            other_known |= before.sources.is_empty() != sources.is_empty();
+            let is_created =
+                self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
+            if is_created || self.shown(symbol) != before {
+                let tracking = &mut self.tracking[symbol.index()];
+                tracking.created_at = tracking.created_at.or(is_created.then_some(now));
+                tracking.updated_at = Some(now);
+                any_changed = true;
+            }
+        }
+        if other_known {
+            self.rebuild();
+        }
+        self.version += u64::from(any_changed);
+        self.warn_of_missing(source);
+        change
+    }
+
+    /// Tracks the symbols of an earlier run's list of this source until a list has come. Symbols that the
+    /// source does not want any more are left out, and all of them if its list has come.
+    pub fn remember(&mut self, source: SourceId, mut symbols: Vec<SymbolId>) {
+        symbols.retain(|symbol| self.may_track(source, *symbol));
+        if symbols.is_empty() {
+            return;
+        }
+        self.rosters[source.index()].remember(&symbols);
+        self.make_room();
+        for symbol in symbols {
+            self.place(symbol);
+        }
+        self.rebuild();
+        self.version += 1;
+    }
+
+    fn shown(&self, symbol: SymbolId) -> Shown {
+        let entry = self.ecosystem_entry(symbol);
+        Shown {
+            sources: self.sources_of(symbol).into(),
+            active: self.active(symbol),
+            entry: entry.map(|entry| (entry.status, entry.rules)),
+        }
     }
 }

@@ -5,11 +5,11 @@
 //!
 //! Staging: the items of a new list are compared with the current listings as they arrive. An
 //! unchanged item leaves only a mark, so that reading the same list again takes no memory. The
-//! listings change in [`Roster::swap`] and nowhere else.
+//! listings change in [`Roster::replace`] and when the configuration does.
 
 use super::super::ids::SymbolId;
-use super::super::symbol::Symbols;
-use super::listing::{Difference, Listing, Routes};
+use super::super::symbol::{NameMap, Symbols};
+use super::listing::Listing;
 use crate::config::SourceConfig;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
@@ -32,7 +32,8 @@ pub(super) struct Roster {
     wanted: Wanted,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
-    routes: Routes,
+    /// From ticker ids to symbols.
+    routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     staging: Option<Staging>,
@@ -50,13 +51,7 @@ enum Wanted {
 #[derive(Debug, Default)]
 pub(super) struct Staging {
     /// By symbol.
-    marks: Vec<Mark>,
-    changes: Vec<Option<Box<Listing>>>,
-    /// From ticker ids to symbols, for the first list: built as items arrive, so that its end has
-    /// less to do.
-    routes: Routes,
-    /// True if an item replaced an earlier one, so that `routes` are wrong.
-    is_replaced: bool,
+    said: Vec<Said>,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
     pub(super) skipped: u32,
@@ -66,13 +61,12 @@ pub(super) struct Staging {
 }
 
 /// What the list that is being read says about a symbol so far.
-#[derive(Clone, Copy, Debug, Default)]
-enum Mark {
+#[derive(Debug, Default)]
+enum Said {
     #[default]
     Nothing,
     AsHeld,
-    /// An index into `changes`.
-    Changed(u32),
+    New(Box<Listing>),
 }
 
 /// The warnings already logged.
@@ -107,7 +101,7 @@ impl Roster {
             recalled: BTreeMap::new(),
             wanted: Wanted::of(source),
             listings: Vec::new(),
-            routes: Routes::default(),
+            routes: NameMap::default(),
             has_list: false,
             staging: None,
             warned: Warned::default(),
@@ -125,21 +119,17 @@ impl Roster {
         let new = Roster::new(source, named);
         (self.named, self.wanted) = (new.named, new.wanted);
         self.staging = None;
-        let mut listings = std::mem::take(&mut self.listings);
-        let mut routes = Routes::with_room(listings.len());
-        for (at, place) in listings.iter_mut().enumerate() {
+        for at in 0..self.listings.len() {
             let symbol = SymbolId(at as u32);
-            let is_named = self.names(symbol);
-            let quote = symbols.name(symbol).quote();
-            if let Some(listing) = place.take_if(|it| is_named || self.wants(quote, it.active)) {
-                routes.add(&listing, symbol);
-                let named = is_named;
-                *place = Some(Box::new(Listing { named, ..*listing }));
-            } else {
-                *place = None;
+            let (named, quote) = (self.names(symbol), symbols.name(symbol).quote());
+            let mut listing =
+                self.listings[at].take().filter(|it| named || self.wants(quote, it.active));
+            if let Some(listing) = &mut listing {
+                listing.named = named;
             }
+            self.listings[at] = listing;
         }
-        (self.listings, self.routes) = (listings, routes);
+        self.route();
         let mut remembered = std::mem::take(&mut self.remembered);
         remembered.retain(|symbol| self.wants(symbols.name(*symbol).quote(), true));
         self.remembered = remembered;
@@ -171,7 +161,7 @@ impl Roster {
     }
 
     pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
-        self.routes.0.get(ticker_id).copied()
+        self.routes.get(ticker_id).copied()
     }
 
     pub(super) fn names(&self, symbol: SymbolId) -> bool {
@@ -212,14 +202,14 @@ impl Roster {
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) -> bool {
         let staging = self.staging.get_or_insert_default();
         let held = (self.listings.get(symbol.index())).and_then(|held| held.as_deref());
-        if staging.marks.len() <= symbol.index() {
-            staging.marks.resize(symbol.index() + 1, Mark::Nothing);
+        if staging.said.len() <= symbol.index() {
+            staging.said.resize_with(symbol.index() + 1, Said::default);
         }
-        let mark = &mut staging.marks[symbol.index()];
-        let first = match *mark {
-            Mark::Nothing => None,
-            Mark::AsHeld => held,
-            Mark::Changed(at) => staging.changes[at as usize].as_deref(),
+        let said = &mut staging.said[symbol.index()];
+        let first = match said {
+            Said::Nothing => None,
+            Said::AsHeld => held,
+            Said::New(listing) => Some(&**listing),
         };
         if let Some(first) = first {
             staging.duplicates += 1;
@@ -227,20 +217,10 @@ impl Roster {
                 return false;
             }
         }
-        match *mark {
-            Mark::Changed(at) => {
-                staging.changes[at as usize] = Some(Box::new(listing));
-                staging.is_replaced = true;
-            }
-            _ if held == Some(&listing) => *mark = Mark::AsHeld,
-            _ => {
-                *mark = Mark::Changed(staging.changes.len() as u32);
-                if !self.has_list {
-                    staging.routes.add(&listing, symbol);
-                }
-                staging.changes.push(Some(Box::new(listing)));
-            }
-        }
+        *said = match held == Some(&listing) {
+            true => Said::AsHeld,
+            false => Said::New(Box::new(listing)),
+        };
         true
     }
 
@@ -253,56 +233,65 @@ impl Roster {
         self.staging.is_some()
     }
 
-    /// The number of places for listings: every listed symbol is below it.
-    pub(super) fn places(&self) -> usize {
-        self.listings.len()
-    }
-
     /// Takes the list that was read to its end. `None` if there is none, or no market in it is
     /// usable.
-    pub(super) fn finish(&mut self) -> Option<(Staging, Difference)> {
-        let mut staging = self.staging.take().filter(|staging| staging.usable > 0)?;
+    pub(super) fn finish(&mut self) -> Option<Staging> {
+        let staging = self.staging.take().filter(|staging| staging.usable > 0)?;
         self.warn_of(&staging);
-        let mut said = std::mem::take(&mut staging.changes);
-        let marks = staging.marks.iter().enumerate();
-        let changes = marks.filter_map(|(at, mark)| match mark {
-            Mark::Changed(place) => Some((SymbolId(at as u32), said[*place as usize].take())),
-            _ => None,
-        });
-        let changes = changes.collect();
-        let marked =
-            |at: usize| matches!(staging.marks.get(at), Some(Mark::AsHeld | Mark::Changed(_)));
-        let leavers = (0..self.listings.len())
-            .filter(|at| self.listings[*at].is_some() && !marked(*at))
-            .map(|at| SymbolId(at as u32))
-            .collect();
-        let is_made = !self.has_list && !staging.is_replaced;
-        let difference = Difference {
-            changes,
-            leavers,
-            routes: is_made.then(|| std::mem::take(&mut staging.routes)),
-        };
-        Some((staging, difference))
+        Some(staging)
     }
 
-    /// Swaps the current listings with those of a list. It only moves pointers.
-    pub(super) fn swap(&mut self, difference: &mut Difference, routes: &mut Option<Routes>) {
+    /// The symbols about which something changes with this list; sorted.
+    pub(super) fn touched_by(&self, staging: &Staging) -> Vec<SymbolId> {
+        let symbols =
+            (0..self.listings.len().max(staging.said.len())).map(|at| SymbolId(at as u32));
+        let mut touched: Vec<SymbolId> = symbols
+            .filter(|symbol| match staging.said.get(symbol.index()) {
+                Some(Said::AsHeld) => false,
+                Some(Said::New(_)) => true,
+                Some(Said::Nothing) | None => self.listing(*symbol).is_some(),
+            })
+            .collect();
+        if !self.has_list {
+            // Named symbols that the first list does not have turn inactive.
+            touched.extend(self.named.iter().chain(&self.remembered));
+            touched.sort_unstable();
+            touched.dedup();
+        }
+        touched
+    }
+
+    /// Tracks the markets of this list in place of those before.
+    pub(super) fn replace(&mut self, mut staging: Staging) {
         self.has_list = true;
         self.remembered = Vec::new();
         self.recalled = BTreeMap::new();
-        if self.listings.len() < difference.places() {
-            self.listings.resize_with(difference.places(), || None);
+        let places = self.listings.len().max(staging.said.len());
+        self.listings.resize_with(places, || None);
+        staging.said.resize_with(places, Said::default);
+        for (listing, said) in self.listings.iter_mut().zip(staging.said) {
+            match said {
+                Said::Nothing => *listing = None,
+                Said::AsHeld => {}
+                Said::New(new) => *listing = Some(new),
+            }
         }
-        for (symbol, listing) in &mut difference.changes {
-            std::mem::swap(&mut self.listings[symbol.index()], listing);
-        }
-        for symbol in &difference.leavers {
-            let left = self.listings[symbol.index()].take();
-            difference.changes.push((*symbol, left));
-        }
-        if let Some(routes) = routes {
-            std::mem::swap(&mut self.routes, routes);
-        }
+        self.route();
+    }
+
+    /// Tracks these symbols until the first list has come.
+    pub(super) fn remember(&mut self, symbols: &[SymbolId]) {
+        self.remembered.extend(symbols);
+        self.remembered.sort_unstable();
+        self.remembered.dedup();
+    }
+
+    /// Maps the ticker ids to their symbols. It is done for all of them, because two markets may swap
+    /// their ids. If a faulty list has one ticker id for two markets, the lower symbol gets it.
+    fn route(&mut self) {
+        let listed = (self.listings.iter().enumerate()).rev();
+        let listed = listed.filter_map(|(at, it)| Some((SymbolId(at as u32), it.as_deref()?)));
+        self.routes = listed.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();
     }
 
     /// The named symbols that the applied list does not have and that were not logged before.

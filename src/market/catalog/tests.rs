@@ -2,7 +2,6 @@
 
 mod naive;
 mod shown;
-mod slices;
 
 use super::*;
 use crate::config::{CategoryConfig, EcosystemMarket, SourceConfig};
@@ -20,19 +19,15 @@ fn catalog(sources: &[SourceConfig]) -> Catalog {
     Catalog::new(&config(sources.to_vec()))
 }
 
-/// Ends a list and takes it over, slice by slice.
+/// Ends a list and takes it over.
 fn end_list(catalog: &mut Catalog, source: SourceId, now: UnixMs) -> Result<ListChange, EmptyList> {
     catalog.end_list(source)?;
-    loop {
-        if let Some(change) = catalog.refresh_list(source, now) {
-            return Ok(change);
-        }
-    }
+    Ok(catalog.refresh_list(source, now))
 }
 
 /// Remembers these symbols of a source.
 fn remember(catalog: &mut Catalog, source: SourceId, symbols: &[SymbolId]) {
-    while !catalog.remember(source, || symbols.to_vec(), T1) {}
+    catalog.remember(source, symbols.to_vec());
 }
 
 /// Hands a whole list over.
@@ -390,4 +385,51 @@ fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
     end_list(&mut catalog, A, T3).expect("a usable list");
     assert_eq!(catalog.by_ticker_id(A, "x"), Some(high));
     assert_eq!(catalog.by_ticker_id(A, "y"), Some(low));
+}
+
+#[test]
+fn long_lists_replace_what_was_remembered_and_each_other() {
+    let names = |range: std::ops::Range<usize>| -> Vec<String> {
+        range.map(|at| format!("M{}/Q{}", at, at % 7)).collect()
+    };
+    let mut catalog = catalog(&[source("a", &["M3/Q3"], &["*"]), source("b", &[], &[])]);
+    let check = |catalog: &Catalog, range| {
+        let mut expected = names(range);
+        expected.push("M3/Q3".into());
+        expected.sort_unstable();
+        expected.dedup();
+        assert_eq!(super::tests::names(catalog, catalog.known()), expected);
+        for name in expected {
+            assert_eq!(catalog.sources_of(id(catalog, &name)), [A], "{name}");
+        }
+    };
+    let remembered = names(0..900);
+    let remembered = remembered.iter().map(|text| catalog.number_of(text).expect("a name"));
+    let remembered: Vec<SymbolId> = remembered.collect();
+    remember(&mut catalog, A, &remembered);
+    check(&catalog, 0..900);
+    // First, much as remembered; then most are others, and many have left.
+    for (range, now) in [(0..1000, T1), (600..2000, T2), (0..900, T3)] {
+        let texts = names(range.clone());
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        list(&mut catalog, A, &texts, now);
+        check(&catalog, range);
+    }
+}
+
+#[test]
+fn what_is_remembered_is_known_until_the_lists_of_its_source_and_of_others_have_come() {
+    let mut catalog = catalog(&[source("a", &[], &[]), source("b", &[], &[])]);
+    let luna = catalog.number_of("LUNA/USDT").expect("a name");
+    for source in [A, B] {
+        catalog.begin_list(source);
+        catalog.list(source, info("BTC/USDT"));
+        assert_eq!(catalog.end_list(source), Ok(()));
+    }
+    remember(&mut catalog, A, &[luna]);
+    assert_eq!(known(&catalog), "LUNA/USDT");
+    catalog.refresh_list(A, T1);
+    assert_eq!(known(&catalog), "BTC/USDT");
+    catalog.refresh_list(B, T1);
+    assert_eq!(catalog.sources_of(id(&catalog, "BTC/USDT")), [A, B]);
 }

@@ -23,23 +23,19 @@ impl Charts {
 
     /// Marks slots of a series as archived.
     pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
-        let archived = match self.series.get_mut(&key) {
-            Some(series) => &mut series.archived,
-            None => self.unopened.entry(key).or_default(),
-        };
         // With too many ranges, the rest is fetched from the exchange again when it is wanted.
-        let _ = archived.insert(slots);
+        let _ = self.archived_mut(key).insert(slots);
     }
 
     /// Marks slots of a series as not archived.
     pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
+        self.archived_mut(key).remove(slots);
+    }
+
+    fn archived_mut(&mut self, key: SeriesKey) -> &mut IntervalSet {
         match self.series.get_mut(&key) {
-            Some(series) => drop(series.archived.remove(slots)),
-            None => {
-                if let Some(spans) = self.unopened.get_mut(&key) {
-                    spans.remove(slots);
-                }
-            }
+            Some(series) => &mut series.archived,
+            None => self.unopened.entry(key).or_default(),
         }
     }
 

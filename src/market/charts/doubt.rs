@@ -5,6 +5,7 @@
 use super::{Charts, keys_of};
 use crate::market::ids::SourceId;
 use crate::market::series::SeriesKey;
+use crate::market::silence::Silences;
 use crate::time::UnixMs;
 
 impl Charts {
@@ -31,7 +32,7 @@ impl Charts {
     /// longer known.
     pub fn forget_silences(&mut self, source: SourceId) {
         for (_, series) in self.series.range_mut(keys_of(source)) {
-            series.silences.clear();
+            series.silences = Silences::default();
         }
     }
 

@@ -28,11 +28,8 @@ pub(super) struct Feed {
     pub(super) quotes: Vec<Option<Box<Quote>>>,
     pub(super) stale_after: Duration,
     pub(super) frozen_after: Duration,
-    /// No fresh quote becomes stale before this; `None` if none is fresh. During a scan, this holds
-    /// for the scanned quotes only.
+    /// No fresh quote becomes stale before this; `None` if none is fresh.
     pub(super) next_stale: Option<Mono>,
-    /// During a scan: the next place, and when the scan began.
-    pub(super) looking: Option<(usize, Mono)>,
     pub(super) last_change: Option<Mono>,
     /// The number of stale quotes.
     pub(super) stale: usize,
@@ -76,33 +73,14 @@ impl Feed {
             }
         }
         if !self.frozen {
-            let expiry = now + self.stale_after;
-            self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
+            self.next_stale = self.next_stale.into_iter().chain([now + self.stale_after]).min();
         }
     }
 
-    /// When the next scan is due.
-    pub(super) fn next_look(&self) -> Option<Mono> {
-        self.looking.map(|(_, since)| since).or(self.next_stale)
-    }
-
-    /// Scans every quote and corrects the flags. Returns the number of changes. It visits the whole
-    /// feed at once, so it runs only when the feed freezes or thaws.
+    /// Scans every quote and corrects the flags. Returns the number of changes.
     pub(super) fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
-        self.looking = None;
-        let mut room = self.quotes.len();
-        self.mark_stale(now, &mut room, totals)
-    }
-
-    /// Scans as many quotes as `room` allows, and subtracts them from it.
-    pub(super) fn mark_stale(&mut self, now: Mono, room: &mut usize, totals: &mut Totals) -> usize {
-        let (from, since) = self.looking.take().unwrap_or((0, now));
-        if from == 0 {
-            self.next_stale = None;
-        }
-        let end = self.quotes.len().min(from.saturating_add(*room));
-        let mut turned = 0;
-        for quote in self.quotes[from..end].iter_mut().flatten() {
+        let (mut turned, mut next_stale) = (0, None);
+        for quote in self.quotes.iter_mut().flatten() {
             let stale =
                 self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
             if stale != quote.stale {
@@ -110,12 +88,11 @@ impl Feed {
                 turned += 1;
             }
             if !stale {
-                let expiry = quote.received + self.stale_after;
-                self.next_stale = Some(self.next_stale.map_or(expiry, |next| next.min(expiry)));
+                next_stale =
+                    next_stale.into_iter().chain([quote.received + self.stale_after]).min();
             }
         }
-        *room -= end - from;
-        self.looking = (end < self.quotes.len()).then_some((end, since));
+        self.next_stale = next_stale;
         turned
     }
 }

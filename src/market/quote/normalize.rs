@@ -6,45 +6,30 @@
 
 use crate::decimal::Decimal;
 use crate::record::Ticker;
-use std::fmt;
 
 /// Decimal places of a computed percentage.
 const PERCENTAGE_PLACES: u32 = 12;
 
-/// Why an item was refused as a whole.
+/// An item that is refused as a whole: its last price is not positive, or another price or a volume is
+/// negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuoteReject {
-    /// `last` is zero or negative.
-    NoPositiveLast,
-    /// This price or volume is negative.
-    Negative(&'static str),
-}
-
-impl fmt::Display for QuoteReject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            QuoteReject::NoPositiveLast => f.write_str("no positive last price"),
-            QuoteReject::Negative(field) => write!(f, "{field} is negative"),
-        }
-    }
-}
+pub struct QuoteReject;
 
 /// Refuses impossible figures, clears unknown ones, fills in what follows from others. Applying it
 /// twice is the same as once.
 pub(super) fn normalize(ticker: &mut Ticker) -> Result<(), QuoteReject> {
-    if !ticker.last.is_positive() {
-        return Err(QuoteReject::NoPositiveLast);
+    let Ticker { bid, ask, open, high, low, .. } = &*ticker;
+    let Ticker { bid_volume, ask_volume, base_volume, quote_volume, .. } = &*ticker;
+    let figures = [bid, ask, open, high, low, bid_volume, ask_volume, base_volume, quote_volume];
+    if !ticker.last.is_positive() || figures.into_iter().flatten().any(Decimal::is_negative) {
+        return Err(QuoteReject);
     }
-    price(&mut ticker.bid, "bid")?;
-    price(&mut ticker.ask, "ask")?;
-    price(&mut ticker.open, "open")?;
-    price(&mut ticker.high, "high")?;
-    price(&mut ticker.low, "low")?;
+    // A price of zero means that the exchange knows none.
+    let Ticker { bid, ask, open, high, low, .. } = ticker;
+    for price in [bid, ask, open, high, low] {
+        price.take_if(|price| price.is_zero());
+    }
     // A volume of zero is a fact and stays. A volume without a price is unknown.
-    not_negative(&ticker.bid_volume, "bid volume")?;
-    not_negative(&ticker.ask_volume, "ask volume")?;
-    not_negative(&ticker.base_volume, "base volume")?;
-    not_negative(&ticker.quote_volume, "quote volume")?;
     if ticker.bid.is_none() {
         ticker.bid_volume = None;
     }
@@ -68,22 +53,6 @@ fn compute(ticker: &mut Ticker) {
     }
     if let (None, Some(change), Some(open)) = (&ticker.percentage, &ticker.change, &ticker.open) {
         ticker.percentage = change.percent_of(open, PERCENTAGE_PLACES);
-    }
-}
-
-/// A price of zero means that the exchange knows none.
-fn price(field: &mut Option<Decimal>, name: &'static str) -> Result<(), QuoteReject> {
-    not_negative(field, name)?;
-    if field.as_ref().is_some_and(Decimal::is_zero) {
-        *field = None;
-    }
-    Ok(())
-}
-
-fn not_negative(field: &Option<Decimal>, name: &'static str) -> Result<(), QuoteReject> {
-    match field {
-        Some(value) if value.is_negative() => Err(QuoteReject::Negative(name)),
-        _ => Ok(()),
     }
 }
 
@@ -142,27 +111,27 @@ mod tests {
 
     #[test]
     fn an_item_without_a_positive_last_price_is_refused() {
-        check("last=0", Err(QuoteReject::NoPositiveLast));
-        check("last=0.000", Err(QuoteReject::NoPositiveLast));
-        check("last=-1", Err(QuoteReject::NoPositiveLast));
+        check("last=0", Err(QuoteReject));
+        check("last=0.000", Err(QuoteReject));
+        check("last=-1", Err(QuoteReject));
         check("last=0.00000001", Ok("last=0.00000001"));
     }
 
     #[test]
     fn a_negative_price_or_volume_refuses_the_item() {
-        for (sent, name) in [
-            ("bid=-1", "bid"),
-            ("ask=-0.1", "ask"),
-            ("open=-1", "open"),
-            ("high=-1", "high"),
-            ("low=-1", "low"),
-            ("bid=1 bid_volume=-1", "bid volume"),
-            ("bid_volume=-1", "bid volume"),
-            ("ask_volume=-1", "ask volume"),
-            ("base_volume=-1", "base volume"),
-            ("quote_volume=-1", "quote volume"),
+        for sent in [
+            "bid=-1",
+            "ask=-0.1",
+            "open=-1",
+            "high=-1",
+            "low=-1",
+            "bid=1 bid_volume=-1",
+            "bid_volume=-1",
+            "ask_volume=-1",
+            "base_volume=-1",
+            "quote_volume=-1",
         ] {
-            check(sent, Err(QuoteReject::Negative(name)));
+            check(sent, Err(QuoteReject));
         }
         check("change=-1 percentage=-50 open=2", Ok("change=-1 percentage=-50 open=2"));
     }

@@ -25,7 +25,7 @@ fn quotes() -> Quotes {
 
 fn apply(quotes: &mut Quotes, source: SourceId, symbol: SymbolId, last: &str, now: Now) -> bool {
     let applied = quotes.apply(source, symbol, ticker(last), now);
-    applied.expect("a good ticker").changed
+    applied.expect("a good ticker")
 }
 
 fn stale(quotes: &Quotes, source: SourceId, symbol: SymbolId) -> Option<bool> {
@@ -54,7 +54,7 @@ fn the_exchange_s_timestamp_is_kept_and_is_no_change() {
     let mut stamped = ticker("10");
     stamped.timestamp = Some(UnixMs(5));
     let applied = quotes.apply(A, BTC, stamped, at(2));
-    assert_eq!(applied, Ok(Applied { changed: false }));
+    assert_eq!(applied, Ok(false));
     let quote = quotes.of(A, BTC).expect("applied");
     assert_eq!(quote.ticker.timestamp, Some(UnixMs(5)));
 }
@@ -65,7 +65,7 @@ fn a_refused_item_changes_nothing_but_a_counter() {
     apply(&mut quotes, A, BTC, "10", at(1));
     let version = quotes.version();
     let refused = quotes.apply(A, BTC, ticker("0"), at(2));
-    assert_eq!(refused, Err(QuoteReject::NoPositiveLast));
+    assert_eq!(refused, Err(QuoteReject));
     quotes.count_rejected(2);
     assert_eq!(quotes.version(), version);
     let quote = quotes.of(A, BTC).expect("applied");
@@ -97,23 +97,18 @@ fn a_quote_turns_stale_exactly_at_its_age() {
 }
 
 #[test]
-fn quotes_that_turn_together_are_marked_in_slices_and_none_is_left_out() {
+fn quotes_that_turn_together_are_all_marked_and_none_that_comes_anew() {
     let mut quotes = quotes();
-    let symbols = || (0..PLACES_A_SLICE as u32 + 100).map(SymbolId);
+    let symbols = || (0..1100).map(SymbolId);
     for (source, symbol) in symbols().map(|it| (A, it)).chain(symbols().map(|it| (B, it))) {
         apply(&mut quotes, source, symbol, "10", at(0));
     }
-    assert!(!quotes.is_flipping());
-    assert_eq!(quotes.flip(at(15)), PLACES_A_SLICE);
-    assert!(quotes.is_flipping());
-    assert_eq!(quotes.next_flip(), Some(at(15).mono));
-    // One that is marked comes anew, and so does one that is not marked yet.
-    let (early, late) = (SymbolId(0), SymbolId(PLACES_A_SLICE as u32 + 50));
+    assert_eq!((quotes.flip(at(15)), quotes.flip(at(15))), (2200, 0));
+    assert_eq!(quotes.next_flip(), None);
+    let (early, late) = (SymbolId(0), SymbolId(1050));
     apply(&mut quotes, A, early, "10", at(16));
     apply(&mut quotes, A, late, "10", at(17));
-    assert_eq!(quotes.flip(at(17)), PLACES_A_SLICE - 1);
-    assert_eq!(quotes.flip(at(17)), 200);
-    assert!(!quotes.is_flipping());
+    assert_eq!(quotes.flip(at(17)), 0);
     for symbol in symbols() {
         let is_fresh = symbol == early || symbol == late;
         assert_eq!(stale(&quotes, A, symbol), Some(!is_fresh), "{symbol:?}");
