@@ -10,7 +10,7 @@ use super::header::{Look, beside, damaged, failed, log_of, look};
 use super::lock::Lock;
 use super::schema::{self, MIGRATIONS};
 use super::series::Known;
-use super::sqlite::{Checkpoint, Database};
+use super::sqlite::Database;
 use crate::history::{
     APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, Unusable, VERSION,
 };
@@ -97,17 +97,12 @@ impl HistoryFile {
     /// Counts a flush, and makes a checkpoint when one is due.
     pub(super) fn flushed(&mut self) -> Result<(), StoreError> {
         self.flushes += 1;
-        match self.flushes >= FLUSHES_PER_CHECKPOINT {
-            true => self.checkpoint(),
-            false => Ok(()),
+        if self.flushes < FLUSHES_PER_CHECKPOINT {
+            return Ok(());
         }
-    }
-
-    /// Moves the log into the file, as far as no reader prevents it.
-    fn checkpoint(&mut self) -> Result<(), StoreError> {
         // Reset first: after a failure, the next try comes after as many flushes.
         self.flushes = 0;
-        self.db.checkpoint(Checkpoint::Passive)
+        self.db.checkpoint()
     }
 
     /// True if the file was removed, or replaced by another file.
@@ -136,7 +131,7 @@ impl HistoryFile {
             let text = "it was removed or replaced, and what was in it is lost";
             return Err(StoreError::Io(text.to_string()));
         }
-        let emptied = self.db.checkpoint(Checkpoint::Truncate);
+        let emptied = self.db.empty_log();
         // Closing removes the empty log. After an error it must not try another checkpoint.
         self.db.leave_log(emptied.is_err())?;
         self.db.close().and(emptied)

@@ -77,7 +77,7 @@ impl Holder {
                 self.abandon(State::Closed);
             }
             // A transaction that could be neither committed nor rolled back ends with the connection.
-            _ if !file.db.is_idle() => self.abandon(State::Closed),
+            _ if !file.db.is_autocommit() => self.abandon(State::Closed),
             _ => {}
         }
         done

@@ -9,7 +9,7 @@ use super::header::{look, look_to_read};
 use super::read;
 use super::row::{CANDLE, Record};
 use super::series::{Known, Series, find_series};
-use super::sqlite::{Database, Value};
+use super::sqlite::Database;
 use super::write::write_records;
 use crate::history::{
     Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError, Unusable,
@@ -161,10 +161,10 @@ fn id_of(db: &Database, series: &SeriesName) -> Result<Series, StoreError> {
 
 /// Removes a series. Returns the number of its candles.
 fn remove(db: &Database, series: &SeriesName) -> Result<u64, StoreError> {
-    let id = [Value::Int(id_of(db, series)?.id)];
-    db.prepare("DELETE FROM span WHERE series = ?1")?.run(&id)?;
-    db.prepare("DELETE FROM series WHERE id = ?1")?.run(&id)?;
-    db.prepare("DELETE FROM candle WHERE series = ?1")?.run(&id)
+    let id = [id_of(db, series)?.id];
+    db.prepare("DELETE FROM span WHERE series = ?1")?.execute(id)?;
+    db.prepare("DELETE FROM series WHERE id = ?1")?.execute(id)?;
+    Ok(db.prepare("DELETE FROM candle WHERE series = ?1")?.execute(id)? as u64)
 }
 
 fn records_of<R: Record>(
@@ -180,8 +180,8 @@ fn records_of<R: Record>(
 
 fn remove_record<R: Record>(db: &Database, name: &QuoteName) -> Result<(), StoreError> {
     let sql = format!("DELETE FROM {} WHERE source = ?1 AND symbol = ?2", R::TABLE);
-    let key = [Value::from(&*name.source), Value::from(&*name.symbol)];
-    db.prepare(&sql)?.run(&key).map(|_| ())
+    db.prepare(&sql)?.execute([&name.source, &name.symbol])?;
+    Ok(())
 }
 
 fn remove_records<R: Record>(
@@ -208,8 +208,7 @@ fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, S
     let Series { id, checksum } = id_of(db, series)?;
     let renamed = SeriesName { source: new.into(), ..series.clone() };
     let sums = (checksum, Checksum::of(&renamed));
-    db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?
-        .run(&[Value::Int(id), new.into()])?;
+    db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?.execute((id, new))?;
     seal_anew(db, id, sums, "span", "first", "first, until, seal")?;
     seal_anew(db, id, sums, "candle", "time", CANDLE)
 }
@@ -223,14 +222,17 @@ fn seal_anew(
     columns: &str,
 ) -> Result<u64, StoreError> {
     let mut query = db.prepare(&format!("SELECT {columns} FROM {table} WHERE series = ?1"))?;
-    let mut found = query.query(&[Value::Int(series)])?;
-    let mut seals = Vec::new();
+    let mut found = query.query([series])?;
+    let mut seals: Vec<(i64, i64)> = Vec::new();
     while let Some(row) = found.next()? {
-        if let (true, Some(key), Some(sum)) = (old.holds(&row), row.int(0), new.with_row(&row)) {
-            seals.push([Value::Int(series), Value::Int(key), sum.number().into()]);
+        if old.holds(row) {
+            seals.push((row.get(0)?, new.with_row(row).number()));
         }
     }
     let sql = format!("UPDATE {table} SET seal = ?3 WHERE series = ?1 AND {key} = ?2");
     let mut update = db.prepare(&sql)?;
-    seals.iter().map(|seal| update.run(seal)).sum()
+    for (key, seal) in &seals {
+        update.execute((series, key, seal))?;
+    }
+    Ok(seals.len() as u64)
 }
