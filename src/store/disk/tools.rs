@@ -4,17 +4,19 @@
 //! it is refused while a marketd uses the file, and is done completely or not at all.
 
 use super::checksum::Checksum;
-use super::file::{Care, HistoryFile, check_content, resolved, unopened};
-use super::header::{look, look_to_read};
+use super::file::{Care, HistoryFile, at_resolved, check_content, look_to_write};
+use super::header::look;
 use super::read;
 use super::row::{CANDLE, Record};
 use super::series::{Known, Series, find_series};
-use super::sqlite::Database;
+use super::sqlite::{Database, Result, text};
 use super::write::write_records;
 use crate::history::{
     Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError, Unusable,
 };
 use crate::record::{Candle, Edge, MarketRules};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -42,11 +44,12 @@ impl HistoryReader {
     /// # Errors
     /// If there is none, if it is not a history file, or if it cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
-        let path = resolved(path)?;
-        let look = look_to_read(&path)?.ok_or_else(|| Unusable::Missing.at(&path))?;
-        let db = Database::open_to_read(&path).map_err(|error| unopened(&path, error))?;
-        check_content(&db, &path, &look, Care::Usual)?;
-        Ok(HistoryReader { path, db, known: Known::default() })
+        at_resolved(path, |path| {
+            let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
+            let db = Database::open_to_read(path)?;
+            check_content(&db, &look, Care::Usual)?;
+            Ok(HistoryReader { path: path.to_path_buf(), db, known: Known::default() })
+        })
     }
 
     /// All series, in the order of their creation.
@@ -56,7 +59,7 @@ impl HistoryReader {
     pub fn series(&self) -> Result<Vec<Head>, OpenError> {
         let mut heads = Vec::new();
         let done = read::heads(&self.db, |mut some| heads.append(&mut some));
-        done.map_err(|error| unopened(&self.path, error))?;
+        done.map_err(|error| Unusable::from(error).at(&self.path))?;
         Ok(heads)
     }
 
@@ -81,7 +84,7 @@ impl HistoryReader {
                 keep: Edge::Oldest,
             };
             let rows = read::rows(&self.db, &mut self.known, &page)
-                .map_err(|error| unopened(&self.path, error))?;
+                .map_err(|error| Unusable::from(error).at(&self.path))?;
             rows.candles.iter().for_each(&mut tell);
             unsound += rows.unsound.len();
             from = rows.slots.end;
@@ -96,20 +99,30 @@ impl HistoryReader {
 /// # Errors
 /// If the file cannot be opened or written; then nothing has been removed.
 pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, OpenError> {
+    const MARKETS: &str = "SELECT source, symbol FROM series UNION
+        SELECT source, symbol FROM quote UNION SELECT source, symbol FROM market";
+    const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
+    const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";
     on_file(path, |db| {
-        let mut gone = Vec::new();
-        read::heads(db, |some| {
-            gone.extend(
-                (some.into_iter()).filter(|it| !keep(&it.series.source, &it.series.symbol)),
-            );
-        })?;
-        let mut pruned = Pruned { series: gone.len() as u64, ..Pruned::default() };
+        let mut pruned = Pruned::default();
         db.transaction(|| {
-            for Head { series, .. } in &gone {
-                pruned.candles += remove(db, series)?;
+            let mut query = db.prepare(MARKETS)?;
+            let markets = query.query_map((), |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+            for market in markets.collect::<Result<Vec<_>>>()? {
+                if keep(&market.0, &market.1) {
+                    continue;
+                }
+                let remove = |table: &str, which: &str| -> Result<u64> {
+                    let sql = format!("DELETE FROM {table} WHERE {which}");
+                    Ok(db.prepare(&sql)?.execute((&market.0, &market.1))? as u64)
+                };
+                remove("span", OF_SERIES)?;
+                pruned.candles += remove("candle", OF_SERIES)?;
+                pruned.series += remove("series", OF_MARKET)?;
+                remove("quote", OF_MARKET)?;
+                remove("market", OF_MARKET)?;
             }
-            remove_records::<SavedQuote>(db, &keep)?;
-            remove_records::<MarketRules>(db, &keep)
+            Ok(())
         })?;
         db.execute("VACUUM")?;
         pruned.bytes = db.bytes()?;
@@ -147,65 +160,31 @@ fn on_file<T>(
     path: &Path,
     work: impl FnOnce(&Database) -> Result<T, StoreError>,
 ) -> Result<T, OpenError> {
-    look(path)?.ok_or_else(|| Unusable::Missing.at(path))?;
+    let found = look_to_write(path).and_then(|look| look.ok_or(Unusable::Missing));
+    found.map_err(|why| why.at(path))?;
     let (file, _) = HistoryFile::open(path, Care::Usual)?;
     let done = work(&file.db);
     let closed = file.close();
-    done.and_then(|value| closed.map(|()| value)).map_err(|error| unopened(path, error))
-}
-
-fn id_of(db: &Database, series: &SeriesName) -> Result<Series, StoreError> {
-    let found = find_series(db, &mut Known::default(), series)?;
-    found.ok_or_else(|| StoreError::Internal("a series has gone".to_string()))
-}
-
-/// Removes a series. Returns the number of its candles.
-fn remove(db: &Database, series: &SeriesName) -> Result<u64, StoreError> {
-    let id = [id_of(db, series)?.id];
-    db.prepare("DELETE FROM span WHERE series = ?1")?.execute(id)?;
-    db.prepare("DELETE FROM series WHERE id = ?1")?.execute(id)?;
-    Ok(db.prepare("DELETE FROM candle WHERE series = ?1")?.execute(id)? as u64)
-}
-
-fn records_of<R: Record>(
-    db: &Database,
-    wanted: impl Fn(&QuoteName) -> bool,
-) -> Result<Vec<(QuoteName, R)>, StoreError> {
-    let mut found = Vec::new();
-    read::records(db, |some| {
-        found.extend(some.into_iter().filter(|(name, _)| wanted(name)));
-    })?;
-    Ok(found)
-}
-
-fn remove_record<R: Record>(db: &Database, name: &QuoteName) -> Result<(), StoreError> {
-    let sql = format!("DELETE FROM {} WHERE source = ?1 AND symbol = ?2", R::TABLE);
-    db.prepare(&sql)?.execute([&name.source, &name.symbol])?;
-    Ok(())
-}
-
-fn remove_records<R: Record>(
-    db: &Database,
-    keep: impl Fn(&str, &str) -> bool,
-) -> Result<(), StoreError> {
-    let gone = records_of::<R>(db, |name| !keep(&name.source, &name.symbol))?;
-    gone.iter().try_for_each(|(name, _)| remove_record::<R>(db, name))
+    done.and_then(|value| closed.map(|()| value)).map_err(|error| Unusable::from(error).at(path))
 }
 
 fn rename_records<R: Record>(db: &Database, old: &str, new: &str) -> Result<(), StoreError> {
-    let records = records_of::<R>(db, |name| &*name.source == old)?;
-    records.iter().try_for_each(|(name, _)| remove_record::<R>(db, name))?;
-    let renamed = records.into_iter().map(|(name, record)| {
-        let source = new.into();
-        (QuoteName { source, ..name }, record)
-    });
-    write_records(db, &renamed.collect())
+    let mut renamed = BTreeMap::new();
+    read::records::<R>(db, |some| {
+        let of_old = some.into_iter().filter(|(name, _)| &*name.source == old);
+        renamed.extend(of_old.map(|(name, it)| (QuoteName { source: new.into(), ..name }, it)));
+    })?;
+    db.prepare(&format!("DELETE FROM {} WHERE source = ?1", R::TABLE))?.execute([old])?;
+    write_records(db, &renamed)
 }
 
 /// Renames a series and seals its rows anew, since their checksums cover its name. A row that is not
 /// sound stays so. Returns the number of its candles.
 fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, StoreError> {
-    let Series { id, checksum } = id_of(db, series)?;
+    let found = find_series(db, &mut Known::default(), series)?;
+    let Some(Series { id, checksum }) = found else {
+        return Ok(0);
+    };
     let renamed = SeriesName { source: new.into(), ..series.clone() };
     let sums = (checksum, Checksum::of(&renamed));
     db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?.execute((id, new))?;

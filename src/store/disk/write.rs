@@ -113,11 +113,10 @@ impl<'a> Writer<'a> {
                 removed += self.delete.execute((series.id, time.start))? as u64;
                 continue;
             };
-            let mut values = vec![time.start.into()];
+            let mut values = vec![series.id.into(), time.start.into()];
             let numbers = [&candle.open, &candle.high, &candle.low, &candle.close, &candle.volume];
             values.extend(numbers.map(Value::from));
-            values.push(series.checksum.with_all(&values).number().into());
-            values.insert(0, series.id.into());
+            values.push(series.checksum.with_all(&values[1..]).number().into());
             match self.insert.execute(params_from_iter(&values))? {
                 0 => written.updated += self.update.execute(params_from_iter(&values))? as u64,
                 rows => inserted += rows as u64,
