@@ -34,7 +34,6 @@ use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use eviction::Evictions;
 use file_state::FileState;
-pub use file_state::HAS_FILES;
 use names::unarchive;
 pub use reads::ReadStart;
 use reads::Reads;
@@ -208,7 +207,7 @@ impl History {
 
     /// True if [`History::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        HAS_FILES && self.work.next(|work| self.can_step(work)).is_some()
+        self.work.next(|work| self.can_step(work)).is_some()
     }
 
     /// Steps the next job once.

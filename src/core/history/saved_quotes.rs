@@ -5,9 +5,9 @@
 //! is made of the base and the quote asset, so that its market is known again at once, also if only the
 //! market list would tell of it and the exchange does not answer.
 
-use super::names::{quote_name, source_of};
+use super::names::quote_name;
 use crate::core::context::Context;
-use crate::history::{Batch, QuoteName, SavedQuote};
+use crate::history::{Batch, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
@@ -106,15 +106,9 @@ impl SavedQuotes {
         while !self.save(&mut round, cx, batch) {}
     }
 
-    /// Takes in some of the saved quotes.
-    pub fn restore(&mut self, list: Vec<(QuoteName, SavedQuote)>, cx: &mut Context) {
-        for (name, saved) in list {
-            let symbol = cx.market.catalog.number_of(&name.symbol);
-            if let (Some(source), Some(symbol)) = (source_of(&name.source, &cx.config), symbol) {
-                let waiting = self.waiting.entry(source).or_default();
-                waiting.insert(symbol, saved);
-            }
-        }
+    /// Takes in a saved quote.
+    pub fn restore(&mut self, source: SourceId, symbol: SymbolId, saved: SavedQuote) {
+        self.waiting.entry(source).or_default().insert(symbol, saved);
     }
 
     /// All saved quotes have come: their markets are known from now on, unless a market list says

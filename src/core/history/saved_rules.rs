@@ -1,12 +1,11 @@
 //! What exchanges demand of orders, saved with each market list and shown again after a restart. The
 //! file compares: what a list repeats is not written again.
 
-use super::names::{quote_name, source_of};
+use super::names::quote_name;
 use super::saved_quotes::SYMBOLS_A_SLICE;
 use crate::core::context::Context;
-use crate::history::{Batch, QuoteName};
+use crate::history::Batch;
 use crate::market::SourceId;
-use crate::record::MarketRules;
 
 /// Gathers one slice of a source's rules, from this place among the known symbols. `true`: the last
 /// one.
@@ -20,14 +19,4 @@ pub fn save(source: SourceId, from: &mut usize, cx: &Context, batch: &mut Batch)
     }
     *from += SYMBOLS_A_SLICE;
     *from >= catalog.known().len()
-}
-
-/// Shows what an earlier run was told.
-pub fn restore(list: Vec<(QuoteName, MarketRules)>, cx: &mut Context) {
-    for (name, rules) in list {
-        let symbol = cx.market.catalog.number_of(&name.symbol);
-        if let (Some(source), Some(symbol)) = (source_of(&name.source, &cx.config), symbol) {
-            cx.market.catalog.recall_rules(source, symbol, rules);
-        }
-    }
 }
