@@ -46,18 +46,8 @@ enum ListeningSocket {
     Unix(UnixListener),
 }
 
-/// The result of accepting a connection.
-#[derive(Debug)]
-pub enum AcceptResult {
-    /// A connection, and the peer's address; that of a Unix socket has none.
-    Stream(TcpStream, Option<IpAddr>),
-    /// The queue is empty.
-    Drained,
-    /// An error of the connection itself, which may have ended while it waited: try the next one.
-    Lost,
-    /// No descriptor or memory: the listener rests.
-    Exhausted(io::Error),
-}
+/// A connection, and the peer's address; that of a Unix socket has none.
+type Accepted = (TcpStream, Option<IpAddr>);
 
 impl Listener {
     /// Binds and listens. Port 0 picks a free one.
@@ -123,7 +113,7 @@ impl Listener {
 
     /// Takes one connection. The type of the stream names the system calls, which are the same for both
     /// families, and not the family.
-    fn take(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+    fn take(&self) -> io::Result<Accepted> {
         match &self.socket {
             ListeningSocket::Tcp(socket) => {
                 let (stream, peer) = socket.accept()?;
@@ -138,35 +128,28 @@ impl Listener {
         }
     }
 
-    /// Takes one connection from the queue.
-    pub fn accept(&mut self, now: Mono) -> AcceptResult {
+    /// Takes one connection from the queue. `None`: [`Listener::is_due`] tells whether to try again.
+    pub fn accept(&mut self, now: Mono) -> Option<Accepted> {
         match self.take() {
-            Ok((stream, peer)) => {
+            Ok(accepted) => {
                 if std::mem::take(&mut self.exhausted) {
                     log::info!(target: HTTP, "accept works again");
                 }
-                AcceptResult::Stream(stream, peer)
+                return Some(accepted);
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.ready = false;
-                AcceptResult::Drained
-            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.ready = false,
             Err(error) if is_exhaustion(&error) => {
                 self.resting = Some(now + REST);
-                AcceptResult::Exhausted(error)
+                if !std::mem::replace(&mut self.exhausted, true) {
+                    let (retry_ms, error) = (REST.as_millis(), quoted(error));
+                    log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={error}");
+                }
             }
             // Linux reports pending network errors of the new connection here (accept(2), "Error
-            // handling").
-            Err(_) => AcceptResult::Lost,
+            // handling"). It may have ended while it waited.
+            Err(_) => {}
         }
-    }
-
-    /// Logs once that it has to rest. `accept` logs when connections are accepted again.
-    pub fn log_exhaustion(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.exhausted, true) {
-            let retry_ms = REST.as_millis();
-            log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
-        }
+        None
     }
 
     /// True if `accept` may be called now.

@@ -15,9 +15,8 @@
 //! Each file imports only from those below it, and calls only those:
 //!
 //! ```text
-//! turn                         the loop and its turns
+//! turn                         the loop and its turns: new connections, clients, work that can wait
 //! reload                       reading the configuration again
-//! accept, long_work            new connections; exchanges, the core's long work and the disk
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
 //! listen, connection           listening sockets; a socket with its TLS session
@@ -30,7 +29,6 @@
 //! error                        why the program cannot run
 //! ```
 
-mod accept;
 mod actions;
 mod activation;
 mod connection;
@@ -40,7 +38,6 @@ mod error;
 mod fetch;
 mod history;
 mod listen;
-mod long_work;
 mod notify;
 mod pace;
 mod process;
