@@ -65,9 +65,9 @@ impl Driver {
             return;
         };
         let late = match conn.last_look(&mut self.buffer) {
-            Transfer::Bytes(count) => Event::Late(&self.buffer[..count]),
-            Transfer::End => Event::Eof,
-            Transfer::Inner(_) | Transfer::Blocked | Transfer::Failed(_) => Event::Late(&[]),
+            Ok(Transfer::Bytes(count)) => Event::Late(&self.buffer[..count]),
+            Ok(Transfer::End) => Event::Eof,
+            Ok(Transfer::Inner(_)) | Err(_) => Event::Late(&[]),
         };
         self.core.handle(key, late, now);
         // A lingering connection is still read.

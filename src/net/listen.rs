@@ -28,6 +28,8 @@ const REST: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Listener {
     socket: ListeningSocket,
+    /// Where it can be reached.
+    pub place: String,
     /// The file of a Unix socket that was bound here.
     _file: Option<SocketFile>,
     /// The service that its clients reach.
@@ -66,15 +68,20 @@ impl Listener {
     /// Of a socket that listens.
     pub fn new(socket: Socket, file: Option<SocketFile>, service: Service) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
-        let socket = if socket.local_addr()?.is_unix() {
-            ListeningSocket::Unix(UnixListener::from_std(socket.into()))
-        } else {
-            // Accepted sockets inherit it. A response is one write, which TCP would delay to gather more.
+        let address = socket.local_addr()?;
+        let (socket, place) = if let Some(address) = address.as_socket() {
+            // Accepted sockets inherit these. A response is one write, which TCP would delay to gather more.
             socket.set_tcp_nodelay(true)?;
             super::sockopt::limit_unsent(&socket);
-            ListeningSocket::Tcp(TcpListener::from_std(socket.into()))
+            let socket = ListeningSocket::Tcp(TcpListener::from_std(socket.into()));
+            (socket, format!("http://{address}"))
+        } else {
+            let socket = ListeningSocket::Unix(UnixListener::from_std(socket.into()));
+            let path = address.as_pathname().map(|path| path.display().to_string());
+            (socket, format!("unix:{}", path.as_deref().unwrap_or("(no file)")))
         };
-        Ok(Listener { socket, _file: file, service, ready: false, resting: None, exhausted: false })
+        let (ready, resting, exhausted) = (false, None, false);
+        Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
     }
 
     /// Registers it with the poller.
@@ -85,30 +92,9 @@ impl Listener {
         }
     }
 
-    /// Where it can be reached.
-    pub fn place(&self) -> io::Result<String> {
-        Ok(match &self.socket {
-            ListeningSocket::Tcp(socket) => format!("http://{}", socket.local_addr()?),
-            ListeningSocket::Unix(socket) => {
-                let address = socket.local_addr()?;
-                let path = address.as_pathname().map(|path| path.display().to_string());
-                format!("unix:{}", path.as_deref().unwrap_or("(no file)"))
-            }
-        })
-    }
-
     /// The URL of the demo exchange, if this is its listener.
     pub fn demo_url(&self) -> Option<Url> {
-        let ListeningSocket::Tcp(socket) = &self.socket else {
-            return None;
-        };
-        let address = socket.local_addr().ok()?;
-        (self.service == Service::Demo).then(|| Url {
-            https: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-            path: String::new(),
-        })
+        if self.service == Service::Demo { Url::parse(&self.place).ok() } else { None }
     }
 
     /// Takes one connection. The type of the stream names the system calls, which are the same for both
