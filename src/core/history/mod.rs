@@ -2,7 +2,7 @@
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
 //! `reads` (candles for clients), `eviction`, `refill`, `recall` (sources that a reload has added),
-//! `saved_quotes` and `saved_rules`. It talks to the disk thread by
+//! and `saved_quotes`. It talks to the disk thread by
 //! [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never waits for it: with a
 //! file that fails, or with none, the core goes on from memory. It does not decide which candles are
 //! requested: `sources` does, by what the charts have archived.
@@ -19,7 +19,6 @@ mod reads;
 mod recall;
 mod refill;
 mod saved_quotes;
-mod saved_rules;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
 mod told;
@@ -249,7 +248,7 @@ impl History {
                 true
             }
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
-            Work::SaveRules(source, from) => saved_rules::save(*source, from, cx, batch),
+            Work::SaveRules(source, from) => saved_quotes::save_rules(*source, from, cx, batch),
             Work::Refill(refill) => {
                 let is_done = refill.step(|key| self.file.is_for(key, cx), batch, cx);
                 if is_done {
@@ -301,7 +300,7 @@ impl History {
             // The file has just been created anew, and is filled once it is loaded.
             return;
         }
-        while self.step(Work::is_refill, cx) {}
+        while self.step(|work| matches!(work, Work::Refill(_)), cx) {}
         let batch = &self.writer.batch;
         if !batch.is_empty() && !self.writer.has_failed() && !self.file.is_given_up() {
             return self.flush(cx);

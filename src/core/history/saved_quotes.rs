@@ -1,4 +1,5 @@
-//! The last quotes, saved now and then, and put back at the start.
+//! The last quotes, saved now and then, and put back at the start. What exchanges demand of orders, saved
+//! with each market list.
 //!
 //! [`SavedQuotes`] owns when they are saved, and the restored quotes whose source has not told yet
 //! whether it still tracks them. A restored quote is stale until a poll brings it. Its name in the file
@@ -166,4 +167,18 @@ fn still_listed(waiting: &BTreeMap<SymbolId, SavedQuote>) -> Vec<SymbolId> {
         |saved: &SavedQuote| newest.is_some_and(|newest| newest - saved.received_at < LEFT_MS);
     let left = waiting.iter().filter(|(_, saved)| was_listed(saved));
     left.map(|(symbol, _)| *symbol).collect()
+}
+
+/// Gathers one slice of a source's rules, from this place among the known symbols. `true`: the last
+/// one. The file compares: what a list repeats is not written again.
+pub fn save_rules(source: SourceId, from: &mut usize, cx: &Context, batch: &mut Batch) -> bool {
+    let catalog = &cx.market.catalog;
+    for symbol in catalog.known().iter().skip(*from).take(SYMBOLS_A_SLICE) {
+        if let Some(listing) = catalog.listing(source, *symbol) {
+            let name = quote_name(source, *symbol, cx);
+            batch.markets.insert(name, listing.rules.clone());
+        }
+    }
+    *from += SYMBOLS_A_SLICE;
+    *from >= catalog.known().len()
 }

@@ -10,7 +10,7 @@ use super::header::{Look, beside, damaged, log_of, look};
 use super::lock::Lock;
 use super::schema::{self, MIGRATIONS};
 use super::series::Known;
-use super::sqlite::Database;
+use super::sqlite::{Database, OpenFlags};
 use crate::history::{
     APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, Unusable, VERSION,
 };
@@ -26,6 +26,8 @@ const CHECKED_BYTES: u64 = 64 << 20;
 /// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the
 /// changed pages into the file, and is cheaper the more flushes have changed the same page.
 const FLUSHES_PER_CHECKPOINT: u32 = 10;
+
+const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
 
 /// Bytes before each page in the log (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
@@ -215,7 +217,7 @@ fn create(path: &Path) -> Result<(), Unusable> {
     for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {
         if_there(fs::remove_file(name))?;
     }
-    let db = Database::create(&draft)?;
+    let db = Database::open(&draft, WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     schema::migrate(&db, 0, &MIGRATIONS)?;
     db.execute("PRAGMA journal_mode = WAL")?;
     db.leave_log(false)?;
@@ -233,7 +235,7 @@ fn create(path: &Path) -> Result<(), Unusable> {
 }
 
 fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, Unusable> {
-    let db = Database::open(path)?;
+    let db = Database::open(path, WRITE)?;
     if let Err(error) = make_ready(&db, look, care) {
         if look.log == 0 {
             // There was no log before: closing removes the empty one.

@@ -87,34 +87,26 @@ pub(super) fn run(
     queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 ) {
-    let disk = Disk {
-        jobs,
-        holder: Holder::new(path, Answers { queue, wake }),
-        evictions: VecDeque::new(),
-        checkpoints: true,
-    };
-    disk.run();
+    // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
+    // With a handler, the write fails instead, as on a full disk. A system that does not accept
+    // the handler has no such limit.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    let holder = Holder::new(path, Answers { queue, wake });
+    let mut disk = Disk { jobs, holder, evictions: VecDeque::new(), checkpoints: true };
+    let _ = disk.holder.with(|_, _| Ok(()));
+    loop {
+        match disk.next_job() {
+            Ok(Some(Job::Stop)) | Err(RecvError) => break,
+            Ok(Some(job)) => disk.handle(job),
+            Ok(None) => {}
+        }
+        disk.evict_some();
+    }
+    let closed = disk.holder.close();
+    disk.holder.answers.send(Reply::Stopped(closed));
 }
 
 impl Disk {
-    fn run(mut self) {
-        // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
-        // With a handler, the write fails instead, as on a full disk. A system that does not accept
-        // the handler has no such limit.
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-        let _ = self.holder.with(|_, _| Ok(()));
-        loop {
-            match self.next_job() {
-                Ok(Some(Job::Stop)) | Err(RecvError) => break,
-                Ok(Some(job)) => self.handle(job),
-                Ok(None) => {}
-            }
-            self.evict_some();
-        }
-        let closed = self.holder.close();
-        self.holder.answers.send(Reply::Stopped(closed));
-    }
-
     /// The next job. Waits for one only if no eviction is left.
     fn next_job(&self) -> Result<Option<Job>, RecvError> {
         if self.evictions.is_empty() {

@@ -7,8 +7,8 @@ use crate::decimal::Decimal;
 use crate::history::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
-pub(super) use rusqlite::{OptionalExtension, Result, Row, Statement, params_from_iter};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+pub(super) use rusqlite::{OpenFlags, OptionalExtension, Result, Row, Statement, params_from_iter};
 pub(super) use rusqlite::{types::Value, types::ValueRef};
 use std::ops::Deref;
 use std::path::Path;
@@ -55,28 +55,13 @@ impl Deref for Database {
 }
 
 impl Database {
-    /// Opens a file that exists, to read and write.
-    pub(super) fn open(path: &Path) -> Result<Database, StoreError> {
-        Database::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-    }
-
-    /// Creates a file.
-    pub(super) fn create(path: &Path) -> Result<Database, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        Database::connect(path, flags)
-    }
-
-    /// Opens a file that exists, to read alone. Others may be writing to it.
-    pub(super) fn open_to_read(path: &Path) -> Result<Database, StoreError> {
-        Database::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
-    }
-
     /// A database in memory.
     pub(super) fn in_memory() -> Result<Database, StoreError> {
         Ok(Database(Connection::open_in_memory()?))
     }
 
-    fn connect(path: &Path, flags: OpenFlags) -> Result<Database, StoreError> {
+    /// Opens a file, which others may be using.
+    pub(super) fn open(path: &Path, flags: OpenFlags) -> Result<Database, StoreError> {
         if rusqlite::version_number() < SOUND_SQLITE {
             let version = rusqlite::version();
             return Err(StoreError::Internal(format!(

@@ -9,7 +9,7 @@ use super::header::look;
 use super::read;
 use super::row::{CANDLE, Record};
 use super::series::{Known, Series, find_series};
-use super::sqlite::{Database, Result, text};
+use super::sqlite::{Database, OpenFlags, Result, text};
 use super::write::write_records;
 use crate::history::{
     Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError, Unusable,
@@ -46,7 +46,7 @@ impl HistoryReader {
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         at_resolved(path, |path| {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
-            let db = Database::open_to_read(path)?;
+            let db = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             check_content(&db, &look, Care::Usual)?;
             Ok(HistoryReader { path: path.to_path_buf(), db, known: Known::default() })
         })
