@@ -38,8 +38,6 @@ pub struct NetConnection {
     pub queued: bool,
     /// True if the last turn left something to send.
     pub sending: bool,
-    /// True if it is registered with the poller.
-    pub registered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +68,6 @@ impl NetConnection {
             upstream: false,
             queued: false,
             sending: false,
-            registered: false,
         }
     }
 
@@ -82,9 +79,7 @@ impl NetConnection {
 
     /// Registers it with the poller, once, for both directions.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
-        self.socket.register(registry, self.key.token())?;
-        self.registered = true;
-        Ok(())
+        self.socket.register(registry, self.key.token())
     }
 
     /// Updates the readiness from an event.

@@ -4,14 +4,13 @@
 //! something to do.
 
 use super::connection::NetConnection;
-use super::error::RunError;
 use super::history::History;
-use super::listen::{self, Listener};
+use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
-use super::{activation, descriptors, process};
+use super::{activation, descriptors, process, tls};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
@@ -127,13 +126,10 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
-    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, RunError> {
+    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, String> {
         let loaded = config.clone();
-        let passed = activation::take(config.ecosystem_listen.is_some());
-        let passed = passed.map_err(RunError::Passed)?;
-        descriptors::settle(&mut config)
-            .map_err(|(limit, needed)| RunError::Files { limit, needed })?;
-        let fails = |what| move |error| RunError::System(what, error);
+        let passed = activation::take(config.ecosystem_listen.is_some())?;
+        descriptors::settle(&mut config)?;
         let poll = Poll::new().map_err(fails("create a poller"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(fails("create a waker"))?;
         let waker = Arc::new(waker);
@@ -142,12 +138,11 @@ impl Driver {
         let registered = poll.registry().register(&mut signals, SIGNALS, Interest::READABLE);
         registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
-        let tls = opener(&config, clock)?;
+        let tls = tls::opener(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
-        let (history, opened) =
-            History::start(&config.data, waker.clone()).map_err(RunError::History)?;
+        let (history, opened) = History::start(&config.data, waker.clone())?;
         let mut clock = CachedClock::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
@@ -280,16 +275,4 @@ pub(super) fn connection(
     key: Key,
 ) -> Option<&mut NetConnection> {
     connections.get_mut(key.index())?.as_mut().filter(|conn| conn.key == key)
-}
-
-/// What opens TLS sessions.
-#[cfg(feature = "tls")]
-pub(super) fn opener(config: &Config, clock: Clock) -> Result<Opener, RunError> {
-    super::tls::opener(config, clock).map_err(RunError::Trust)
-}
-
-/// Opens no TLS session: the configuration refuses every https address in such a build.
-#[cfg(not(feature = "tls"))]
-pub(super) fn opener(_config: &Config, _clock: Clock) -> Result<Opener, RunError> {
-    Ok(Box::new(|_| Err(crate::core::Broken::Tls("this build cannot speak https".into()))))
 }

@@ -3,6 +3,7 @@
 //! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
 //! proxy.
 
+use super::tls;
 use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
@@ -40,7 +41,9 @@ pub struct Fetcher {
 impl Fetcher {
     /// The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
-        Ok(Fetcher { tls: opener(config)?, clock: Clock::new(), limits: config.limits.clone() })
+        let clock = Clock::new();
+        let tls = tls::blocking_opener(config, clock)?;
+        Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 
     /// What time it is.
@@ -175,15 +178,4 @@ fn unpacked(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
     }
     decompressor.finish().map_err(|error| error.to_string())?;
     Ok(plain)
-}
-
-#[cfg(feature = "tls")]
-fn opener(config: &Config) -> Result<BlockingOpener, String> {
-    super::tls::blocking_opener(config, Clock::new())
-}
-
-/// The configuration refuses every https address in such a build.
-#[cfg(not(feature = "tls"))]
-fn opener(_config: &Config) -> Result<BlockingOpener, String> {
-    Ok(Box::new(|_, _| Err("this build cannot speak https".to_string())))
 }

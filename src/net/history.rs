@@ -16,11 +16,16 @@ use std::time::Duration;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Checks whether the history file can be opened, without changing it.
-pub(super) fn check(data: &Data) -> Result<(), OpenError> {
+pub(super) fn check(data: &Data) -> Result<(), String> {
     match data {
-        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path),
+        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path).map_err(refused),
         _ => Ok(()),
     }
+}
+
+/// A person has to decide what to do.
+fn refused(error: OpenError) -> String {
+    format!("data: {error}")
 }
 
 /// The disk thread, if there is one.
@@ -36,7 +41,7 @@ impl History {
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
-    ) -> Result<(History, Option<Reply>), OpenError> {
+    ) -> Result<(History, Option<Reply>), String> {
         let mut history = History { store: None, ready: false };
         let Data::File(path) = data else {
             return Ok((history, None));
@@ -54,9 +59,9 @@ impl History {
                 log::error!(target: HISTORY, "wake failed error={}", quoted(error));
             }
         };
-        let store = Store::start(path.clone(), Box::new(wake))?;
+        let store = Store::start(path.clone(), Box::new(wake)).map_err(refused)?;
         let opened = match store.wait(OPEN_TIMEOUT) {
-            Some(Reply::Failed(error)) if error.is_refusal() => return Err(error),
+            Some(Reply::Failed(error)) if error.is_refusal() => return Err(refused(error)),
             Some(answer) => answer,
             None => Reply::Failed(slow(path)),
         };

@@ -3,7 +3,6 @@
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
 //! process has no descriptor left, it rests until a deadline.
 
-use super::error::RunError;
 use super::socket_file::{self, SocketFile};
 use crate::config::{Config, ListenAddress, Url};
 use crate::core::Service;
@@ -177,7 +176,7 @@ pub fn bind_all(
     passed: Vec<(Socket, Service)>,
     registry: &Registry,
     first_token: usize,
-) -> Result<Vec<Listener>, RunError> {
+) -> Result<Vec<Listener>, String> {
     let mut listeners = Vec::new();
     let mut wanted = Vec::new();
     match &config.ecosystem_listen {
@@ -190,25 +189,36 @@ pub fn bind_all(
     }
     for (socket, service) in passed {
         let listener = Listener::new(socket, None, service);
-        listeners.push(listener.map_err(|it| RunError::System("use a passed socket", it))?);
+        listeners.push(listener.map_err(fails("use a passed socket"))?);
     }
     if config.demo.is_some() {
         wanted.push(("demo", (Ipv4Addr::LOCALHOST, 0).into(), Service::Demo));
     }
     for (key, address, service) in wanted {
-        let listener = Listener::bind(&address, service).map_err(|error| RunError::Listen {
-            key,
-            address,
-            error,
-        })?;
+        let listener = Listener::bind(&address, service);
+        let listener = listener.map_err(|error| bind_error(key, &address, &error))?;
         if let (Some(url), Some(source)) = (listener.demo_url(), config.demo_source()) {
             config.sources[source].url = Some(url);
         }
         listeners.push(listener);
     }
     for (at, listener) in listeners.iter_mut().enumerate() {
-        (listener.register(registry, Token(first_token - at)))
-            .map_err(|error| RunError::System("watch a listener", error))?;
+        listener.register(registry, Token(first_token - at)).map_err(fails("watch a listener"))?;
     }
     Ok(listeners)
+}
+
+fn bind_error(key: &str, address: &ListenAddress, error: &io::Error) -> String {
+    let advice = match key {
+        _ if error.kind() != ErrorKind::AddrInUse => "",
+        "listen" => " (--listen names another address)",
+        "ecosystemListen" => " (--ecosystem-listen names another address)",
+        _ => "",
+    };
+    format!("{key}: cannot listen on {address}: {error}{advice}")
+}
+
+/// The text of a failed system call that every event loop needs.
+pub fn fails(what: &str) -> impl Fn(io::Error) -> String {
+    move |error| format!("cannot {what}: {error}")
 }

@@ -6,19 +6,19 @@
 
 use super::connection::NetConnection;
 use super::driver::{
-    CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, SIGNALS, TURN_BUDGET, UPSTREAM_SLICE, WAKER,
-    connection,
+    CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, Queues, SIGNALS, TURN_BUDGET, UPSTREAM_SLICE,
+    WAKER, connection,
 };
-use super::error::RunError;
-use super::listen::Listener;
+use super::listen::{Listener, fails};
 use super::{pace, process};
-use crate::core::{Broken, Event};
+use crate::core::Event;
 use crate::log_targets::NET;
 use crate::table::Key;
 use crate::time::Now;
 use mio::{Events, Token};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
+use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ const MIN_LONG_WORK: Duration = Duration::from_micros(100);
 
 impl Driver {
     /// Runs turns until the core has finished.
-    pub(super) fn run(mut self) -> Result<(), RunError> {
+    pub(super) fn run(mut self) -> Result<(), String> {
         let mut events = Events::with_capacity(EVENTS);
         let now = self.clock.now();
         if let Some(opened) = self.opened.take() {
@@ -50,11 +50,11 @@ impl Driver {
         Ok(())
     }
 
-    fn turn(&mut self, events: &mut Events) -> Result<(), RunError> {
+    fn turn(&mut self, events: &mut Events) -> Result<(), String> {
         let timeout = self.sleep();
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                return Err(RunError::System("wait for events", error));
+                return Err(fails("wait for events")(error));
             }
             _ => {}
         }
@@ -64,7 +64,8 @@ impl Driver {
             self.dispatch(event, now);
         }
         self.accept(now);
-        self.serve_clients(now);
+        self.serve_clients(|queues| &mut queues.hot, now);
+        self.serve_clients(|queues| &mut queues.bulk, now);
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.has_more = self.long_work(now);
@@ -146,19 +147,11 @@ impl Driver {
         }
     }
 
-    /// Serves the queued clients in order until the turn's budget is used up. The others stay in
-    /// their queues. At least one client of each queue is served in a turn.
-    fn serve_clients(&mut self, now: Now) {
-        for _ in 0..self.queues.hot.len() {
-            if let Some(key) = self.queues.hot.pop_front() {
-                self.pump(key, CLIENT_BYTES, now);
-            }
-            if self.has_taken(TURN_BUDGET, now) {
-                break;
-            }
-        }
-        for _ in 0..self.queues.bulk.len() {
-            if let Some(key) = self.queues.bulk.pop_front() {
+    /// Serves the clients of a queue in order until the turn's budget is used up, at least one. The others
+    /// stay in it.
+    fn serve_clients(&mut self, queue: fn(&mut Queues) -> &mut VecDeque<Key>, now: Now) {
+        for _ in 0..queue(&mut self.queues).len() {
+            if let Some(key) = queue(&mut self.queues).pop_front() {
                 self.pump(key, CLIENT_BYTES, now);
             }
             if self.has_taken(TURN_BUDGET, now) {
@@ -213,11 +206,9 @@ impl Driver {
     fn register(&mut self, key: Key, now: Now) {
         let registry = self.poll.registry();
         if let Some(conn) = connection(&mut self.connections, key)
-            && !conn.registered
             && let Err(error) = conn.register(registry)
         {
-            let why = Broken::Io(error.kind());
-            self.core.handle(key, Event::Failed(&why), now);
+            self.core.handle(key, Event::Failed(&error.into()), now);
             self.carry_out(now);
         }
     }
