@@ -8,7 +8,6 @@ use crate::history::{Job, OpenError, Reply, StoreError, Unusable, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
 use crate::store::Store;
 use mio::Waker;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,7 +62,10 @@ impl History {
         let opened = match store.wait(OPEN_TIMEOUT) {
             Some(Reply::Failed(error)) if error.is_refusal() => return Err(refused(error)),
             Some(answer) => answer,
-            None => Reply::Failed(slow(path)),
+            None => {
+                let error = StoreError::Io("the disk has not answered yet".to_string());
+                Reply::Failed(Unusable::Io(error).at(path))
+            }
         };
         (history.store, history.ready) = (Some(store), true);
         Ok((history, Some(opened)))
@@ -89,11 +91,6 @@ impl History {
         }
         answer
     }
-}
-
-fn slow(path: &Path) -> OpenError {
-    let error = StoreError::Io("the disk has not answered yet".to_string());
-    Unusable::Io(error).at(path)
 }
 
 /// The answer to a job that the thread does not accept.

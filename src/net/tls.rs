@@ -23,7 +23,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -188,7 +188,11 @@ impl TlsSession {
         let count = match self.conn.read_tls(socket) {
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(read_error(&error)),
+            // A record above the largest size.
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(Broken::Tls("received data that is not TLS".into()));
+            }
+            Err(error) => return Err(error.into()),
         };
         match self.conn.process_new_packets() {
             Ok(state) => {
@@ -204,14 +208,6 @@ impl TlsSession {
         // The records may require a reply: the next handshake message, or a key update.
         self.flush(socket)?;
         Ok(Some(count))
-    }
-}
-
-/// The meaning of a failed read: an I/O error, or a record above the largest size.
-fn read_error(error: &io::Error) -> Broken {
-    match error.kind() {
-        ErrorKind::InvalidData => Broken::Tls("received data that is not TLS".into()),
-        kind => Broken::Io(kind),
     }
 }
 
