@@ -43,8 +43,9 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
     }
 }
 
+/// See the module's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub enum FileState {
     Off,
     Opening,
     /// Until then, the load is waited for.
@@ -57,62 +58,38 @@ enum State {
     Closed,
 }
 
-/// See the module's page.
-#[derive(Debug)]
-pub struct FileState(State);
-
 impl FileState {
-    /// There is no file.
-    pub fn new() -> FileState {
-        FileState(State::Off)
-    }
-
-    /// There is a file, and it is about to be opened.
-    pub fn begin(&mut self) {
-        self.0 = State::Opening;
-    }
-
     /// True if this series is one for the file, which grows for clients' requests only so far.
     pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
         let is_small = cx.stats.history.bytes < cx.config.limits.history_bytes;
         let is_named = || cx.market.catalog.is_named(key.source, key.symbol);
-        self.0 != State::Off && (is_small || is_named())
+        *self != FileState::Off && (is_small || is_named())
     }
 
     /// True if it can be read, and has told what it holds.
     pub fn is_on(&self) -> bool {
-        self.0 == State::On
+        *self == FileState::On
     }
 
     /// True while it tells what it holds. Nothing is written meanwhile.
     pub fn is_loading(&self) -> bool {
-        matches!(self.0, State::Loading(_))
+        matches!(self, FileState::Loading(_))
     }
 
     /// True while that is waited for: nothing is requested from an exchange that may be in the file.
     pub fn is_awaited(&self) -> bool {
-        matches!(self.0, State::Loading(Some(_)))
+        matches!(self, FileState::Loading(Some(_)))
     }
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        use State::*;
-        matches!(self.0, Opening | Loading(_) | On | Failing(_))
-    }
-
-    /// True if nothing is written to it any more.
-    pub fn is_given_up(&self) -> bool {
-        self.0 == State::GivenUp
-    }
-
-    /// True if it is being closed.
-    pub fn is_closing(&self) -> bool {
-        self.0 == State::Closing
+        use FileState::*;
+        matches!(self, Opening | Loading(_) | On | Failing(_))
     }
 
     /// True if it is closed, or there is none.
     pub fn is_closed(&self) -> bool {
-        matches!(self.0, State::Off | State::Closed)
+        matches!(self, FileState::Off | FileState::Closed)
     }
 
     /// It is open: loads it, unless it was open already.
@@ -124,7 +101,7 @@ impl FileState {
                 "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
-        if !matches!(self.0, State::Opening | State::Failing(_)) {
+        if !matches!(self, FileState::Opening | FileState::Failing(_)) {
             return;
         }
         if std::mem::take(&mut cx.stats.history.unusable) {
@@ -134,7 +111,7 @@ impl FileState {
     }
 
     fn load(&mut self, wait_until: Option<Mono>, cx: &mut Context) {
-        self.0 = State::Loading(wait_until);
+        *self = FileState::Loading(wait_until);
         cx.actions.push_back(Action::Store(Job::Load));
     }
 
@@ -147,10 +124,10 @@ impl FileState {
             Unusable::Gone => status.lost = true,
             _ => status.unusable = true,
         }
-        self.0 = match error.may_pass() {
-            _ if matches!(self.0, State::Closing | State::Closed) => self.0,
-            true => State::Failing(None),
-            false => State::GivenUp,
+        *self = match error.may_pass() {
+            _ if matches!(self, FileState::Closing | FileState::Closed) => *self,
+            true => FileState::Failing(None),
+            false => FileState::GivenUp,
         };
     }
 
@@ -169,28 +146,23 @@ impl FileState {
         if !self.is_loading() {
             return false;
         }
-        self.0 = match result {
-            Ok(_) => State::On,
-            Err(_) => State::Failing(Some(now.mono + RELOAD)),
+        *self = match result {
+            Ok(_) => FileState::On,
+            Err(_) => FileState::Failing(Some(now.mono + RELOAD)),
         };
         result.is_ok()
     }
 
     /// It is being closed.
     pub fn close(&mut self, cx: &mut Context) {
-        self.0 = State::Closing;
+        *self = FileState::Closing;
         cx.actions.push_back(Action::Store(Job::Stop));
-    }
-
-    /// It is closed, or is not waited for.
-    pub fn closed(&mut self) {
-        self.0 = State::Closed;
     }
 
     /// When [`FileState::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        match self.0 {
-            State::Loading(due) | State::Failing(due) => due,
+        match *self {
+            FileState::Loading(due) | FileState::Failing(due) => due,
             _ => None,
         }
     }
@@ -203,7 +175,7 @@ impl FileState {
         if self.is_loading() {
             let after_s = LOADING.as_secs();
             log::warn!(target: HISTORY, "load slow after_s={after_s} waiting=false");
-            self.0 = State::Loading(None);
+            *self = FileState::Loading(None);
         } else {
             self.load(None, cx);
         }

@@ -69,7 +69,7 @@ impl History {
     /// Without a file.
     pub fn new(now: Now) -> History {
         History {
-            file: FileState::new(),
+            file: FileState::Off,
             writer: Writer::default(),
             reads: Reads::default(),
             evictions: Evictions::new(now.mono),
@@ -84,7 +84,7 @@ impl History {
 
     /// There is a file. The disk thread has opened it, or has tried to.
     pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
-        self.file.begin();
+        self.file = FileState::Opening;
         cx.stats.history.enabled = true;
         self.handle(opened, cx);
     }
@@ -164,11 +164,11 @@ impl History {
 
     /// When [`History::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        let goes_on = !self.is_closed() && !self.file.is_closing();
+        let goes_on = !self.is_closed() && self.file != FileState::Closing;
         let all = [
             self.writer.due(!self.file.is_loading()),
             self.file.due(),
-            self.quotes.due(),
+            self.quotes.next,
             Some(self.evictions.due),
         ];
         let all = all.into_iter().flatten().filter(|_| goes_on);
@@ -182,7 +182,8 @@ impl History {
         }
         if self.close_by.is_some_and(|by| by <= cx.now.mono) {
             log::error!(target: HISTORY, "closing given up lost=true");
-            return self.file.closed();
+            self.file = FileState::Closed;
+            return;
         }
         self.evictions.handle_timeout(self.file.is_on(), cx);
         let round = self.quotes.begin(cx);
@@ -284,7 +285,7 @@ impl History {
             return;
         }
         self.close_by = Some(cx.now.mono + cx.config.limits.shutdown + CLOSING);
-        if !self.file.is_given_up() {
+        if self.file != FileState::GivenUp {
             self.quotes.save_all(cx, &mut self.writer.batch);
         }
         self.finish_batch(cx);
@@ -293,7 +294,7 @@ impl History {
 
     /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        if self.is_closed() || self.file.is_closing() || self.writer.is_writing() {
+        if self.is_closed() || self.file == FileState::Closing || self.writer.is_writing() {
             return;
         }
         if self.missing.is_some && self.file.is_awaited() {
@@ -302,7 +303,7 @@ impl History {
         }
         while self.step(|work| matches!(work, Work::Refill(_)), cx) {}
         let batch = &self.writer.batch;
-        if !batch.is_empty() && !self.writer.has_failed() && !self.file.is_given_up() {
+        if !batch.is_empty() && !self.writer.has_failed() && self.file != FileState::GivenUp {
             return self.flush(cx);
         }
         if !batch.is_empty() {
@@ -337,7 +338,7 @@ impl History {
                 if let Err(error) = result {
                     log::warn!(target: HISTORY, "close failed error={}", quoted(error));
                 }
-                self.file.closed();
+                self.file = FileState::Closed;
             }
         }
         false
@@ -355,7 +356,7 @@ impl History {
         // Nothing can be read from it. It tells what it holds once it is open again.
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
-        if self.file.is_given_up() {
+        if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
     }
@@ -383,7 +384,7 @@ impl History {
             self.catch_up();
             self.finish_batch(cx);
         }
-        if self.file.is_given_up() {
+        if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
         if !self.writer.batch.is_empty() {

@@ -32,7 +32,7 @@ pub struct SavedQuotes {
     /// Restored, and not put back yet.
     waiting: BTreeMap<SourceId, BTreeMap<SymbolId, SavedQuote>>,
     /// When the next round begins. `None`: one is running.
-    next: Option<Mono>,
+    pub next: Option<Mono>,
     /// Quotes above this version have not been saved.
     saved: u64,
 }
@@ -60,11 +60,6 @@ impl SavedQuotes {
     /// Nothing is restored.
     pub fn new(now: Mono) -> SavedQuotes {
         SavedQuotes { waiting: BTreeMap::new(), next: Some(now + EVERY), saved: 0 }
-    }
-
-    /// When [`SavedQuotes::begin`] is wanted.
-    pub fn due(&self) -> Option<Mono> {
-        self.next
     }
 
     /// Begins a round, if it is due.
@@ -115,13 +110,14 @@ impl SavedQuotes {
     /// All saved quotes have come: their markets are known from now on, unless a market list says
     /// otherwise, and they are put back.
     pub fn loaded(&self) -> impl Iterator<Item = Restore> {
-        self.waiting.keys().map(|source| Restore::new(*source, false))
+        let restore = |&source| Restore { source, is_known: false, kept: BTreeMap::new() };
+        self.waiting.keys().map(restore)
     }
 
     /// The market list of a source has come: what it does not track is not restored.
     pub fn listed(&self, source: SourceId) -> Option<Restore> {
         let is_waiting = self.waiting.contains_key(&source);
-        is_waiting.then(|| Restore::new(source, true))
+        is_waiting.then(|| Restore { source, is_known: true, kept: BTreeMap::new() })
     }
 
     /// Does one slice: makes markets known, or puts quotes back. The markets of a source come first and
@@ -151,12 +147,6 @@ impl SavedQuotes {
             self.waiting.insert(source, waiting);
         }
         is_done
-    }
-}
-
-impl Restore {
-    fn new(source: SourceId, is_known: bool) -> Restore {
-        Restore { source, is_known, kept: BTreeMap::new() }
     }
 }
 

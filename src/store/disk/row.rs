@@ -6,6 +6,7 @@
 
 use super::checksum::Checksum;
 use super::sqlite::{Result, Row, Value};
+use crate::decimal::Decimal;
 use crate::history::{QuoteName, SavedQuote};
 use crate::interval::Stored;
 use crate::record::{Bounds, Candle, MarketRules, Ticker};
@@ -90,43 +91,37 @@ impl Record for SavedQuote {
         percentage, base_volume, quote_volume, time, received";
 
     fn values(&self) -> Vec<Value> {
-        let it = &self.ticker;
-        vec![
-            (&it.last).into(),
-            it.bid.as_ref().into(),
-            it.ask.as_ref().into(),
-            it.bid_volume.as_ref().into(),
-            it.ask_volume.as_ref().into(),
-            it.open.as_ref().into(),
-            it.high.as_ref().into(),
-            it.low.as_ref().into(),
-            it.change.as_ref().into(),
-            it.percentage.as_ref().into(),
-            it.base_volume.as_ref().into(),
-            it.quote_volume.as_ref().into(),
-            it.timestamp.map(|time| time.0).into(),
-            self.received_at.0.into(),
-        ]
+        let (mut ticker, received) = (self.ticker.clone(), self.received_at.0);
+        let optional = decimals(&mut ticker).map(|decimal| Value::from(decimal.as_ref()));
+        let times = [ticker.timestamp.map(|time| time.0).into(), received.into()];
+        [(&ticker.last).into()].into_iter().chain(optional).chain(times).collect()
     }
 
     fn read(row: &Row<'_>) -> Result<SavedQuote> {
-        let ticker = Ticker {
-            last: row.get("last")?,
-            bid: row.get("bid")?,
-            ask: row.get("ask")?,
-            bid_volume: row.get("bid_volume")?,
-            ask_volume: row.get("ask_volume")?,
-            open: row.get("open")?,
-            high: row.get("high")?,
-            low: row.get("low")?,
-            change: row.get("change")?,
-            percentage: row.get("percentage")?,
-            base_volume: row.get("base_volume")?,
-            quote_volume: row.get("quote_volume")?,
-            timestamp: row.get::<_, Option<i64>>("time")?.map(UnixMs),
-        };
+        let mut ticker = Ticker::of_last(row.get("last")?);
+        for (column, decimal) in (3..).zip(decimals(&mut ticker)) {
+            *decimal = row.get(column)?;
+        }
+        ticker.timestamp = row.get::<_, Option<i64>>("time")?.map(UnixMs);
         Ok(SavedQuote { ticker, received_at: UnixMs(row.get("received")?) })
     }
+}
+
+/// The numbers that a ticker may lack, in the order of their columns.
+fn decimals(ticker: &mut Ticker) -> [&mut Option<Decimal>; 11] {
+    [
+        &mut ticker.bid,
+        &mut ticker.ask,
+        &mut ticker.bid_volume,
+        &mut ticker.ask_volume,
+        &mut ticker.open,
+        &mut ticker.high,
+        &mut ticker.low,
+        &mut ticker.change,
+        &mut ticker.percentage,
+        &mut ticker.base_volume,
+        &mut ticker.quote_volume,
+    ]
 }
 
 impl Record for MarketRules {
@@ -166,7 +161,6 @@ pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
 mod tests {
     use super::super::sqlite::Database;
     use super::*;
-    use crate::decimal::Decimal;
 
     /// What a row with these columns reads as.
     fn check(interval: Stored, columns: &str, expected: Option<i64>) {
