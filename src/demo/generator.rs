@@ -32,9 +32,7 @@ pub(super) struct Generator<'a> {
     market: &'a Market,
     seed: u64,
     key: u64,
-    /// The last day, by its number, counted from the epoch.
-    day: (i64, Candle),
-    /// The last division of a day, an hour and a minute, by its number.
+    /// The last division of a day, an hour and a minute, by its number, counted from the epoch.
     divided: [(i64, Vec<Candle>); 3],
 }
 
@@ -47,7 +45,6 @@ impl Generator<'_> {
             market,
             seed,
             key: market.key(seed),
-            day: (NONE, Candle::default()),
             divided: [24, 60, 60].map(|parts| (NONE, vec![Candle::default(); parts])),
         }
     }
@@ -94,22 +91,10 @@ impl Generator<'_> {
         self.divided[above].1[number.rem_euclid(parts) as usize]
     }
 
-    fn day(&mut self, number: i64) -> Candle {
-        if self.day.0 != number {
-            // A day opens where the day before it closed, and that one is often cached.
-            let open = if self.day.0.checked_add(1) == Some(number) {
-                self.day.1.close
-            } else {
-                self.market.midnight_price(self.seed, number)
-            };
-            self.day = (number, self.make_day(number, open));
-        }
-        self.day.1
-    }
-
-    fn make_day(&self, number: i64, open: i64) -> Candle {
+    fn day(&self, number: i64) -> Candle {
         let mut random = Random::new(self.key, DAY_TAG, number);
-        let close = self.market.midnight_price(self.seed, number + 1);
+        let [open, close] =
+            [number, number + 1].map(|day| self.market.midnight_price(self.seed, day));
         let (top, bottom) = (open.max(close), open.min(close));
         let mut wick = |price: i64| {
             let more = random.below(WICK_FACTOR) * random.below(WICK_FACTOR);

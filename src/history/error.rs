@@ -2,7 +2,7 @@
 //!
 //! An [`OpenError`] says why the file cannot be used, a [`StoreError`] why a job failed.
 
-use super::format::{APPLICATION_ID, VERSION};
+use super::{APPLICATION_ID, VERSION};
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -99,9 +99,7 @@ impl Driver {
             let rests = self.listeners.iter().filter_map(|l| l.resting);
             next = rests.chain(next).min();
         }
-        if let Some(due) = self.notifier.due() {
-            next = Some(next.map_or(due, |next| next.min(due)));
-        }
+        next = self.notifier.due().into_iter().chain(next).min();
         // Almost no time has passed since the end of the last turn.
         Some(next?.since(self.turned))
     }

@@ -2,7 +2,7 @@
 //! sources that are no longer configured has no key: it is kept, and not served.
 
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SeriesName};
+use crate::history::{Batch, Changes, Fate, QuoteName, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use std::ops::Range;
 
@@ -24,13 +24,6 @@ pub fn ranges_of<'b>(
 pub fn unarchive(batch: &Batch, cx: &mut Context) {
     for (key, slots, _) in ranges_of(batch.series.iter(), cx) {
         cx.market.charts.unarchive(key, slots);
-    }
-}
-
-/// Notes what the file holds of a series, in figures.
-pub fn note_extent(name: &SeriesName, extent: Extent, cx: &mut Context) {
-    if let Some(key) = key_of(name, cx) {
-        cx.stats.history.stored.set(key, extent);
     }
 }
 

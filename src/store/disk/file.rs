@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For
 /// a larger file this would take seconds: damage in it is noticed when the damaged page is read.
-const CHECKED_BYTES: u64 = 64 << 20;
+pub(super) const CHECKED_BYTES: u64 = 64 << 20;
 
 /// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the
 /// changed pages into the file, and is cheaper the more flushes have changed the same page.
@@ -32,15 +32,6 @@ const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
 /// Bytes before each page in the log (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
 
-/// How thoroughly a file is checked before it is used.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
-    /// Completely up to `CHECKED_BYTES`.
-    Usual,
-    /// Completely, whatever its size: there is reason to doubt it.
-    Thorough,
-}
-
 /// An open history file.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
@@ -50,27 +41,21 @@ pub(super) struct HistoryFile {
     path: PathBuf,
     /// The file and its log. SQLite keeps writing to a file that was removed, and what it writes is
     /// lost when the process ends.
-    identity: Option<Identity>,
-    log: Option<Identity>,
+    identity: Option<(u64, u64)>,
+    log: Option<(u64, u64)>,
     lock: Lock,
 }
 
-/// Device and inode. No other file has both while this one is open.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Identity(u64, u64);
-
-impl Identity {
-    /// The identity of the file that has this name now. This must not open the file: closing it
-    /// again would drop SQLite's locks.
-    fn of(path: &Path) -> Option<Identity> {
-        let about = fs::metadata(path).ok()?;
-        Some(Identity(about.dev(), about.ino()))
-    }
+/// Device and inode of the file that has this name now. No other file has both while this one is open. This
+/// must not open the file: closing it again would drop SQLite's locks.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let about = fs::metadata(path).ok()?;
+    Some((about.dev(), about.ino()))
 }
 
 impl HistoryFile {
-    /// Opens the file, or creates it if it does not exist.
-    pub(super) fn open(path: &Path, care: Care) -> Result<(HistoryFile, Opened), OpenError> {
+    /// Opens the file, or creates it if it does not exist. Checks it completely up to this size.
+    pub(super) fn open(path: &Path, checked: u64) -> Result<(HistoryFile, Opened), OpenError> {
         at_resolved(path, |path| {
             let lock = Lock::take(path)?;
             let created = look_to_write(path)?.is_none();
@@ -80,14 +65,14 @@ impl HistoryFile {
             }
             let look = look_to_write(path)?
                 .ok_or_else(|| damaged("it was removed while it was being opened"))?;
-            let db = open_database(path, &look, care)?;
+            let db = open_database(path, &look, checked)?;
             let bytes = db.bytes()?;
             let file = HistoryFile {
                 db,
                 known: Known::default(),
                 flushes: 0,
-                identity: Identity::of(path),
-                log: Identity::of(&log_of(path)),
+                identity: identity(path),
+                log: identity(&log_of(path)),
                 path: path.to_path_buf(),
                 lock,
             };
@@ -108,14 +93,14 @@ impl HistoryFile {
 
     /// True if the file was removed, or replaced by another file.
     pub(super) fn has_gone(&self) -> bool {
-        Identity::of(&self.path) != self.identity
+        identity(&self.path) != self.identity
     }
 
     /// Closes a file that was removed or replaced, and sets its log aside: SQLite would take it for
     /// the log of the next file with this name.
     pub(super) fn clear_away(self) {
         let log = log_of(&self.path);
-        let is_ours = !self.path.exists() || Identity::of(&log) == self.log;
+        let is_ours = !self.path.exists() || identity(&log) == self.log;
         let path = self.path.clone();
         // Holds the lock until this function returns.
         let _lock = self.abandon();
@@ -234,9 +219,9 @@ fn create(path: &Path) -> Result<(), Unusable> {
     Ok(())
 }
 
-fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, Unusable> {
+fn open_database(path: &Path, look: &Look, checked: u64) -> Result<Database, Unusable> {
     let db = Database::open(path, WRITE)?;
-    if let Err(error) = make_ready(&db, look, care) {
+    if let Err(error) = make_ready(&db, look, checked) {
         if look.log == 0 {
             // There was no log before: closing removes the empty one.
             let _ = db.leave_log(false);
@@ -247,8 +232,8 @@ fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, Unusa
     Ok(db)
 }
 
-fn make_ready(db: &Database, look: &Look, care: Care) -> Result<(), Unusable> {
-    check_content(db, look, care)?;
+fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
+    check_content(db, look, checked)?;
     if db.text("PRAGMA journal_mode")? != "wal" {
         db.execute("PRAGMA journal_mode = WAL")?;
     }
@@ -259,8 +244,8 @@ fn make_ready(db: &Database, look: &Look, care: Care) -> Result<(), Unusable> {
     }
 }
 
-/// Checks that the file is marketd's and complete, including its log.
-pub(super) fn check_content(db: &Database, look: &Look, care: Care) -> Result<(), Unusable> {
+/// Checks that the file is marketd's and complete, including its log; all its content up to this size.
+pub(super) fn check_content(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
     let id = db.number("PRAGMA application_id")?;
     let version = version(db)?;
     if version > VERSION {
@@ -274,7 +259,7 @@ pub(super) fn check_content(db: &Database, look: &Look, care: Care) -> Result<()
     if db.bytes()? > look.bytes + in_log {
         return Err(damaged(&format!("it is cut off after {} bytes", look.bytes)));
     }
-    if care == Care::Thorough || look.bytes + look.log <= CHECKED_BYTES {
+    if look.bytes + look.log <= checked {
         let found = db.text("PRAGMA quick_check(1)")?;
         if found != "ok" {
             return Err(damaged(&found));

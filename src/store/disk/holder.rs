@@ -2,7 +2,7 @@
 //!
 //! It reports each change of that state. It never writes again to a damaged file.
 
-use super::file::{Care, HistoryFile};
+use super::file::{CHECKED_BYTES, HistoryFile};
 use crate::history::{OpenError, Reply, StoreError, Unusable};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -60,7 +60,7 @@ impl Holder {
     ) -> Result<T, StoreError> {
         self.check_identity();
         if let State::Closed = self.state {
-            self.open(Care::Usual);
+            self.open(CHECKED_BYTES);
         }
         let State::Open(file) = &mut self.state else {
             return Err(StoreError::NotOpen);
@@ -101,16 +101,18 @@ impl Holder {
         self.abandon(State::Closed);
         self.doubts += 1;
         if self.doubts < MAX_DOUBTS {
-            self.open(Care::Thorough);
+            self.open(u64::MAX);
         } else {
             self.fail(Unusable::Damaged(what).at(&self.path));
         }
     }
 
-    fn open(&mut self, care: Care) {
-        let opened = match HistoryFile::open(&self.path, care) {
+    fn open(&mut self, checked: u64) {
+        let opened = match HistoryFile::open(&self.path, checked) {
             // This too may be a single failed read.
-            Err(OpenError { why: Unusable::Damaged(_), .. }) => HistoryFile::open(&self.path, care),
+            Err(OpenError { why: Unusable::Damaged(_), .. }) => {
+                HistoryFile::open(&self.path, checked)
+            }
             opened => opened,
         };
         match opened {

@@ -4,7 +4,7 @@
 //! it is refused while a marketd uses the file, and is done completely or not at all.
 
 use super::checksum::Checksum;
-use super::file::{Care, HistoryFile, at_resolved, check_content, look_to_write};
+use super::file::{CHECKED_BYTES, HistoryFile, at_resolved, check_content, look_to_write};
 use super::header::look;
 use super::read;
 use super::row::{CANDLE, Record};
@@ -47,7 +47,7 @@ impl HistoryReader {
         at_resolved(path, |path| {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
             let db = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            check_content(&db, &look, Care::Usual)?;
+            check_content(&db, &look, CHECKED_BYTES)?;
             Ok(HistoryReader { path: path.to_path_buf(), db, known: Known::default() })
         })
     }
@@ -162,7 +162,7 @@ fn on_file<T>(
 ) -> Result<T, OpenError> {
     let found = look_to_write(path).and_then(|look| look.ok_or(Unusable::Missing));
     found.map_err(|why| why.at(path))?;
-    let (file, _) = HistoryFile::open(path, Care::Usual)?;
+    let (file, _) = HistoryFile::open(path, CHECKED_BYTES)?;
     let done = work(&file.db);
     let closed = file.close();
     done.and_then(|value| closed.map(|()| value)).map_err(|error| Unusable::from(error).at(path))
