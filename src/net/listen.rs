@@ -126,8 +126,8 @@ impl Listener {
             Err(error) if is_exhaustion(&error) => {
                 self.resting = Some(now + REST);
                 if !std::mem::replace(&mut self.exhausted, true) {
-                    let (retry_ms, error) = (REST.as_millis(), quoted(error));
-                    log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={error}");
+                    let retry_ms = REST.as_millis();
+                    log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
                 }
             }
             // Linux reports pending network errors of the new connection here (accept(2), "Error

@@ -22,6 +22,9 @@ const ADDRESSES: usize = 16;
 /// The result of a look-up: addresses in the system's order, or an error text.
 type Resolved = Result<Vec<SocketAddr>, String>;
 
+/// The results, and the sources that they are for.
+type Results = Receiver<(SourceId, Resolved)>;
+
 /// A name and a port to look up, for a source.
 type LookUp = (SourceId, String, u16);
 
@@ -30,7 +33,7 @@ type LookUp = (SourceId, String, u16);
 pub struct Resolver {
     waker: Arc<Waker>,
     /// Once the thread has started.
-    queues: Option<(SyncSender<LookUp>, Receiver<(SourceId, Resolved)>)>,
+    queues: Option<(SyncSender<LookUp>, Results)>,
 }
 
 impl Resolver {

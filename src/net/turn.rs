@@ -108,19 +108,19 @@ impl Driver {
         match event.token() {
             SIGNALS => {
                 for signal in self.signals.pending() {
-                    if signal == SIGHUP {
-                        self.reload(now);
-                        continue;
+                    match signal {
+                        SIGHUP => self.reload(now),
+                        SIGTERM | SIGINT => {
+                            self.notifier.stopping();
+                            self.core.shut_down(now);
+                            self.listeners.clear();
+                        }
+                        // A log rotation must not stop the service.
+                        _ => {
+                            let name = signal_name(signal).unwrap_or("unknown");
+                            log::warn!(target: NET, "signal ignored name={name}");
+                        }
                     }
-                    // A log rotation must not stop the service.
-                    if signal != SIGTERM && signal != SIGINT {
-                        let name = signal_name(signal).unwrap_or("unknown");
-                        log::warn!(target: NET, "signal ignored name={name}");
-                        continue;
-                    }
-                    self.notifier.stopping();
-                    self.core.shut_down(now);
-                    self.listeners.clear();
                 }
             }
             WAKER => {

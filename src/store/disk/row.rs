@@ -154,7 +154,8 @@ impl Record for MarketRules {
 
 /// A stored name, or `None` if it is empty or not UTF-8.
 pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
-    row.get(column).ok().filter(|name: &Box<str>| !name.is_empty())
+    let name: Box<str> = row.get(column).ok()?;
+    (!name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]

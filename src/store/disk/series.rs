@@ -45,13 +45,12 @@ pub(super) fn make_series(
     known: &mut Known,
     name: &SeriesName,
 ) -> Result<Series, StoreError> {
-    if let Some(series) = find_series(db, known, name)? {
-        return Ok(series);
+    if !known.contains_key(name) {
+        let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)
+            ON CONFLICT DO NOTHING";
+        db.prepare(sql)?.execute(names(name))?;
     }
-    let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)";
-    db.prepare(sql)?.execute(names(name))?;
-    let series = find_series(db, known, name)?;
-    series.ok_or_else(|| {
+    find_series(db, known, name)?.ok_or_else(|| {
         StoreError::Internal("a series is missing right after it was inserted".into())
     })
 }

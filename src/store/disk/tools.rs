@@ -58,8 +58,8 @@ impl HistoryReader {
     /// If the file cannot be read.
     pub fn series(&self) -> Result<Vec<Head>, OpenError> {
         let mut heads = Vec::new();
-        let done = read::heads(&self.db, |mut some| heads.append(&mut some));
-        done.map_err(|error| Unusable::from(error).at(&self.path))?;
+        read::heads(&self.db, |mut some| heads.append(&mut some))
+            .map_err(|error| Unusable::from(error).at(&self.path))?;
         Ok(heads)
     }
 

@@ -21,7 +21,6 @@ struct Writer<'a> {
     insert: Statement<'a>,
     update: Statement<'a>,
     delete: Statement<'a>,
-    delete_range: Statement<'a>,
     count: Statement<'a>,
 }
 
@@ -80,8 +79,7 @@ impl<'a> Writer<'a> {
                  WHERE series = ?1 AND time = ?2
                      AND (open, high, low, close, volume, seal) <> (?3, ?4, ?5, ?6, ?7, ?8)",
             )?,
-            delete: db.prepare("DELETE FROM candle WHERE series = ?1 AND time = ?2")?,
-            delete_range: db
+            delete: db
                 .prepare("DELETE FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3")?,
             count: db.prepare("UPDATE series SET candles = candles + ?2 WHERE id = ?1")?,
         })
@@ -110,7 +108,7 @@ impl<'a> Writer<'a> {
                 continue;
             }
             let Some(candle) = candle else {
-                removed += self.delete.execute((series.id, time.start))? as u64;
+                removed += self.delete.execute((series.id, time.start, time.end))? as u64;
                 continue;
             };
             let mut values = vec![series.id.into(), time.start.into()];
@@ -130,7 +128,7 @@ impl<'a> Writer<'a> {
     /// Removes candles and coverage of these times. Returns the number of candles.
     fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
         self.coverage.set(series, times, false)?;
-        Ok(self.delete_range.execute((series.id, times.start, times.end))? as u64)
+        Ok(self.delete.execute((series.id, times.start, times.end))? as u64)
     }
 
     fn count(&mut self, series: Series, inserted: u64, removed: u64) -> Result<(), StoreError> {
