@@ -8,7 +8,7 @@
 use super::api::health_log::HealthLog;
 use super::cluster::{Cluster, OptionalCluster};
 use super::context::Context;
-use super::history::{HAS_FILES, History, ReadStart};
+use super::history::{History, ReadStart};
 use super::next_wake::{CachedWake, NextWake};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
@@ -145,17 +145,13 @@ impl Backend {
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, cx: &mut Context) {
         let (_, history) = self.split();
-        if HAS_FILES {
-            history.begin(opened, cx);
-        }
+        history.begin(opened, cx);
     }
 
     /// Takes in a message of the disk thread.
     pub fn stored(&mut self, reply: Reply, cx: &mut Context) {
-        if HAS_FILES {
-            let has_news = self.tell_history(|history, cx| history.handle(reply, cx), cx);
-            self.has_news |= has_news;
-        }
+        let has_news = self.tell_history(|history, cx| history.handle(reply, cx), cx);
+        self.has_news |= has_news;
         self.relay(cx);
     }
 
@@ -218,7 +214,7 @@ impl Backend {
     /// Steps a job of the history. `false`: there is none.
     pub fn step_history(&mut self, cx: &mut Context) -> bool {
         let has_work = self.history.has_work();
-        if HAS_FILES && has_work {
+        if has_work {
             self.tell_history(History::work, cx);
         }
         has_work

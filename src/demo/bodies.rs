@@ -10,6 +10,7 @@ use super::random::{Random, derive_key};
 use crate::interval::Interval;
 use crate::json::{Array, Object, Value};
 use crate::time::UnixMs;
+use std::fmt;
 
 /// The candles that a request asks for.
 #[derive(Clone, Copy, Debug)]
@@ -139,84 +140,62 @@ fn write_row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle, mut r
 
 /// Appends the market list of these markets, with their rules for orders.
 pub(super) fn write_exchange_info(markets: &[Market], now: UnixMs, out: &mut Vec<u8>) {
-    let mut object = Object::open(out);
-    object.put("timezone", "UTC");
-    object.put("serverTime", now);
-    let mut limits = object.array("rateLimits");
-    let mut limit = limits.object();
-    limit.put("rateLimitType", "REQUEST_WEIGHT");
-    limit.put("interval", "MINUTE");
-    limit.put("intervalNum", 1i64);
-    limit.put("limit", 6000i64);
-    limit.close();
-    limits.close();
-    object.array("exchangeFilters").close();
-    let mut symbols = object.array("symbols");
-    for market in markets {
-        write_symbol(market, symbols.object());
-    }
-    symbols.close();
-    object.close();
+    let markets: Vec<String> = markets.iter().map(listing).collect();
+    let list = format!(
+        r#"{{
+            "timezone": "UTC", "serverTime": {},
+            "rateLimits": [{{
+                "rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE",
+                "intervalNum": 1, "limit": 6000
+            }}],
+            "exchangeFilters": [], "symbols": [{}]
+        }}"#,
+        now.0,
+        markets.join(",")
+    );
+    // No text of the list has a space.
+    out.extend(list.bytes().filter(|byte| !byte.is_ascii_whitespace()));
 }
 
-/// Writes one market of the market list.
-fn write_symbol(market: &Market, mut object: Object<'_>) {
-    object.put("symbol", market.symbol);
-    object.put("status", "TRADING");
-    object.put("baseAsset", market.base.name);
-    object.put("baseAssetPrecision", 8i64);
-    object.put("quoteAsset", market.quote.name);
-    object.put("quotePrecision", 8i64);
-    object.put("quoteAssetPrecision", 8i64);
-    object.put("baseCommissionPrecision", 8i64);
-    object.put("quoteCommissionPrecision", 8i64);
-    object.list("orderTypes", ["LIMIT", "MARKET"]);
-    object.put("icebergAllowed", false);
-    object.put("ocoAllowed", false);
-    object.put("otoAllowed", false);
-    object.put("quoteOrderQtyMarketAllowed", true);
-    object.put("allowTrailingStop", false);
-    object.put("cancelReplaceAllowed", false);
-    object.put("amendAllowed", false);
-    object.put("isSpotTradingAllowed", true);
-    object.put("isMarginTradingAllowed", false);
-    write_filters(market, object.array("filters"));
-    object.array("permissions").close();
-    let mut sets = object.array("permissionSets");
-    let mut set = sets.array();
-    set.put("SPOT");
-    set.close();
-    sets.close();
-    object.put("defaultSelfTradePreventionMode", "NONE");
-    object.list("allowedSelfTradePreventionModes", ["NONE"]);
-    object.close();
-}
-
-/// Writes the rules for orders of a market.
-fn write_filters(market: &Market, mut filters: Array<'_>) {
-    let price = |ticks| Fixed(ticks, market.price_places);
-    let amount = |steps| Fixed(steps, market.amount_places);
-    let mut filter = filters.object();
-    filter.put("filterType", "PRICE_FILTER");
-    filter.put("minPrice", price(1));
-    filter.put("maxPrice", price(100_000_000));
-    filter.put("tickSize", price(1));
-    filter.close();
-    let mut filter = filters.object();
-    filter.put("filterType", "LOT_SIZE");
-    filter.put("minQty", amount(1));
-    filter.put("maxQty", amount(market.half_daily_volume() / 10));
-    filter.put("stepSize", amount(1));
-    filter.close();
-    let mut filter = filters.object();
-    filter.put("filterType", "NOTIONAL");
-    filter.put("minNotional", Fixed(market.quote.min_order, 8));
-    filter.put("applyMinToMarket", true);
-    filter.put("maxNotional", Fixed(9_000_000, 0));
-    filter.put("applyMaxToMarket", false);
-    filter.put("avgPriceMins", 5i64);
-    filter.close();
-    filters.close();
+/// One market of the market list.
+fn listing(market: &Market) -> String {
+    let Market { symbol, base, quote, .. } = market;
+    let (base, min_cost) = (base.name, Fixed(quote.min_order, 8));
+    let (quote, max_cost) = (quote.name, Fixed(9_000_000, 0));
+    let (tick, max_price) =
+        (Fixed(1, market.price_places), Fixed(100_000_000, market.price_places));
+    let step = Fixed(1, market.amount_places);
+    let max_amount = Fixed(market.half_daily_volume() / 10, market.amount_places);
+    format!(
+        r#"{{
+            "symbol": "{symbol}", "status": "TRADING",
+            "baseAsset": "{base}", "baseAssetPrecision": 8,
+            "quoteAsset": "{quote}", "quotePrecision": 8, "quoteAssetPrecision": 8,
+            "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8,
+            "orderTypes": ["LIMIT", "MARKET"],
+            "icebergAllowed": false, "ocoAllowed": false, "otoAllowed": false,
+            "quoteOrderQtyMarketAllowed": true, "allowTrailingStop": false,
+            "cancelReplaceAllowed": false, "amendAllowed": false,
+            "isSpotTradingAllowed": true, "isMarginTradingAllowed": false,
+            "filters": [
+                {{
+                    "filterType": "PRICE_FILTER", "minPrice": {tick}, "maxPrice": {max_price},
+                    "tickSize": {tick}
+                }},
+                {{
+                    "filterType": "LOT_SIZE", "minQty": {step}, "maxQty": {max_amount},
+                    "stepSize": {step}
+                }},
+                {{
+                    "filterType": "NOTIONAL", "minNotional": {min_cost}, "applyMinToMarket": true,
+                    "maxNotional": {max_cost}, "applyMaxToMarket": false, "avgPriceMins": 5
+                }}
+            ],
+            "permissions": [], "permissionSets": [["SPOT"]],
+            "defaultSelfTradePreventionMode": "NONE",
+            "allowedSelfTradePreventionModes": ["NONE"]
+        }}"#
+    )
 }
 
 /// An amount of the quote asset, from a turnover in ticks times steps.
@@ -244,6 +223,14 @@ struct Fixed(i64, u32);
 impl Value for Fixed {
     fn write(self, out: &mut Vec<u8>) {
         write_fixed(self.0, self.1, 8, out);
+    }
+}
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        f.write_str(&String::from_utf8_lossy(&out))
     }
 }
 

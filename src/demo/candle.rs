@@ -75,11 +75,11 @@ impl Candle {
     }
 
     /// Divides a day into hours, or an hour into minutes.
-    pub(super) fn divide<const N: usize>(&self, parts: &mut [Candle; N], random: &mut Random) {
+    pub(super) fn divide(&self, parts: &mut [Candle], random: &mut Random) {
         let range = self.high - self.low;
         let (least, more) = (1 + range / MIN_WICK, range / (2 * MIN_WICK));
         let margin = least + more + random.below(more + 1);
-        let waypoints = self.waypoints(N, margin, random);
+        let waypoints = self.waypoints(parts.len(), margin, random);
         self.walk(parts, &waypoints, random);
         for part in parts.iter_mut() {
             // At most half way to the parent's high or low: only one part should reach it.
@@ -91,10 +91,11 @@ impl Candle {
         for turn in &waypoints[1..3] {
             // The part that ends at a turning point gets the parent's high or low. If the path has
             // fewer turning points, the parent's open or close is its high or low.
+            let is_turn = turn.at < parts.len();
             let part = &mut parts[turn.at - 1];
-            if turn.at < N && turn.price * 2 > self.high + self.low {
+            if is_turn && turn.price * 2 > self.high + self.low {
                 part.high = self.high;
-            } else if turn.at < N {
+            } else if is_turn {
                 part.low = self.low;
             }
         }
@@ -103,7 +104,7 @@ impl Candle {
 
     /// Divides a minute into seconds. A second has no wicks: its price moves once, from its open to
     /// its close. If the minute's range is two ticks or more, the price moves in every second.
-    pub(super) fn divide_into_seconds(&self, parts: &mut [Candle; 60], random: &mut Random) {
+    pub(super) fn divide_into_seconds(&self, parts: &mut [Candle], random: &mut Random) {
         let waypoints = self.waypoints(60, 0, random);
         self.walk(parts, &waypoints, random);
         if self.high - self.low >= 2 {
@@ -145,18 +146,11 @@ impl Candle {
 
     /// Sets the opens and closes of the parts by a random walk from waypoint to waypoint. A slope
     /// is added, so that the walk arrives, and the walk is reflected into the parent's range.
-    fn walk<const N: usize>(
-        &self,
-        parts: &mut [Candle; N],
-        waypoints: &Waypoints,
-        random: &mut Random,
-    ) {
+    fn walk(&self, parts: &mut [Candle], waypoints: &Waypoints, random: &mut Random) {
         let range = self.high - self.low;
-        let step = if range == 0 {
-            0
-        } else {
-            (range / if N < 60 { STEP_OF_24 } else { STEP_OF_60 }).max(1)
-        };
+        let steps = if parts.len() < 60 { STEP_OF_24 } else { STEP_OF_60 };
+        // A price that may move at all moves by whole ticks.
+        let step = (range / steps).max(range.min(1));
         for two in waypoints.windows(2) {
             let (from, to) = (two[0], two[1]);
             let mut walked = 0;
@@ -194,7 +188,7 @@ impl Candle {
 
     /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks.
     /// The range has three prices or more, so one of them is neither.
-    fn move_flat_seconds(&self, parts: &mut [Candle; 60], waypoints: &Waypoints) {
+    fn move_flat_seconds(&self, parts: &mut [Candle], waypoints: &Waypoints) {
         let fixed_at = |at: usize| Some(waypoints.iter().find(|point| point.at == at)?.price);
         for at in 1..60 {
             let (open, close) = (parts[at - 1].open, parts[at - 1].close);
@@ -214,7 +208,7 @@ impl Candle {
     }
 
     /// Distributes volume, turnover and trades over the parts, whose prices are set.
-    fn distribute_volume<const N: usize>(&self, parts: &mut [Candle; N], random: &mut Random) {
+    fn distribute_volume(&self, parts: &mut [Candle], random: &mut Random) {
         if self.half_volume == 0 {
             for part in parts {
                 (part.half_volume, part.half_turnover, part.trades) = (0, 0, 0);
@@ -240,7 +234,7 @@ impl Candle {
     /// The weights by which the parts share the volume: random, and larger where the price moves.
     /// The parts above and below the parent's average price are then scaled, so that the average
     /// price of all parts is about the parent's.
-    fn weights<const N: usize>(&self, parts: &[Candle; N], random: &mut Random) -> [i64; N] {
+    fn weights(&self, parts: &[Candle], random: &mut Random) -> Vec<i64> {
         // A part as wide as the parent gets as much for its width as the random part of a weight
         // is at most. With 32 binary places.
         let per_tick = (4096 << 32) / (self.high - self.low).max(1);
@@ -248,22 +242,22 @@ impl Candle {
         // Twice the distance of the part's middle from the average price.
         let distance = |part: &Candle| part.low + part.high - twice_average;
         let (mut above, mut below) = (0, 0);
-        let weights = std::array::from_fn(|at| {
-            let part = &parts[at];
+        let weigh = |part: &Candle| {
             let weight = 1024 + random.below(4096) + (((part.high - part.low) * per_tick) >> 32);
             above += weight * distance(part).max(0);
             below -= weight * distance(part).min(0);
             weight
-        });
+        };
+        let mut weights: Vec<i64> = parts.iter().map(weigh).collect();
         if above == 0 || below == 0 {
             return weights;
         }
         let most = above.max(below);
         let (scale_above, scale_below) = (1 + 63 * below / most, 1 + 63 * above / most);
-        std::array::from_fn(|at| {
-            let is_above = distance(&parts[at]) > 0;
-            weights[at] * if is_above { scale_above } else { scale_below }
-        })
+        for (weight, part) in weights.iter_mut().zip(parts) {
+            *weight *= if distance(part) > 0 { scale_above } else { scale_below };
+        }
+        weights
     }
 
     /// Shifts volume between the parts until they can have the parent's turnover: it must be
@@ -272,7 +266,7 @@ impl Candle {
     /// With the volumes by [`weights`](Self::weights), it nearly always is. If not, half the volume
     /// of every part goes to one that contains the average price, again and again. With all of the
     /// volume in that part the turnover is possible, so this ends.
-    fn shift_volume<const N: usize>(&self, parts: &mut [Candle; N]) -> CostRange {
+    fn shift_volume(&self, parts: &mut [Candle]) -> CostRange {
         let mut costs = CostRange::of_all(parts);
         if costs.contains(self.half_turnover) {
             return costs;

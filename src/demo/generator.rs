@@ -11,9 +11,10 @@ use super::assets::Market;
 use super::candle::Candle;
 use super::random::Random;
 
-pub(super) const MINUTE: i64 = 60;
-pub(super) const HOUR: i64 = 60 * MINUTE;
-pub(super) const DAY: i64 = 24 * HOUR;
+pub(super) const DAY: i64 = 86_400;
+
+/// The lengths of candles, in seconds. Each is divided into candles of the next one.
+const LENGTHS: [i64; 4] = [DAY, 3600, 60, 1];
 
 /// The shortest wick of a day, in millionths of the price. A wick is how far the high is above the
 /// larger, or the low below the smaller, of open and close.
@@ -23,22 +24,16 @@ const MIN_WICK: i64 = 2500;
 /// most 14.3 % of its low.
 const WICK_FACTOR: i64 = 130;
 
+/// The kind of the random numbers of a day.
 const DAY_TAG: u64 = 1;
-const HOURS_TAG: u64 = 2;
-const MINUTES_TAG: u64 = 3;
-const SECONDS_TAG: u64 = 4;
 
 /// Generates the candles of one market. See the module documentation.
 pub(super) struct Generator<'a> {
     market: &'a Market,
     seed: u64,
     key: u64,
-    // The caches. The first number is that of the day, hour or minute, counted from the epoch.
-    day: (i64, Candle),
-    /// A day's hours; below, an hour's minutes and a minute's seconds.
-    hours: (i64, [Candle; 24]),
-    minutes: (i64, [Candle; 60]),
-    seconds: (i64, [Candle; 60]),
+    /// The last division of a day, an hour and a minute, by its number, counted from the epoch.
+    divided: [(i64, Vec<Candle>); 3],
 }
 
 /// The number of no day, hour or minute: nothing is cached.
@@ -50,10 +45,7 @@ impl Generator<'_> {
             market,
             seed,
             key: market.key(seed),
-            day: (NONE, Candle::default()),
-            hours: (NONE, [Candle::default(); 24]),
-            minutes: (NONE, [Candle::default(); 60]),
-            seconds: (NONE, [Candle::default(); 60]),
+            divided: [24, 60, 60].map(|parts| (NONE, vec![Candle::default(); parts])),
         }
     }
 
@@ -73,34 +65,36 @@ impl Generator<'_> {
     /// The candle of the longest day, hour, minute or second that starts at `at` and ends by `to`,
     /// and its end.
     fn longest_from(&mut self, at: i64, to: i64) -> (Candle, i64) {
-        let fits = |length| at % length == 0 && at + length <= to;
-        if fits(DAY) {
-            (self.day(at / DAY), at + DAY)
-        } else if fits(HOUR) {
-            (self.hour(at / HOUR), at + HOUR)
-        } else if fits(MINUTE) {
-            (self.minute(at / MINUTE), at + MINUTE)
-        } else {
-            (self.second(at), at + 1)
-        }
+        let fits = |length: &i64| at % length == 0 && at + length <= to;
+        let depth = LENGTHS.iter().position(fits).expect("a second fits anywhere");
+        (self.part(depth, at / LENGTHS[depth]), at + LENGTHS[depth])
     }
 
-    fn day(&mut self, number: i64) -> Candle {
-        if self.day.0 != number {
-            // A day opens where the day before it closed, and that one is often cached.
-            let open = if self.day.0.checked_add(1) == Some(number) {
-                self.day.1.close
-            } else {
-                self.market.midnight_price(self.seed, number)
-            };
-            self.day = (number, self.make_day(number, open));
+    /// The candle of this number, counted from the epoch, among those of a length.
+    fn part(&mut self, depth: usize, number: i64) -> Candle {
+        let Some(above) = depth.checked_sub(1) else {
+            return self.day(number);
+        };
+        let parts = LENGTHS[above] / LENGTHS[depth];
+        let whole = number.div_euclid(parts);
+        if self.divided[above].0 != whole {
+            // The tags of the lengths count up from that of a day.
+            let mut random = Random::new(self.key, DAY_TAG + depth as u64, whole);
+            let candle = self.part(above, whole);
+            let (cached, parts) = &mut self.divided[above];
+            match LENGTHS[depth] {
+                1 => candle.divide_into_seconds(parts, &mut random),
+                _ => candle.divide(parts, &mut random),
+            }
+            *cached = whole;
         }
-        self.day.1
+        self.divided[above].1[number.rem_euclid(parts) as usize]
     }
 
-    fn make_day(&self, number: i64, open: i64) -> Candle {
+    fn day(&self, number: i64) -> Candle {
         let mut random = Random::new(self.key, DAY_TAG, number);
-        let close = self.market.midnight_price(self.seed, number + 1);
+        let [open, close] =
+            [number, number + 1].map(|day| self.market.midnight_price(self.seed, day));
         let (top, bottom) = (open.max(close), open.min(close));
         let mut wick = |price: i64| {
             let more = random.below(WICK_FACTOR) * random.below(WICK_FACTOR);
@@ -117,35 +111,5 @@ impl Generator<'_> {
             half_turnover: half_volume * (open + high + low + close) / 4,
             trades: self.market.trades,
         }
-    }
-
-    fn hour(&mut self, number: i64) -> Candle {
-        let day = number.div_euclid(24);
-        if self.hours.0 != day {
-            let mut random = Random::new(self.key, HOURS_TAG, day);
-            self.day(day).divide(&mut self.hours.1, &mut random);
-            self.hours.0 = day;
-        }
-        self.hours.1[number.rem_euclid(24) as usize]
-    }
-
-    fn minute(&mut self, number: i64) -> Candle {
-        let hour = number.div_euclid(60);
-        if self.minutes.0 != hour {
-            let mut random = Random::new(self.key, MINUTES_TAG, hour);
-            self.hour(hour).divide(&mut self.minutes.1, &mut random);
-            self.minutes.0 = hour;
-        }
-        self.minutes.1[number.rem_euclid(60) as usize]
-    }
-
-    fn second(&mut self, number: i64) -> Candle {
-        let minute = number.div_euclid(60);
-        if self.seconds.0 != minute {
-            let mut random = Random::new(self.key, SECONDS_TAG, minute);
-            self.minute(minute).divide_into_seconds(&mut self.seconds.1, &mut random);
-            self.seconds.0 = minute;
-        }
-        self.seconds.1[number.rem_euclid(60) as usize]
     }
 }

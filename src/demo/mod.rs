@@ -59,9 +59,12 @@ impl Demo {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
         match self.dispatch(path, query, now, body) {
             Ok(()) => 200,
-            Err(error) => {
-                error.write(body);
-                error.status()
+            Err((code, message)) => {
+                let mut object = Object::open(body);
+                object.put("code", code);
+                object.put("msg", message.as_str());
+                object.close();
+                if code == NO_SUCH_PATH { 404 } else { 400 }
             }
         }
     }
@@ -73,14 +76,14 @@ impl Demo {
         query: &[u8],
         now: UnixMs,
         body: &mut Vec<u8>,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(), Refusal> {
         match path {
             b"/api/v3/ticker/24hr" => match symbol(query)? {
                 Some(market) => bodies::write_ticker(self.seed, market, now, body),
                 None => bodies::write_tickers(self.seed, now, body),
             },
             b"/api/v3/klines" => {
-                let market = symbol(query)?.ok_or(ApiError::Missing("symbol"))?;
+                let market = symbol(query)?.ok_or_else(|| missing("symbol"))?;
                 bodies::write_klines(self.seed, market, &page(query)?, now, body);
             }
             b"/api/v3/exchangeInfo" => {
@@ -96,87 +99,54 @@ impl Demo {
                 object.close();
             }
             b"/api/v3/ping" => Object::open(body).close(),
-            _ => return Err(ApiError::NotFound),
+            _ => return Err((NO_SUCH_PATH, "No such path.".to_string())),
         }
         Ok(())
     }
 }
 
-/// Why a request is refused. Codes and messages are Binance's ("Error codes for Binance").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ApiError {
-    /// The path is unknown.
-    NotFound,
-    /// A mandatory parameter is missing or empty.
-    Missing(&'static str),
-    /// The parameter (first) has characters outside of the pattern (second).
-    Illegal(&'static str, &'static str),
-    /// The parameter has an invalid value.
-    Invalid(&'static str),
-    /// The interval is unknown.
-    Interval,
-    /// The symbol is unknown.
-    Symbol,
+/// Why a request is refused: Binance's code and message ("Error codes for Binance").
+type Refusal = (i64, String);
+
+const NO_SUCH_PATH: i64 = -1000;
+
+/// A mandatory parameter is missing or empty.
+fn missing(name: &str) -> Refusal {
+    let text = "was not sent, was empty/null, or malformed.";
+    (-1102, format!("Mandatory parameter '{name}' {text}"))
 }
 
-impl ApiError {
-    fn status(self) -> u16 {
-        match self {
-            ApiError::NotFound => 404,
-            _ => 400,
-        }
-    }
-
-    fn write(self, body: &mut Vec<u8>) {
-        let (code, message): (i64, String) = match self {
-            ApiError::NotFound => (-1000, "No such path.".to_owned()),
-            ApiError::Illegal(name, pattern) => (
-                -1100,
-                format!(
-                    "Illegal characters found in parameter '{name}'; legal range is '{pattern}'."
-                ),
-            ),
-            ApiError::Missing(name) => (
-                -1102,
-                format!("Mandatory parameter '{name}' was not sent, was empty/null, or malformed."),
-            ),
-            ApiError::Interval => (-1120, "Invalid interval.".to_owned()),
-            ApiError::Symbol => (-1121, "Invalid symbol.".to_owned()),
-            ApiError::Invalid(name) => {
-                (-1130, format!("Data sent for parameter '{name}' is not valid."))
-            }
-        };
-        let mut object = Object::open(body);
-        object.put("code", code);
-        object.put("msg", message.as_str());
-        object.close();
-    }
+/// A parameter has characters outside of its pattern.
+fn illegal(name: &str, pattern: &str) -> Refusal {
+    let text = "Illegal characters found in parameter";
+    (-1100, format!("{text} '{name}'; legal range is '{pattern}'."))
 }
 
 /// The market of the parameter `symbol`, if there is one.
-fn symbol(query: &[u8]) -> Result<Option<&'static Market>, ApiError> {
+fn symbol(query: &[u8]) -> Result<Option<&'static Market>, Refusal> {
     let Some(name) = parameter(query, b"symbol") else {
         return Ok(None);
     };
     if name.is_empty() {
-        return Err(ApiError::Missing("symbol"));
+        return Err(missing("symbol"));
     }
     let legal = |byte: &u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.');
     if name.len() > 20 || !name.iter().all(legal) {
-        return Err(ApiError::Illegal("symbol", "^[A-Z0-9-_.]{1,20}$"));
+        return Err(illegal("symbol", "^[A-Z0-9-_.]{1,20}$"));
     }
-    Market::find(name).map(Some).ok_or(ApiError::Symbol)
+    Market::find(name).map(Some).ok_or_else(|| (-1121, "Invalid symbol.".to_string()))
 }
 
 /// The page of candles that the parameters describe.
-fn page(query: &[u8]) -> Result<Page, ApiError> {
+fn page(query: &[u8]) -> Result<Page, Refusal> {
     let interval = parameter(query, b"interval")
         .filter(|name| !name.is_empty())
-        .ok_or(ApiError::Missing("interval"))?;
-    let interval = Interval::parse(interval).ok_or(ApiError::Interval)?;
+        .ok_or_else(|| missing("interval"))?;
+    let interval = Interval::parse(interval);
+    let interval = interval.ok_or_else(|| (-1120, "Invalid interval.".to_string()))?;
     let limit = number(query, "limit")?.unwrap_or(DEFAULT_ROWS);
     if limit < 1 {
-        return Err(ApiError::Invalid("limit"));
+        return Err((-1130, "Data sent for parameter 'limit' is not valid.".to_string()));
     }
     Ok(Page {
         interval,
@@ -187,17 +157,15 @@ fn page(query: &[u8]) -> Result<Page, ApiError> {
 }
 
 /// A parameter that is a whole number. A number above the largest `i64` counts as that one.
-fn number(query: &[u8], name: &'static str) -> Result<Option<i64>, ApiError> {
+fn number(query: &[u8], name: &str) -> Result<Option<i64>, Refusal> {
     let Some(digits) = parameter(query, name.as_bytes()) else {
         return Ok(None);
     };
-    if digits.is_empty() || digits.len() > 20 || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(ApiError::Illegal(name, "^[0-9]{1,20}$"));
+    let text = str::from_utf8(digits).unwrap_or_default();
+    if !(1..=20).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(illegal(name, "^[0-9]{1,20}$"));
     }
-    let number = digits.iter().fold(0i64, |number, digit| {
-        number.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
-    });
-    Ok(Some(number))
+    Ok(Some(text.parse().unwrap_or(i64::MAX)))
 }
 
 /// The value of the first parameter with this name.

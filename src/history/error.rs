@@ -2,7 +2,7 @@
 //!
 //! An [`OpenError`] says why the file cannot be used, a [`StoreError`] why a job failed.
 
-use super::format::{APPLICATION_ID, VERSION};
+use super::{APPLICATION_ID, VERSION};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -131,16 +131,15 @@ impl fmt::Display for OpenError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::NotOpen => f.write_str("the history file is not open"),
-            StoreError::Full(text) => write!(f, "the disk is full: {text}"),
-            StoreError::ReadOnly(text) => write!(f, "the history file cannot be written: {text}"),
-            StoreError::Busy(text) => {
-                write!(f, "another program is writing to the history file: {text}")
-            }
-            StoreError::Io(text) => write!(f, "the disk failed: {text}"),
-            StoreError::Damaged(text) => write!(f, "the history file is damaged: {text}"),
-            StoreError::Internal(text) => write!(f, "the history file's tables failed: {text}"),
-        }
+        let (what, text) = match self {
+            StoreError::NotOpen => return f.write_str("the history file is not open"),
+            StoreError::Full(text) => ("the disk is full", text),
+            StoreError::ReadOnly(text) => ("the history file cannot be written", text),
+            StoreError::Busy(text) => ("another program is writing to the history file", text),
+            StoreError::Io(text) => ("the disk failed", text),
+            StoreError::Damaged(text) => ("the history file is damaged", text),
+            StoreError::Internal(text) => ("the history file's tables failed", text),
+        };
+        write!(f, "{what}: {text}")
     }
 }

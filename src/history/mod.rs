@@ -8,7 +8,6 @@
 
 mod batch;
 mod error;
-mod format;
 mod messages;
 mod names;
 #[cfg(test)]
@@ -18,8 +17,17 @@ mod tests;
 
 pub use batch::{Batch, Changes, Fate};
 pub use error::{OpenError, StoreError, Unusable};
-pub use format::{APPLICATION_ID, LOG_SET_ASIDE, VERSION};
 pub use messages::{
     Evicted, Extent, Head, Job, Loaded, Opened, PAGE, Read, Reply, Rows, Unwritten, Written,
 };
 pub use names::{QuoteName, SavedQuote, SeriesName};
+
+/// Marks the file as marketd's among all SQLite files: `mktd`.
+pub const APPLICATION_ID: u32 = 0x6d6b_7464;
+
+/// The version of the tables that this build writes.
+pub const VERSION: u32 = 2;
+
+/// The suffix of a write-ahead log whose history file was removed. A person who has moved the file can
+/// rename the log back to its name.
+pub const LOG_SET_ASIDE: &str = "-wal-left";

@@ -7,7 +7,7 @@ use super::connection::NetConnection;
 use super::driver::{CLIENT_BYTES, Driver, TURN_BUDGET, connection};
 use super::pace;
 use super::transfer::Transfer;
-use crate::core::{Action, Broken, Event};
+use crate::core::{Action, Event};
 use crate::table::Key;
 use crate::time::Now;
 use std::net::SocketAddr;
@@ -65,9 +65,9 @@ impl Driver {
             return;
         };
         let late = match conn.last_look(&mut self.buffer) {
-            Transfer::Bytes(count) => Event::Late(&self.buffer[..count]),
-            Transfer::End => Event::Eof,
-            Transfer::Inner(_) | Transfer::Blocked | Transfer::Failed(_) => Event::Late(&[]),
+            Ok(Transfer::Bytes(count)) => Event::Late(&self.buffer[..count]),
+            Ok(Transfer::End) => Event::Eof,
+            Ok(Transfer::Inner(_)) | Err(_) => Event::Late(&[]),
         };
         self.core.handle(key, late, now);
         // A lingering connection is still read.
@@ -81,16 +81,11 @@ impl Driver {
 
     fn connect(&mut self, key: Key, address: SocketAddr, now: Now) {
         let registry = self.poll.registry();
-        let connected = NetConnection::connect(address, key).and_then(|mut conn| {
-            conn.register(registry)?;
-            Ok(conn)
-        });
+        let connected = NetConnection::connect(address, key)
+            .and_then(|mut conn| conn.register(registry).map(|()| conn));
         match connected {
             Ok(conn) => self.add(conn),
-            Err(error) => {
-                let why = Broken::Io(error.kind());
-                self.core.handle(key, Event::Failed(&why), now);
-            }
+            Err(error) => self.core.handle(key, Event::Failed(&error.into()), now),
         }
     }
 

@@ -38,8 +38,6 @@ pub struct NetConnection {
     pub queued: bool,
     /// True if the last turn left something to send.
     pub sending: bool,
-    /// True if it is registered with the poller.
-    pub registered: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +68,6 @@ impl NetConnection {
             upstream: false,
             queued: false,
             sending: false,
-            registered: false,
         }
     }
 
@@ -82,9 +79,7 @@ impl NetConnection {
 
     /// Registers it with the poller, once, for both directions.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
-        self.socket.register(registry, self.key.token())?;
-        self.registered = true;
-        Ok(())
+        self.socket.register(registry, self.key.token())
     }
 
     /// Updates the readiness from an event.
@@ -106,49 +101,44 @@ impl NetConnection {
 
     /// Does the next step: finishes connecting, takes one step of the handshake, or writes what TLS
     /// has left to write. Returns `Connected` and `Secured` once each.
-    pub fn progress(&mut self) -> Progress {
+    pub fn progress(&mut self) -> Result<Progress, Broken> {
         match (self.state, &mut self.session) {
-            (State::Connecting, _) => match self.socket.connected() {
-                None => Progress::Waiting,
-                Some(Ok(())) => {
-                    self.state = State::Open;
-                    Progress::Connected
+            (State::Connecting, _) => {
+                if !self.socket.connected()? {
+                    return Ok(Progress::Waiting);
                 }
-                Some(Err(kind)) => Progress::Failed(Broken::Io(kind)),
-            },
+                self.state = State::Open;
+                Ok(Progress::Connected)
+            }
             (State::Securing, Some(session)) => {
-                let progress = session.shake_hands(&mut self.socket);
+                let progress = session.shake_hands(&mut self.socket)?;
                 if progress == Progress::Secured {
                     self.state = State::Open;
                 }
-                progress
+                Ok(progress)
             }
-            (_, Some(session)) => match session.flush(&mut self.socket) {
-                Ok(()) => Progress::Open,
-                Err(why) => Progress::Failed(why),
-            },
-            (_, None) => Progress::Open,
+            (_, Some(session)) => {
+                session.flush(&mut self.socket)?;
+                Ok(Progress::Open)
+            }
+            (_, None) => Ok(Progress::Open),
         }
     }
 
     /// Reads into `buffer`.
     #[inline]
-    pub fn read(&mut self, buffer: &mut [u8]) -> Transfer {
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
-            None => Transfer::of(self.socket.read(buffer), Transfer::End),
+            None => Transfer::of(self.socket.read(buffer)),
         }
     }
 
     /// Writes at most `most` bytes of `outgoing`, which is not empty.
-    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Transfer {
-        let none = Transfer::Failed(Broken::Io(ErrorKind::WriteZero));
-        match (&mut self.session, outgoing.whole()) {
-            (None, Some(bytes)) => {
-                let bytes = &bytes[..bytes.len().min(most)];
-                Transfer::of(self.socket.write(bytes), none)
-            }
-            (None, None) => Transfer::of(self.write_pieces(outgoing, most), none),
+    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Result<Transfer, Broken> {
+        let moved = match (&mut self.session, outgoing.whole()) {
+            (None, Some(bytes)) => Transfer::of(self.socket.write(&bytes[..bytes.len().min(most)])),
+            (None, None) => Transfer::of(self.write_pieces(outgoing, most)),
             (Some(session), whole) => {
                 let mut first = whole.unwrap_or_default();
                 if whole.is_none() {
@@ -159,6 +149,10 @@ impl NetConnection {
                 }
                 session.write(&mut self.socket, first)
             }
+        };
+        match moved {
+            Ok(Transfer::End) => Err(Broken::Io(ErrorKind::WriteZero)),
+            moved => moved,
         }
     }
 
@@ -176,10 +170,10 @@ impl NetConnection {
     }
 
     /// Reads what a client has sent, even if the poller has reported nothing.
-    pub fn last_look(&mut self, buffer: &mut [u8]) -> Transfer {
+    pub fn last_look(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
         match self.upstream {
-            true => Transfer::Blocked,
-            false => Transfer::of(self.socket.read(buffer), Transfer::End),
+            true => Ok(Transfer::Inner(0)),
+            false => Transfer::of(self.socket.read(buffer)),
         }
     }
 

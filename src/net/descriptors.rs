@@ -19,15 +19,16 @@ const MIN_CLIENTS: usize = 8;
 /// The part of the reserve that is always in use.
 const USED: usize = 20;
 
-/// Raises the limit, and lowers `max_connections` to what it allows. The error is the limit, and how
-/// many files are needed to serve any client.
-pub fn settle(config: &mut Config) -> Result<(), (u64, usize)> {
+/// Raises the limit, and lowers `max_connections` to what it allows. It is an error if that is none.
+pub fn settle(config: &mut Config) -> Result<(), String> {
     let Some(limit) = raise() else {
         return Ok(());
     };
     let needed = needed(config);
     if limit < needed as u64 {
-        return Err((limit, needed));
+        return Err(format!(
+            "only {limit} files may be open, and at least {needed} are needed (ulimit -n)"
+        ));
     }
     let cap = cap(config, limit);
     let most = &mut config.limits.max_connections;

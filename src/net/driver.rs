@@ -4,14 +4,13 @@
 //! something to do.
 
 use super::connection::NetConnection;
-use super::error::RunError;
 use super::history::History;
-use super::listen::{self, Listener};
+use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
-use super::{activation, descriptors, process};
+use super::{activation, descriptors, process, tls};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
@@ -127,28 +126,23 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
-    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, RunError> {
+    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, String> {
         let loaded = config.clone();
-        let passed = activation::take(config.ecosystem_listen.is_some());
-        let passed = passed.map_err(RunError::Passed)?;
-        descriptors::settle(&mut config)
-            .map_err(|(limit, needed)| RunError::Files { limit, needed })?;
-        let poll = Poll::new().map_err(|error| RunError::System("create a poller", error))?;
-        let waker = Waker::new(poll.registry(), WAKER)
-            .map_err(|error| RunError::System("create a waker", error))?;
+        let passed = activation::take(config.ecosystem_listen.is_some())?;
+        descriptors::settle(&mut config)?;
+        let poll = Poll::new().map_err(fails("create a poller"))?;
+        let waker = Waker::new(poll.registry(), WAKER).map_err(fails("create a waker"))?;
         let waker = Arc::new(waker);
-        let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2])
-            .map_err(|error| RunError::System("watch signals", error))?;
-        poll.registry()
-            .register(&mut signals, SIGNALS, Interest::READABLE)
-            .map_err(|error| RunError::System("watch signals", error))?;
+        let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2]);
+        let mut signals = signals.map_err(fails("watch signals"))?;
+        let registered = poll.registry().register(&mut signals, SIGNALS, Interest::READABLE);
+        registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
-        let tls = opener(&config, clock)?;
+        let tls = tls::opener(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
-        let (history, opened) =
-            History::start(&config.data, waker.clone()).map_err(RunError::History)?;
+        let (history, opened) = History::start(&config.data, waker.clone())?;
         let mut clock = CachedClock::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
@@ -185,9 +179,7 @@ impl Driver {
     /// Logs every address.
     pub(super) fn announce(&self) {
         for listener in &self.listeners {
-            if let Ok(place) = listener.place() {
-                listener.service.announce(&place);
-            }
+            listener.service.announce(&listener.place);
         }
     }
 
@@ -209,12 +201,12 @@ impl Driver {
         (conn.queued, conn.sending) = (false, false);
         self.pace.add(pace::PUMP);
         match conn.progress() {
-            Progress::Open => {}
-            Progress::Waiting => return,
-            Progress::More => return self.queue(key),
-            Progress::Connected => self.core.handle(key, Event::Connected, now),
-            Progress::Secured => self.core.handle(key, Event::Secured, now),
-            Progress::Failed(why) => return self.core.handle(key, Event::Failed(&why), now),
+            Ok(Progress::Open) => {}
+            Ok(Progress::Waiting) => return,
+            Ok(Progress::More) => return self.queue(key),
+            Ok(Progress::Connected) => self.core.handle(key, Event::Connected, now),
+            Ok(Progress::Secured) => self.core.handle(key, Event::Secured, now),
+            Err(why) => return self.core.handle(key, Event::Failed(&why), now),
         }
         let mut left = budget;
         let mut sends = CLIENT_SENDS;
@@ -226,18 +218,16 @@ impl Driver {
                     break;
                 }
                 match conn.write(outgoing, sends) {
-                    Transfer::Bytes(count) => {
+                    Ok(Transfer::Bytes(count)) => {
                         sends -= count.min(sends);
                         self.pace.add(count);
                         Event::Sent(count)
                     }
-                    Transfer::Blocked | Transfer::Inner(_) | Transfer::End => {
+                    Ok(Transfer::Inner(_) | Transfer::End) => {
                         conn.sending = true;
                         continue;
                     }
-                    Transfer::Failed(why) => {
-                        return self.core.handle(key, Event::Failed(&why), now);
-                    }
+                    Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if wants_read && conn.is_readable() {
                 if left == 0 {
@@ -245,20 +235,17 @@ impl Driver {
                 }
                 let size = left.min(self.buffer.len());
                 match conn.read(&mut self.buffer[..size]) {
-                    Transfer::Bytes(count) => {
+                    Ok(Transfer::Bytes(count)) => {
                         left -= count;
                         self.pace.add(count);
                         Event::Received(&self.buffer[..count])
                     }
-                    Transfer::Inner(count) => {
+                    Ok(Transfer::Inner(count)) => {
                         left = left.saturating_sub(count);
                         continue;
                     }
-                    Transfer::End => Event::Eof,
-                    Transfer::Blocked => continue,
-                    Transfer::Failed(why) => {
-                        return self.core.handle(key, Event::Failed(&why), now);
-                    }
+                    Ok(Transfer::End) => Event::Eof,
+                    Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else {
                 return;
@@ -288,16 +275,4 @@ pub(super) fn connection(
     key: Key,
 ) -> Option<&mut NetConnection> {
     connections.get_mut(key.index())?.as_mut().filter(|conn| conn.key == key)
-}
-
-/// What opens TLS sessions.
-#[cfg(feature = "tls")]
-pub(super) fn opener(config: &Config, clock: Clock) -> Result<Opener, RunError> {
-    super::tls::opener(config, clock).map_err(RunError::Trust)
-}
-
-/// Opens no TLS session: the configuration refuses every https address in such a build.
-#[cfg(not(feature = "tls"))]
-pub(super) fn opener(_config: &Config, _clock: Clock) -> Result<Opener, RunError> {
-    Ok(Box::new(|_| Err(crate::core::Broken::Tls("this build cannot speak https".into()))))
 }

@@ -3,6 +3,7 @@
 //! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
 //! proxy.
 
+use super::tls;
 use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
@@ -40,7 +41,9 @@ pub struct Fetcher {
 impl Fetcher {
     /// The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
-        Ok(Fetcher { tls: opener(config)?, clock: Clock::new(), limits: config.limits.clone() })
+        let clock = Clock::new();
+        let tls = tls::blocking_opener(config, clock)?;
+        Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 
     /// What time it is.
@@ -66,14 +69,12 @@ impl Fetcher {
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target);
-        stream.write_all(&request).map_err(|error| error.to_string())?;
+        stream.write_all(&request).map_err(text)?;
         let is_late = || self.clock.now().mono.since(sent.mono) > timeout;
         let mut bytes = Vec::new();
         let limits = HeadLimits::upstream(&self.limits);
         let (head, used, field, date) = loop {
-            if let Some(found) =
-                parse_response(&bytes, &limits).map_err(|error| error.to_string())?
-            {
+            if let Some(found) = parse_response(&bytes, &limits).map_err(text)? {
                 let field = field.and_then(|name| found.fields.get(name));
                 let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
                 break (found.head, found.used, field, read_current_date(found.fields));
@@ -95,14 +96,14 @@ impl Fetcher {
 
     fn connect(&self, url: &Url, timeout: Duration) -> Result<Box<dyn Stream>, String> {
         let place = (url.host.as_str(), url.port);
-        let addresses = place.to_socket_addrs().map_err(|error| error.to_string())?;
+        let addresses = place.to_socket_addrs().map_err(text)?;
         let mut last = format!("{} has no address", url.host);
         for address in addresses {
             match TcpStream::connect_timeout(&address, timeout) {
                 Ok(socket) => {
                     let timeouts = (socket.set_read_timeout(Some(timeout)))
                         .and_then(|()| socket.set_write_timeout(Some(timeout)));
-                    timeouts.map_err(|error| error.to_string())?;
+                    timeouts.map_err(text)?;
                     return match url.https {
                         true => (self.tls)(&url.host, socket),
                         false => Ok(Box::new(socket)),
@@ -122,12 +123,12 @@ impl Fetcher {
         is_late: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, String> {
         let most = self.limits.upstream_body_bytes as u64;
-        let mut reader = BodyReader::new(head.framing, most).map_err(|error| error.to_string())?;
+        let mut reader = BodyReader::new(head.framing, most).map_err(text)?;
         let mut body = Vec::new();
         loop {
             let mut at = 0;
             while at < bytes.len() && !reader.is_done() {
-                let piece = reader.decode(&bytes[at..]).map_err(|error| error.to_string())?;
+                let piece = reader.decode(&bytes[at..]).map_err(text)?;
                 at += piece.used;
                 body.extend_from_slice(piece.data);
             }
@@ -139,7 +140,7 @@ impl Fetcher {
                 return Err("the answer took too long".to_string());
             }
             if !read_more(stream, &mut bytes)? {
-                reader.finish_at_close().map_err(|error| error.to_string())?;
+                reader.finish_at_close().map_err(text)?;
                 break;
             }
         }
@@ -149,6 +150,10 @@ impl Fetcher {
             Encoding::Other => Err("the answer has a content coding that was not asked for".into()),
         }
     }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
 }
 
 /// Appends what has come. Returns false at the end.
@@ -170,20 +175,9 @@ fn unpacked(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
     let mut plain = Vec::new();
     decompressor.push(body);
     while decompressor.has_more() {
-        let slice = decompressor.step().map_err(|error| error.to_string())?;
+        let slice = decompressor.step().map_err(text)?;
         plain.extend_from_slice(slice);
     }
-    decompressor.finish().map_err(|error| error.to_string())?;
+    decompressor.finish().map_err(text)?;
     Ok(plain)
-}
-
-#[cfg(feature = "tls")]
-fn opener(config: &Config) -> Result<BlockingOpener, String> {
-    super::tls::blocking_opener(config, Clock::new())
-}
-
-/// The configuration refuses every https address in such a build.
-#[cfg(not(feature = "tls"))]
-fn opener(_config: &Config) -> Result<BlockingOpener, String> {
-    Ok(Box::new(|_, _| Err("this build cannot speak https".to_string())))
 }

@@ -8,7 +8,6 @@ use crate::history::{Job, OpenError, Reply, StoreError, Unusable, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
 use crate::store::Store;
 use mio::Waker;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +15,16 @@ use std::time::Duration;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Checks whether the history file can be opened, without changing it.
-pub(super) fn check(data: &Data) -> Result<(), OpenError> {
+pub(super) fn check(data: &Data) -> Result<(), String> {
     match data {
-        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path),
+        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path).map_err(refused),
         _ => Ok(()),
     }
+}
+
+/// A person has to decide what to do.
+fn refused(error: OpenError) -> String {
+    format!("data: {error}")
 }
 
 /// The disk thread, if there is one.
@@ -36,7 +40,7 @@ impl History {
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
-    ) -> Result<(History, Option<Reply>), OpenError> {
+    ) -> Result<(History, Option<Reply>), String> {
         let mut history = History { store: None, ready: false };
         let Data::File(path) = data else {
             return Ok((history, None));
@@ -54,11 +58,14 @@ impl History {
                 log::error!(target: HISTORY, "wake failed error={}", quoted(error));
             }
         };
-        let store = Store::start(path.clone(), Box::new(wake))?;
+        let store = Store::start(path.clone(), Box::new(wake)).map_err(refused)?;
         let opened = match store.wait(OPEN_TIMEOUT) {
-            Some(Reply::Failed(error)) if error.is_refusal() => return Err(error),
+            Some(Reply::Failed(error)) if error.is_refusal() => return Err(refused(error)),
             Some(answer) => answer,
-            None => Reply::Failed(slow(path)),
+            None => {
+                let error = StoreError::Io("the disk has not answered yet".to_string());
+                Reply::Failed(Unusable::Io(error).at(path))
+            }
         };
         (history.store, history.ready) = (Some(store), true);
         Ok((history, Some(opened)))
@@ -84,11 +91,6 @@ impl History {
         }
         answer
     }
-}
-
-fn slow(path: &Path) -> OpenError {
-    let error = StoreError::Io("the disk has not answered yet".to_string());
-    Unusable::Io(error).at(path)
 }
 
 /// The answer to a job that the thread does not accept.

@@ -3,7 +3,6 @@
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
 //! process has no descriptor left, it rests until a deadline.
 
-use super::error::RunError;
 use super::socket_file::{self, SocketFile};
 use crate::config::{Config, ListenAddress, Url};
 use crate::core::Service;
@@ -28,6 +27,8 @@ const REST: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Listener {
     socket: ListeningSocket,
+    /// Where it can be reached.
+    pub place: String,
     /// The file of a Unix socket that was bound here.
     _file: Option<SocketFile>,
     /// The service that its clients reach.
@@ -46,18 +47,8 @@ enum ListeningSocket {
     Unix(UnixListener),
 }
 
-/// The result of accepting a connection.
-#[derive(Debug)]
-pub enum AcceptResult {
-    /// A connection, and the peer's address; that of a Unix socket has none.
-    Stream(TcpStream, Option<IpAddr>),
-    /// The queue is empty.
-    Drained,
-    /// An error of the connection itself, which may have ended while it waited: try the next one.
-    Lost,
-    /// No descriptor or memory: the listener rests.
-    Exhausted(io::Error),
-}
+/// A connection, and the peer's address; that of a Unix socket has none.
+type Accepted = (TcpStream, Option<IpAddr>);
 
 impl Listener {
     /// Binds and listens. Port 0 picks a free one.
@@ -76,15 +67,20 @@ impl Listener {
     /// Of a socket that listens.
     pub fn new(socket: Socket, file: Option<SocketFile>, service: Service) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
-        let socket = if socket.local_addr()?.is_unix() {
-            ListeningSocket::Unix(UnixListener::from_std(socket.into()))
-        } else {
-            // Accepted sockets inherit it. A response is one write, which TCP would delay to gather more.
+        let address = socket.local_addr()?;
+        let (socket, place) = if let Some(address) = address.as_socket() {
+            // Accepted sockets inherit these. A response is one write, which TCP would delay to gather more.
             socket.set_tcp_nodelay(true)?;
             super::sockopt::limit_unsent(&socket);
-            ListeningSocket::Tcp(TcpListener::from_std(socket.into()))
+            let socket = ListeningSocket::Tcp(TcpListener::from_std(socket.into()));
+            (socket, format!("http://{address}"))
+        } else {
+            let socket = ListeningSocket::Unix(UnixListener::from_std(socket.into()));
+            let path = address.as_pathname().map(|path| path.display().to_string());
+            (socket, format!("unix:{}", path.as_deref().unwrap_or("(no file)")))
         };
-        Ok(Listener { socket, _file: file, service, ready: false, resting: None, exhausted: false })
+        let (ready, resting, exhausted) = (false, None, false);
+        Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
     }
 
     /// Registers it with the poller.
@@ -95,35 +91,14 @@ impl Listener {
         }
     }
 
-    /// Where it can be reached.
-    pub fn place(&self) -> io::Result<String> {
-        Ok(match &self.socket {
-            ListeningSocket::Tcp(socket) => format!("http://{}", socket.local_addr()?),
-            ListeningSocket::Unix(socket) => {
-                let address = socket.local_addr()?;
-                let path = address.as_pathname().map(|path| path.display().to_string());
-                format!("unix:{}", path.as_deref().unwrap_or("(no file)"))
-            }
-        })
-    }
-
     /// The URL of the demo exchange, if this is its listener.
     pub fn demo_url(&self) -> Option<Url> {
-        let ListeningSocket::Tcp(socket) = &self.socket else {
-            return None;
-        };
-        let address = socket.local_addr().ok()?;
-        (self.service == Service::Demo).then(|| Url {
-            https: false,
-            host: address.ip().to_string(),
-            port: address.port(),
-            path: String::new(),
-        })
+        if self.service == Service::Demo { Url::parse(&self.place).ok() } else { None }
     }
 
     /// Takes one connection. The type of the stream names the system calls, which are the same for both
     /// families, and not the family.
-    fn take(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+    fn take(&self) -> io::Result<Accepted> {
         match &self.socket {
             ListeningSocket::Tcp(socket) => {
                 let (stream, peer) = socket.accept()?;
@@ -138,35 +113,28 @@ impl Listener {
         }
     }
 
-    /// Takes one connection from the queue.
-    pub fn accept(&mut self, now: Mono) -> AcceptResult {
+    /// Takes one connection from the queue. `None`: [`Listener::is_due`] tells whether to try again.
+    pub fn accept(&mut self, now: Mono) -> Option<Accepted> {
         match self.take() {
-            Ok((stream, peer)) => {
+            Ok(accepted) => {
                 if std::mem::take(&mut self.exhausted) {
                     log::info!(target: HTTP, "accept works again");
                 }
-                AcceptResult::Stream(stream, peer)
+                return Some(accepted);
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.ready = false;
-                AcceptResult::Drained
-            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.ready = false,
             Err(error) if is_exhaustion(&error) => {
                 self.resting = Some(now + REST);
-                AcceptResult::Exhausted(error)
+                if !std::mem::replace(&mut self.exhausted, true) {
+                    let retry_ms = REST.as_millis();
+                    log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
+                }
             }
             // Linux reports pending network errors of the new connection here (accept(2), "Error
-            // handling").
-            Err(_) => AcceptResult::Lost,
+            // handling"). It may have ended while it waited.
+            Err(_) => {}
         }
-    }
-
-    /// Logs once that it has to rest. `accept` logs when connections are accepted again.
-    pub fn log_exhaustion(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.exhausted, true) {
-            let retry_ms = REST.as_millis();
-            log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
-        }
+        None
     }
 
     /// True if `accept` may be called now.
@@ -208,7 +176,7 @@ pub fn bind_all(
     passed: Vec<(Socket, Service)>,
     registry: &Registry,
     first_token: usize,
-) -> Result<Vec<Listener>, RunError> {
+) -> Result<Vec<Listener>, String> {
     let mut listeners = Vec::new();
     let mut wanted = Vec::new();
     match &config.ecosystem_listen {
@@ -221,25 +189,36 @@ pub fn bind_all(
     }
     for (socket, service) in passed {
         let listener = Listener::new(socket, None, service);
-        listeners.push(listener.map_err(|it| RunError::System("use a passed socket", it))?);
+        listeners.push(listener.map_err(fails("use a passed socket"))?);
     }
     if config.demo.is_some() {
         wanted.push(("demo", (Ipv4Addr::LOCALHOST, 0).into(), Service::Demo));
     }
     for (key, address, service) in wanted {
-        let listener = Listener::bind(&address, service).map_err(|error| RunError::Listen {
-            key,
-            address,
-            error,
-        })?;
+        let listener = Listener::bind(&address, service);
+        let listener = listener.map_err(|error| bind_error(key, &address, &error))?;
         if let (Some(url), Some(source)) = (listener.demo_url(), config.demo_source()) {
             config.sources[source].url = Some(url);
         }
         listeners.push(listener);
     }
     for (at, listener) in listeners.iter_mut().enumerate() {
-        (listener.register(registry, Token(first_token - at)))
-            .map_err(|error| RunError::System("watch a listener", error))?;
+        listener.register(registry, Token(first_token - at)).map_err(fails("watch a listener"))?;
     }
     Ok(listeners)
+}
+
+fn bind_error(key: &str, address: &ListenAddress, error: &io::Error) -> String {
+    let advice = match key {
+        _ if error.kind() != ErrorKind::AddrInUse => "",
+        "listen" => " (--listen names another address)",
+        "ecosystemListen" => " (--ecosystem-listen names another address)",
+        _ => "",
+    };
+    format!("{key}: cannot listen on {address}: {error}{advice}")
+}
+
+/// The text of a failed system call that every event loop needs.
+pub fn fails(what: &str) -> impl Fn(io::Error) -> String {
+    move |error| format!("cannot {what}: {error}")
 }

@@ -15,9 +15,8 @@
 //! Each file imports only from those below it, and calls only those:
 //!
 //! ```text
-//! turn                         the loop and its turns
+//! turn                         the loop and its turns: new connections, clients, work that can wait
 //! reload                       reading the configuration again
-//! accept, long_work            new connections; exchanges, the core's long work and the disk
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
 //! listen, connection           listening sockets; a socket with its TLS session
@@ -27,20 +26,16 @@
 //! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
 //! history, resolver, process,  the disk thread; the resolver thread; figures and memory of the process;
 //! descriptors, pace, notify    limits on files; when to look at the clock; messages to the service manager
-//! error                        why the program cannot run
 //! ```
 
-mod accept;
 mod actions;
 mod activation;
 mod connection;
 mod descriptors;
 mod driver;
-mod error;
 mod fetch;
 mod history;
 mod listen;
-mod long_work;
 mod notify;
 mod pace;
 mod process;
@@ -51,10 +46,27 @@ mod socket_file;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
+/// Opens no TLS session: the configuration refuses every https address in such a build.
+#[cfg(not(feature = "tls"))]
+mod tls {
+    use super::transfer::{BlockingOpener, Opener};
+    use crate::config::Config;
+    use crate::core::Broken;
+    use crate::time::Clock;
+
+    const WHY: &str = "this build cannot speak https";
+
+    pub fn opener(_: &Config, _: Clock) -> Result<Opener, String> {
+        Ok(Box::new(|_| Err(Broken::Tls(WHY.into()))))
+    }
+
+    pub fn blocking_opener(_: &Config, _: Clock) -> Result<BlockingOpener, String> {
+        Ok(Box::new(|_, _| Err(WHY.to_string())))
+    }
+}
 mod transfer;
 mod turn;
 
-pub use error::RunError;
 pub use fetch::{Fetched, Fetcher};
 
 use crate::config::Config;
@@ -64,12 +76,13 @@ use driver::Driver;
 /// Runs until a signal asks it to stop.
 ///
 /// `listening` is called when every address is bound and logged, and `reread` when a signal asks for the
-/// configuration to be read again; it returns none if that has a fault.
+/// configuration to be read again; it returns none if that has a fault. The error is one line, for the
+/// person who runs marketd.
 pub fn run(
     config: Config,
     listening: impl FnOnce(),
     reread: impl FnMut() -> Option<Config> + 'static,
-) -> Result<(), RunError> {
+) -> Result<(), String> {
     let driver = Driver::new(config, Box::new(reread))?;
     driver.announce();
     listening();
@@ -78,7 +91,7 @@ pub fn run(
 
 /// Checks what the configuration names, as far as that is possible without running: the certificates
 /// of `tls.caFile`, and the history file.
-pub fn check(config: &Config) -> Result<(), RunError> {
-    drop(driver::opener(config, Clock::new())?);
-    history::check(&config.data).map_err(RunError::History)
+pub fn check(config: &Config) -> Result<(), String> {
+    drop(tls::opener(config, Clock::new())?);
+    history::check(&config.data)
 }

@@ -35,23 +35,15 @@ impl Notifier {
         let Some(name) = text("NOTIFY_SOCKET") else {
             return Notifier::default();
         };
-        let manager = match open(&name) {
-            Ok(manager) => Some(manager),
-            Err(error) => {
-                log::warn!(
-                    target: NET,
-                    "service manager not told path={} error={}",
-                    quoted(&name),
-                    quoted(&error)
-                );
-                None
-            }
-        };
+        let manager = open(&name).inspect_err(|error| {
+            let path = quoted(&name);
+            log::warn!(target: NET, "service manager not told path={path} error={}", quoted(error));
+        });
         let own = std::process::id();
         let is_mine = text("WATCHDOG_PID").is_none_or(|pid| pid.parse() == Ok(own));
         let limit = text("WATCHDOG_USEC").and_then(|text| text.parse::<u64>().ok());
         Notifier {
-            manager,
+            manager: manager.ok(),
             watchdog: limit
                 .filter(|limit| is_mine && *limit > 0)
                 .map(|limit| Duration::from_micros(limit / 2).max(WATCHDOG_LEAST)),

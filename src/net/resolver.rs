@@ -9,7 +9,7 @@ use crate::market::SourceId;
 use mio::Waker;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
 /// Look-ups that may wait for the thread. Each source has at most one under way, so this limit is not
@@ -22,37 +22,33 @@ const ADDRESSES: usize = 16;
 /// The result of a look-up: addresses in the system's order, or an error text.
 type Resolved = Result<Vec<SocketAddr>, String>;
 
-/// A name to look up, for a source.
-struct LookUp {
-    source: SourceId,
-    host: String,
-    port: u16,
-}
+/// The results, and the sources that they are for.
+type Results = Receiver<(SourceId, Resolved)>;
+
+/// A name and a port to look up, for a source.
+type LookUp = (SourceId, String, u16);
 
 /// The loop's end of the queues to and from the thread.
 #[derive(Debug)]
 pub struct Resolver {
     waker: Arc<Waker>,
-    look_ups: Option<SyncSender<LookUp>>,
-    results: Receiver<(SourceId, Resolved)>,
-    result_sender: Sender<(SourceId, Resolved)>,
+    /// Once the thread has started.
+    queues: Option<(SyncSender<LookUp>, Results)>,
 }
 
 impl Resolver {
     /// A resolver. The thread starts later.
     pub fn new(waker: Arc<Waker>) -> Resolver {
-        let (result_sender, results) = channel();
-        Resolver { waker, look_ups: None, results, result_sender }
+        Resolver { waker, queues: None }
     }
 
     /// Starts to look up the addresses of a host. The error says why that is not possible.
     pub fn look_up(&mut self, source: SourceId, host: &str, port: u16) -> Result<(), String> {
-        if self.look_ups.is_none() {
-            self.look_ups = Some(self.start()?);
+        if self.queues.is_none() {
+            self.start()?;
         }
-        let look_ups = self.look_ups.as_ref().expect("started just above");
-        let look_up = LookUp { source, host: host.to_string(), port };
-        look_ups.try_send(look_up).map_err(|error| match error {
+        let (look_ups, _) = self.queues.as_ref().expect("started just above");
+        look_ups.try_send((source, host.to_string(), port)).map_err(|error| match error {
             TrySendError::Full(_) => "the resolver is busy".to_string(),
             TrySendError::Disconnected(_) => "the resolver's thread has ended".to_string(),
         })
@@ -60,17 +56,17 @@ impl Resolver {
 
     /// The next result, if there is one.
     pub fn result(&mut self) -> Option<(SourceId, Resolved)> {
-        self.results.try_recv().ok()
+        self.queues.as_ref()?.1.try_recv().ok()
     }
 
-    fn start(&self) -> Result<SyncSender<LookUp>, String> {
+    fn start(&mut self) -> Result<(), String> {
         let (look_ups, inbox) = sync_channel::<LookUp>(LOOK_UPS);
-        let results = self.result_sender.clone();
+        let (outbox, results) = channel();
         let waker = Arc::clone(&self.waker);
         let body = move || {
-            for look_up in inbox {
-                let resolved = resolve(&look_up.host, look_up.port);
-                if results.send((look_up.source, resolved)).is_err() || waker.wake().is_err() {
+            for (source, host, port) in inbox {
+                let resolved = resolve(&host, port);
+                if outbox.send((source, resolved)).is_err() || waker.wake().is_err() {
                     return;
                 }
             }
@@ -80,7 +76,8 @@ impl Resolver {
             .stack_size(256 * 1024)
             .spawn(body)
             .map_err(|error| format!("cannot start the resolver's thread: {error}"))?;
-        Ok(look_ups)
+        self.queues = Some((look_ups, results));
+        Ok(())
     }
 }
 

@@ -60,22 +60,21 @@ impl Socket {
         self.writable
     }
 
-    /// The result of connecting; `None` while it is under way.
-    pub fn connected(&mut self) -> Option<Result<(), ErrorKind>> {
+    /// True if it has connected, and false while that is under way.
+    pub fn connected(&mut self) -> io::Result<bool> {
         if !self.writable {
-            return None;
+            return Ok(false);
         }
         if let Ok(Some(error)) = self.stream.take_error() {
-            return Some(Err(error.kind()));
+            return Err(error);
         }
         match self.stream.peer_addr() {
-            Ok(_) => Some(Ok(())),
             // Still connecting: the event had another cause (mio, "TcpStream::connect").
             Err(error) if error.kind() == ErrorKind::NotConnected => {
                 self.writable = false;
-                None
+                Ok(false)
             }
-            Err(error) => Some(Err(error.kind())),
+            peer => peer.map(|_| true),
         }
     }
 
@@ -83,9 +82,7 @@ impl Socket {
     pub fn finish(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
-}
 
-impl Socket {
     fn try_write(
         &mut self,
         mut write: impl FnMut(&mut TcpStream) -> io::Result<usize>,

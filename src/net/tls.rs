@@ -23,7 +23,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,78 +118,7 @@ impl Session for TlsSession {
         self.conn.wants_write()
     }
 
-    fn shake_hands(&mut self, socket: &mut Socket) -> Progress {
-        match self.step(socket) {
-            Ok(progress) => progress,
-            Err(why) => Progress::Failed(why),
-        }
-    }
-
-    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Transfer {
-        let mut taken = 0;
-        while !self.holds_bytes() {
-            if !socket.is_readable() {
-                // A short read has drained the socket, so another call is not needed.
-                return if taken == 0 { Transfer::Blocked } else { Transfer::Inner(taken) };
-            }
-            match self.take_in(socket) {
-                Ok(Some(0)) => {
-                    let why = "closed without close_notify";
-                    return Transfer::Failed(Broken::Tls(why.into()));
-                }
-                Ok(Some(count)) => taken += count,
-                Ok(None) if taken == 0 => return Transfer::Blocked,
-                Ok(None) => return Transfer::Inner(taken),
-                Err(why) => return Transfer::Failed(why),
-            }
-            if taken >= RECORD && !self.holds_bytes() {
-                return Transfer::Inner(taken);
-            }
-        }
-        if self.held == 0 {
-            self.ended = false;
-            return Transfer::End;
-        }
-        match self.conn.reader().read(buffer) {
-            Ok(count) => {
-                self.held -= count.min(self.held);
-                Transfer::Bytes(count)
-            }
-            Err(error) => Transfer::Failed(Broken::Io(error.kind())),
-        }
-    }
-
-    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Transfer {
-        match self.conn.writer().write(bytes) {
-            Ok(0) => Transfer::Failed(Broken::Io(ErrorKind::WriteZero)),
-            Ok(count) => match self.flush(socket) {
-                Ok(()) => Transfer::Bytes(count),
-                Err(why) => Transfer::Failed(why),
-            },
-            Err(error) => Transfer::Failed(Broken::Io(error.kind())),
-        }
-    }
-
-    fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
-        while self.conn.wants_write() && socket.is_writable() {
-            match self.conn.write_tls(socket) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Err(Broken::Io(error.kind())),
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, socket: &mut Socket) {
-        self.conn.send_close_notify();
-        // An error means that the peer has gone already.
-        let _ = self.flush(socket);
-    }
-}
-
-impl TlsSession {
-    fn step(&mut self, socket: &mut Socket) -> Result<Progress, Broken> {
+    fn shake_hands(&mut self, socket: &mut Socket) -> Result<Progress, Broken> {
         self.flush(socket)?;
         let mut taken = 0;
         if self.conn.is_handshaking() && socket.is_readable() {
@@ -206,13 +135,64 @@ impl TlsSession {
         })
     }
 
+    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Result<Transfer, Broken> {
+        let mut taken = 0;
+        while !self.holds_bytes() {
+            // A short read has drained the socket, so another call is not needed.
+            if !socket.is_readable() || taken >= RECORD {
+                return Ok(Transfer::Inner(taken));
+            }
+            match self.take_in(socket)? {
+                Some(0) => return Err(Broken::Tls("closed without close_notify".into())),
+                Some(count) => taken += count,
+                None => return Ok(Transfer::Inner(taken)),
+            }
+        }
+        if self.held == 0 {
+            self.ended = false;
+            return Ok(Transfer::End);
+        }
+        let count = self.conn.reader().read(buffer)?;
+        self.held -= count.min(self.held);
+        Ok(Transfer::Bytes(count))
+    }
+
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<Transfer, Broken> {
+        let taken = Transfer::of(self.conn.writer().write(bytes));
+        self.flush(socket)?;
+        taken
+    }
+
+    fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
+        while self.conn.wants_write() && socket.is_writable() {
+            match self.conn.write_tls(socket) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, socket: &mut Socket) {
+        self.conn.send_close_notify();
+        // An error means that the peer has gone already.
+        let _ = self.flush(socket);
+    }
+}
+
+impl TlsSession {
     /// Reads from the socket once and decrypts complete records. `None` if nothing could be read, 0
     /// if the peer has closed.
     fn take_in(&mut self, socket: &mut Socket) -> Result<Option<usize>, Broken> {
         let count = match self.conn.read_tls(socket) {
             Ok(count) => count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(read_error(&error)),
+            // A record above the largest size.
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return Err(Broken::Tls("received data that is not TLS".into()));
+            }
+            Err(error) => return Err(error.into()),
         };
         match self.conn.process_new_packets() {
             Ok(state) => {
@@ -228,14 +208,6 @@ impl TlsSession {
         // The records may require a reply: the next handshake message, or a key update.
         self.flush(socket)?;
         Ok(Some(count))
-    }
-}
-
-/// The meaning of a failed read: an I/O error, or a record above the largest size.
-fn read_error(error: &io::Error) -> Broken {
-    match error.kind() {
-        ErrorKind::InvalidData => Broken::Tls("received data that is not TLS".into()),
-        kind => Broken::Io(kind),
     }
 }
 

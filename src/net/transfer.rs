@@ -20,8 +20,6 @@ pub enum Progress {
     /// There is more to do in another turn.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs it"))]
     More,
-    /// Connecting or the handshake has failed.
-    Failed(Broken),
 }
 
 /// The result of one read or write.
@@ -29,35 +27,38 @@ pub enum Progress {
 pub enum Transfer {
     /// So many bytes were moved.
     Bytes(usize),
-    /// So many bytes were moved, all of them TLS's own.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs it"))]
+    /// None of the core's bytes were moved, and so many of TLS's own. If none of these either, nothing can
+    /// be moved until the poller reports an event.
     Inner(usize),
-    /// The peer has sent its last byte.
+    /// The peer has sent its last byte, or takes none.
     End,
-    /// Nothing can be moved until the poller reports an event.
-    Blocked,
-    /// The connection is broken.
-    Failed(Broken),
 }
 
 impl Transfer {
-    /// The result of a system call. `zero` is the meaning of no byte.
+    /// The result of a system call.
     #[inline]
-    pub fn of(result: io::Result<usize>, zero: Transfer) -> Transfer {
+    pub fn of(result: io::Result<usize>) -> Result<Transfer, Broken> {
         match result {
-            Ok(0) => zero,
-            Ok(count) => Transfer::Bytes(count),
-            Err(error) => Transfer::of_error(&error),
+            Ok(0) => Ok(Transfer::End),
+            Ok(count) => Ok(Transfer::Bytes(count)),
+            Err(error) => Transfer::of_error(error),
         }
     }
 
     /// Nearly all calls succeed, so this is kept out of their code.
     #[cold]
-    fn of_error(error: &io::Error) -> Transfer {
+    fn of_error(error: io::Error) -> Result<Transfer, Broken> {
         match error.kind() {
-            ErrorKind::WouldBlock => Transfer::Blocked,
-            kind => Transfer::Failed(Broken::Io(kind)),
+            ErrorKind::WouldBlock => Ok(Transfer::Inner(0)),
+            _ => Err(error.into()),
         }
+    }
+}
+
+/// A connection is broken by any error that is not handled before.
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Broken {
+        Broken::Io(error.kind())
     }
 }
 
@@ -70,13 +71,13 @@ pub trait Session: fmt::Debug {
     fn wants_write(&self) -> bool;
 
     /// Does one step of the handshake.
-    fn shake_hands(&mut self, socket: &mut Socket) -> Progress;
+    fn shake_hands(&mut self, socket: &mut Socket) -> Result<Progress, Broken>;
 
     /// Returns decrypted bytes. Reads from the socket until there are some.
-    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Transfer;
+    fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Result<Transfer, Broken>;
 
     /// Encrypts bytes of the core, and writes as much to the socket as that accepts.
-    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Transfer;
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<Transfer, Broken>;
 
     /// Writes encrypted bytes, as many as the socket accepts.
     fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken>;

@@ -1,28 +1,41 @@
 //! The loop: runs turn after turn until the core has finished.
 //!
-//! Owns the order of the work within a turn.
+//! Owns the order of the work within a turn, and how much of each kind a turn does: how many
+//! connections it accepts, and how much of the work that can wait (reading from exchanges, the core's
+//! long work, answers of the disk thread).
 
+use super::connection::NetConnection;
 use super::driver::{
-    CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, SIGNALS, TURN_BUDGET, WAKER, connection,
+    CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, Queues, SIGNALS, TURN_BUDGET, UPSTREAM_SLICE,
+    WAKER, connection,
 };
-use super::error::RunError;
-use super::listen::Listener;
-use super::process;
+use super::listen::{Listener, fails};
+use super::{pace, process};
+use crate::core::Event;
 use crate::log_targets::NET;
 use crate::table::Key;
 use crate::time::Now;
 use mio::{Events, Token};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
+use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
 /// Events that one call of the poller returns.
 const EVENTS: usize = 128;
 
+/// Time since the wake-up after which a turn accepts no more connections, so that a flood of them
+/// leaves time for the open ones.
+const ACCEPT_BUDGET: Duration = Duration::from_micros(200);
+
+/// Time for work that can wait in each turn, however busy the clients are. The largest slice takes about
+/// as long, so small slices get as much time as large ones.
+const MIN_LONG_WORK: Duration = Duration::from_micros(100);
+
 impl Driver {
     /// Runs turns until the core has finished.
-    pub(super) fn run(mut self) -> Result<(), RunError> {
+    pub(super) fn run(mut self) -> Result<(), String> {
         let mut events = Events::with_capacity(EVENTS);
         let now = self.clock.now();
         if let Some(opened) = self.opened.take() {
@@ -37,11 +50,11 @@ impl Driver {
         Ok(())
     }
 
-    fn turn(&mut self, events: &mut Events) -> Result<(), RunError> {
+    fn turn(&mut self, events: &mut Events) -> Result<(), String> {
         let timeout = self.sleep();
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                return Err(RunError::System("wait for events", error));
+                return Err(fails("wait for events")(error));
             }
             _ => {}
         }
@@ -51,7 +64,8 @@ impl Driver {
             self.dispatch(event, now);
         }
         self.accept(now);
-        self.serve_clients(now);
+        self.serve_clients(|queues| &mut queues.hot, now);
+        self.serve_clients(|queues| &mut queues.bulk, now);
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.has_more = self.long_work(now);
@@ -85,9 +99,7 @@ impl Driver {
             let rests = self.listeners.iter().filter_map(|l| l.resting);
             next = rests.chain(next).min();
         }
-        if let Some(due) = self.notifier.due() {
-            next = Some(next.map_or(due, |next| next.min(due)));
-        }
+        next = self.notifier.due().into_iter().chain(next).min();
         // Almost no time has passed since the end of the last turn.
         Some(next?.since(self.turned))
     }
@@ -96,19 +108,19 @@ impl Driver {
         match event.token() {
             SIGNALS => {
                 for signal in self.signals.pending() {
-                    if signal == SIGHUP {
-                        self.reload(now);
-                        continue;
+                    match signal {
+                        SIGHUP => self.reload(now),
+                        SIGTERM | SIGINT => {
+                            self.notifier.stopping();
+                            self.core.shut_down(now);
+                            self.listeners.clear();
+                        }
+                        // A log rotation must not stop the service.
+                        _ => {
+                            let name = signal_name(signal).unwrap_or("unknown");
+                            log::warn!(target: NET, "signal ignored name={name}");
+                        }
                     }
-                    // A log rotation must not stop the service.
-                    if signal != SIGTERM && signal != SIGINT {
-                        let name = signal_name(signal).unwrap_or("unknown");
-                        log::warn!(target: NET, "signal ignored name={name}");
-                        continue;
-                    }
-                    self.notifier.stopping();
-                    self.core.shut_down(now);
-                    self.listeners.clear();
                 }
             }
             WAKER => {
@@ -133,24 +145,108 @@ impl Driver {
         }
     }
 
-    /// Serves the queued clients in order until the turn's budget is used up. The others stay in
-    /// their queues. At least one client of each queue is served in a turn.
-    fn serve_clients(&mut self, now: Now) {
-        for _ in 0..self.queues.hot.len() {
-            if let Some(key) = self.queues.hot.pop_front() {
+    /// Serves the clients of a queue in order until the turn's budget is used up, at least one. The others
+    /// stay in it.
+    fn serve_clients(&mut self, queue: fn(&mut Queues) -> &mut VecDeque<Key>, now: Now) {
+        for _ in 0..queue(&mut self.queues).len() {
+            if let Some(key) = queue(&mut self.queues).pop_front() {
                 self.pump(key, CLIENT_BYTES, now);
             }
             if self.has_taken(TURN_BUDGET, now) {
                 break;
             }
         }
-        for _ in 0..self.queues.bulk.len() {
-            if let Some(key) = self.queues.bulk.pop_front() {
-                self.pump(key, CLIENT_BYTES, now);
-            }
-            if self.has_taken(TURN_BUDGET, now) {
-                break;
+    }
+
+    /// Accepts connections, a bounded number and for a bounded time. Then reads and answers each before
+    /// registering it with the poller, so that a connection with a single request is never registered.
+    /// Reading comes after accepting so that the requests have time to arrive.
+    fn accept(&mut self, now: Now) {
+        if !self.accepting && self.queues.new.is_empty() {
+            return;
+        }
+        for at in 0..self.listeners.len() {
+            let mut left = self.accepts.saturating_sub(self.queues.new.len());
+            while left > 0 && self.listeners[at].is_due(now.mono) {
+                left -= 1;
+                self.pace.add(pace::ACCEPT);
+                let listener = &mut self.listeners[at];
+                let service = listener.service;
+                if let Some((stream, peer)) = listener.accept(now.mono) {
+                    let key = match peer {
+                        Some(peer) => self.core.accept_from(peer, service, now),
+                        None => self.core.accept(service, now),
+                    };
+                    // Without room even for a refusal, the connection is closed at once.
+                    if let Some(key) = key {
+                        self.add(NetConnection::accepted(stream, key));
+                        self.queues.new.push_back(key);
+                    }
+                }
+                if self.has_taken(ACCEPT_BUDGET, now) {
+                    break;
+                }
             }
         }
+        let has_more = |l: &Listener| l.ready || l.resting.is_some();
+        self.accepting = self.listeners.iter().any(has_more);
+        while let Some(key) = self.queues.new.pop_front() {
+            self.pump(key, CLIENT_BYTES, now);
+            self.carry_out(now);
+            self.register(key, now);
+            if self.has_taken(ACCEPT_BUDGET, now) {
+                return;
+            }
+        }
+    }
+
+    /// Registers a connection that is still open after its first turn.
+    fn register(&mut self, key: Key, now: Now) {
+        let registry = self.poll.registry();
+        if let Some(conn) = connection(&mut self.connections, key)
+            && let Err(error) = conn.register(registry)
+        {
+            self.core.handle(key, Event::Failed(&error.into()), now);
+            self.carry_out(now);
+        }
+    }
+
+    /// True if there is work that can wait.
+    fn has_long_work(&self) -> bool {
+        !self.queues.upstream.is_empty() || self.core.has_work() || self.history.ready
+    }
+
+    /// Does slice after slice until the turn's budget is used up. Returns true if more is left.
+    fn long_work(&mut self, now: Now) -> bool {
+        if !self.has_long_work() {
+            return false;
+        }
+        // Some in each turn, so that clients cannot starve the exchanges.
+        let least = self.clock.mono() + MIN_LONG_WORK;
+        while self.has_long_work() {
+            // The three kinds take turns, also across turns of the loop. The clock is read after each
+            // slice.
+            self.next_slice = (self.next_slice + 1) % 3;
+            match self.next_slice {
+                0 => match self.queues.upstream.pop_front() {
+                    Some(key) => self.pump(key, UPSTREAM_SLICE, now),
+                    None => continue,
+                },
+                1 if self.core.has_work() => self.core.work(now),
+                2 if self.history.ready => match self.history.answer() {
+                    Some(answer) => self.core.stored(answer, now),
+                    None => continue,
+                },
+                _ => continue,
+            }
+            // Also late in a turn, a response is sent as soon as it is made: it takes memory until then.
+            self.carry_out(now);
+            let time = self.clock.mono();
+            self.pace.took = time.since(now.mono);
+            if self.pace.took >= TURN_BUDGET && time >= least {
+                return true;
+            }
+        }
+        false
     }
 }

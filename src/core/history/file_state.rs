@@ -20,9 +20,6 @@ use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
-/// False in a build that cannot keep a file: all that is only done for one is then left out of it.
-pub const HAS_FILES: bool = cfg!(feature = "sqlite");
-
 /// Time to tell what the file holds. On a slower disk, requests to the exchanges do not wait for it.
 const LOADING: Duration = Duration::from_secs(30);
 
@@ -46,80 +43,53 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
     }
 }
 
+/// See the module's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub enum FileState {
     Off,
     Opening,
-    Loading,
+    /// Until then, the load is waited for.
+    Loading(Option<Mono>),
     On,
-    Failing,
+    /// Then, a load that failed is tried again.
+    Failing(Option<Mono>),
     GivenUp,
     Closing,
     Closed,
 }
 
-/// See the module's page.
-#[derive(Debug)]
-pub struct FileState {
-    state: State,
-    /// Until when the load is waited for.
-    load_by: Option<Mono>,
-    /// When a load that failed is tried again.
-    reload_at: Option<Mono>,
-}
-
 impl FileState {
-    /// There is no file.
-    pub fn new() -> FileState {
-        FileState { state: State::Off, load_by: None, reload_at: None }
-    }
-
-    /// There is a file, and it is about to be opened.
-    pub fn begin(&mut self) {
-        self.state = State::Opening;
-    }
-
     /// True if this series is one for the file, which grows for clients' requests only so far.
     pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
         let is_small = cx.stats.history.bytes < cx.config.limits.history_bytes;
         let is_named = || cx.market.catalog.is_named(key.source, key.symbol);
-        HAS_FILES && self.state != State::Off && (is_small || is_named())
+        *self != FileState::Off && (is_small || is_named())
     }
 
     /// True if it can be read, and has told what it holds.
     pub fn is_on(&self) -> bool {
-        HAS_FILES && self.state == State::On
+        *self == FileState::On
     }
 
     /// True while it tells what it holds. Nothing is written meanwhile.
     pub fn is_loading(&self) -> bool {
-        self.state == State::Loading
+        matches!(self, FileState::Loading(_))
     }
 
     /// True while that is waited for: nothing is requested from an exchange that may be in the file.
     pub fn is_awaited(&self) -> bool {
-        self.is_loading() && self.load_by.is_some()
+        matches!(self, FileState::Loading(Some(_)))
     }
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        use State::*;
-        HAS_FILES && matches!(self.state, Opening | Loading | On | Failing)
-    }
-
-    /// True if nothing is written to it any more.
-    pub fn is_given_up(&self) -> bool {
-        self.state == State::GivenUp
-    }
-
-    /// True if it is being closed.
-    pub fn is_closing(&self) -> bool {
-        self.state == State::Closing
+        use FileState::*;
+        matches!(self, Opening | Loading(_) | On | Failing(_))
     }
 
     /// True if it is closed, or there is none.
     pub fn is_closed(&self) -> bool {
-        !HAS_FILES || matches!(self.state, State::Off | State::Closed)
+        matches!(self, FileState::Off | FileState::Closed)
     }
 
     /// It is open: loads it, unless it was open already.
@@ -131,18 +101,17 @@ impl FileState {
                 "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
-        if !matches!(self.state, State::Opening | State::Failing) {
+        if !matches!(self, FileState::Opening | FileState::Failing(_)) {
             return;
         }
         if std::mem::take(&mut cx.stats.history.unusable) {
             log::info!(target: HISTORY, "file usable again");
         }
-        self.load_by = Some(cx.now.mono + LOADING);
-        self.load(cx);
+        self.load(Some(cx.now.mono + LOADING), cx);
     }
 
-    fn load(&mut self, cx: &mut Context) {
-        self.state = State::Loading;
+    fn load(&mut self, wait_until: Option<Mono>, cx: &mut Context) {
+        *self = FileState::Loading(wait_until);
         cx.actions.push_back(Action::Store(Job::Load));
     }
 
@@ -155,11 +124,10 @@ impl FileState {
             Unusable::Gone => status.lost = true,
             _ => status.unusable = true,
         }
-        self.reload_at = None;
-        self.state = match error.may_pass() {
-            _ if matches!(self.state, State::Closing | State::Closed) => self.state,
-            true => State::Failing,
-            false => State::GivenUp,
+        *self = match error.may_pass() {
+            _ if matches!(self, FileState::Closing | FileState::Closed) => *self,
+            true => FileState::Failing(None),
+            false => FileState::GivenUp,
         };
     }
 
@@ -178,45 +146,38 @@ impl FileState {
         if !self.is_loading() {
             return false;
         }
-        self.load_by = None;
-        if result.is_ok() {
-            self.state = State::On;
-        } else {
-            self.state = State::Failing;
-            self.reload_at = Some(now.mono + RELOAD);
-        }
+        *self = match result {
+            Ok(_) => FileState::On,
+            Err(_) => FileState::Failing(Some(now.mono + RELOAD)),
+        };
         result.is_ok()
     }
 
     /// It is being closed.
     pub fn close(&mut self, cx: &mut Context) {
-        self.state = State::Closing;
+        *self = FileState::Closing;
         cx.actions.push_back(Action::Store(Job::Stop));
-    }
-
-    /// It is closed, or is not waited for.
-    pub fn closed(&mut self) {
-        self.state = State::Closed;
     }
 
     /// When [`FileState::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        match self.state {
-            State::Loading => self.load_by,
-            State::Failing => self.reload_at,
+        match *self {
+            FileState::Loading(due) | FileState::Failing(due) => due,
             _ => None,
         }
     }
 
     /// Time has passed.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
-        let is_due = |at: &mut Mono| *at <= cx.now.mono;
-        if self.is_loading() && self.load_by.take_if(is_due).is_some() {
+        if self.due().is_none_or(|due| due > cx.now.mono) {
+            return;
+        }
+        if self.is_loading() {
             let after_s = LOADING.as_secs();
             log::warn!(target: HISTORY, "load slow after_s={after_s} waiting=false");
-        }
-        if self.state == State::Failing && self.reload_at.take_if(is_due).is_some() {
-            self.load(cx);
+            *self = FileState::Loading(None);
+        } else {
+            self.load(None, cx);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
 //! `reads` (candles for clients), `eviction`, `refill`, `recall` (sources that a reload has added),
-//! `saved_quotes` and `saved_rules`. It talks to the disk thread by
+//! and `saved_quotes`. It talks to the disk thread by
 //! [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never waits for it: with a
 //! file that fails, or with none, the core goes on from memory. It does not decide which candles are
 //! requested: `sources` does, by what the charts have archived.
@@ -19,7 +19,6 @@ mod reads;
 mod recall;
 mod refill;
 mod saved_quotes;
-mod saved_rules;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
 mod told;
@@ -34,7 +33,6 @@ use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use eviction::Evictions;
 use file_state::FileState;
-pub use file_state::HAS_FILES;
 use names::unarchive;
 pub use reads::ReadStart;
 use reads::Reads;
@@ -71,7 +69,7 @@ impl History {
     /// Without a file.
     pub fn new(now: Now) -> History {
         History {
-            file: FileState::new(),
+            file: FileState::Off,
             writer: Writer::default(),
             reads: Reads::default(),
             evictions: Evictions::new(now.mono),
@@ -86,7 +84,7 @@ impl History {
 
     /// There is a file. The disk thread has opened it, or has tried to.
     pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
-        self.file.begin();
+        self.file = FileState::Opening;
         cx.stats.history.enabled = true;
         self.handle(opened, cx);
     }
@@ -166,11 +164,11 @@ impl History {
 
     /// When [`History::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        let goes_on = !self.is_closed() && !self.file.is_closing();
+        let goes_on = !self.is_closed() && self.file != FileState::Closing;
         let all = [
             self.writer.due(!self.file.is_loading()),
             self.file.due(),
-            self.quotes.due(),
+            self.quotes.next,
             Some(self.evictions.due),
         ];
         let all = all.into_iter().flatten().filter(|_| goes_on);
@@ -184,7 +182,8 @@ impl History {
         }
         if self.close_by.is_some_and(|by| by <= cx.now.mono) {
             log::error!(target: HISTORY, "closing given up lost=true");
-            return self.file.closed();
+            self.file = FileState::Closed;
+            return;
         }
         self.evictions.handle_timeout(self.file.is_on(), cx);
         let round = self.quotes.begin(cx);
@@ -208,7 +207,7 @@ impl History {
 
     /// True if [`History::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        HAS_FILES && self.work.next(|work| self.can_step(work)).is_some()
+        self.work.next(|work| self.can_step(work)).is_some()
     }
 
     /// Steps the next job once.
@@ -250,7 +249,7 @@ impl History {
                 true
             }
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
-            Work::SaveRules(source, from) => saved_rules::save(*source, from, cx, batch),
+            Work::SaveRules(source, from) => saved_quotes::save_rules(*source, from, cx, batch),
             Work::Refill(refill) => {
                 let is_done = refill.step(|key| self.file.is_for(key, cx), batch, cx);
                 if is_done {
@@ -286,7 +285,7 @@ impl History {
             return;
         }
         self.close_by = Some(cx.now.mono + cx.config.limits.shutdown + CLOSING);
-        if !self.file.is_given_up() {
+        if self.file != FileState::GivenUp {
             self.quotes.save_all(cx, &mut self.writer.batch);
         }
         self.finish_batch(cx);
@@ -295,16 +294,16 @@ impl History {
 
     /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        if self.is_closed() || self.file.is_closing() || self.writer.is_writing() {
+        if self.is_closed() || self.file == FileState::Closing || self.writer.is_writing() {
             return;
         }
         if self.missing.is_some && self.file.is_awaited() {
             // The file has just been created anew, and is filled once it is loaded.
             return;
         }
-        while self.step(Work::is_refill, cx) {}
+        while self.step(|work| matches!(work, Work::Refill(_)), cx) {}
         let batch = &self.writer.batch;
-        if !batch.is_empty() && !self.writer.has_failed() && !self.file.is_given_up() {
+        if !batch.is_empty() && !self.writer.has_failed() && self.file != FileState::GivenUp {
             return self.flush(cx);
         }
         if !batch.is_empty() {
@@ -339,7 +338,7 @@ impl History {
                 if let Err(error) = result {
                     log::warn!(target: HISTORY, "close failed error={}", quoted(error));
                 }
-                self.file.closed();
+                self.file = FileState::Closed;
             }
         }
         false
@@ -357,7 +356,7 @@ impl History {
         // Nothing can be read from it. It tells what it holds once it is open again.
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
-        if self.file.is_given_up() {
+        if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
     }
@@ -385,7 +384,7 @@ impl History {
             self.catch_up();
             self.finish_batch(cx);
         }
-        if self.file.is_given_up() {
+        if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
         if !self.writer.batch.is_empty() {

@@ -1,9 +1,8 @@
 //! The names of series and quotes in the file, and their keys in the core. What the file names of
 //! sources that are no longer configured has no key: it is kept, and not served.
 
-use crate::config::Config;
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, Extent, Fate, Head, QuoteName, SeriesName};
+use crate::history::{Batch, Changes, Fate, QuoteName, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use std::ops::Range;
 
@@ -28,39 +27,16 @@ pub fn unarchive(batch: &Batch, cx: &mut Context) {
     }
 }
 
-/// Notes what the file holds of a series, in figures.
-pub fn note_extent(name: &SeriesName, extent: Extent, cx: &mut Context) {
-    if let Some(key) = key_of(name, cx) {
-        cx.stats.history.stored.set(key, extent);
-    }
-}
-
-/// Archives what the file holds of a series.
-pub fn archive_head(head: Head, cx: &mut Context) {
-    let Some(key) = key_of(&head.series, cx) else {
-        return;
-    };
-    cx.stats.history.stored.set(key, head.extent);
-    // If there are too many pieces, the newest count.
-    for slots in head.covered.into_iter().rev() {
-        cx.market.charts.archive(key, slots);
-    }
-    cx.market.charts.restored(key);
-}
-
 /// The key of a series.
 pub fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {
-    Some(SeriesKey {
-        source: source_of(&name.source, &cx.config)?,
-        symbol: cx.market.catalog.number_of(&name.symbol)?,
-        interval: name.interval,
-    })
+    let (source, symbol) = market_of(&name.source, &name.symbol, cx)?;
+    Some(SeriesKey { source, symbol, interval: name.interval })
 }
 
-/// The number of a source.
-pub fn source_of(id: &str, config: &Config) -> Option<SourceId> {
-    let at = config.sources.iter().position(|source| source.id == id)?;
-    Some(SourceId(at as u16))
+/// The numbers of a source and of a symbol.
+pub fn market_of(source: &str, symbol: &str, cx: &mut Context) -> Option<(SourceId, SymbolId)> {
+    let at = cx.config.sources.iter().position(|it| it.id == source)?;
+    Some((SourceId(at as u16), cx.market.catalog.number_of(symbol)?))
 }
 
 /// The name of a series.

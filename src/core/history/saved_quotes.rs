@@ -1,13 +1,14 @@
-//! The last quotes, saved now and then, and put back at the start.
+//! The last quotes, saved now and then, and put back at the start. What exchanges demand of orders, saved
+//! with each market list.
 //!
 //! [`SavedQuotes`] owns when they are saved, and the restored quotes whose source has not told yet
 //! whether it still tracks them. A restored quote is stale until a poll brings it. Its name in the file
 //! is made of the base and the quote asset, so that its market is known again at once, also if only the
 //! market list would tell of it and the exchange does not answer.
 
-use super::names::{quote_name, source_of};
+use super::names::quote_name;
 use crate::core::context::Context;
-use crate::history::{Batch, QuoteName, SavedQuote};
+use crate::history::{Batch, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ pub struct SavedQuotes {
     /// Restored, and not put back yet.
     waiting: BTreeMap<SourceId, BTreeMap<SymbolId, SavedQuote>>,
     /// When the next round begins. `None`: one is running.
-    next: Option<Mono>,
+    pub next: Option<Mono>,
     /// Quotes above this version have not been saved.
     saved: u64,
 }
@@ -59,11 +60,6 @@ impl SavedQuotes {
     /// Nothing is restored.
     pub fn new(now: Mono) -> SavedQuotes {
         SavedQuotes { waiting: BTreeMap::new(), next: Some(now + EVERY), saved: 0 }
-    }
-
-    /// When [`SavedQuotes::begin`] is wanted.
-    pub fn due(&self) -> Option<Mono> {
-        self.next
     }
 
     /// Begins a round, if it is due.
@@ -106,27 +102,22 @@ impl SavedQuotes {
         while !self.save(&mut round, cx, batch) {}
     }
 
-    /// Takes in some of the saved quotes.
-    pub fn restore(&mut self, list: Vec<(QuoteName, SavedQuote)>, cx: &mut Context) {
-        for (name, saved) in list {
-            let symbol = cx.market.catalog.number_of(&name.symbol);
-            if let (Some(source), Some(symbol)) = (source_of(&name.source, &cx.config), symbol) {
-                let waiting = self.waiting.entry(source).or_default();
-                waiting.insert(symbol, saved);
-            }
-        }
+    /// Takes in a saved quote.
+    pub fn restore(&mut self, source: SourceId, symbol: SymbolId, saved: SavedQuote) {
+        self.waiting.entry(source).or_default().insert(symbol, saved);
     }
 
     /// All saved quotes have come: their markets are known from now on, unless a market list says
     /// otherwise, and they are put back.
     pub fn loaded(&self) -> impl Iterator<Item = Restore> {
-        self.waiting.keys().map(|source| Restore::new(*source, false))
+        let restore = |&source| Restore { source, is_known: false, kept: BTreeMap::new() };
+        self.waiting.keys().map(restore)
     }
 
     /// The market list of a source has come: what it does not track is not restored.
     pub fn listed(&self, source: SourceId) -> Option<Restore> {
         let is_waiting = self.waiting.contains_key(&source);
-        is_waiting.then(|| Restore::new(source, true))
+        is_waiting.then(|| Restore { source, is_known: true, kept: BTreeMap::new() })
     }
 
     /// Does one slice: makes markets known, or puts quotes back. The markets of a source come first and
@@ -159,12 +150,6 @@ impl SavedQuotes {
     }
 }
 
-impl Restore {
-    fn new(source: SourceId, is_known: bool) -> Restore {
-        Restore { source, is_known, kept: BTreeMap::new() }
-    }
-}
-
 /// Of the quotes of a source those whose market it still listed.
 fn still_listed(waiting: &BTreeMap<SymbolId, SavedQuote>) -> Vec<SymbolId> {
     let newest = waiting.values().map(|saved| saved.received_at).max();
@@ -172,4 +157,18 @@ fn still_listed(waiting: &BTreeMap<SymbolId, SavedQuote>) -> Vec<SymbolId> {
         |saved: &SavedQuote| newest.is_some_and(|newest| newest - saved.received_at < LEFT_MS);
     let left = waiting.iter().filter(|(_, saved)| was_listed(saved));
     left.map(|(symbol, _)| *symbol).collect()
+}
+
+/// Gathers one slice of a source's rules, from this place among the known symbols. `true`: the last
+/// one. The file compares: what a list repeats is not written again.
+pub fn save_rules(source: SourceId, from: &mut usize, cx: &Context, batch: &mut Batch) -> bool {
+    let catalog = &cx.market.catalog;
+    for symbol in catalog.known().iter().skip(*from).take(SYMBOLS_A_SLICE) {
+        if let Some(listing) = catalog.listing(source, *symbol) {
+            let name = quote_name(source, *symbol, cx);
+            batch.markets.insert(name, listing.rules.clone());
+        }
+    }
+    *from += SYMBOLS_A_SLICE;
+    *from >= catalog.known().len()
 }

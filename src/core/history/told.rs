@@ -1,11 +1,11 @@
 //! What the file tells of sources: of all at the start, and once more of those that a reload has added.
 
-use super::names::{archive_head, source_of};
+use super::names::market_of;
 use super::work::Work;
-use super::{History, Pace, saved_rules};
+use super::{History, Pace};
 use crate::core::context::Context;
-use crate::history::Reply;
-use crate::market::SourceId;
+use crate::history::{Reply, SeriesName};
+use crate::market::{SeriesKey, SourceId, SymbolId};
 
 impl History {
     /// Which candles of this source may be requested now: it may wait for what the file holds of it.
@@ -29,10 +29,15 @@ impl History {
         self.recall.begin(self.file.is_on(), cx);
     }
 
-    /// True if what the file tells of the source with this id is taken in.
-    fn is_news(&self, id: &str, cx: &Context) -> bool {
-        let is_about = |source| self.recall.is_about(source);
-        !self.file.is_on() || source_of(id, &cx.config).is_some_and(is_about)
+    /// The market of these names, if what the file tells of it is taken in.
+    fn news_of(
+        &self,
+        source: &str,
+        symbol: &str,
+        cx: &mut Context,
+    ) -> Option<(SourceId, SymbolId)> {
+        let is_news = |source| !self.file.is_on() || self.recall.is_about(source);
+        market_of(source, symbol, cx).filter(|(source, _)| is_news(*source))
     }
 
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
@@ -45,17 +50,34 @@ impl History {
     /// The file tells some of what it holds.
     pub(super) fn told(&mut self, reply: Reply, cx: &mut Context) {
         match reply {
-            Reply::Heads(mut heads) => {
-                heads.retain(|head| self.is_news(&head.series.source, cx));
-                heads.into_iter().for_each(|head| archive_head(head, cx));
+            Reply::Heads(heads) => {
+                for head in heads {
+                    let SeriesName { source, symbol, interval } = &head.series;
+                    let Some((source, symbol)) = self.news_of(source, symbol, cx) else {
+                        continue;
+                    };
+                    let key = SeriesKey { source, symbol, interval: *interval };
+                    cx.stats.history.stored.set(key, head.extent);
+                    // If there are too many pieces, the newest count.
+                    for slots in head.covered.into_iter().rev() {
+                        cx.market.charts.archive(key, slots);
+                    }
+                    cx.market.charts.restored(key);
+                }
             }
-            Reply::Quotes(mut list) => {
-                list.retain(|(name, _)| self.is_news(&name.source, cx));
-                self.quotes.restore(list, cx);
+            Reply::Quotes(list) => {
+                for (name, saved) in list {
+                    if let Some((source, symbol)) = self.news_of(&name.source, &name.symbol, cx) {
+                        self.quotes.restore(source, symbol, saved);
+                    }
+                }
             }
-            Reply::Markets(mut list) => {
-                list.retain(|(name, _)| self.is_news(&name.source, cx));
-                saved_rules::restore(list, cx);
+            Reply::Markets(list) => {
+                for (name, rules) in list {
+                    if let Some((source, symbol)) = self.news_of(&name.source, &name.symbol, cx) {
+                        cx.market.catalog.recall_rules(source, symbol, rules);
+                    }
+                }
             }
             _ => {}
         }

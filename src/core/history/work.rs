@@ -52,11 +52,6 @@ impl Work {
         matches!(self, Work::SendBatch(..) | Work::ArchiveBatch(_))
     }
 
-    /// True if it writes from memory.
-    pub fn is_refill(&self) -> bool {
-        matches!(self, Work::Refill(_))
-    }
-
     /// The batch that is being sent.
     pub fn unsent(&self) -> Option<&Batch> {
         match self {

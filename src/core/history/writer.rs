@@ -10,7 +10,7 @@
 //! ```
 
 use super::file_state::note_size;
-use super::names::{name_of, note_extent, ranges_of};
+use super::names::{key_of, name_of, ranges_of};
 use crate::core::Action;
 use crate::core::context::Context;
 use crate::history::{Batch, Changes, Extent, Fate, Job, SeriesName, Unwritten, Written};
@@ -223,7 +223,9 @@ impl Writer {
         }
         let unnoted = extents.len().saturating_sub(SERIES_A_SLICE);
         for (name, extent) in extents.drain(unnoted..) {
-            note_extent(&name, extent, cx);
+            if let Some(key) = key_of(&name, cx) {
+                cx.stats.history.stored.set(key, extent);
+            }
         }
         let is_done = left == 0 && unnoted == 0;
         if is_done {

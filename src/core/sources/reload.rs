@@ -7,7 +7,7 @@
 use super::Sources;
 use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
 use crate::core::Context;
-use crate::core::history::{HAS_FILES, History};
+use crate::core::history::History;
 use crate::core::stats::SourceStatus;
 use crate::exchange::Dialect;
 use crate::log_targets::{CONFIG, quoted};
@@ -69,10 +69,8 @@ impl Reload {
             }
         }
         cx.market.reconfigure(&cx.config, &self.changes, cx.now.mono);
-        if HAS_FILES {
-            let new = known..cx.stats.sources.len();
-            history.recall(new.map(|at| SourceId(at as u16)), cx);
-        }
+        let new = known..cx.stats.sources.len();
+        history.recall(new.map(|at| SourceId(at as u16)), cx);
         sources.reconfigure(&self.changes, cx);
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
         log::info!(

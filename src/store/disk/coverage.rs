@@ -6,16 +6,21 @@
 //! Invariant: the ranges of a series are not empty, and neither overlap nor touch. A row that breaks
 //! this is ignored by a read, and deleted when a range is added over it.
 
-use super::row::{seconds, slot};
+use super::row::slot;
 use super::series::Series;
-use super::sqlite::{Database, Row, Statement, Value};
+use super::sqlite::{Database, Statement};
 use crate::history::StoreError;
 use crate::interval::Stored;
+use rangemap::RangeSet;
 use std::ops::Range;
+
+/// The rows that may overlap or touch the times before `?2`, last first.
+const BEFORE: &str = "SELECT first, until, seal FROM span WHERE series = ?1 AND first <= ?2
+    ORDER BY first DESC";
 
 /// The statements that change coverage.
 pub(super) struct CoverageWriter<'a> {
-    touching: Statement<'a>,
+    before: Statement<'a>,
     put: Statement<'a>,
     take: Statement<'a>,
 }
@@ -24,105 +29,67 @@ impl<'a> CoverageWriter<'a> {
     /// Prepares the statements.
     pub(super) fn new(db: &'a Database) -> Result<CoverageWriter<'a>, StoreError> {
         Ok(CoverageWriter {
-            touching: db.prepare(
-                "SELECT first, until, seal FROM span WHERE series = ?1 AND first <= ?2
-                 ORDER BY first DESC",
-            )?,
+            before: db.prepare(BEFORE)?,
             put: db.prepare(
                 "INSERT INTO span VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT DO UPDATE SET until = ?3, seal = ?4 WHERE (until, seal) <> (?3, ?4)",
+                 ON CONFLICT DO UPDATE SET until = ?3, seal = ?4",
             )?,
             take: db.prepare("DELETE FROM span WHERE series = ?1 AND first = ?2")?,
         })
     }
 
-    /// Adds these times.
-    pub(super) fn cover(&mut self, series: Series, times: &Range<i64>) -> Result<(), StoreError> {
-        if times.is_empty() {
-            return Ok(());
-        }
-        let touched = self.touched(series, times)?;
-        let starts = touched.iter().map(|span| span.start);
-        let start = starts.fold(times.start, i64::min);
-        let ends = touched.iter().map(|span| span.end);
-        let end = ends.fold(times.end, i64::max);
-        for span in &touched {
-            if span.start != start {
-                self.take(series, span.start)?;
-            }
-        }
-        self.set(series, start..end)
-    }
-
-    /// Removes these times.
-    pub(super) fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<(), StoreError> {
-        if times.is_empty() {
-            return Ok(());
-        }
-        for span in self.touched(series, times)? {
-            if span.start >= times.end {
-                continue;
-            }
-            if span.start >= times.start {
-                self.take(series, span.start)?;
-            } else if span.end > times.start {
-                self.set(series, span.start..times.start)?;
-            }
-            if span.end > times.end {
-                self.set(series, times.end..span.end)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn set(&mut self, series: Series, span: Range<i64>) -> Result<(), StoreError> {
-        let ends = [Value::Int(span.start), Value::Int(span.end)];
-        let checksum = Value::Int(series.checksum.with_all(&ends).number());
-        let values = [Value::Int(series.id), ends[0], ends[1], checksum];
-        self.put.run(&values).map(|_| ())
-    }
-
-    fn take(&mut self, series: Series, first: i64) -> Result<(), StoreError> {
-        let key = [Value::Int(series.id), Value::Int(first)];
-        self.take.run(&key).map(|_| ())
-    }
-
-    /// The ranges that overlap or touch these times, last first. Rows that break the invariant or
-    /// whose checksum is wrong are deleted.
-    fn touched(
+    /// Adds these times, or removes them.
+    pub(super) fn set(
         &mut self,
         series: Series,
         times: &Range<i64>,
-    ) -> Result<Vec<Range<i64>>, StoreError> {
-        let mut touched: Vec<Range<i64>> = Vec::new();
-        let mut broken = Vec::new();
-        let values = [Value::Int(series.id), Value::Int(times.end)];
-        let mut found = self.touching.query(&values)?;
-        while let Some(row) = found.next()? {
-            match span(series, &row) {
-                Some(span) if touched.last().is_none_or(|later| span.end < later.start) => {
-                    // The ranges do not touch each other, so all that follow end even earlier.
-                    if span.end < times.start {
-                        break;
-                    }
-                    touched.push(span);
-                }
-                _ => broken.extend(row.int(0)),
-            }
+        is_covered: bool,
+    ) -> Result<(), StoreError> {
+        if times.is_empty() {
+            return Ok(());
         }
-        drop(found);
-        for first in broken {
-            self.take(series, first)?;
+        let (old, broken) = touching(&mut self.before, series, times)?;
+        let mut new: RangeSet<i64> = old.iter().cloned().collect();
+        match is_covered {
+            true => new.insert(times.clone()),
+            false => new.remove(times.clone()),
         }
-        Ok(touched)
+        let is_gone = |first: &i64| new.iter().all(|span| span.start != *first);
+        let starts = old.iter().map(|span| span.start).chain(broken);
+        for first in starts.filter(is_gone) {
+            self.take.execute((series.id, first))?;
+        }
+        for span in new.iter().filter(|span| !old.contains(span)) {
+            let ends = [span.start.into(), span.end.into()];
+            let seal = series.checksum.with_all(&ends).number();
+            self.put.execute((series.id, span.start, span.end, seal))?;
+        }
+        Ok(())
     }
 }
 
-/// The range of a row, in times. `None` if it is empty or its checksum is wrong.
-fn span(series: Series, row: &Row<'_>) -> Option<Range<i64>> {
-    let span = row.int(0)?..row.int(1)?;
-    let holds = series.checksum.holds(row);
-    (holds && !span.is_empty()).then_some(span)
+/// The ranges that overlap or touch these times, last first, and the starts of rows that break the
+/// invariant or whose checksum is wrong.
+fn touching(
+    before: &mut Statement<'_>,
+    series: Series,
+    times: &Range<i64>,
+) -> Result<(Vec<Range<i64>>, Vec<i64>), StoreError> {
+    let (mut touching, mut broken): (Vec<Range<i64>>, _) = (Vec::new(), Vec::new());
+    let mut found = before.query((series.id, times.end))?;
+    while let Some(row) = found.next()? {
+        let span = row.get(0).unwrap_or(i64::MIN)..row.get(1).unwrap_or(i64::MIN);
+        let is_apart = touching.last().is_none_or(|later| span.end < later.start);
+        if span.is_empty() || !is_apart || !series.checksum.holds(row) {
+            broken.push(span.start);
+        } else if span.end < times.start {
+            // The ranges do not touch each other, so all that follow end even earlier.
+            break;
+        } else {
+            touching.push(span);
+        }
+    }
+    Ok((touching, broken))
 }
 
 /// The covered slots of a series among these times, in order, and the number of invalid rows.
@@ -132,26 +99,9 @@ pub(super) fn read(
     interval: Stored,
     times: &Range<i64>,
 ) -> Result<(Vec<Range<i64>>, u64), StoreError> {
-    let mut query = db.prepare(
-        "SELECT first, until, seal FROM span WHERE series = ?1 AND first < ?2 ORDER BY first DESC",
-    )?;
-    let mut found = query.query(&[Value::Int(series.id), Value::Int(times.end)])?;
-    let (mut spans, mut unsound): (Vec<Range<i64>>, u64) = (Vec::new(), 0);
-    while let Some(row) = found.next()? {
-        let slots = span(series, &row).and_then(|span| {
-            let slots = slot(interval, span.start)?..slot(interval, span.end)?;
-            let apart = spans.last().is_none_or(|later| slots.end < later.start);
-            apart.then_some(slots)
-        });
-        let Some(slots) = slots else {
-            unsound += 1;
-            continue;
-        };
-        if slots.end * seconds(interval) <= times.start {
-            break;
-        }
-        spans.push(slots);
-    }
-    spans.reverse();
-    Ok((spans, unsound))
+    let (spans, broken) = touching(&mut db.prepare(BEFORE)?, series, times)?;
+    let slots = |span: &Range<i64>| Some(slot(interval, span.start)?..slot(interval, span.end)?);
+    let covered: Vec<_> = spans.iter().rev().filter_map(slots).collect();
+    let unsound = broken.len() + spans.len() - covered.len();
+    Ok((covered, unsound as u64))
 }

@@ -6,38 +6,31 @@
 //!
 //! It knows nothing of candles: `write.rs` and `read.rs` write and read them.
 
-use super::header::{Look, beside, damaged, failed, log_of, look};
+use super::header::{Look, beside, damaged, log_of, look};
 use super::lock::Lock;
 use super::schema::{self, MIGRATIONS};
 use super::series::Known;
-use super::sqlite::{Checkpoint, Database};
+use super::sqlite::{Database, OpenFlags};
 use crate::history::{
     APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, Unusable, VERSION,
 };
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Files up to this size are checked completely before they are used, which takes at most 0.2 s. For
 /// a larger file this would take seconds: damage in it is noticed when the damaged page is read.
-const CHECKED_BYTES: u64 = 64 << 20;
+pub(super) const CHECKED_BYTES: u64 = 64 << 20;
 
 /// Flushes between two checkpoints. A flush appends to the log and syncs it. A checkpoint copies the
 /// changed pages into the file, and is cheaper the more flushes have changed the same page.
 const FLUSHES_PER_CHECKPOINT: u32 = 10;
 
+const WRITE: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+
 /// Bytes before each page in the log (sqlite.org, "WAL File Format").
 const FRAME_HEADER: u64 = 24;
-
-/// How thoroughly a file is checked before it is used.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
-    /// Completely up to `CHECKED_BYTES`.
-    Usual,
-    /// Completely, whatever its size: there is reason to doubt it.
-    Thorough,
-}
 
 /// An open history file.
 pub(super) struct HistoryFile {
@@ -48,78 +41,66 @@ pub(super) struct HistoryFile {
     path: PathBuf,
     /// The file and its log. SQLite keeps writing to a file that was removed, and what it writes is
     /// lost when the process ends.
-    identity: Option<Identity>,
-    log: Option<Identity>,
+    identity: Option<(u64, u64)>,
+    log: Option<(u64, u64)>,
     lock: Lock,
 }
 
-/// Device and inode. No other file has both while this one is open.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Identity(u64, u64);
-
-impl Identity {
-    /// The identity of the file that has this name now. This must not open the file: closing it
-    /// again would drop SQLite's locks.
-    fn of(path: &Path) -> Option<Identity> {
-        let about = fs::metadata(path).ok()?;
-        Some(Identity(about.dev(), about.ino()))
-    }
+/// Device and inode of the file that has this name now. No other file has both while this one is open. This
+/// must not open the file: closing it again would drop SQLite's locks.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let about = fs::metadata(path).ok()?;
+    Some((about.dev(), about.ino()))
 }
 
 impl HistoryFile {
-    /// Opens the file, or creates it if it does not exist.
-    pub(super) fn open(path: &Path, care: Care) -> Result<(HistoryFile, Opened), OpenError> {
-        let path = resolved(path)?;
-        let lock = Lock::take(&path)?;
-        let created = look(&path)?.is_none();
-        let log_set_aside = created && set_log_aside(&path)?;
-        if created {
-            create(&path)?;
-        }
-        let Some(look) = look(&path)? else {
-            return Err(damaged(&path, "it was removed while it was being opened"));
-        };
-        let db = open_database(&path, &look, care)?;
-        let bytes = db.bytes().map_err(|error| unopened(&path, error))?;
-        let file = HistoryFile {
-            db,
-            known: Known::default(),
-            flushes: 0,
-            identity: Identity::of(&path),
-            log: Identity::of(&log_of(&path)),
-            path,
-            lock,
-        };
-        let opened = Opened { created, bytes, log_set_aside };
-        Ok((file, opened))
+    /// Opens the file, or creates it if it does not exist. Checks it completely up to this size.
+    pub(super) fn open(path: &Path, checked: u64) -> Result<(HistoryFile, Opened), OpenError> {
+        at_resolved(path, |path| {
+            let lock = Lock::take(path)?;
+            let created = look_to_write(path)?.is_none();
+            let log_set_aside = created && set_log_aside(path)?;
+            if created {
+                create(path)?;
+            }
+            let look = look_to_write(path)?
+                .ok_or_else(|| damaged("it was removed while it was being opened"))?;
+            let db = open_database(path, &look, checked)?;
+            let bytes = db.bytes()?;
+            let file = HistoryFile {
+                db,
+                known: Known::default(),
+                flushes: 0,
+                identity: identity(path),
+                log: identity(&log_of(path)),
+                path: path.to_path_buf(),
+                lock,
+            };
+            Ok((file, Opened { created, bytes, log_set_aside }))
+        })
     }
 
     /// Counts a flush, and makes a checkpoint when one is due.
     pub(super) fn flushed(&mut self) -> Result<(), StoreError> {
         self.flushes += 1;
-        match self.flushes >= FLUSHES_PER_CHECKPOINT {
-            true => self.checkpoint(),
-            false => Ok(()),
+        if self.flushes < FLUSHES_PER_CHECKPOINT {
+            return Ok(());
         }
-    }
-
-    /// Moves the log into the file, as far as no reader prevents it.
-    fn checkpoint(&mut self) -> Result<(), StoreError> {
         // Reset first: after a failure, the next try comes after as many flushes.
         self.flushes = 0;
-        self.db.checkpoint(Checkpoint::Passive)
+        self.db.checkpoint()
     }
 
     /// True if the file was removed, or replaced by another file.
     pub(super) fn has_gone(&self) -> bool {
-        Identity::of(&self.path) != self.identity
+        identity(&self.path) != self.identity
     }
 
     /// Closes a file that was removed or replaced, and sets its log aside: SQLite would take it for
     /// the log of the next file with this name.
     pub(super) fn clear_away(self) {
         let log = log_of(&self.path);
-        let is_ours = !self.path.exists() || Identity::of(&log) == self.log;
+        let is_ours = !self.path.exists() || identity(&log) == self.log;
         let path = self.path.clone();
         // Holds the lock until this function returns.
         let _lock = self.abandon();
@@ -136,7 +117,7 @@ impl HistoryFile {
             let text = "it was removed or replaced, and what was in it is lost";
             return Err(StoreError::Io(text.to_string()));
         }
-        let emptied = self.db.checkpoint(Checkpoint::Truncate);
+        let emptied = self.db.empty_log();
         // Closing removes the empty log. After an error it must not try another checkpoint.
         self.db.leave_log(emptied.is_err())?;
         self.db.close().and(emptied)
@@ -153,101 +134,94 @@ impl HistoryFile {
 /// Checks whether the file can be opened, without changing it. It may be in use. Only its header is
 /// read.
 pub fn check(path: &Path) -> Result<(), OpenError> {
-    let path = resolved(path)?;
-    look(&path)?;
-    // Creating a file is the only way to know whether files can be created there.
-    let probe = beside(&path, &format!("-check-{}", std::process::id()));
-    File::create_new(&probe)
-        .and_then(|_| fs::remove_file(&probe))
-        .map_err(|error| failed(&path, &error))
+    at_resolved(path, |path| {
+        look_to_write(path)?;
+        // Creating a file is the only way to know whether files can be created there.
+        let probe = beside(path, &format!("-check-{}", std::process::id()));
+        File::create_new(&probe)?;
+        Ok(fs::remove_file(&probe)?)
+    })
+}
+
+/// Checks the header of a file that is to be written.
+pub(super) fn look_to_write(path: &Path) -> Result<Option<Look>, Unusable> {
+    look(path, File::options().read(true).write(true))
 }
 
 /// Renames a log whose file is missing. Returns true if there was one.
-fn set_log_aside(path: &Path) -> Result<bool, OpenError> {
-    let is_missing = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
+fn set_log_aside(path: &Path) -> Result<bool, Unusable> {
     // The `-shm` file is only an index of the log.
-    match fs::remove_file(beside(path, "-shm")) {
-        Err(error) if !is_missing(&error) => return Err(failed(path, &error)),
-        _ => {}
-    }
-    match fs::rename(log_of(path), beside(path, LOG_SET_ASIDE)) {
-        Err(error) if is_missing(&error) => Ok(false),
-        Err(error) => Err(failed(path, &error)),
-        Ok(()) => Ok(true),
+    if_there(fs::remove_file(beside(path, "-shm")))?;
+    if_there(fs::rename(log_of(path), beside(path, LOG_SET_ASIDE)))
+}
+
+/// True if this was done to a file, and false if there is none.
+fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        done => Ok(done.map(|()| true)?),
     }
 }
 
-/// The path without symbolic links. So the log and the lock are next to the file itself, and two
-/// names of one file share one lock.
+/// Does this with the path without symbolic links. So the log and the lock are next to the file itself,
+/// and two names of one file share one lock.
 ///
 /// Anything but a regular file is refused before it is opened: opening a pipe blocks.
-pub(super) fn resolved(path: &Path) -> Result<PathBuf, OpenError> {
-    match fs::canonicalize(path) {
-        Ok(path) => match fs::metadata(&path) {
-            Ok(about) if !about.is_file() => Err(Unusable::Foreign("not a regular file").at(&path)),
-            _ => Ok(path),
-        },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let parent = match path.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
-            };
-            let (Ok(parent), Some(name)) = (fs::canonicalize(parent), path.file_name()) else {
-                return Err(failed(path, &error));
-            };
-            Ok(parent.join(name))
-        }
-        Err(error) => Err(failed(path, &error)),
+pub(super) fn at_resolved<T>(
+    path: &Path,
+    work: impl FnOnce(&Path) -> Result<T, Unusable>,
+) -> Result<T, OpenError> {
+    let path = resolved(path).map_err(|error| Unusable::from(error).at(path))?;
+    let done = match fs::metadata(&path) {
+        Ok(about) if !about.is_file() => Err(Unusable::Foreign("not a regular file")),
+        _ => work(&path),
+    };
+    done.map_err(|why| why.at(&path))
+}
+
+/// The path without symbolic links, also of a file that does not exist.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let found = fs::canonicalize(path);
+    if !matches!(&found, Err(error) if error.kind() == ErrorKind::NotFound) {
+        return found;
+    }
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    match (fs::canonicalize(parent), path.file_name()) {
+        (Ok(parent), Some(name)) => Ok(parent.join(name)),
+        _ => found,
     }
 }
 
 /// Creates the file under another name and renames it when it is complete, so that a crash leaves
 /// nothing that looks like a damaged history.
-fn create(path: &Path) -> Result<(), OpenError> {
+fn create(path: &Path) -> Result<(), Unusable> {
     let draft = beside(path, "-new");
     for name in [&draft, &log_of(&draft), &beside(&draft, "-journal")] {
-        match fs::remove_file(name) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(path, &error)),
-            _ => {}
-        }
+        if_there(fs::remove_file(name))?;
     }
-    let made = Database::create(&draft).and_then(|db| {
-        schema::migrate(&db, 0, &MIGRATIONS)?;
-        db.execute("PRAGMA journal_mode = WAL")?;
-        db.leave_log(false)?;
-        db.close()
-    });
-    made.map_err(|error| unopened(path, error))?;
+    let db = Database::open(&draft, WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    schema::migrate(&db, 0, &MIGRATIONS)?;
+    db.execute("PRAGMA journal_mode = WAL")?;
+    db.leave_log(false)?;
+    db.close()?;
     // An empty file may already exist, created for its mode. The mode is kept.
     if let Ok(about) = fs::metadata(path) {
-        fs::set_permissions(&draft, about.permissions()).map_err(|error| failed(path, &error))?;
+        fs::set_permissions(&draft, about.permissions())?;
     }
+    fs::rename(&draft, path)?;
     // SQLite has synced the content. The directory must be synced too, or the name may be lost.
-    fs::rename(&draft, path)
-        .and_then(|()| match path.parent() {
-            Some(parent) => File::open(parent)?.sync_all(),
-            None => Ok(()),
-        })
-        .map_err(|error| failed(path, &error))
+    if let Some(parent) = path.parent() {
+        File::open(parent)?.sync_all()?;
+    }
+    Ok(())
 }
 
-fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenError> {
-    let db = Database::open(path).map_err(|error| unopened(path, error))?;
-    let unopened = |error| unopened(path, error);
-    let checked = check_content(&db, path, look, care);
-    let made_ready = checked.and_then(|()| {
-        if db.text("PRAGMA journal_mode").map_err(unopened)? != "wal" {
-            db.execute("PRAGMA journal_mode = WAL").map_err(unopened)?;
-        }
-        schema::migrate(&db, version(&db).map_err(unopened)?, &MIGRATIONS).map_err(unopened)?;
-        match schema::missing(&db).map_err(unopened)? {
-            Some(name) => {
-                Err(damaged(path, &format!("its table or view {name} is not as it was made")))
-            }
-            None => Ok(()),
-        }
-    });
-    if let Err(error) = made_ready {
+fn open_database(path: &Path, look: &Look, checked: u64) -> Result<Database, Unusable> {
+    let db = Database::open(path, WRITE)?;
+    if let Err(error) = make_ready(&db, look, checked) {
         if look.log == 0 {
             // There was no log before: closing removes the empty one.
             let _ = db.leave_log(false);
@@ -258,32 +232,37 @@ fn open_database(path: &Path, look: &Look, care: Care) -> Result<Database, OpenE
     Ok(db)
 }
 
-/// Checks that the file is marketd's and complete, including its log.
-pub(super) fn check_content(
-    db: &Database,
-    path: &Path,
-    look: &Look,
-    care: Care,
-) -> Result<(), OpenError> {
-    let unopened = |error| unopened(path, error);
-    let id = db.number("PRAGMA application_id").map_err(unopened)?;
-    let version = version(db).map_err(unopened)?;
+fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
+    check_content(db, look, checked)?;
+    if db.text("PRAGMA journal_mode")? != "wal" {
+        db.execute("PRAGMA journal_mode = WAL")?;
+    }
+    schema::migrate(db, version(db)?, &MIGRATIONS)?;
+    match schema::missing(db)? {
+        Some(name) => Err(damaged(&format!("its table or view {name} is not as it was made"))),
+        None => Ok(()),
+    }
+}
+
+/// Checks that the file is marketd's and complete, including its log; all its content up to this size.
+pub(super) fn check_content(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
+    let id = db.number("PRAGMA application_id")?;
+    let version = version(db)?;
     if version > VERSION {
-        return Err(Unusable::Newer(version).at(path));
+        return Err(Unusable::Newer(version));
     }
     if id != i64::from(APPLICATION_ID) || version == 0 {
-        return Err(damaged(path, "its header and its log do not belong together"));
+        return Err(damaged("its header and its log do not belong together"));
     }
     // Every page is in the file or in the log.
-    let bytes = db.bytes().map_err(unopened)?;
     let in_log = look.log / (look.page + FRAME_HEADER) * look.page;
-    if bytes > look.bytes + in_log {
-        return Err(damaged(path, &format!("it is cut off after {} bytes", look.bytes)));
+    if db.bytes()? > look.bytes + in_log {
+        return Err(damaged(&format!("it is cut off after {} bytes", look.bytes)));
     }
-    if care == Care::Thorough || look.bytes + look.log <= CHECKED_BYTES {
-        let found = db.text("PRAGMA quick_check(1)").map_err(unopened)?;
+    if look.bytes + look.log <= checked {
+        let found = db.text("PRAGMA quick_check(1)")?;
         if found != "ok" {
-            return Err(damaged(path, &found));
+            return Err(damaged(&found));
         }
     }
     Ok(())
@@ -293,14 +272,4 @@ fn version(db: &Database) -> Result<u32, StoreError> {
     let version = db.number("PRAGMA user_version")?;
     // A negative version is not one of ours: it counts as newer.
     Ok(u32::try_from(version).unwrap_or(u32::MAX))
-}
-
-/// The meaning of an error while the file is being opened.
-pub(super) fn unopened(path: &Path, error: StoreError) -> OpenError {
-    let why = match error {
-        StoreError::Damaged(what) => Unusable::Damaged(what),
-        StoreError::ReadOnly(reason) => Unusable::Unreachable(reason),
-        error => Unusable::Io(error),
-    };
-    why.at(path)
 }

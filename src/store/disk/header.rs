@@ -5,8 +5,8 @@
 //!
 //! It never writes.
 
-use crate::history::{OpenError, StoreError, Unusable};
-use std::fs::{File, OpenOptions};
+use crate::history::{APPLICATION_ID, StoreError, Unusable, VERSION};
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -26,32 +26,21 @@ pub(super) struct Look {
     pub(super) log: u64,
 }
 
-/// Checks the file. `None` if it does not exist or is empty, which SQLite treats as new. A file that
-/// cannot be written is an error: SQLite would open it and fail at the first write.
-pub(super) fn look(path: &Path) -> Result<Option<Look>, OpenError> {
-    look_with(path, File::options().read(true).write(true))
-}
-
-/// The same, for a file that is to be read alone.
-pub(super) fn look_to_read(path: &Path) -> Result<Option<Look>, OpenError> {
-    look_with(path, File::options().read(true))
-}
-
-fn look_with(path: &Path, options: &OpenOptions) -> Result<Option<Look>, OpenError> {
+/// Checks the file, opened like this. `None` if it does not exist or is empty, which SQLite treats as new.
+/// A file that cannot be opened to be written is an error: SQLite would open it and fail at the first write.
+pub(super) fn look(path: &Path, options: &OpenOptions) -> Result<Option<Look>, Unusable> {
     let log = std::fs::metadata(log_of(path)).map_or(0, |log| log.len());
     let mut file = match options.open(path) {
-        Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(path, &error)),
+        file => file?,
     };
-    let about = file.metadata().map_err(|error| failed(path, &error))?;
-    if about.len() == 0 {
+    let bytes = file.metadata()?.len();
+    if bytes == 0 {
         return Ok(None);
     }
     let mut header = Vec::with_capacity(HEADER);
-    (file.by_ref().take(HEADER as u64).read_to_end(&mut header))
-        .map_err(|error| failed(path, &error))?;
-    judge(path, &header, about.len(), log).map(Some)
+    file.by_ref().take(HEADER as u64).read_to_end(&mut header)?;
+    judge(&header, bytes, log).map(Some)
 }
 
 /// The path of a file's log.
@@ -66,35 +55,33 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenError> {
+fn judge(header: &[u8], bytes: u64, log: u64) -> Result<Look, Unusable> {
     let known = header.len().min(MAGIC.len());
     if header[..known] != MAGIC[..known] {
-        return Err(Unusable::Foreign("not an SQLite file").at(path));
+        return Err(Unusable::Foreign("not an SQLite file"));
     }
     let Some(header) = header.first_chunk::<HEADER>() else {
-        return Err(damaged(path, "it is cut off within its first hundred bytes"));
+        return Err(damaged("it is cut off within its first hundred bytes"));
     };
     let word = |at: usize| {
         let bytes = header[at..at + 4].try_into().expect("four bytes of a longer header");
         u32::from_be_bytes(bytes)
     };
-    if word(68) != crate::history::APPLICATION_ID {
-        return Err(Unusable::Foreign("an SQLite file of something else").at(path));
+    if word(68) != APPLICATION_ID {
+        return Err(Unusable::Foreign("an SQLite file of something else"));
     }
     let version = word(60);
-    if version > crate::history::VERSION {
-        return Err(Unusable::Newer(version).at(path));
+    if version > VERSION {
+        return Err(Unusable::Newer(version));
     }
     // 1 stands for 65536 ("Page Size").
     let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
         1 => 65_536,
         size if size.is_power_of_two() && size >= 512 => size,
-        size => {
-            return Err(damaged(path, &format!("its header says pages of {size} bytes")));
-        }
+        size => return Err(damaged(&format!("its header says pages of {size} bytes"))),
     };
     if version == 0 {
-        return Err(damaged(path, "its header lacks the version of its tables"));
+        return Err(damaged("its header lacks the version of its tables"));
     }
     // The size in the header is valid only if both change counters are equal ("In-header database
     // size"). Missing pages may still be in the log.
@@ -102,34 +89,46 @@ fn judge(path: &Path, header: &[u8], bytes: u64, log: u64) -> Result<Look, OpenE
     let counts = word(24) == word(92) && pages > 0;
     let missing = (pages * page).saturating_sub(bytes);
     if log == 0 && (!bytes.is_multiple_of(page) || (counts && missing > 0)) {
-        return Err(damaged(path, &format!("it is cut off after {bytes} bytes")));
+        return Err(damaged(&format!("it is cut off after {bytes} bytes")));
     }
     Ok(Look { bytes, page, log })
 }
 
 /// The meaning of an I/O error: a wrong path needs a person, other errors may pass.
-pub(super) fn failed(path: &Path, error: &io::Error) -> OpenError {
-    let reason = error.to_string();
-    let why = match error.kind() {
-        ErrorKind::NotFound
-        | ErrorKind::PermissionDenied
-        | ErrorKind::NotADirectory
-        | ErrorKind::IsADirectory
-        | ErrorKind::ReadOnlyFilesystem
-        | ErrorKind::InvalidFilename
-        | ErrorKind::Unsupported => Unusable::Unreachable(reason),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            Unusable::Io(StoreError::Full(reason))
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Unusable {
+        let reason = error.to_string();
+        match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::NotADirectory
+            | ErrorKind::IsADirectory
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::InvalidFilename
+            | ErrorKind::Unsupported => Unusable::Unreachable(reason),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                Unusable::Io(StoreError::Full(reason))
+            }
+            _ => Unusable::Io(StoreError::Io(reason)),
         }
-        _ => Unusable::Io(StoreError::Io(reason)),
-    };
-    why.at(path)
+    }
+}
+
+/// The meaning of an error while the file is being opened.
+impl From<StoreError> for Unusable {
+    fn from(error: StoreError) -> Unusable {
+        match error {
+            StoreError::Damaged(what) => Unusable::Damaged(what),
+            StoreError::ReadOnly(reason) => Unusable::Unreachable(reason),
+            error => Unusable::Io(error),
+        }
+    }
 }
 
 /// Joins the lines of SQLite's message into one, for the log.
-pub(super) fn damaged(path: &Path, what: &str) -> OpenError {
+pub(super) fn damaged(what: &str) -> Unusable {
     let lines: Vec<&str> = what.lines().map(str::trim).collect();
-    Unusable::Damaged(lines.join(" ")).at(path)
+    Unusable::Damaged(lines.join(" "))
 }
 
 #[cfg(test)]
@@ -141,20 +140,18 @@ mod tests {
         header[..16].copy_from_slice(MAGIC);
         header[16..18].copy_from_slice(&4096u16.to_be_bytes());
         header[28..32].copy_from_slice(&3u32.to_be_bytes());
-        header[60..64].copy_from_slice(&crate::history::VERSION.to_be_bytes());
-        header[68..72].copy_from_slice(&crate::history::APPLICATION_ID.to_be_bytes());
+        header[60..64].copy_from_slice(&VERSION.to_be_bytes());
+        header[68..72].copy_from_slice(&APPLICATION_ID.to_be_bytes());
         header
     }
 
     fn check(header: &[u8], bytes: u64, log: u64, expected: &str) {
-        let judged = match judge(Path::new("m.db"), header, bytes, log) {
+        let judged = match judge(header, bytes, log) {
             Ok(_) => "ours".to_string(),
-            Err(error) => match error.why {
-                Unusable::Newer(found) => format!("newer {found}"),
-                Unusable::Foreign(what) => what.to_string(),
-                Unusable::Damaged(what) => what,
-                _ => error.to_string(),
-            },
+            Err(Unusable::Newer(found)) => format!("newer {found}"),
+            Err(Unusable::Foreign(what)) => what.to_string(),
+            Err(Unusable::Damaged(what)) => what,
+            Err(error) => format!("{error:?}"),
         };
         assert_eq!(judged, expected);
     }

@@ -2,7 +2,7 @@
 //!
 //! It reports each change of that state. It never writes again to a damaged file.
 
-use super::file::{Care, HistoryFile};
+use super::file::{CHECKED_BYTES, HistoryFile};
 use crate::history::{OpenError, Reply, StoreError, Unusable};
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -20,6 +20,7 @@ pub(super) struct Answers {
 /// The file and its state.
 pub(super) struct Holder {
     path: PathBuf,
+    pub(super) answers: Answers,
     state: State,
     /// The last state that was reported. Only changes are reported.
     reported: Option<Result<(), OpenError>>,
@@ -47,29 +48,28 @@ impl Answers {
 
 impl Holder {
     /// The state before the first job.
-    pub(super) fn new(path: PathBuf) -> Holder {
-        Holder { path, state: State::Closed, reported: None, doubts: 0, was_open: false }
+    pub(super) fn new(path: PathBuf, answers: Answers) -> Holder {
+        Holder { path, answers, state: State::Closed, reported: None, doubts: 0, was_open: false }
     }
 
     /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
     /// or checked as the error requires.
     pub(super) fn with<T>(
         &mut self,
-        answers: &Answers,
-        work: impl FnOnce(&mut HistoryFile) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut HistoryFile, &Answers) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.check_identity(answers);
+        self.check_identity();
         if let State::Closed = self.state {
-            self.open(answers, Care::Usual);
+            self.open(CHECKED_BYTES);
         }
         let State::Open(file) = &mut self.state else {
             return Err(StoreError::NotOpen);
         };
-        let done = work(file);
+        let done = work(file, &self.answers);
         match &done {
             Err(StoreError::Damaged(what)) => {
                 let what = what.clone();
-                self.doubt(answers, what);
+                self.doubt(what);
             }
             // SQLite may remember such a state, for example that the file is read-only, for as long
             // as the file is open.
@@ -77,7 +77,7 @@ impl Holder {
                 self.abandon(State::Closed);
             }
             // A transaction that could be neither committed nor rolled back ends with the connection.
-            _ if !file.db.is_idle() => self.abandon(State::Closed),
+            _ if !file.db.is_autocommit() => self.abandon(State::Closed),
             _ => {}
         }
         done
@@ -85,33 +85,34 @@ impl Holder {
 
     /// Closes a file that was removed or replaced, and reports it: what was written to it is lost.
     /// The file that has its name now is opened, or a new one is created.
-    fn check_identity(&mut self, answers: &Answers) {
-        let is_gone = |file: &HistoryFile| file.has_gone();
-        if !matches!(&self.state, State::Open(file) if is_gone(file)) {
-            return;
+    fn check_identity(&mut self) {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Open(file) if file.has_gone() => {
+                file.clear_away();
+                self.fail(Unusable::Gone.at(&self.path));
+            }
+            state => self.state = state,
         }
-        if let State::Open(file) = std::mem::replace(&mut self.state, State::Closed) {
-            file.clear_away();
-        }
-        self.fail(answers, Unusable::Gone.at(&self.path));
     }
 
     /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
     /// is checked completely before it is given up.
-    fn doubt(&mut self, answers: &Answers, what: String) {
+    fn doubt(&mut self, what: String) {
         self.abandon(State::Closed);
         self.doubts += 1;
         if self.doubts < MAX_DOUBTS {
-            self.open(answers, Care::Thorough);
+            self.open(u64::MAX);
         } else {
-            self.fail(answers, Unusable::Damaged(what).at(&self.path));
+            self.fail(Unusable::Damaged(what).at(&self.path));
         }
     }
 
-    fn open(&mut self, answers: &Answers, care: Care) {
-        let opened = match HistoryFile::open(&self.path, care) {
+    fn open(&mut self, checked: u64) {
+        let opened = match HistoryFile::open(&self.path, checked) {
             // This too may be a single failed read.
-            Err(OpenError { why: Unusable::Damaged(_), .. }) => HistoryFile::open(&self.path, care),
+            Err(OpenError { why: Unusable::Damaged(_), .. }) => {
+                HistoryFile::open(&self.path, checked)
+            }
             opened => opened,
         };
         match opened {
@@ -119,25 +120,25 @@ impl Holder {
                 self.state = State::Open(Box::new(file));
                 self.was_open = true;
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
-                    answers.send(Reply::Opened(opened));
+                    self.answers.send(Reply::Opened(opened));
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
             Err(OpenError { path, why: Unusable::Unreachable(reason) }) if self.was_open => {
-                self.fail(answers, Unusable::Io(StoreError::Io(reason)).at(&path));
+                self.fail(Unusable::Io(StoreError::Io(reason)).at(&path));
             }
-            Err(error) => self.fail(answers, error),
+            Err(error) => self.fail(error),
         }
     }
 
-    fn fail(&mut self, answers: &Answers, error: OpenError) {
+    fn fail(&mut self, error: OpenError) {
         if !error.may_pass() {
             self.state = State::GivenUp;
         }
         let reported = Err(error.clone());
         if self.reported.as_ref() != Some(&reported) {
             self.reported = Some(reported);
-            answers.send(Reply::Failed(error));
+            self.answers.send(Reply::Failed(error));
         }
     }
 

@@ -7,9 +7,9 @@
 //! The lock file is never removed: if it were, two processes could hold locks on two files of the
 //! same name. The kernel releases the lock when the process ends.
 
-use super::header::{beside, failed};
-use crate::history::{OpenError, Unusable};
-use std::fs::{File, OpenOptions, TryLockError};
+use super::header::beside;
+use crate::history::Unusable;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -19,20 +19,19 @@ pub(super) struct Lock(File);
 
 impl Lock {
     /// Takes the lock of the history file at this path.
-    pub(super) fn take(path: &Path) -> Result<Lock, OpenError> {
-        let name = beside(path, "-lock");
-        let mut options = OpenOptions::new();
+    pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
+        let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(name).map_err(|error| failed(path, &error))?;
+        let mut file = options.open(beside(path, "-lock"))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 let read = file.read_to_string(&mut text);
                 let by = read.ok().and_then(|_| text.trim().parse().ok());
-                return Err(Unusable::InUse(by).at(path));
+                return Err(Unusable::InUse(by));
             }
-            Err(TryLockError::Error(error)) => return Err(failed(path, &error)),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         // An error is ignored: then the message of the other process does not name this one.
         let _ = (file.set_len(0)).and_then(|()| writeln!(file, "{}", std::process::id()));

@@ -67,7 +67,6 @@ const EVICTIONS: usize = 4096;
 /// The disk thread's state.
 struct Disk {
     jobs: Receiver<Job>,
-    answers: Answers,
     holder: Holder,
     evictions: VecDeque<Eviction>,
     /// False after a failed checkpoint. Only changes are logged.
@@ -88,34 +87,26 @@ pub(super) fn run(
     queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 ) {
-    let disk = Disk {
-        jobs,
-        answers: Answers { queue, wake },
-        holder: Holder::new(path),
-        evictions: VecDeque::new(),
-        checkpoints: true,
-    };
-    disk.run();
+    // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
+    // With a handler, the write fails instead, as on a full disk. A system that does not accept
+    // the handler has no such limit.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    let holder = Holder::new(path, Answers { queue, wake });
+    let mut disk = Disk { jobs, holder, evictions: VecDeque::new(), checkpoints: true };
+    let _ = disk.holder.with(|_, _| Ok(()));
+    loop {
+        match disk.next_job() {
+            Ok(Some(Job::Stop)) | Err(RecvError) => break,
+            Ok(Some(job)) => disk.handle(job),
+            Ok(None) => {}
+        }
+        disk.evict_some();
+    }
+    let closed = disk.holder.close();
+    disk.holder.answers.send(Reply::Stopped(closed));
 }
 
 impl Disk {
-    fn run(mut self) {
-        // A write beyond the process's file size limit raises SIGXFSZ, which would end the process.
-        // With a handler, the write fails instead, as on a full disk. A system that does not accept
-        // the handler has no such limit.
-        let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-        let _ = self.holder.with(&self.answers, |_| Ok(()));
-        loop {
-            match self.next_job() {
-                Ok(Some(Job::Stop)) | Err(RecvError) => break,
-                Ok(Some(job)) => self.handle(job),
-                Ok(None) => {}
-            }
-            self.evict_some();
-        }
-        self.answers.send(Reply::Stopped(self.holder.close()));
-    }
-
     /// The next job. Waits for one only if no eviction is left.
     fn next_job(&self) -> Result<Option<Job>, RecvError> {
         if self.evictions.is_empty() {
@@ -132,23 +123,21 @@ impl Disk {
     }
 
     fn handle(&mut self, job: Job) {
-        let Disk { holder, answers, .. } = self;
+        let holder = &mut self.holder;
         match job {
             Job::Load => {
-                let result = holder.with(answers, |file| load(file, answers));
-                answers.send(Reply::Loaded(result));
+                let result = holder.with(load);
+                holder.answers.send(Reply::Loaded(result));
             }
             Job::Read(read) => {
-                let result =
-                    holder.with(answers, |file| read::rows(&file.db, &mut file.known, &read));
-                let ticket = read.ticket;
-                answers.send(Reply::Rows { ticket, result });
+                let result = holder.with(|file, _| read::rows(&file.db, &mut file.known, &read));
+                holder.answers.send(Reply::Rows { ticket: read.ticket, result });
             }
             Job::Write { number, batch } => {
-                let result = holder.with(answers, |file| write_batch(file, &batch));
+                let result = holder.with(|file, _| write_batch(file, &batch));
                 let written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
-                answers.send(Reply::Written { number, result });
+                holder.answers.send(Reply::Written { number, result });
                 if written {
                     self.flushed();
                 }
@@ -163,39 +152,25 @@ impl Disk {
 
     /// Does one slice of the oldest evictions.
     fn evict_some(&mut self) {
-        let slice = self.evictions.len().min(SLICE_SERIES);
-        if slice == 0 {
+        let count = self.evictions.len().min(SLICE_SERIES);
+        if count == 0 {
             return;
         }
-        let waiting = self.evictions.make_contiguous();
-        let result = (self.holder).with(&self.answers, |file| evict_slice(file, &waiting[..slice]));
-        let evicted = match result {
-            Ok(evicted) => evicted,
-            Err(error) => {
-                for eviction in self.evictions.drain(..slice) {
-                    self.answers.send(eviction.answer(Err(error.clone())));
-                }
-                return;
-            }
-        };
-        for (extent, rows, all) in evicted {
-            let mut eviction =
-                self.evictions.pop_front().expect("one eviction for each result of the slice");
-            eviction.evicted.count += rows;
-            eviction.evicted.extent = extent;
-            if all {
-                let evicted = eviction.evicted;
-                self.answers.send(eviction.answer(Ok(evicted)));
-            } else {
-                self.evictions.push_front(eviction);
-            }
+        let slice = &mut self.evictions.make_contiguous()[..count];
+        let done = self.holder.with(|file, _| evict_slice(file, slice));
+        let ended = *done.as_ref().unwrap_or(&count);
+        for Eviction { series, before, evicted } in self.evictions.drain(..ended) {
+            let result = done.clone().map(|_| evicted);
+            self.holder.answers.send(Reply::Evicted { series, before, result });
         }
-        self.flushed();
+        if done.is_ok() {
+            self.flushed();
+        }
     }
 
     /// Counts a flush, whose answer has been sent: a checkpoint delays only later jobs.
     fn flushed(&mut self) {
-        let moved = self.holder.with(&self.answers, |file| file.flushed());
+        let moved = self.holder.with(|file, _| file.flushed());
         match (&moved, self.checkpoints) {
             (Err(error), true) => {
                 log::warn!(target: HISTORY, "checkpoint failed error={}", quoted(error))
@@ -209,14 +184,7 @@ impl Disk {
     }
 }
 
-impl Eviction {
-    fn answer(self, result: Result<Evicted, StoreError>) -> Reply {
-        let Eviction { series, before, .. } = self;
-        Reply::Evicted { series, before, result }
-    }
-}
-
-fn load(file: &HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
+fn load(file: &mut HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
     let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
     let (quotes, odd_quotes) = read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
     let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
@@ -233,27 +201,23 @@ fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreEr
     written
 }
 
-/// Removes up to `SLICE_ROWS` candles for these evictions, in one transaction. Returns a result for
-/// each eviction that was begun: what is left of the series, how many candles were removed, and true
-/// if the eviction is finished. Only the last of them may be unfinished.
-fn evict_slice(
-    file: &mut HistoryFile,
-    evictions: &[Eviction],
-) -> Result<Vec<(Extent, u64, bool)>, StoreError> {
+/// Removes up to `SLICE_ROWS` candles for these evictions, in one transaction. Returns how many of them,
+/// from the first on, are finished.
+fn evict_slice(file: &mut HistoryFile, evictions: &mut [Eviction]) -> Result<usize, StoreError> {
     let HistoryFile { db, known, .. } = file;
     db.transaction(|| {
-        let (mut evicted, mut left) = (Vec::new(), SLICE_ROWS);
-        for Eviction { series, before, .. } in evictions {
-            let done = match series::find_series(db, known, series)? {
+        let mut left = SLICE_ROWS;
+        for (at, Eviction { series, before, evicted }) in evictions.iter_mut().enumerate() {
+            let (extent, rows, all) = match series::find_series(db, known, series)? {
                 Some(found) => write::evict(db, found, series.interval, *before, left)?,
                 None => (Extent::default(), 0, true),
             };
-            evicted.push(done);
-            left -= done.1;
-            if !done.2 || left == 0 {
-                break;
+            (evicted.count, evicted.extent) = (evicted.count + rows, extent);
+            left -= rows;
+            if !all || left == 0 {
+                return Ok(at + usize::from(all));
             }
         }
-        Ok(evicted)
+        Ok(evictions.len())
     })
 }

@@ -7,7 +7,7 @@ use super::checksum::Checksum;
 use super::coverage;
 use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
 use super::series::{Known, Series, extent, find_series};
-use super::sqlite::{Database, Row, Value};
+use super::sqlite::{Database, Row};
 use crate::history::{Head, PAGE, QuoteName, Read, Rows, SeriesName, StoreError};
 use crate::interval::Stored;
 use crate::record::Edge;
@@ -46,11 +46,10 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
         "SELECT {CANDLE} FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3
          ORDER BY time {order}"
     ))?;
-    let mut found =
-        query.query(&[Value::Int(series.id), Value::Int(times.start), Value::Int(times.end)])?;
+    let mut found = query.query((series.id, times.start, times.end))?;
     let (mut left, mut before) = (read.limit.min(PAGE), None);
     while let Some(row) = found.next()? {
-        let slot = row.int(0).map(|time| time.div_euclid(seconds(interval)));
+        let slot = row.get(0).ok().map(|time: i64| time.div_euclid(seconds(interval)));
         // Unaligned rows may share a slot. A page never ends within a slot.
         if left == 0 && slot != before {
             cut(&mut rows.slots, slot, read.keep);
@@ -58,7 +57,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
         }
         (left, before) = (left.saturating_sub(1), slot);
         let covered = slot.filter(|slot| is_covered(*slot));
-        match covered.and_then(|_| candle(interval, series.checksum, &row)) {
+        match covered.and_then(|_| candle(interval, series.checksum, row)) {
             Some(candle) => rows.candles.push(candle),
             None => rows.unsound.extend(slot),
         }
@@ -67,8 +66,6 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows
         rows.candles.reverse();
         rows.unsound.reverse();
     }
-    drop(found);
-    drop(query);
     let page = rows.slots.clone();
     let inside = covered.into_iter().map(|it| it.start.max(page.start)..it.end.min(page.end));
     rows.covered = inside.filter(|part| !part.is_empty()).collect();
@@ -94,18 +91,14 @@ pub(super) fn heads(
     let mut unsound_spans = 0;
     let head = |row: &Row<'_>| {
         let named = || {
-            let interval = row.text(3)?;
-            let interval =
-                (Stored::ALL.into_iter()).find(|stored| stored.name().as_bytes() == interval)?;
-            let series =
-                SeriesName { source: name(row.text(1)?)?, symbol: name(row.text(2)?)?, interval };
-            Some((row.int(0)?, series))
+            let interval = name(row, 3)?;
+            let interval = Stored::ALL.into_iter().find(|stored| *stored.name() == *interval)?;
+            Some(SeriesName { source: name(row, 1)?, symbol: name(row, 2)?, interval })
         };
-        let Some((id, name)) = named() else {
+        let Some(name) = named() else {
             return Ok(None);
         };
-        let checksum = Checksum::of(&name);
-        let series = Series { id, checksum };
+        let series = Series { id: row.get(0)?, checksum: Checksum::of(&name) };
         let all = i64::MIN..i64::MAX;
         let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
         unsound_spans += unsound;
@@ -134,10 +127,10 @@ fn in_pieces<T>(
     mut tell: impl FnMut(Vec<T>),
 ) -> Result<(usize, u64), StoreError> {
     let mut query = db.prepare(sql)?;
-    let mut found = query.query(&[])?;
+    let mut found = query.query(())?;
     let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
     while let Some(row) = found.next()? {
-        let Some(record) = record(&row)? else {
+        let Some(record) = record(row)? else {
             unsound += 1;
             continue;
         };

@@ -5,7 +5,7 @@
 //! failed.
 
 use super::checksum::Checksum;
-use super::sqlite::{Row, Value};
+use super::sqlite::{Result, Row, Value};
 use crate::decimal::Decimal;
 use crate::history::{QuoteName, SavedQuote};
 use crate::interval::Stored;
@@ -29,21 +29,15 @@ pub(super) trait Record: Sized {
     const COLUMNS: &str;
 
     /// The values of these columns.
-    fn values(&self) -> Vec<Value<'_>>;
+    fn values(&self) -> Vec<Value>;
 
-    /// The record of these columns; `None` if a value is invalid.
-    fn read(columns: &mut Columns<'_>) -> Option<Self>;
+    /// The record of a row with these columns. An error means that a value is invalid.
+    fn read(row: &Row<'_>) -> Result<Self>;
 }
 
 /// All columns of a record.
 pub(super) fn columns<R: Record>() -> String {
     format!("source, symbol, {}, seal", R::COLUMNS)
-}
-
-/// The columns of a row that are not read yet.
-pub(super) struct Columns<'a> {
-    row: &'a Row<'a>,
-    next: usize,
 }
 
 /// The length of a candle in seconds.
@@ -71,46 +65,24 @@ pub(super) fn candle(interval: Stored, checksum: Checksum, row: &Row<'_>) -> Opt
 }
 
 fn parse_candle(interval: Stored, row: &Row<'_>) -> Option<Candle> {
-    let mut columns = Columns { row, next: 0 };
-    let slot = slot(interval, columns.int()??)?;
-    let mut decimal = || columns.decimal()?;
+    let slot = slot(interval, row.get(0).ok()?)?;
+    let decimal = |column| row.get(column).ok();
     let candle = Candle {
         open_time: interval.open_of(slot),
-        open: decimal()?,
-        high: decimal()?,
-        low: decimal()?,
-        close: decimal()?,
-        volume: decimal()?,
+        open: decimal(1)?,
+        high: decimal(2)?,
+        low: decimal(3)?,
+        close: decimal(4)?,
+        volume: decimal(5)?,
     };
     candle.is_sound().then_some(candle)
 }
 
 /// The record of a row, or `None` if a value is invalid or its checksum is wrong.
 pub(super) fn record<R: Record>(row: &Row<'_>) -> Option<(QuoteName, R)> {
-    let mut columns = Columns { row, next: 2 };
-    let name = QuoteName { source: name(row.text(0)?)?, symbol: name(row.text(1)?)? };
-    let record = R::read(&mut columns)?;
+    let name = QuoteName { source: name(row, 0)?, symbol: name(row, 1)? };
+    let record = R::read(row).ok()?;
     Checksum::new().holds(row).then_some((name, record))
-}
-
-impl Columns<'_> {
-    /// Reads the next column; NULL is `Some(None)`.
-    fn value<T>(&mut self, read: impl FnOnce(&Row<'_>, usize) -> Option<T>) -> Option<Option<T>> {
-        let column = self.next;
-        self.next += 1;
-        match self.row.is_null(column) {
-            true => Some(None),
-            false => read(self.row, column).map(Some),
-        }
-    }
-
-    fn int(&mut self) -> Option<Option<i64>> {
-        self.value(|row, column| row.int(column))
-    }
-
-    fn decimal(&mut self) -> Option<Option<Decimal>> {
-        self.value(|row, column| Decimal::parse(row.text(column)?).ok())
-    }
 }
 
 impl Record for SavedQuote {
@@ -118,46 +90,38 @@ impl Record for SavedQuote {
     const COLUMNS: &str = "last, bid, ask, bid_volume, ask_volume, open, high, low, change, \
         percentage, base_volume, quote_volume, time, received";
 
-    fn values(&self) -> Vec<Value<'_>> {
-        let it = &self.ticker;
-        vec![
-            (&it.last).into(),
-            it.bid.as_ref().into(),
-            it.ask.as_ref().into(),
-            it.bid_volume.as_ref().into(),
-            it.ask_volume.as_ref().into(),
-            it.open.as_ref().into(),
-            it.high.as_ref().into(),
-            it.low.as_ref().into(),
-            it.change.as_ref().into(),
-            it.percentage.as_ref().into(),
-            it.base_volume.as_ref().into(),
-            it.quote_volume.as_ref().into(),
-            it.timestamp.map(|time| time.0).into(),
-            self.received_at.0.into(),
-        ]
+    fn values(&self) -> Vec<Value> {
+        let (mut ticker, received) = (self.ticker.clone(), self.received_at.0);
+        let optional = decimals(&mut ticker).map(|decimal| Value::from(decimal.as_ref()));
+        let times = [ticker.timestamp.map(|time| time.0).into(), received.into()];
+        [(&ticker.last).into()].into_iter().chain(optional).chain(times).collect()
     }
 
-    fn read(columns: &mut Columns<'_>) -> Option<SavedQuote> {
-        let mut decimal = || columns.decimal();
-        let ticker = Ticker {
-            last: decimal()??,
-            bid: decimal()?,
-            ask: decimal()?,
-            bid_volume: decimal()?,
-            ask_volume: decimal()?,
-            open: decimal()?,
-            high: decimal()?,
-            low: decimal()?,
-            change: decimal()?,
-            percentage: decimal()?,
-            base_volume: decimal()?,
-            quote_volume: decimal()?,
-            timestamp: columns.int()?.map(UnixMs),
-        };
-        let received_at = UnixMs(columns.int()??);
-        Some(SavedQuote { ticker, received_at })
+    fn read(row: &Row<'_>) -> Result<SavedQuote> {
+        let mut ticker = Ticker::of_last(row.get("last")?);
+        for (column, decimal) in (3..).zip(decimals(&mut ticker)) {
+            *decimal = row.get(column)?;
+        }
+        ticker.timestamp = row.get::<_, Option<i64>>("time")?.map(UnixMs);
+        Ok(SavedQuote { ticker, received_at: UnixMs(row.get("received")?) })
     }
+}
+
+/// The numbers that a ticker may lack, in the order of their columns.
+fn decimals(ticker: &mut Ticker) -> [&mut Option<Decimal>; 11] {
+    [
+        &mut ticker.bid,
+        &mut ticker.ask,
+        &mut ticker.bid_volume,
+        &mut ticker.ask_volume,
+        &mut ticker.open,
+        &mut ticker.high,
+        &mut ticker.low,
+        &mut ticker.change,
+        &mut ticker.percentage,
+        &mut ticker.base_volume,
+        &mut ticker.quote_volume,
+    ]
 }
 
 impl Record for MarketRules {
@@ -165,36 +129,33 @@ impl Record for MarketRules {
     const COLUMNS: &str = "amount_places, price_places, amount_min, amount_max, price_min, \
         price_max, cost_min, cost_max, taker, maker";
 
-    fn values(&self) -> Vec<Value<'_>> {
-        let places = [self.amount_places, self.price_places];
-        let places = places.map(|places| places.map(i64::from).into());
+    fn values(&self) -> Vec<Value> {
+        let places = [self.amount_places, self.price_places].map(Value::from);
         let bounds = [&self.amount, &self.price, &self.cost];
         let ends = bounds.into_iter().flat_map(|it| [&it.min, &it.max]);
         let decimals = ends.chain([&self.taker, &self.maker]);
-        (places.into_iter()).chain(decimals.map(|it| it.as_ref().into())).collect()
+        places.into_iter().chain(decimals.map(|it| it.as_ref().into())).collect()
     }
 
-    fn read(columns: &mut Columns<'_>) -> Option<MarketRules> {
-        let mut places = || columns.value(|row, column| u8::try_from(row.int(column)?).ok());
-        let (amount_places, price_places) = (places()?, places()?);
-        let mut decimal = || columns.decimal();
-        let mut bounds = || Some(Bounds { min: decimal()?, max: decimal()? });
-        Some(MarketRules {
-            amount_places,
-            price_places,
-            amount: bounds()?,
-            price: bounds()?,
-            cost: bounds()?,
-            taker: decimal()?,
-            maker: decimal()?,
+    fn read(row: &Row<'_>) -> Result<MarketRules> {
+        let bounds =
+            |min, max| -> Result<Bounds> { Ok(Bounds { min: row.get(min)?, max: row.get(max)? }) };
+        Ok(MarketRules {
+            amount_places: row.get("amount_places")?,
+            price_places: row.get("price_places")?,
+            amount: bounds("amount_min", "amount_max")?,
+            price: bounds("price_min", "price_max")?,
+            cost: bounds("cost_min", "cost_max")?,
+            taker: row.get("taker")?,
+            maker: row.get("maker")?,
         })
     }
 }
 
 /// A stored name, or `None` if it is empty or not UTF-8.
-pub(super) fn name(text: &[u8]) -> Option<Box<str>> {
-    let text = std::str::from_utf8(text).ok()?;
-    (!text.is_empty()).then(|| text.into())
+pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
+    let name: Box<str> = row.get(column).ok()?;
+    (!name.is_empty()).then_some(name)
 }
 
 #[cfg(test)]
@@ -206,9 +167,9 @@ mod tests {
     fn check(interval: Stored, columns: &str, expected: Option<i64>) {
         let db = Database::in_memory().expect("memory");
         let mut query = db.prepare(&format!("SELECT {columns}")).expect("sql");
-        let mut found = query.query(&[]).expect("a query");
+        let mut found = query.query(()).expect("a query");
         let row = found.next().expect("a step").expect("a row");
-        let candle = parse_candle(interval, &row);
+        let candle = parse_candle(interval, row);
         let slot = candle.map(|candle| interval.slot_of(candle.open_time));
         assert_eq!(slot, expected, "{columns}");
     }
@@ -252,7 +213,7 @@ mod tests {
         let five = Decimal::from(5);
         let decimals = [None, Some(&five), None, Some(&Decimal::ZERO)];
         let texts = decimals.map(|decimal| match Value::from(decimal) {
-            Value::Decimal(decimal) => decimal.to_string(),
+            Value::Text(decimal) => decimal,
             _ => "null".to_string(),
         });
         assert_eq!(texts, ["null", "5", "null", "0"]);

@@ -8,7 +8,7 @@
 //! A released version never changes, comments in its SQL included: [`missing`] compares the SQL. A
 //! change is a new entry of [`MIGRATIONS`].
 
-use super::sqlite::Database;
+use super::sqlite::{Database, Result, text};
 use crate::history::StoreError;
 use std::collections::BTreeMap;
 
@@ -164,13 +164,8 @@ pub(super) fn missing(db: &Database) -> Result<Option<String>, StoreError> {
 /// The names of all tables and views, with their SQL.
 fn statements(db: &Database) -> Result<BTreeMap<String, String>, StoreError> {
     let mut query = db.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
-    let mut found = query.query(&[])?;
-    let mut statements = BTreeMap::new();
-    while let Some(row) = found.next()? {
-        let text = |column| String::from_utf8_lossy(row.text(column).unwrap_or(b"")).into_owned();
-        statements.insert(text(0), text(1));
-    }
-    Ok(statements)
+    let found = query.query_map((), |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+    Ok(found.collect::<Result<_>>()?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::checksum::Checksum;
 use super::row::slot;
-use super::sqlite::{Database, Value};
+use super::sqlite::{Database, OptionalExtension};
 use crate::history::{Extent, SeriesName, StoreError};
 use crate::interval::Stored;
 use std::collections::HashMap;
@@ -30,11 +30,9 @@ pub(super) fn find_series(
     if let Some(series) = known.get(name) {
         return Ok(Some(*series));
     }
-    let mut query =
-        db.prepare("SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3")?;
-    let id = query.query(&names(name))?.next()?.and_then(|row| row.int(0));
-    let checksum = Checksum::of(name);
-    let series = id.map(|id| Series { id, checksum });
+    let sql = "SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3";
+    let id = db.query_row(sql, names(name), |row| row.get(0)).optional()?;
+    let series = id.map(|id| Series { id, checksum: Checksum::of(name) });
     if let Some(series) = series {
         known.insert(name.clone(), series);
     }
@@ -47,19 +45,18 @@ pub(super) fn make_series(
     known: &mut Known,
     name: &SeriesName,
 ) -> Result<Series, StoreError> {
-    if let Some(series) = find_series(db, known, name)? {
-        return Ok(series);
+    if !known.contains_key(name) {
+        let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)
+            ON CONFLICT DO NOTHING";
+        db.prepare(sql)?.execute(names(name))?;
     }
-    db.prepare("INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)")?
-        .run(&names(name))?;
-    let series = find_series(db, known, name)?;
-    series.ok_or_else(|| {
+    find_series(db, known, name)?.ok_or_else(|| {
         StoreError::Internal("a series is missing right after it was inserted".into())
     })
 }
 
-fn names(series: &SeriesName) -> [Value<'_>; 3] {
-    [(&*series.source).into(), (&*series.symbol).into(), series.interval.name().into()]
+fn names(series: &SeriesName) -> [&str; 3] {
+    [&series.source, &series.symbol, series.interval.name()]
 }
 
 /// The first and the last candle of a series, and how many it has.
@@ -68,18 +65,13 @@ pub(super) fn extent(
     series: Series,
     interval: Stored,
 ) -> Result<Extent, StoreError> {
-    let mut query = db.prepare(
-        "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
-             (SELECT max(time) FROM candle WHERE series = ?1),
-             (SELECT candles FROM series WHERE id = ?1)",
-    )?;
-    let mut found = query.query(&[Value::Int(series.id)])?;
-    let row = found.next()?;
-    let number = |column| row.as_ref()?.int(column);
-    let end = |column| slot(interval, number(column)?);
-    Ok(Extent {
-        first: end(0),
-        last: end(1),
-        count: number(2).and_then(|count| u64::try_from(count).ok()).unwrap_or(0),
-    })
+    let sql = "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
+        (SELECT max(time) FROM candle WHERE series = ?1),
+        (SELECT candles FROM series WHERE id = ?1)";
+    let extent = db.query_row(sql, [series.id], |row| {
+        let end = |column| slot(interval, row.get(column).ok()?);
+        let count: i64 = row.get(2).unwrap_or(0);
+        Ok(Extent { first: end(0), last: end(1), count: count.try_into().unwrap_or(0) })
+    });
+    Ok(extent?)
 }

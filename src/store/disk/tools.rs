@@ -4,17 +4,19 @@
 //! it is refused while a marketd uses the file, and is done completely or not at all.
 
 use super::checksum::Checksum;
-use super::file::{Care, HistoryFile, check_content, resolved, unopened};
-use super::header::{look, look_to_read};
+use super::file::{CHECKED_BYTES, HistoryFile, at_resolved, check_content, look_to_write};
+use super::header::look;
 use super::read;
 use super::row::{CANDLE, Record};
 use super::series::{Known, Series, find_series};
-use super::sqlite::{Database, Value};
+use super::sqlite::{Database, OpenFlags, Result, text};
 use super::write::write_records;
 use crate::history::{
     Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError, Unusable,
 };
 use crate::record::{Candle, Edge, MarketRules};
+use std::collections::BTreeMap;
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -42,11 +44,12 @@ impl HistoryReader {
     /// # Errors
     /// If there is none, if it is not a history file, or if it cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
-        let path = resolved(path)?;
-        let look = look_to_read(&path)?.ok_or_else(|| Unusable::Missing.at(&path))?;
-        let db = Database::open_to_read(&path).map_err(|error| unopened(&path, error))?;
-        check_content(&db, &path, &look, Care::Usual)?;
-        Ok(HistoryReader { path, db, known: Known::default() })
+        at_resolved(path, |path| {
+            let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
+            let db = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            check_content(&db, &look, CHECKED_BYTES)?;
+            Ok(HistoryReader { path: path.to_path_buf(), db, known: Known::default() })
+        })
     }
 
     /// All series, in the order of their creation.
@@ -55,8 +58,8 @@ impl HistoryReader {
     /// If the file cannot be read.
     pub fn series(&self) -> Result<Vec<Head>, OpenError> {
         let mut heads = Vec::new();
-        let done = read::heads(&self.db, |mut some| heads.append(&mut some));
-        done.map_err(|error| unopened(&self.path, error))?;
+        read::heads(&self.db, |mut some| heads.append(&mut some))
+            .map_err(|error| Unusable::from(error).at(&self.path))?;
         Ok(heads)
     }
 
@@ -81,7 +84,7 @@ impl HistoryReader {
                 keep: Edge::Oldest,
             };
             let rows = read::rows(&self.db, &mut self.known, &page)
-                .map_err(|error| unopened(&self.path, error))?;
+                .map_err(|error| Unusable::from(error).at(&self.path))?;
             rows.candles.iter().for_each(&mut tell);
             unsound += rows.unsound.len();
             from = rows.slots.end;
@@ -96,20 +99,30 @@ impl HistoryReader {
 /// # Errors
 /// If the file cannot be opened or written; then nothing has been removed.
 pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, OpenError> {
+    const MARKETS: &str = "SELECT source, symbol FROM series UNION
+        SELECT source, symbol FROM quote UNION SELECT source, symbol FROM market";
+    const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
+    const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";
     on_file(path, |db| {
-        let mut gone = Vec::new();
-        read::heads(db, |some| {
-            gone.extend(
-                (some.into_iter()).filter(|it| !keep(&it.series.source, &it.series.symbol)),
-            );
-        })?;
-        let mut pruned = Pruned { series: gone.len() as u64, ..Pruned::default() };
+        let mut pruned = Pruned::default();
         db.transaction(|| {
-            for Head { series, .. } in &gone {
-                pruned.candles += remove(db, series)?;
+            let mut query = db.prepare(MARKETS)?;
+            let markets = query.query_map((), |row| Ok((text(row, 0)?, text(row, 1)?)))?;
+            for market in markets.collect::<Result<Vec<_>>>()? {
+                if keep(&market.0, &market.1) {
+                    continue;
+                }
+                let remove = |table: &str, which: &str| -> Result<u64> {
+                    let sql = format!("DELETE FROM {table} WHERE {which}");
+                    Ok(db.prepare(&sql)?.execute((&market.0, &market.1))? as u64)
+                };
+                remove("span", OF_SERIES)?;
+                pruned.candles += remove("candle", OF_SERIES)?;
+                pruned.series += remove("series", OF_MARKET)?;
+                remove("quote", OF_MARKET)?;
+                remove("market", OF_MARKET)?;
             }
-            remove_records::<SavedQuote>(db, &keep)?;
-            remove_records::<MarketRules>(db, &keep)
+            Ok(())
         })?;
         db.execute("VACUUM")?;
         pruned.bytes = db.bytes()?;
@@ -147,69 +160,34 @@ fn on_file<T>(
     path: &Path,
     work: impl FnOnce(&Database) -> Result<T, StoreError>,
 ) -> Result<T, OpenError> {
-    look(path)?.ok_or_else(|| Unusable::Missing.at(path))?;
-    let (file, _) = HistoryFile::open(path, Care::Usual)?;
+    let found = look_to_write(path).and_then(|look| look.ok_or(Unusable::Missing));
+    found.map_err(|why| why.at(path))?;
+    let (file, _) = HistoryFile::open(path, CHECKED_BYTES)?;
     let done = work(&file.db);
     let closed = file.close();
-    done.and_then(|value| closed.map(|()| value)).map_err(|error| unopened(path, error))
-}
-
-fn id_of(db: &Database, series: &SeriesName) -> Result<Series, StoreError> {
-    let found = find_series(db, &mut Known::default(), series)?;
-    found.ok_or_else(|| StoreError::Internal("a series has gone".to_string()))
-}
-
-/// Removes a series. Returns the number of its candles.
-fn remove(db: &Database, series: &SeriesName) -> Result<u64, StoreError> {
-    let id = [Value::Int(id_of(db, series)?.id)];
-    db.prepare("DELETE FROM span WHERE series = ?1")?.run(&id)?;
-    db.prepare("DELETE FROM series WHERE id = ?1")?.run(&id)?;
-    db.prepare("DELETE FROM candle WHERE series = ?1")?.run(&id)
-}
-
-fn records_of<R: Record>(
-    db: &Database,
-    wanted: impl Fn(&QuoteName) -> bool,
-) -> Result<Vec<(QuoteName, R)>, StoreError> {
-    let mut found = Vec::new();
-    read::records(db, |some| {
-        found.extend(some.into_iter().filter(|(name, _)| wanted(name)));
-    })?;
-    Ok(found)
-}
-
-fn remove_record<R: Record>(db: &Database, name: &QuoteName) -> Result<(), StoreError> {
-    let sql = format!("DELETE FROM {} WHERE source = ?1 AND symbol = ?2", R::TABLE);
-    let key = [Value::from(&*name.source), Value::from(&*name.symbol)];
-    db.prepare(&sql)?.run(&key).map(|_| ())
-}
-
-fn remove_records<R: Record>(
-    db: &Database,
-    keep: impl Fn(&str, &str) -> bool,
-) -> Result<(), StoreError> {
-    let gone = records_of::<R>(db, |name| !keep(&name.source, &name.symbol))?;
-    gone.iter().try_for_each(|(name, _)| remove_record::<R>(db, name))
+    done.and_then(|value| closed.map(|()| value)).map_err(|error| Unusable::from(error).at(path))
 }
 
 fn rename_records<R: Record>(db: &Database, old: &str, new: &str) -> Result<(), StoreError> {
-    let records = records_of::<R>(db, |name| &*name.source == old)?;
-    records.iter().try_for_each(|(name, _)| remove_record::<R>(db, name))?;
-    let renamed = records.into_iter().map(|(name, record)| {
-        let source = new.into();
-        (QuoteName { source, ..name }, record)
-    });
-    write_records(db, &renamed.collect())
+    let mut renamed = BTreeMap::new();
+    read::records::<R>(db, |some| {
+        let of_old = some.into_iter().filter(|(name, _)| &*name.source == old);
+        renamed.extend(of_old.map(|(name, it)| (QuoteName { source: new.into(), ..name }, it)));
+    })?;
+    db.prepare(&format!("DELETE FROM {} WHERE source = ?1", R::TABLE))?.execute([old])?;
+    write_records(db, &renamed)
 }
 
 /// Renames a series and seals its rows anew, since their checksums cover its name. A row that is not
 /// sound stays so. Returns the number of its candles.
 fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, StoreError> {
-    let Series { id, checksum } = id_of(db, series)?;
+    let found = find_series(db, &mut Known::default(), series)?;
+    let Some(Series { id, checksum }) = found else {
+        return Ok(0);
+    };
     let renamed = SeriesName { source: new.into(), ..series.clone() };
     let sums = (checksum, Checksum::of(&renamed));
-    db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?
-        .run(&[Value::Int(id), new.into()])?;
+    db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?.execute((id, new))?;
     seal_anew(db, id, sums, "span", "first", "first, until, seal")?;
     seal_anew(db, id, sums, "candle", "time", CANDLE)
 }
@@ -223,14 +201,17 @@ fn seal_anew(
     columns: &str,
 ) -> Result<u64, StoreError> {
     let mut query = db.prepare(&format!("SELECT {columns} FROM {table} WHERE series = ?1"))?;
-    let mut found = query.query(&[Value::Int(series)])?;
-    let mut seals = Vec::new();
+    let mut found = query.query([series])?;
+    let mut seals: Vec<(i64, i64)> = Vec::new();
     while let Some(row) = found.next()? {
-        if let (true, Some(key), Some(sum)) = (old.holds(&row), row.int(0), new.with_row(&row)) {
-            seals.push([Value::Int(series), Value::Int(key), sum.number().into()]);
+        if old.holds(row) {
+            seals.push((row.get(0)?, new.with_row(row).number()));
         }
     }
     let sql = format!("UPDATE {table} SET seal = ?3 WHERE series = ?1 AND {key} = ?2");
     let mut update = db.prepare(&sql)?;
-    seals.iter().map(|seal| update.run(seal)).sum()
+    for (key, seal) in &seals {
+        update.execute((series, key, seal))?;
+    }
+    Ok(seals.len() as u64)
 }

@@ -9,7 +9,7 @@ use super::checksum::Checksum;
 use super::coverage::CoverageWriter;
 use super::row::{Record, columns, times};
 use super::series::{Known, Series, extent, make_series};
-use super::sqlite::{Database, Statement, Value};
+use super::sqlite::{Database, OptionalExtension, Statement, Value, params_from_iter};
 use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SeriesName, StoreError, Written};
 use crate::interval::Stored;
 use std::collections::BTreeMap;
@@ -21,7 +21,6 @@ struct Writer<'a> {
     insert: Statement<'a>,
     update: Statement<'a>,
     delete: Statement<'a>,
-    delete_range: Statement<'a>,
     count: Statement<'a>,
 }
 
@@ -58,14 +57,9 @@ pub(super) fn evict(
 ) -> Result<(Extent, u64, bool), StoreError> {
     let end = times(interval, &(0..before)).end;
     // The first candle that stays this time.
-    let bound = {
-        let mut query = db.prepare(
-            "SELECT time FROM candle WHERE series = ?1 AND time < ?2 ORDER BY time LIMIT 1 OFFSET ?3",
-        )?;
-        let offset = Value::Int(i64::try_from(rows).unwrap_or(i64::MAX));
-        let mut found = query.query(&[Value::Int(series.id), Value::Int(end), offset])?;
-        found.next()?.and_then(|row| row.int(0))
-    };
+    let sql = "SELECT time FROM candle WHERE series = ?1 AND time < ?2
+        ORDER BY time LIMIT 1 OFFSET ?3";
+    let bound = db.query_row(sql, (series.id, end, rows as i64), |row| row.get(0)).optional()?;
     let mut writer = Writer::new(db)?;
     // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
     let removed = writer.forget(series, &(i64::MIN..bound.unwrap_or(end)))?;
@@ -85,8 +79,7 @@ impl<'a> Writer<'a> {
                  WHERE series = ?1 AND time = ?2
                      AND (open, high, low, close, volume, seal) <> (?3, ?4, ?5, ?6, ?7, ?8)",
             )?,
-            delete: db.prepare("DELETE FROM candle WHERE series = ?1 AND time = ?2")?,
-            delete_range: db
+            delete: db
                 .prepare("DELETE FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3")?,
             count: db.prepare("UPDATE series SET candles = candles + ?2 WHERE id = ?1")?,
         })
@@ -106,7 +99,7 @@ impl<'a> Writer<'a> {
                 removed += self.forget(series, &times)?;
             }
             if fate != Fate::Forgotten {
-                self.coverage.cover(series, &times)?;
+                self.coverage.set(series, &times, true)?;
             }
         }
         for (slot, candle) in changes.candles() {
@@ -114,18 +107,17 @@ impl<'a> Writer<'a> {
             if time.is_empty() {
                 continue;
             }
-            let key = [Value::Int(series.id), Value::Int(time.start)];
             let Some(candle) = candle else {
-                removed += self.delete.run(&key)?;
+                removed += self.delete.execute((series.id, time.start, time.end))? as u64;
                 continue;
             };
-            let numbers = [&candle.open, &candle.high, &candle.low, &candle.close];
-            let mut values = key.to_vec();
-            values.extend(numbers.into_iter().chain([&candle.volume]).map(Value::from));
+            let mut values = vec![series.id.into(), time.start.into()];
+            let numbers = [&candle.open, &candle.high, &candle.low, &candle.close, &candle.volume];
+            values.extend(numbers.map(Value::from));
             values.push(series.checksum.with_all(&values[1..]).number().into());
-            match self.insert.run(&values)? {
-                0 => written.updated += self.update.run(&values)?,
-                rows => inserted += rows,
+            match self.insert.execute(params_from_iter(&values))? {
+                0 => written.updated += self.update.execute(params_from_iter(&values))? as u64,
+                rows => inserted += rows as u64,
             }
         }
         written.inserted += inserted;
@@ -135,15 +127,14 @@ impl<'a> Writer<'a> {
 
     /// Removes candles and coverage of these times. Returns the number of candles.
     fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
-        self.coverage.forget(series, times)?;
-        let values = [Value::Int(series.id), Value::Int(times.start), Value::Int(times.end)];
-        self.delete_range.run(&values)
+        self.coverage.set(series, times, false)?;
+        Ok(self.delete.execute((series.id, times.start, times.end))? as u64)
     }
 
     fn count(&mut self, series: Series, inserted: u64, removed: u64) -> Result<(), StoreError> {
         let change = inserted as i64 - removed as i64;
         if change != 0 {
-            self.count.run(&[Value::Int(series.id), Value::Int(change)])?;
+            self.count.execute((series.id, change))?;
         }
         Ok(())
     }
@@ -166,10 +157,11 @@ pub(super) fn write_records<R: Record>(
          WHERE ({columns}) IS NOT ({places})"
     ))?;
     for (name, record) in records {
-        let mut values = vec![Value::from(&*name.source), Value::from(&*name.symbol)];
+        let mut values =
+            [&name.source, &name.symbol].map(|it| Value::Text(it.to_string())).to_vec();
         values.extend(record.values());
         values.push(Checksum::new().with_all(&values).number().into());
-        put.run(&values)?;
+        put.execute(params_from_iter(&values))?;
     }
     Ok(())
 }
