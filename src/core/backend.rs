@@ -68,7 +68,8 @@ impl Backend {
 
     /// True if these candles are on their way.
     pub fn brings(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
-        self.history.is_reading(series, slots) || self.sources.is_asking(series, slots)
+        self.history.is_reading(series, slots)
+            || self.sources[series.source].is_asking(series, slots)
     }
 
     /// Takes in what happened to a connection.
@@ -245,11 +246,11 @@ impl Backend {
         cx: &mut Context,
     ) -> Option<(bool, ReadStart)> {
         let (sources, history) = self.split();
-        if !sources.follow(series, cx) {
+        if !sources[series.source].follow(series, cx) {
             return None;
         }
         let read = history.read(series, slots, cx);
-        let is_asked = sources.ask(series, slots, cx);
+        let is_asked = sources[series.source].ask(series, slots, cx);
         Some((is_asked || read == ReadStart::Begun, read))
     }
 

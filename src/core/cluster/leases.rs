@@ -42,7 +42,7 @@ impl Cluster {
             }
             Hold::Alone => self.acquire(id, cx),
             Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => {
-                let (left, spent) = sources.budget_to_tell(id, cx.now);
+                let (left, spent) = sources[id].budget().to_tell(cx.now.mono);
                 let (epoch, left) = (epoch.to_string(), left.to_string());
                 let words = [&*self.run, &epoch, &time, &left].map(str::as_bytes);
                 let command = (Script::Renew, EngineCommand::Renew(id, spent));
@@ -169,7 +169,7 @@ impl Cluster {
         let is_halved = seat.rival.is_some();
         let left = number(4).zip(number(5));
         let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
-        sources.collect(id, left, is_halved, cx);
+        sources[id].collect(left, is_halved, cx);
         log::info!(target: CLUSTER, "collecting source={} epoch={epoch}", cx.stats[id].id);
         self.report(cx);
     }
@@ -195,7 +195,7 @@ impl Cluster {
                 if was_unsure {
                     self.tell_role(id, sources, cx);
                 }
-                sources.note_told(id, spent, cx);
+                sources[id].note_told(spent, cx.now);
             }
             None => {
                 seat.lost(cx.now.mono);
@@ -231,10 +231,10 @@ impl Cluster {
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
         let seat = &self.seats[id.index()];
         let role = seat.role(self.engine.is_up());
-        if sources.role(id) == role || seat.has_ended {
+        if sources[id].role() == role || seat.has_ended {
             return;
         }
-        sources.set_role(id, role, cx);
+        sources[id].set_role(role, cx);
         let source = &cx.stats[id].id;
         match role {
             _ if self.ends_since.is_some() => {}

@@ -136,7 +136,7 @@ impl Cluster {
 
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
-        for at in 0..sources.count() {
+        for at in 0..cx.stats.sources.len() {
             let id = SourceId(at as u16);
             let has_ended = cx.stats[id].has_ended;
             if at >= self.seats.len() {
@@ -148,8 +148,8 @@ impl Cluster {
             } else if !has_ended {
                 self.seats[at].due = cx.now.mono;
                 let role = self.seats[at].role(self.engine.is_up());
-                if sources.role(id) != role {
-                    sources.set_role(id, role, cx);
+                if sources[id].role() != role {
+                    sources[id].set_role(role, cx);
                 }
             }
             self.seats[at].has_ended = has_ended;
@@ -260,7 +260,7 @@ impl Cluster {
     fn rejoin(&mut self, sources: &mut Sources, cx: &mut Context) {
         for (at, seat) in (0..).zip(&self.seats) {
             if seat.hold == Hold::Follows && self.engine.is_up() && !seat.has_ended {
-                sources.set_role(SourceId(at), Role::Follower, cx);
+                sources[SourceId(at)].set_role(Role::Follower, cx);
             }
         }
     }
@@ -279,7 +279,7 @@ impl Cluster {
             let collects = seat.collects();
             let has_left = |it: &mut Rival| it.has_left(&self.live, cx.now.mono);
             if seat.rival.take_if(has_left).is_some() && collects {
-                sources.use_whole_budget(id, cx);
+                sources[id].budget().use_whole(cx.now.mono);
             }
             self.tell_role(id, sources, cx);
         }
@@ -338,11 +338,11 @@ impl Cluster {
         for at in 0..self.seats.len() {
             let id = SourceId(at as u16);
             if self.seats[at].collects() {
-                sources.answer_asked(id, history, cx);
+                sources[id].answer_asked(history, cx);
             }
-        }
-        while let Some((id, told)) = sources.next_told() {
-            self.tell(id, told, cx);
+            while let Some(told) = sources[id].next_told() {
+                self.tell(id, told, cx);
+            }
         }
         // A list may have come into place.
         self.read_on(cx);

@@ -95,7 +95,7 @@ impl Cluster {
         &mut self,
         id: SourceId,
         epoch: u64,
-        sources: &Sources,
+        sources: &mut Sources,
         cx: &mut Context,
     ) {
         let leaver = self.ends_since.map(|_| self.node.as_str().into());
@@ -112,7 +112,7 @@ impl Cluster {
         let mut bytes = Vec::new();
         encode(&entry, &mut bytes);
         let keep = self.seats[id.index()].keep(bytes.len(), false);
-        let left = sources.budget_left(id, cx.now);
+        let left = sources[id].budget().left(cx.now.mono);
         let keys = ["lease", "stream"].map(|what| self.keys.of(&cx.stats[id].id, what));
         let [epoch, left, keep] = [epoch, left, keep].map(|it| it.to_string());
         let words =

@@ -41,7 +41,7 @@ impl Cluster {
         let seat = &self.seats[raw.source.index()];
         let result = match (raw.is_ask, seat.hold) {
             (true, Hold::Collects { .. }) => {
-                decode_ask(&raw.bytes).map(|series| sources.asked(raw.source, &series, history, cx))
+                decode_ask(&raw.bytes).map(|series| sources[raw.source].asked(&series, history, cx))
             }
             (false, Hold::Follows) => {
                 decode(&raw.bytes).map(|entry| self.apply(&raw, entry, sources, history, cx))
@@ -90,7 +90,7 @@ impl Cluster {
                 source.lag_ms = Some(age.as_millis() as u64);
             }
         }
-        sources.follow_entry(raw.source, entry, age, history, cx);
+        sources[raw.source].follow_entry(entry, age, history, cx);
     }
 
     /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.
@@ -128,7 +128,7 @@ impl Cluster {
             return true;
         };
         match Markets::new(bytes.to_vec()) {
-            Ok(list) => sources.follow_list(id, list, cx),
+            Ok(list) => sources[id].follow_list(list, cx),
             Err(EntryError::Newer(version)) => {
                 self.leave(id, version, sources, cx);
                 true

@@ -142,7 +142,7 @@ impl Cluster {
                 // trimmed.
                 (seat.due, seat.list) = (cx.now.mono, None);
                 if seat.collects() {
-                    sources.tell_list(SourceId(at));
+                    sources[SourceId(at)].list_changed();
                 }
             }
             self.handle_timeout(sources, cx);

@@ -14,7 +14,6 @@ mod budget;
 mod candle_page;
 mod candle_plans;
 mod clock;
-mod cluster;
 mod connecting;
 mod connections;
 mod failover;
@@ -36,16 +35,16 @@ use crate::core::history::History;
 use crate::core::{Action, Context, Event};
 use crate::http::Outgoing;
 use crate::log_targets::SOURCE;
-use crate::market::{SeriesKey, SourceId};
+use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
 use failover::Failover;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
-use source::Source;
+pub use source::Source;
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::ops::{Index, IndexMut};
 
 /// Sources that may be added while marketd runs. Each place is that of one id until the end, so that the
 /// table of connections can be sized at the start.
@@ -58,7 +57,8 @@ struct ConnectionOwner {
     conn: usize,
 }
 
-/// All exchanges. See the module's page.
+/// All exchanges. See the module's page. Clients' requests for candles, and the cluster, concern one of
+/// them.
 pub struct Sources {
     /// By `SourceId`.
     all: Vec<Source>,
@@ -152,7 +152,7 @@ impl Sources {
         let Some(&ConnectionOwner { source, conn }) = self.connections.get(key) else {
             return false;
         };
-        let has_ended = self.all[source.index()].handle(conn, key, event, history, cx);
+        let has_ended = self[source].handle(conn, key, event, history, cx);
         self.open_connections(source, cx);
         has_ended
     }
@@ -185,7 +185,7 @@ impl Sources {
         history: &mut History,
         cx: &mut Context,
     ) {
-        self.all[source.index()].resolved(addresses, history, cx);
+        self[source].resolved(addresses, history, cx);
         self.open_connections(source, cx);
     }
 
@@ -238,7 +238,7 @@ impl Sources {
     /// Bytes to send on a connection now.
     pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
         match self.connections.get(key) {
-            Some(it) => self.all[it.source.index()].connections.outgoing(it.conn, key).into(),
+            Some(it) => self[it.source].connections.outgoing(it.conn, key).into(),
             None => Outgoing::from(&[][..]),
         }
     }
@@ -246,22 +246,7 @@ impl Sources {
     /// True if bytes from this connection are welcome now.
     pub fn wants_read(&self, key: Key) -> bool {
         let owner = self.connections.get(key);
-        owner.is_some_and(|it| self.all[it.source.index()].connections.wants_read(it.conn, key))
-    }
-
-    /// Follows a series that a client requests. `false`: there is no room for one more.
-    pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
-        self.all[series.source.index()].follow(series, cx)
-    }
-
-    /// Requests candles for a client. `false`: none will come.
-    pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
-        self.all[series.source.index()].ask(series, slots, cx)
-    }
-
-    /// True if a client waits for some of these slots.
-    pub fn is_asking(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
-        self.all[series.source.index()].is_asking(series, slots)
+        owner.is_some_and(|it| self[it.source].connections.wants_read(it.conn, key))
     }
 
     /// There is room in the history again: what has waited for that is due.
@@ -291,5 +276,19 @@ impl Sources {
     /// When [`Sources::watch_failover`] is wanted.
     pub fn failover_due(&self) -> Option<Mono> {
         self.failover.next_due()
+    }
+}
+
+impl Index<SourceId> for Sources {
+    type Output = Source;
+
+    fn index(&self, source: SourceId) -> &Source {
+        &self.all[source.index()]
+    }
+}
+
+impl IndexMut<SourceId> for Sources {
+    fn index_mut(&mut self, source: SourceId) -> &mut Source {
+        &mut self.all[source.index()]
     }
 }

@@ -4,6 +4,7 @@
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
+use crate::core::sources::budget::Budget;
 use crate::core::sources::jobs::{Job, drop_records};
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, ReplicaJob, Role, named};
 use crate::core::sources::staged::{Items, Staged, Tickers};
@@ -51,23 +52,12 @@ impl Source {
     /// Takes on the role of collector, with what the last one has left of the budget.
     pub fn collect(&mut self, left: Option<(u64, u64)>, is_halved: bool, cx: &mut Context) {
         self.set_role(Role::Collector, cx);
-        let budget = &mut self.schedule.budget;
-        budget.take_over(left, is_halved, cx.now.mono);
+        self.schedule.budget.take_over(left, is_halved, cx.now.mono);
     }
 
-    /// No other node spends of the exchange's limit any more.
-    pub fn use_whole_budget(&mut self, now: Now) {
-        self.schedule.budget.use_whole(now.mono);
-    }
-
-    /// What may be told of the budget, and the count of [`Source::note_told`].
-    pub fn budget_to_tell(&self, now: Now) -> (u64, u64) {
-        self.schedule.budget.to_tell(now.mono)
-    }
-
-    /// What is left of the budget.
-    pub fn budget_left(&self, now: Now) -> u64 {
-        self.schedule.budget.left(now.mono)
+    /// What may still be requested.
+    pub fn budget(&mut self) -> &mut Budget {
+        &mut self.schedule.budget
     }
 
     /// The other nodes have been told of the budget.
