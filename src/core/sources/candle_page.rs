@@ -7,8 +7,10 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
+use crate::core::sources::replica::series_part;
 use crate::core::sources::series_plan::PageResult;
 use crate::market::{Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey};
+use crate::replication::SentCandles;
 use crate::time::Now;
 use std::ops::Range;
 
@@ -82,6 +84,19 @@ impl CandlePage {
         }
         self.asked_elsewhere = Some(self.slots.clone());
         self
+    }
+
+    /// The page for the other nodes of a cluster, as long as none of it is in the series.
+    pub fn to_send(&self, cx: &Context) -> SentCandles {
+        let rows = self.rows.as_slice().iter();
+        SentCandles {
+            series: series_part(self.key, self.slots.clone(), cx),
+            closed_before: cx.stats[self.key.source].exchange_time(self.sent_at),
+            is_dated: self.is_dated,
+            is_full: self.result.is_full,
+            is_proven: false,
+            rows: rows.map(|row| (row.candle.clone(), row.closed)).collect(),
+        }
     }
 
     /// The series.

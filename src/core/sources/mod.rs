@@ -2,7 +2,7 @@
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the table of their
 //! connections, and failover between them. `source` is the file to begin with: it conducts one
-//! exchange's `schedule` (from which `planner` chooses), `connections`, `jobs` and back-off. The life of
+//! exchange's `schedule` (from which `source/planning` chooses), `connections`, `jobs` and back-off. The life of
 //! a request is in `request`, from top to bottom.
 //!
 //! No client is served here and no price is kept: what is read goes to the market.
@@ -19,7 +19,6 @@ mod connections;
 mod failover;
 mod fault;
 mod jobs;
-mod planner;
 mod quote_round;
 mod reload;
 mod replica;

@@ -6,10 +6,10 @@
 
 use crate::core::context::Context;
 use crate::log_targets::CLUSTER;
-use crate::market::{SeriesKey, SourceId, SymbolId};
-use crate::record::{MarketInfo, Ticker};
-use crate::replication::{self, Entry, HAS_CLUSTERS, Head, Markets, Update};
-use crate::time::{Mono, Now};
+use crate::market::{SeriesKey, SourceId};
+use crate::record::MarketInfo;
+use crate::replication::{Entry, HAS_CLUSTERS, SeriesPart, VERSION, encode_market};
+use crate::time::Mono;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
@@ -66,18 +66,7 @@ pub enum Outbound {
     /// The market list.
     List(Vec<u8>),
     /// Candles that this node asks for.
-    Ask(replication::SeriesPart),
-}
-
-/// What takes longer than a turn of what the nodes of a cluster tell each other.
-#[derive(Debug)]
-pub enum ReplicaJob {
-    /// Reads the market list of another node.
-    ReadList(Markets),
-    /// Tells the other nodes of what the next job applies, and was received then.
-    Tell(Box<Update>, Now),
-    /// Writes the market list for the other nodes.
-    WriteList(ListWriter),
+    Ask(SeriesPart),
 }
 
 /// See the module's page.
@@ -115,31 +104,9 @@ impl Replica {
         self.told.pop_front()
     }
 
-    /// Tells the others of something that was received then.
-    pub fn publish(
-        &mut self,
-        source: SourceId,
-        body: Update,
-        received: Now,
-        rest: Mono,
-        cx: &Context,
-    ) {
-        let status = &cx.stats[source];
-        let head = Head {
-            epoch: 0,
-            waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
-            received: received.unix,
-            exchange_time: status.clock.map(|_| cx.exchange_time(source)),
-            state: status.state as u8,
-            rest_ms: rest.since(cx.now.mono).as_millis() as u64,
-        };
-        let entry = Entry { head, body };
-        self.told.push_back(Outbound::Entry(Box::new(entry)));
-    }
-
-    /// Tells them the market list.
-    pub fn publish_list(&mut self, bytes: Vec<u8>) {
-        self.told.push_back(Outbound::List(bytes));
+    /// Tells the others.
+    pub fn tell(&mut self, what: Outbound) {
+        self.told.push_back(what);
     }
 
     /// True if a follower may ask for more candles.
@@ -158,11 +125,7 @@ impl Replica {
             slots.end - slots.start,
         );
         self.wanted.push((key, cx.now.mono + WANTED_FOR));
-        self.told.push_back(Outbound::Ask(replication::SeriesPart {
-            symbol: cx.market.catalog.name(key.symbol).as_str().into(),
-            interval: key.interval,
-            slots,
-        }));
+        self.tell(Outbound::Ask(series_part(key, slots, cx)));
     }
 
     /// Candles of this series have come.
@@ -207,15 +170,10 @@ impl Replica {
     }
 }
 
-/// The ticker of a market, under its id at the exchange.
-pub fn named(
-    source: SourceId,
-    symbol: SymbolId,
-    ticker: &Ticker,
-    cx: &Context,
-) -> Option<(Box<str>, Ticker)> {
-    let listing = cx.market.catalog.listing(source, symbol)?;
-    Some((listing.ticker_id.clone(), ticker.clone()))
+/// A series and some of its slots, as the nodes tell each other.
+pub fn series_part(key: SeriesKey, slots: Range<i64>, cx: &Context) -> SeriesPart {
+    let symbol = cx.market.catalog.name(key.symbol).as_str().into();
+    SeriesPart { symbol, interval: key.interval, slots }
 }
 
 /// A market list that is being written, slice by slice.
@@ -231,7 +189,7 @@ pub struct ListWriter {
 impl ListWriter {
     /// Nothing is written yet.
     pub fn new() -> ListWriter {
-        ListWriter { bytes: vec![replication::VERSION], next: 0, version: 0 }
+        ListWriter { bytes: vec![VERSION], next: 0, version: 0 }
     }
 
     /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins
@@ -259,7 +217,7 @@ impl ListWriter {
                 active: listing.active,
                 rules: listing.rules.clone(),
             };
-            replication::encode_market(&market, &mut self.bytes);
+            encode_market(&market, &mut self.bytes);
         }
         self.next = end;
         (end == known.len()).then(|| std::mem::take(&mut self.bytes))

@@ -2,7 +2,7 @@
 //!
 //! [`Schedule`] owns when each kind of task is due next, what has to be known before (the market list,
 //! the exchange's clock), the exchange's budget and the back-off. A tick is planned from the last due
-//! time; a missed one is skipped, never queued. `planner` chooses from it.
+//! time; a missed one is skipped, never queued. `source/planning` chooses from it.
 
 use crate::core::context::Context;
 use crate::core::sources::backoff::Backoff;

@@ -6,6 +6,7 @@ use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::task::Task;
 use crate::log_targets::{SOURCE, quoted};
+use crate::replication::Update;
 use crate::time::Mono;
 
 impl Source {
@@ -51,7 +52,8 @@ impl Source {
             self.schedule.candles.give_up_asked();
             self.schedule.round.abandon();
         }
-        self.publish_status(cx);
+        let error = cx.stats[self.profile.id].last_error.as_deref().map(Into::into);
+        self.publish(Update::Status(error), cx.now, cx);
     }
 
     /// Ends those requests that are chosen. Their tasks are due again at once.
