@@ -1,7 +1,6 @@
 //! Why a request to an exchange failed, in words, and whose fault that is.
 
 use crate::core::Broken;
-use crate::core::sources::connecting::ProxyError;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
 use std::fmt;
@@ -16,8 +15,8 @@ pub enum Fault {
     Resolve(String),
     /// No address could be connected to: what failed with the last one, and why.
     Connect(&'static str, Broken),
-    /// The proxy opens no tunnel.
-    Proxy(ProxyError),
+    /// The proxy opens no tunnel: why.
+    Proxy(String),
     /// The connection broke.
     Broken(Broken),
     /// The exchange closed before the end of the response.

@@ -41,8 +41,8 @@ pub struct RequestInFlight {
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
-    /// What the head says beside the response; taken out once.
-    head_facts: Option<HeadFacts>,
+    /// What the head says of the exchange; taken out once.
+    pub head_facts: Option<HeadFacts>,
     /// The field of the head that tells how the budget stands.
     meter: Option<&'static str>,
     reading: Reading,
@@ -147,11 +147,6 @@ impl RequestInFlight {
     /// The status of the response, once its head has come.
     pub fn status(&self) -> Option<u16> {
         self.head.as_ref().map(|head| head.status)
-    }
-
-    /// What the head says of the exchange, the first time that this is called after it has come.
-    pub fn take_head_facts(&mut self) -> Option<HeadFacts> {
-        self.head_facts.take()
     }
 
     /// Takes in bytes of the response.

@@ -161,8 +161,8 @@ impl Source {
         cx: &mut Context,
     ) -> bool {
         let was_in_doubt = self.schedule.clock.is_in_doubt();
-        let handled = self.connections.handle(conn, key, event, cx);
-        if let Some(head) = handled.head {
+        let (head, ended) = self.connections.handle(conn, key, event, cx);
+        if let Some(head) = head {
             if let Some(date) = head.date {
                 self.schedule.clock.check_date(date, cx);
             }
@@ -174,7 +174,7 @@ impl Source {
             let is_quotes = task.is_quotes();
             self.jobs.push([Job::Decompress { conn, is_quotes }]);
         }
-        let has_ended = self.ended(handled.ended, history, cx);
+        let has_ended = self.ended(ended, history, cx);
         if has_ended || self.schedule.clock.is_in_doubt() != was_in_doubt {
             self.start_due(history, cx);
         }
