@@ -7,7 +7,7 @@
 //!
 //! No text that it makes tells user or password.
 
-use super::link::Link;
+use super::link::{EngineCommand, Link};
 use super::route::EngineRoute;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
@@ -33,39 +33,6 @@ const AWAY: Duration = Duration::from_millis(1500);
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
 
-/// What a command is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EngineCommand {
-    /// User and password.
-    Auth,
-    /// The number of the database.
-    Select,
-    /// Loads a script.
-    Load(Script),
-    /// Tells that this node lives.
-    Beat,
-    /// Looks at a lease.
-    Look(SourceId),
-    /// Takes a lease.
-    Acquire(SourceId),
-    /// Renews a lease, and tells how much of the budget was spent.
-    Renew(SourceId, u64),
-    /// Adds an entry.
-    Publish(SourceId),
-    /// Sets the market list.
-    List(SourceId),
-    /// Lets a lease go.
-    Release(SourceId),
-    /// Reads the market list of this version.
-    GetList(SourceId, u64),
-    /// Asks for candles.
-    Ask,
-    /// This node leaves.
-    Leave,
-    /// Waits for entries.
-    Read,
-}
-
 /// Which of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
@@ -79,7 +46,7 @@ pub enum Which {
 pub struct Engine {
     route: EngineRoute,
     /// That for commands, and that which waits for entries.
-    links: [Link<EngineCommand>; 2],
+    links: [Link; 2],
     connections: Table<Which>,
     is_resolving: bool,
     retry_at: Mono,
@@ -121,7 +88,7 @@ impl Engine {
     }
 
     /// One of the connections.
-    pub fn link(&mut self, which: Which) -> &mut Link<EngineCommand> {
+    pub fn link(&mut self, which: Which) -> &mut Link {
         &mut self.links[which as usize]
     }
 
@@ -182,9 +149,9 @@ impl Engine {
             self.links.iter_mut().for_each(|link| link.postpone(gap));
         }
         if let Some(late) = self.links.iter().find(|it| it.is_late(now)) {
-            let why = match late.is_open() {
-                true => "no reply in time".to_string(),
-                false => format!("{}: no answer in time", late.obstacle()),
+            let why = match late.obstacle() {
+                None => "no reply in time".to_string(),
+                Some(obstacle) => format!("{obstacle}: no answer in time"),
             };
             self.fail(&why, cx);
             return was_away;
@@ -214,7 +181,8 @@ impl Engine {
             self.retry_at = cx.now.mono + FIRST_BACKOFF;
             return;
         };
-        self.link(which).opening(key, cx.now.mono);
+        let route = self.route.direct();
+        self.link(which).opening(key, address, &route, cx.now);
         cx.actions.push_back(Action::Connect(key, address));
     }
 
@@ -228,13 +196,11 @@ impl Engine {
     }
 
     /// A connection is open, or its handshake is done.
-    pub fn connected(&mut self, (which, key): (Which, Key), is_secured: bool, cx: &mut Context) {
-        let url = self.route.url().clone();
-        if url.tls && !is_secured {
-            self.link(which).securing();
+    pub fn connected(&mut self, which: Which, key: Key, cx: &mut Context) {
+        let (url, route) = (self.route.url().clone(), self.route.direct());
+        if self.link(which).advance(&route, cx.now) {
             return cx.actions.push_back(Action::Secure(key, url.host));
         }
-        self.link(which).open();
         if let Some(it) = url.credentials {
             match it.user.is_empty() {
                 true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
@@ -321,7 +287,7 @@ impl Engine {
 
     /// A connection has ended, or was never open.
     pub fn lost(&mut self, which: Which, why: Option<&Broken>, cx: &mut Context) {
-        let obstacle = self.link(which).obstacle();
+        let obstacle = self.link(which).obstacle().unwrap_or("connection lost");
         let why = why.map_or("closed by the peer".to_string(), ToString::to_string);
         self.fail(&format!("{obstacle}: {why}"), cx);
     }

@@ -1,6 +1,6 @@
 //! Leases: this node looks at those of other nodes, takes free ones, renews its own, and lets some go.
 
-use super::engine::EngineCommand;
+use super::link::EngineCommand;
 use super::scripts::{LEASE_MS, Script};
 use super::seat::{Hold, Rival, Seat, node_of};
 use super::{Cluster, TICK};

@@ -34,7 +34,8 @@ use crate::replication::HAS_CLUSTERS;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Engine, EngineCommand, Which};
+use engine::{Engine, Which};
+use link::EngineCommand;
 use scripts::Keys;
 use seat::{Hold, Rival, Seat};
 use std::net::SocketAddr;
@@ -210,8 +211,7 @@ impl Cluster {
             return;
         };
         match event {
-            Event::Connected => self.engine.connected((which, key), false, cx),
-            Event::Secured => self.engine.connected((which, key), true, cx),
+            Event::Connected | Event::Secured => self.engine.connected(which, key, cx),
             Event::Sent(count) => self.engine.link(which).sent_bytes(count),
             Event::Received(bytes) => {
                 self.engine.link(which).receive(bytes);

@@ -4,7 +4,8 @@
 //! candles that they miss.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which};
+use super::engine::Which;
+use super::link::EngineCommand;
 use super::scripts::Script;
 use super::seat::Hold;
 use crate::core::context::Context;

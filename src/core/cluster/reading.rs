@@ -2,7 +2,8 @@
 //! for candles of those that it collects.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which};
+use super::engine::Which;
+use super::link::EngineCommand;
 use super::seat::{EntryId, Hold, node_of};
 use super::unread::Raw;
 use crate::core::context::Context;

@@ -1,8 +1,8 @@
 //! Replies of the engine: each is handed to who has asked.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which};
-use super::link::PendingCommand;
+use super::engine::Which;
+use super::link::{EngineCommand, PendingCommand};
 use crate::core::context::Context;
 use crate::core::sources::Sources;
 use crate::log_targets::CLUSTER;
@@ -51,7 +51,7 @@ impl Cluster {
     /// Takes in the reply to a command.
     fn replied(
         &mut self,
-        pending: &PendingCommand<EngineCommand>,
+        pending: &PendingCommand,
         reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
@@ -120,7 +120,7 @@ impl Cluster {
     /// The engine's time and the runs that live have come: it is up.
     fn beaten(
         &mut self,
-        pending: &PendingCommand<EngineCommand>,
+        pending: &PendingCommand,
         list: &[RespValue<'_>],
         sources: &mut Sources,
         cx: &mut Context,
@@ -151,7 +151,7 @@ impl Cluster {
 }
 
 /// Why a command was refused, in words.
-fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Option<String> {
+fn refusal(pending: &PendingCommand, reply: &RespValue<'_>) -> Option<String> {
     let RespValue::Error(error) = reply else {
         return None;
     };

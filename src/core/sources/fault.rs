@@ -2,7 +2,7 @@
 
 use crate::core::Broken;
 use crate::exchange::{ReadError, RefusalKind};
-use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
+use crate::http::{Fields, RetryAfter};
 use std::fmt;
 
 /// Bytes of an unknown encoding's name that are shown: more than any name has.
@@ -23,14 +23,11 @@ pub enum Fault {
     CutShort,
     /// It took too long; what had not been done, if the request was never sent.
     Timeout(Option<&'static str>),
-    /// The head of the response is malformed.
-    Head(ResponseError),
-    /// The framing of the response is malformed, or it is too large.
-    Framing(BodyError),
+    /// The head, the framing or the compression of the response is malformed, or it is too large: what is
+    /// wrong with it.
+    Malformed(String),
     /// The body has an encoding that cannot be decoded: its name.
     Encoding(String),
-    /// The body has the encoding that was asked for, and cannot be decompressed.
-    Decompress(DecompressError),
     /// The body is not what this exchange sends, or says that the request failed.
     Body {
         /// What is wrong with it, or what it says.
@@ -67,12 +64,10 @@ impl fmt::Display for Fault {
             Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
             Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
             Fault::Timeout(None) => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
+            Fault::Malformed(why) => write!(f, "malformed answer: {why}"),
             Fault::Encoding(name) => {
                 write!(f, "the answer is encoded in \"{name}\", which cannot be read here")
             }
-            Fault::Decompress(error) => write!(f, "malformed answer: {error}"),
             Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status { status, message, .. } => match message {
                 Some(message) => write!(f, "status {status}: {message}"),
@@ -111,6 +106,11 @@ impl Blame {
 }
 
 impl Fault {
+    /// That of a response which is not as HTTP has it.
+    pub fn malformed(why: impl fmt::Display) -> Fault {
+        Fault::Malformed(why.to_string())
+    }
+
     /// The fault of a response with these fields, whose body cannot be decoded.
     pub fn encoding(fields: Fields<'_>) -> Fault {
         let is_meant = |name: &[u8]| name.eq_ignore_ascii_case(b"content-encoding");

@@ -38,6 +38,7 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+pub use connecting::{Connecting, Route};
 use failover::Failover;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
