@@ -74,7 +74,7 @@ impl Backend {
 
     /// Takes in what happened to a connection.
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        if self.cluster.get().is_some_and(|it| it.may_own(key)) {
+        if self.cluster.get().is_some_and(|it| it.engine.may_own(key)) {
             let handle = |cluster: &mut Cluster, sources: &mut Sources, cx: &mut Context| {
                 cluster.handle(key, event, sources, cx);
             };
@@ -90,7 +90,7 @@ impl Backend {
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
         if let Some(cluster) = self.cluster.get_mut() {
-            cluster.closed(key);
+            cluster.engine.closed(key);
         }
     }
 
@@ -116,8 +116,8 @@ impl Backend {
         fixed: Vec<&'static str>,
         cx: &Context,
     ) -> Result<(), String> {
-        let reload = Reload::new(config, self.most_sources, cx)?;
-        self.reload = Some(Box::new(reload.with_fixed(fixed)));
+        let reload = Reload::new(config, fixed, self.most_sources, cx)?;
+        self.reload = Some(Box::new(reload));
         Ok(())
     }
 
@@ -257,15 +257,16 @@ impl Backend {
     /// Bytes to be sent on a connection now, and whether bytes from it are welcome.
     #[inline]
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
-        match self.cluster.get().filter(|it| it.may_own(key)) {
-            Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
-            None => (self.sources.outgoing(key), self.sources.wants_read(key)),
-        }
+        let (outgoing, wants_read) = match self.cluster.get() {
+            Some(cluster) if cluster.engine.may_own(key) => cluster.engine.interest(key),
+            _ => self.sources.interest(key),
+        };
+        (outgoing.into(), wants_read)
     }
 
     /// The number of its connections.
     pub fn connections(&self) -> usize {
-        let of_cluster = self.cluster.get().map_or(0, Cluster::connections);
+        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections());
         self.sources.connections() + of_cluster
     }
 

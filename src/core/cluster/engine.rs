@@ -113,18 +113,12 @@ impl Engine {
         self.connections.len()
     }
 
-    /// Bytes to send on a connection.
-    pub fn outgoing(&self, key: Key) -> &[u8] {
-        match self.which(key) {
-            Some(which) => self.links[which as usize].outgoing(),
-            None => &[],
+    /// Bytes to send on a connection, and whether bytes from it are welcome.
+    pub fn interest(&self, key: Key) -> (&[u8], bool) {
+        match self.which(key).map(|which| &self.links[which as usize]) {
+            Some(link) => (link.outgoing(), link.is_open()),
+            None => (&[], false),
         }
-    }
-
-    /// True if bytes from a connection are welcome.
-    pub fn wants_read(&self, key: Key) -> bool {
-        let which = self.which(key);
-        which.is_some_and(|which| self.links[which as usize].is_open())
     }
 
     /// True if nothing waits to be sent, or nothing can be.
@@ -211,7 +205,7 @@ impl Engine {
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.send(which, EngineCommand::Select, &[b"SELECT", number.as_bytes()], cx);
+            self.send(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
         if which == Which::Commands {
             self.load_scripts(cx);

@@ -37,8 +37,6 @@ const KEPT_BYTES: usize = 256 * 1024;
 pub enum EngineCommand {
     /// User and password.
     Auth,
-    /// The number of the database.
-    Select,
     /// Loads a script.
     Load(Script),
     /// Tells that this node lives.
@@ -49,20 +47,14 @@ pub enum EngineCommand {
     Acquire(SourceId),
     /// Renews a lease, and tells how much of the budget was spent.
     Renew(SourceId, u64),
-    /// Adds an entry.
+    /// Adds an entry, or sets the market list.
     Publish(SourceId),
-    /// Sets the market list.
-    List(SourceId),
-    /// Lets a lease go.
-    Release(SourceId),
     /// Reads the market list of this version.
     GetList(SourceId, u64),
-    /// Asks for candles.
-    Ask,
-    /// This node leaves.
-    Leave,
     /// Waits for entries.
     Read,
+    /// Nothing that its reply tells of.
+    Other,
 }
 
 /// See the module's page.

@@ -52,7 +52,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// See the module's page.
 pub struct Cluster {
-    engine: Engine,
+    /// The engine, which owns the connections.
+    pub engine: Engine,
     keys: Keys,
     /// The name of this node, and that of this run of it.
     node: String,
@@ -158,34 +159,9 @@ impl Cluster {
         self.report(cx);
     }
 
-    /// Whether a key may name a connection to the engine.
-    pub fn may_own(&self, key: Key) -> bool {
-        self.engine.may_own(key)
-    }
-
-    /// Bytes to send on a connection.
-    pub fn outgoing(&self, key: Key) -> &[u8] {
-        self.engine.outgoing(key)
-    }
-
-    /// True if bytes from a connection are welcome.
-    pub fn wants_read(&self, key: Key) -> bool {
-        self.engine.wants_read(key)
-    }
-
-    /// The socket of a connection is closed.
-    pub fn closed(&mut self, key: Key) {
-        self.engine.closed(key);
-    }
-
-    /// The number of connections.
-    pub fn connections(&self) -> usize {
-        self.engine.connections()
-    }
-
     /// When [`Cluster::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        if self.reading.is_too_old() || self.ends_since.is_some() {
+        if self.reading.is_too_old || self.ends_since.is_some() {
             return self.ends_since.map(|since| since + FAREWELL);
         }
         let of_seat = |seat: &Seat| match seat.hold {
@@ -232,7 +208,7 @@ impl Cluster {
 
     /// Time has passed: leases run out, and what is due is sent.
     pub fn handle_timeout(&mut self, sources: &mut Sources, cx: &mut Context) {
-        if self.reading.is_too_old() || self.ends_since.is_some() {
+        if self.reading.is_too_old || self.ends_since.is_some() {
             return;
         }
         if self.engine.handle_timeout(cx) {
@@ -268,9 +244,8 @@ impl Cluster {
     /// Lets leases run out by this node's own clock, and lets sources know.
     fn expire(&mut self, sources: &mut Sources, cx: &mut Context) {
         let is_up = self.engine.is_up();
-        if !is_up {
-            self.reading.forget_sent();
-        }
+        // The connection has ended: no reply comes.
+        self.reading.is_sent &= is_up;
         for at in 0..self.seats.len() {
             let (id, seat) = (SourceId(at as u16), &mut self.seats[at]);
             seat.is_asking &= is_up;
@@ -295,7 +270,7 @@ impl Cluster {
         let nodes = self.keys.nodes();
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
         if self.engine.is_up() {
-            self.engine.send(Which::Commands, EngineCommand::Leave, &words, cx);
+            self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
         }
     }
 
@@ -306,7 +281,8 @@ impl Cluster {
         if let Some(cluster) = &mut cx.stats.cluster {
             cluster.format = Some(version);
         }
-        self.reading.give_up();
+        self.reading = Unread::default();
+        self.reading.is_too_old = true;
         for at in 0..self.seats.len() {
             // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
             self.seats[at].hold = Hold::Alone;

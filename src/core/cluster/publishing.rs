@@ -72,7 +72,7 @@ impl Cluster {
         let keys = ["lease", "list"].map(|what| self.keys.of(name, what));
         let epoch = epoch.to_string();
         let words = [self.run.as_bytes(), epoch.as_bytes(), bytes];
-        self.engine.run((Script::List, EngineCommand::List(id)), &keys, &words, cx);
+        self.engine.run((Script::List, EngineCommand::Publish(id)), &keys, &words, cx);
         true
     }
 
@@ -87,7 +87,7 @@ impl Cluster {
         let key = self.keys.of(&cx.stats[id].id, "ask");
         let words: [&[u8]; 8] =
             [b"XADD", key.as_bytes(), b"MAXLEN", b"~", MOST_ASKS, b"*", b"e", bytes];
-        self.engine.send(Which::Commands, EngineCommand::Ask, &words, cx);
+        self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
         true
     }
 
@@ -119,7 +119,7 @@ impl Cluster {
         let words =
             [self.run.as_bytes(), epoch.as_bytes(), left.as_bytes(), keep.as_bytes(), &bytes];
         if self.engine.is_up() {
-            self.engine.run((Script::Release, EngineCommand::Release(id)), &keys, &words, cx);
+            self.engine.run((Script::Release, EngineCommand::Other), &keys, &words, cx);
         }
     }
 }

@@ -70,11 +70,7 @@ impl Cluster {
         }
         let list = reply.list();
         match &pending.command {
-            EngineCommand::Auth
-            | EngineCommand::Select
-            | EngineCommand::Ask
-            | EngineCommand::Leave
-            | EngineCommand::Release(_) => {}
+            EngineCommand::Auth | EngineCommand::Other => {}
             EngineCommand::Load(script) => {
                 let name = reply.bytes().unwrap_or_default();
                 if self.engine.loaded(*script, name) && !self.engine.is_up() {
@@ -88,10 +84,8 @@ impl Cluster {
                 let is_ours = reply.number() == Some(1);
                 self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
             }
-            EngineCommand::Publish(id) | EngineCommand::List(id) if *reply == RespValue::Null => {
-                self.fenced(*id, cx)
-            }
-            EngineCommand::Publish(_) | EngineCommand::List(_) => {}
+            EngineCommand::Publish(id) if *reply == RespValue::Null => self.fenced(*id, cx),
+            EngineCommand::Publish(_) => {}
             EngineCommand::GetList(id, version) => {
                 self.seats[id.index()].fetches_list = false;
                 let bytes = reply.bytes();

@@ -171,24 +171,17 @@ impl Connections {
         self.fail(conn, fault, cx)
     }
 
-    /// Bytes to send on a connection.
-    pub fn outgoing(&self, conn: usize, key: Key) -> &[u8] {
+    /// Bytes to send on a connection, and whether bytes from it are welcome. Those of the TLS handshake are
+    /// the driver's, and while something is to be decompressed, nothing more is read.
+    pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
         let it = &self.all[conn];
         match (it.connecting.phase, &it.request) {
-            _ if it.key != Some(key) => &[],
-            (Phase::Tunnelling, _) => it.connecting.outgoing(),
-            (Phase::Open, Some(request)) => request.outgoing(),
-            _ => &[],
+            _ if it.key != Some(key) => (&[], false),
+            (Phase::Tunnelling, _) => (it.connecting.outgoing(), true),
+            (Phase::Open, Some(request)) => (request.outgoing(), !request.is_decompressing()),
+            (Phase::Open, None) => (&[], true),
+            _ => (&[], false),
         }
-    }
-
-    /// True if bytes from a connection are welcome. Those of the TLS handshake are the driver's, and
-    /// while something is to be decompressed, nothing more is read.
-    pub fn wants_read(&self, conn: usize, key: Key) -> bool {
-        let it = &self.all[conn];
-        it.key == Some(key)
-            && matches!(it.connecting.phase, Phase::Tunnelling | Phase::Open)
-            && self.decompressing(conn).is_none()
     }
 
     /// The task for which [`Connections::decompress`] has something to do.

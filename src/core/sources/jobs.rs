@@ -13,6 +13,9 @@ use crate::market::SymbolId;
 use crate::replication::Markets;
 use crate::time::Now;
 
+/// Those of some markets that a job has not come to.
+pub type Symbols = std::vec::IntoIter<SymbolId>;
+
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Job {
@@ -26,9 +29,9 @@ pub enum Job {
     /// Puts the market list that has come into place.
     RefreshList,
     /// Drops the quotes of markets that have left the list. No client can ask for them any more.
-    DropQuotes(std::vec::IntoIter<SymbolId>),
+    DropQuotes(Symbols),
     /// Follows the candles of the markets that the configuration names.
-    FollowNamed(std::vec::IntoIter<SymbolId>),
+    FollowNamed(Symbols),
     /// Decompresses what has come of a response. If its connection is closed meanwhile, nothing is
     /// left to do.
     Decompress {

@@ -32,7 +32,6 @@ mod task;
 use crate::config::{Config, SourceChange};
 use crate::core::history::History;
 use crate::core::{Action, Context, Event};
-use crate::http::Outgoing;
 use crate::log_targets::SOURCE;
 use crate::market::SourceId;
 use crate::rng::Rng;
@@ -235,18 +234,12 @@ impl Sources {
         self.all.iter().map(Source::staged).sum()
     }
 
-    /// Bytes to send on a connection now.
-    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
+    /// Bytes to send on a connection now, and whether bytes from it are welcome.
+    pub fn interest(&self, key: Key) -> (&[u8], bool) {
         match self.connections.get(key) {
-            Some(it) => self[it.source].connections.outgoing(it.conn, key).into(),
-            None => Outgoing::from(&[][..]),
+            Some(it) => self[it.source].connections.interest(it.conn, key),
+            None => (&[], false),
         }
-    }
-
-    /// True if bytes from this connection are welcome now.
-    pub fn wants_read(&self, key: Key) -> bool {
-        let owner = self.connections.get(key);
-        owner.is_some_and(|it| self[it.source].connections.wants_read(it.conn, key))
     }
 
     /// There is room in the history again: what has waited for that is due.

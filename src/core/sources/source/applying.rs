@@ -5,7 +5,7 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::fault::Fault;
-use crate::core::sources::jobs::Job;
+use crate::core::sources::jobs::{Job, Symbols};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Staged, Tickers};
 use crate::core::sources::task::Task;
@@ -219,11 +219,7 @@ impl Source {
     }
 
     /// Drops the quotes of some markets that have left the list. `true`: the last ones.
-    pub(super) fn drop_quotes(
-        &self,
-        symbols: &mut std::vec::IntoIter<SymbolId>,
-        cx: &mut Context,
-    ) -> bool {
+    pub(super) fn drop_quotes(&self, symbols: &mut Symbols, cx: &mut Context) -> bool {
         for symbol in symbols.take(DROPPED_A_SLICE) {
             cx.market.quotes.drop_symbol(self.profile.id, symbol);
         }
@@ -231,11 +227,7 @@ impl Source {
     }
 
     /// Follows some of the named markets. `true`: the last ones.
-    pub(super) fn follow_named(
-        &mut self,
-        symbols: &mut std::vec::IntoIter<SymbolId>,
-        cx: &mut Context,
-    ) -> bool {
+    pub(super) fn follow_named(&mut self, symbols: &mut Symbols, cx: &mut Context) -> bool {
         for symbol in symbols.take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
                 let key = SeriesKey { source: self.profile.id, symbol, interval };
