@@ -9,11 +9,10 @@ use crate::core::sources::backoff::Backoff;
 use crate::core::sources::budget::{Budget, Share};
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
-use crate::core::sources::fault::Fault;
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::task::{Profile, Task};
-use crate::core::stats::{SourceState, on_wall};
-use crate::exchange::{Meter, RefusalKind};
+use crate::core::stats::SourceState;
+use crate::exchange::Meter;
 use crate::market::{Awaited, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
@@ -140,28 +139,6 @@ impl Schedule {
         }
     }
 
-    /// A market that the exchange does not know is left alone for a while. Returns true if it was before.
-    pub fn pause_unknown(
-        &mut self,
-        profile: &Profile,
-        task: &Task,
-        fault: &Fault,
-        now: Mono,
-    ) -> bool {
-        match (task, fault.kind()) {
-            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
-                self.round.pause(*symbol, profile.config.poll * 2, now)
-            }
-            _ => false,
-        }
-    }
-
-    /// Nothing is served without quotes, and there are no quotes without the list: their faults are
-    /// the whole source's.
-    pub fn is_vital(&self, task: &Task) -> bool {
-        *task == Task::Tickers || *task == Task::Markets && !self.has_list
-    }
-
     /// One market of a round has been answered well, or not: the last one ends the round.
     pub fn market_ended(&mut self, profile: &Profile, is_good: bool, cx: &mut Context) {
         match self.round.ended(is_good) {
@@ -186,22 +163,6 @@ impl Schedule {
             None => {}
         }
         cx.stats[profile.id].budget_left = self.budget.left(cx.now.mono);
-    }
-
-    /// The first market list is in place: quotes are due.
-    pub fn first_list(&mut self, cx: &mut Context) {
-        self.has_list = true;
-        self.quotes_due = cx.now.mono;
-        self.backoff.recovered(cx);
-    }
-
-    /// Writes down what metrics and health report of it.
-    pub fn report(&self, profile: &Profile, cx: &mut Context) {
-        let (now, next) = (cx.now, self.next_quotes());
-        let status = &mut cx.stats[profile.id];
-        status.next_poll = next;
-        status.next_poll_at = Some(on_wall(next, now));
-        status.budget_left = self.budget.left(now.mono);
     }
 }
 

@@ -26,6 +26,7 @@ use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
+use crate::core::stats::on_wall;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
@@ -231,7 +232,11 @@ impl Source {
         let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
         let all = [self.connections.due(), next, round, schedule.backoff.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
-        schedule.report(&self.profile, cx);
+        let next_poll = schedule.next_quotes();
+        let status = &mut cx.stats[self.profile.id];
+        status.next_poll = next_poll;
+        status.next_poll_at = Some(on_wall(next_poll, cx.now));
+        status.budget_left = schedule.budget.left(cx.now.mono);
     }
 
     fn start(&mut self, conn: usize, task: Task, cx: &mut Context) {

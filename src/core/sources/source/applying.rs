@@ -199,7 +199,9 @@ impl Source {
         }
         cx.market.quotes.came(id, Awaited::List);
         if !schedule.has_list {
-            schedule.first_list(cx);
+            schedule.has_list = true;
+            schedule.quotes_due = cx.now.mono;
+            schedule.backoff.recovered(cx);
             let tracked = cx.market.catalog.tracked_by(id);
             let source = &self.profile.config.id;
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
