@@ -50,7 +50,7 @@ impl Backend {
         let first = Sources::capacity(&cx.config);
         Backend {
             history: History::new(cx.now),
-            cluster: OptionalCluster::new(boot, first, &mut sources, cx),
+            cluster: OptionalCluster(Cluster::new(boot, first, &mut sources, cx)),
             sources,
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
             next_wake: CachedWake::default(),

@@ -18,6 +18,7 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -254,12 +255,13 @@ impl Engine {
         self.link(which).send(command, words, Duration::ZERO, cx);
     }
 
-    /// Runs a script, once it is loaded.
+    /// Runs a script, once it is loaded. `body` comes behind the other arguments.
     pub fn run(
         &mut self,
         (script, command): (Script, EngineCommand),
         keys: &[String],
-        arguments: &[&[u8]],
+        arguments: &[&dyn Display],
+        body: Option<&[u8]>,
         cx: &mut Context,
     ) {
         let Some(name) = self.scripts[script as usize].clone() else {
@@ -267,16 +269,16 @@ impl Engine {
         };
         let count = keys.len().to_string();
         let mut words: Vec<&[u8]> = vec![b"EVALSHA", &name, count.as_bytes()];
-        words.extend(keys.iter().map(String::as_bytes));
-        words.extend(arguments);
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
+        words.extend(body);
         self.send(Which::Commands, command, &words, cx);
     }
 
     /// Tells that this node lives.
     pub fn beat(&mut self, nodes: String, run: &str, cx: &mut Context) {
-        let lease = LEASE_MS.to_string();
-        let arguments: [&[u8]; 2] = [run.as_bytes(), lease.as_bytes()];
-        self.run((Script::Beat, EngineCommand::Beat), &[nodes], &arguments, cx);
+        let command = (Script::Beat, EngineCommand::Beat);
+        self.run(command, &[nodes], &[&run, &LEASE_MS], None, cx);
     }
 
     /// A connection has ended, or was never open.

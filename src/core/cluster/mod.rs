@@ -74,15 +74,9 @@ pub struct Cluster {
 }
 
 /// The cluster, if there is one. In a build without clusters there is none, and the compiler knows.
-#[derive(Default)]
-pub struct OptionalCluster(Option<Box<Cluster>>);
+pub struct OptionalCluster(pub Option<Box<Cluster>>);
 
 impl OptionalCluster {
-    /// See [`Cluster::new`].
-    pub fn new(boot: u64, first: usize, sources: &mut Sources, cx: &mut Context) -> Self {
-        OptionalCluster(Cluster::new(boot, first, sources, cx))
-    }
-
     /// The cluster.
     #[inline]
     pub fn get(&self) -> Option<&Cluster> {

@@ -95,10 +95,10 @@ impl Cluster {
     }
 
     /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.
-    pub(super) fn note_place(&mut self, id: SourceId, look: &[RespValue<'_>], cx: &mut Context) {
-        let entry = |at: usize| EntryId::parse(look.get(at)?.bytes()?);
+    pub(super) fn note_place(&mut self, id: SourceId, look: &RespValue<'_>, cx: &mut Context) {
+        let entry = |at: usize| EntryId::parse(look.bytes_at(at));
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
-        let version = look.get(5).and_then(RespValue::number).unwrap_or(0).unsigned_abs();
+        let version = look.count_at(5);
         let ahead = self.reading.engine_time(cx.now.mono).unsigned_abs() + AHEAD_MS;
         let seat = &mut self.seats[id.index()];
         seat.place = match seat.place {

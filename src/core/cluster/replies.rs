@@ -68,7 +68,6 @@ impl Cluster {
         if let Some(why) = refusal(pending, reply) {
             return self.engine.fail(&why, cx);
         }
-        let list = reply.list();
         match &pending.command {
             EngineCommand::Auth | EngineCommand::Other => {}
             EngineCommand::Load(script) => {
@@ -77,9 +76,9 @@ impl Cluster {
                     self.engine.beat(self.keys.nodes(), &self.run, cx);
                 }
             }
-            EngineCommand::Beat => self.beaten(pending, list, sources, cx),
-            EngineCommand::Look(id) => self.looked(*id, list, cx),
-            EngineCommand::Acquire(id) => self.acquired(*id, pending.sent_at, list, sources, cx),
+            EngineCommand::Beat => self.beaten(pending, reply, sources, cx),
+            EngineCommand::Look(id) => self.looked(*id, reply, cx),
+            EngineCommand::Acquire(id) => self.acquired(*id, pending.sent_at, reply, sources, cx),
             EngineCommand::Renew(id, spent) => {
                 let is_ours = reply.number() == Some(1);
                 self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
@@ -94,7 +93,7 @@ impl Cluster {
                 }
             }
             EngineCommand::Read => {
-                self.reading.came(list, &mut self.seats);
+                self.reading.came(reply.list(), &mut self.seats);
                 self.read_on(cx);
             }
         }
@@ -115,15 +114,15 @@ impl Cluster {
     fn beaten(
         &mut self,
         pending: &PendingCommand,
-        list: &[RespValue<'_>],
+        reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let Some(time) = list.first().and_then(RespValue::number) else {
+        let Some(time) = reply.number_at(0) else {
             return self.engine.fail("it does not tell its time", cx);
         };
         self.reading.note_time(time, pending.sent_at);
-        let nodes = list.get(1).map_or(&[][..], RespValue::list).iter();
+        let nodes = reply.list().get(1).map_or(&[][..], RespValue::list).iter();
         let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
         self.live = nodes.filter_map(name).collect();
         let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);

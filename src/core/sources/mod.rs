@@ -196,7 +196,7 @@ impl Sources {
         }
         for at in 0..self.all.len() {
             let source = &mut self.all[at];
-            if source.wake_at().is_some_and(|at| at <= cx.now.mono) {
+            if source.wake_at.is_some_and(|at| at <= cx.now.mono) {
                 has_ended |= source.handle_timeout(history, cx);
                 self.open_connections(SourceId(at as u16), cx);
             }
@@ -206,7 +206,7 @@ impl Sources {
 
     /// When [`Sources::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        self.all.iter().filter_map(Source::wake_at).min()
+        self.all.iter().filter_map(|it| it.wake_at).min()
     }
 
     /// True if [`Sources::work`] has something to do.

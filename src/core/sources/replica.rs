@@ -47,14 +47,14 @@ impl Role {
     }
 }
 
-/// Candles that another node waits for.
+/// Candles that are waited for: by this node if it follows, by another if it collects.
 #[derive(Debug)]
 pub struct AskedRange {
     /// Their series.
     pub key: SeriesKey,
     /// Their slots.
     pub slots: Range<i64>,
-    /// When it waits no longer.
+    /// When they are waited for no longer.
     pub until: Mono,
 }
 
@@ -76,7 +76,6 @@ pub struct Replica {
     /// Since when.
     pub since: Mono,
     told: VecDeque<Outbound>,
-    wanted: Vec<(SeriesKey, Mono)>,
     asked: Vec<AskedRange>,
 }
 
@@ -111,7 +110,7 @@ impl Replica {
 
     /// True if a follower may ask for more candles.
     pub fn has_room(&self) -> bool {
-        self.wanted.len() < MOST_WANTED
+        self.asked.len() < MOST_WANTED
     }
 
     /// Asks the collector for candles.
@@ -124,25 +123,19 @@ impl Replica {
             key.interval.name(),
             slots.end - slots.start,
         );
-        self.wanted.push((key, cx.now.mono + WANTED_FOR));
+        let until = cx.now.mono + WANTED_FOR;
+        self.asked.push(AskedRange { key, slots: slots.clone(), until });
         self.tell(Outbound::Ask(series_part(key, slots, cx)));
     }
 
     /// Candles of this series have come.
     pub fn came(&mut self, key: SeriesKey) {
-        self.wanted.retain(|(wanted, _)| *wanted != key);
+        self.asked.retain(|it| it.key != key);
     }
 
-    /// Takes out a series whose candles were waited for too long.
-    pub fn next_late(&mut self, now: Mono) -> Option<SeriesKey> {
-        let at = self.wanted.iter().position(|(_, until)| *until <= now)?;
-        Some(self.wanted.swap_remove(at).0)
-    }
-
-    /// When [`Replica::next_late`] is to be looked at.
+    /// When the time of one of them is over.
     pub fn due(&self) -> Option<Mono> {
-        let wanted = self.wanted.iter().map(|(_, until)| *until);
-        wanted.chain(self.asked.iter().map(|it| it.until)).min()
+        self.asked.iter().map(|it| it.until).min()
     }
 
     /// Another node asks for candles. `false`: too many wait.
@@ -158,8 +151,8 @@ impl Replica {
         true
     }
 
-    /// Takes out a request that can be answered, or whose time is over.
-    pub fn next_answer(
+    /// Takes out what has come as far as it will, or is late.
+    pub fn next_done(
         &mut self,
         now: Mono,
         comes: impl Fn(&AskedRange) -> bool,

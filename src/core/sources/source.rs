@@ -46,7 +46,7 @@ pub struct Source {
     /// When the newest quotes were received.
     newest_quotes: Mono,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
-    wake_at: Option<Mono>,
+    pub(super) wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
     has_ended: bool,
 }
@@ -71,11 +71,6 @@ impl Source {
             has_ended: false,
             profile,
         }
-    }
-
-    /// When [`Source::handle_timeout`] is wanted next.
-    pub fn wake_at(&self) -> Option<Mono> {
-        self.wake_at
     }
 
     /// True if [`Source::work`] has something to do.

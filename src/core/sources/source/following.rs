@@ -172,8 +172,8 @@ impl Source {
 
     /// Asks the collector for the candles that are due, and works out when to look again.
     pub(super) fn want_due(&mut self, history: &History, cx: &mut Context) {
-        while let Some(key) = self.replica.next_late(cx.now.mono) {
-            self.schedule.candles.failed(key, cx.now);
+        while let Some(late) = self.replica.next_done(cx.now.mono, |_| true) {
+            self.schedule.candles.failed(late.key, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
         let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();

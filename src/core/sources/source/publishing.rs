@@ -147,7 +147,7 @@ impl Source {
         let comes = |it: &AskedRange| {
             plans.is_asking(it.key, &it.slots) || history.is_reading(it.key, &it.slots)
         };
-        let Some(asked) = self.replica.next_answer(cx.now.mono, comes) else {
+        let Some(asked) = self.replica.next_done(cx.now.mono, comes) else {
             return;
         };
         let Some(series) = cx.market.charts.get(asked.key) else {
