@@ -73,6 +73,21 @@ impl<'a> RespValue<'a> {
         }
     }
 
+    /// The bytes of an element; none if there are none.
+    pub fn bytes_at(&self, at: usize) -> &'a [u8] {
+        self.list().get(at).and_then(RespValue::bytes).unwrap_or_default()
+    }
+
+    /// The number that an element is.
+    pub fn number_at(&self, at: usize) -> Option<i64> {
+        self.list().get(at)?.number()
+    }
+
+    /// The same without its sign; 0 if it is none.
+    pub fn count_at(&self, at: usize) -> u64 {
+        self.number_at(at).unwrap_or(0).unsigned_abs()
+    }
+
     /// A number, also one that is written as a text, as scripts return those of a hash.
     pub fn number(&self) -> Option<i64> {
         match self {

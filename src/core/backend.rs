@@ -50,7 +50,7 @@ impl Backend {
         let first = Sources::capacity(&cx.config);
         Backend {
             history: History::new(cx.now),
-            cluster: OptionalCluster::new(boot, first, &mut sources, cx),
+            cluster: OptionalCluster(Cluster::new(boot, first, &mut sources, cx)),
             sources,
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
             next_wake: CachedWake::default(),
@@ -68,12 +68,13 @@ impl Backend {
 
     /// True if these candles are on their way.
     pub fn brings(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
-        self.history.is_reading(series, slots) || self.sources.is_asking(series, slots)
+        self.history.is_reading(series, slots)
+            || self.sources[series.source].is_asking(series, slots)
     }
 
     /// Takes in what happened to a connection.
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        if self.cluster.get().is_some_and(|it| it.may_own(key)) {
+        if self.cluster.get().is_some_and(|it| it.engine.may_own(key)) {
             let handle = |cluster: &mut Cluster, sources: &mut Sources, cx: &mut Context| {
                 cluster.handle(key, event, sources, cx);
             };
@@ -89,7 +90,7 @@ impl Backend {
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
         if let Some(cluster) = self.cluster.get_mut() {
-            cluster.closed(key);
+            cluster.engine.closed(key);
         }
     }
 
@@ -115,8 +116,8 @@ impl Backend {
         fixed: Vec<&'static str>,
         cx: &Context,
     ) -> Result<(), String> {
-        let reload = Reload::new(config, self.most_sources, cx)?;
-        self.reload = Some(Box::new(reload.with_fixed(fixed)));
+        let reload = Reload::new(config, fixed, self.most_sources, cx)?;
+        self.reload = Some(Box::new(reload));
         Ok(())
     }
 
@@ -241,26 +242,27 @@ impl Backend {
         cx: &mut Context,
     ) -> Option<(bool, ReadStart)> {
         let (sources, history) = self.split();
-        if !sources.follow(series, cx) {
+        if !sources[series.source].follow(series, cx) {
             return None;
         }
         let read = history.read(series, slots, cx);
-        let is_asked = sources.ask(series, slots, cx);
+        let is_asked = sources[series.source].ask(series, slots, cx);
         Some((is_asked || read == ReadStart::Begun, read))
     }
 
     /// Bytes to be sent on a connection now, and whether bytes from it are welcome.
     #[inline]
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
-        match self.cluster.get().filter(|it| it.may_own(key)) {
-            Some(cluster) => (cluster.outgoing(key).into(), cluster.wants_read(key)),
-            None => (self.sources.outgoing(key), self.sources.wants_read(key)),
-        }
+        let (outgoing, wants_read) = match self.cluster.get() {
+            Some(cluster) if cluster.engine.may_own(key) => cluster.engine.interest(key),
+            _ => self.sources.interest(key),
+        };
+        (outgoing.into(), wants_read)
     }
 
     /// The number of its connections.
     pub fn connections(&self) -> usize {
-        let of_cluster = self.cluster.get().map_or(0, Cluster::connections);
+        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections());
         self.sources.connections() + of_cluster
     }
 

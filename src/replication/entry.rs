@@ -8,9 +8,6 @@ use std::ops::Range;
 /// The version that is written, and the newest that is read.
 pub const VERSION: u8 = 1;
 
-/// Longest text: an error of an exchange.
-pub(super) const MOST_TEXT: usize = 1024;
-
 /// What one node tells the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

@@ -12,17 +12,15 @@
 //! A change of the format is a new version. [`decode`] tells which version an entry has that is too new, so
 //! that its reader can say so.
 
-mod decode;
-mod encode;
 mod entry;
+mod format;
 
 /// False in a build without clusters: whatever is only done for one asks this first, and is then left out of
 /// that build.
 pub const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
 
-pub use decode::{Markets, decode, decode_ask};
-pub use encode::{encode, encode_ask, encode_market};
 pub use entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};
+pub use format::{Markets, decode, decode_ask, encode, encode_ask, encode_market};
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@
 //!
 //! No text that it makes tells user or password.
 
-use super::link::Link;
+use super::link::{EngineCommand, Link};
 use super::route::EngineRoute;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
@@ -18,6 +18,7 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
+use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -33,39 +34,6 @@ const AWAY: Duration = Duration::from_millis(1500);
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
 
-/// What a command is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EngineCommand {
-    /// User and password.
-    Auth,
-    /// The number of the database.
-    Select,
-    /// Loads a script.
-    Load(Script),
-    /// Tells that this node lives.
-    Beat,
-    /// Looks at a lease.
-    Look(SourceId),
-    /// Takes a lease.
-    Acquire(SourceId),
-    /// Renews a lease, and tells how much of the budget was spent.
-    Renew(SourceId, u64),
-    /// Adds an entry.
-    Publish(SourceId),
-    /// Sets the market list.
-    List(SourceId),
-    /// Lets a lease go.
-    Release(SourceId),
-    /// Reads the market list of this version.
-    GetList(SourceId, u64),
-    /// Asks for candles.
-    Ask,
-    /// This node leaves.
-    Leave,
-    /// Waits for entries.
-    Read,
-}
-
 /// Which of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
@@ -79,7 +47,7 @@ pub enum Which {
 pub struct Engine {
     route: EngineRoute,
     /// That for commands, and that which waits for entries.
-    links: [Link<EngineCommand>; 2],
+    links: [Link; 2],
     connections: Table<Which>,
     is_resolving: bool,
     retry_at: Mono,
@@ -121,7 +89,7 @@ impl Engine {
     }
 
     /// One of the connections.
-    pub fn link(&mut self, which: Which) -> &mut Link<EngineCommand> {
+    pub fn link(&mut self, which: Which) -> &mut Link {
         &mut self.links[which as usize]
     }
 
@@ -146,18 +114,12 @@ impl Engine {
         self.connections.len()
     }
 
-    /// Bytes to send on a connection.
-    pub fn outgoing(&self, key: Key) -> &[u8] {
-        match self.which(key) {
-            Some(which) => self.links[which as usize].outgoing(),
-            None => &[],
+    /// Bytes to send on a connection, and whether bytes from it are welcome.
+    pub fn interest(&self, key: Key) -> (&[u8], bool) {
+        match self.which(key).map(|which| &self.links[which as usize]) {
+            Some(link) => (link.outgoing(), link.is_open()),
+            None => (&[], false),
         }
-    }
-
-    /// True if bytes from a connection are welcome.
-    pub fn wants_read(&self, key: Key) -> bool {
-        let which = self.which(key);
-        which.is_some_and(|which| self.links[which as usize].is_open())
     }
 
     /// True if nothing waits to be sent, or nothing can be.
@@ -182,9 +144,9 @@ impl Engine {
             self.links.iter_mut().for_each(|link| link.postpone(gap));
         }
         if let Some(late) = self.links.iter().find(|it| it.is_late(now)) {
-            let why = match late.is_open() {
-                true => "no reply in time".to_string(),
-                false => format!("{}: no answer in time", late.obstacle()),
+            let why = match late.obstacle() {
+                None => "no reply in time".to_string(),
+                Some(obstacle) => format!("{obstacle}: no answer in time"),
             };
             self.fail(&why, cx);
             return was_away;
@@ -214,7 +176,8 @@ impl Engine {
             self.retry_at = cx.now.mono + FIRST_BACKOFF;
             return;
         };
-        self.link(which).opening(key, cx.now.mono);
+        let route = self.route.direct();
+        self.link(which).opening(key, address, &route, cx.now);
         cx.actions.push_back(Action::Connect(key, address));
     }
 
@@ -228,13 +191,11 @@ impl Engine {
     }
 
     /// A connection is open, or its handshake is done.
-    pub fn connected(&mut self, (which, key): (Which, Key), is_secured: bool, cx: &mut Context) {
-        let url = self.route.url().clone();
-        if url.tls && !is_secured {
-            self.link(which).securing();
+    pub fn connected(&mut self, which: Which, key: Key, cx: &mut Context) {
+        let (url, route) = (self.route.url().clone(), self.route.direct());
+        if self.link(which).advance(&route, cx.now) {
             return cx.actions.push_back(Action::Secure(key, url.host));
         }
-        self.link(which).open();
         if let Some(it) = url.credentials {
             match it.user.is_empty() {
                 true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
@@ -245,7 +206,7 @@ impl Engine {
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.send(which, EngineCommand::Select, &[b"SELECT", number.as_bytes()], cx);
+            self.send(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
         if which == Which::Commands {
             self.load_scripts(cx);
@@ -294,12 +255,13 @@ impl Engine {
         self.link(which).send(command, words, Duration::ZERO, cx);
     }
 
-    /// Runs a script, once it is loaded.
+    /// Runs a script, once it is loaded. `body` comes behind the other arguments.
     pub fn run(
         &mut self,
         (script, command): (Script, EngineCommand),
         keys: &[String],
-        arguments: &[&[u8]],
+        arguments: &[&dyn Display],
+        body: Option<&[u8]>,
         cx: &mut Context,
     ) {
         let Some(name) = self.scripts[script as usize].clone() else {
@@ -307,21 +269,21 @@ impl Engine {
         };
         let count = keys.len().to_string();
         let mut words: Vec<&[u8]> = vec![b"EVALSHA", &name, count.as_bytes()];
-        words.extend(keys.iter().map(String::as_bytes));
-        words.extend(arguments);
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
+        words.extend(body);
         self.send(Which::Commands, command, &words, cx);
     }
 
     /// Tells that this node lives.
     pub fn beat(&mut self, nodes: String, run: &str, cx: &mut Context) {
-        let lease = LEASE_MS.to_string();
-        let arguments: [&[u8]; 2] = [run.as_bytes(), lease.as_bytes()];
-        self.run((Script::Beat, EngineCommand::Beat), &[nodes], &arguments, cx);
+        let command = (Script::Beat, EngineCommand::Beat);
+        self.run(command, &[nodes], &[&run, &LEASE_MS], None, cx);
     }
 
     /// A connection has ended, or was never open.
     pub fn lost(&mut self, which: Which, why: Option<&Broken>, cx: &mut Context) {
-        let obstacle = self.link(which).obstacle();
+        let obstacle = self.link(which).obstacle().unwrap_or("connection lost");
         let why = why.map_or("closed by the peer".to_string(), ToString::to_string);
         self.fail(&format!("{obstacle}: {why}"), cx);
     }

@@ -1,6 +1,6 @@
 //! Leases: this node looks at those of other nodes, takes free ones, renews its own, and lets some go.
 
-use super::engine::EngineCommand;
+use super::link::EngineCommand;
 use super::scripts::{LEASE_MS, Script};
 use super::seat::{Hold, Rival, Seat, node_of};
 use super::{Cluster, TICK};
@@ -10,6 +10,7 @@ use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::resp::RespValue;
 use crate::time::Mono;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// How long a node that has its share leaves a free lease to others.
@@ -33,20 +34,18 @@ impl Cluster {
         seat.is_asking = true;
         let name = cx.stats[id].id.clone();
         let lease = self.keys.of(&name, "lease");
-        let time = LEASE_MS.to_string();
         match seat.hold {
             Hold::Follows => {
                 let keys = [lease, self.keys.of(&name, "stream")];
                 let command = (Script::Look, EngineCommand::Look(id));
-                self.engine.run(command, &keys, &[time.as_bytes()], cx);
+                self.engine.run(command, &keys, &[&LEASE_MS], None, cx);
             }
             Hold::Alone => self.acquire(id, cx),
             Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => {
-                let (left, spent) = sources.budget_to_tell(id, cx.now);
-                let (epoch, left) = (epoch.to_string(), left.to_string());
-                let words = [&*self.run, &epoch, &time, &left].map(str::as_bytes);
+                let (left, spent) = sources[id].budget().to_tell(cx.now.mono);
                 let command = (Script::Renew, EngineCommand::Renew(id, spent));
-                self.engine.run(command, &[lease], &words, cx);
+                let words: [&dyn Display; 4] = [&self.run, &epoch, &LEASE_MS, &left];
+                self.engine.run(command, &[lease], &words, None, cx);
             }
         }
     }
@@ -55,10 +54,8 @@ impl Cluster {
         let seat = &mut self.seats[id.index()];
         seat.is_asking = true;
         let lease = self.keys.of(&cx.stats[id].id, "lease");
-        let (time, seen) = (LEASE_MS.to_string(), seat.seen.to_string());
-        let words = [&*self.run, &time, &seen].map(str::as_bytes);
         let command = (Script::Acquire, EngineCommand::Acquire(id));
-        self.engine.run(command, &[lease], &words, cx);
+        self.engine.run(command, &[lease], &[&self.run, &LEASE_MS, &seat.seen], None, cx);
     }
 
     /// True if this node may take one more source without leaving another node less than its share.
@@ -96,24 +93,21 @@ impl Cluster {
     }
 
     /// A look at a lease has come.
-    pub(super) fn looked(&mut self, id: SourceId, list: &[RespValue<'_>], cx: &mut Context) {
+    pub(super) fn looked(&mut self, id: SourceId, reply: &RespValue<'_>, cx: &mut Context) {
         let now = cx.now.mono;
         let has_room = self.has_room();
         let jitter = Duration::from_micros(self.rng.below(JITTER) * 100);
-        let number =
-            |at: usize| list.get(at).and_then(RespValue::number).unwrap_or(0).unsigned_abs();
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
-        seat.seen = seat.seen.max(number(0));
-        let left = Duration::from_millis(number(2).min(2 * LEASE_MS));
-        let holder = list.get(1).and_then(RespValue::bytes);
-        let is_own = !left.is_zero() && holder == Some(self.run.as_bytes());
+        seat.seen = seat.seen.max(reply.count_at(0));
+        let left = Duration::from_millis(reply.count_at(2).min(2 * LEASE_MS));
+        let is_own = !left.is_zero() && reply.bytes_at(1) == self.run.as_bytes();
         let is_settling = now < self.settled_at && !is_own;
         if left.is_zero() || is_own {
             let since = *seat.free_since.get_or_insert(now);
             if is_settling {
                 seat.due = self.settled_at;
-                return self.note_place(id, list, cx);
+                return self.note_place(id, reply, cx);
             }
             if has_room || is_own || now.since(since) >= LEFT_TO_OTHERS {
                 return self.acquire(id, cx);
@@ -123,7 +117,7 @@ impl Cluster {
             seat.free_since = None;
             seat.due = seat.due.min(now + left + jitter);
         }
-        self.note_place(id, list, cx);
+        self.note_place(id, reply, cx);
     }
 
     /// The reply to a try to take a lease has come.
@@ -131,17 +125,16 @@ impl Cluster {
         &mut self,
         id: SourceId,
         sent_at: Mono,
-        list: &[RespValue<'_>],
+        reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let number = |at: usize| list.get(at).and_then(RespValue::number);
-        let epoch = number(1).unwrap_or(0).unsigned_abs();
+        let epoch = reply.count_at(1);
         let was = self.seats[id.index()].hold;
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
         seat.seen = seat.seen.max(epoch);
-        if number(0) != Some(1) {
+        if reply.number_at(0) != Some(1) {
             // Somebody else was faster.
             if was == Hold::Follows {
                 seat.due = cx.now.mono + TICK;
@@ -155,10 +148,9 @@ impl Cluster {
         seat.due = cx.now.mono + TICK;
         seat.asks = self.reading.recent(cx.now.mono);
         let seat = &mut self.seats[id.index()];
-        let holder =
-            String::from_utf8_lossy(list.get(2).and_then(RespValue::bytes).unwrap_or_default());
+        let holder = String::from_utf8_lossy(reply.bytes_at(2));
         let before = node_of(&holder);
-        let has_let_go = number(3) == Some(1);
+        let has_let_go = reply.number_at(3) == Some(1);
         let rival = Rival {
             run: holder.to_string(),
             seen_from: cx.now.mono + Duration::from_millis(LEASE_MS) + TICK,
@@ -167,9 +159,9 @@ impl Cluster {
         let is_gone = has_let_go || before.is_empty() || before == self.node;
         seat.rival = Some(rival).filter(|it| !is_gone && !it.has_left(&self.live, cx.now.mono));
         let is_halved = seat.rival.is_some();
-        let left = number(4).zip(number(5));
+        let left = reply.number_at(4).zip(reply.number_at(5));
         let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
-        sources.collect(id, left, is_halved, cx);
+        sources[id].collect(left, is_halved, cx);
         log::info!(target: CLUSTER, "collecting source={} epoch={epoch}", cx.stats[id].id);
         self.report(cx);
     }
@@ -195,7 +187,7 @@ impl Cluster {
                 if was_unsure {
                     self.tell_role(id, sources, cx);
                 }
-                sources.note_told(id, spent, cx);
+                sources[id].note_told(spent, cx.now);
             }
             None => {
                 seat.lost(cx.now.mono);
@@ -231,10 +223,10 @@ impl Cluster {
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
         let seat = &self.seats[id.index()];
         let role = seat.role(self.engine.is_up());
-        if sources.role(id) == role || seat.has_ended {
+        if sources[id].role() == role || seat.has_ended {
             return;
         }
-        sources.set_role(id, role, cx);
+        sources[id].set_role(role, cx);
         let source = &cx.stats[id].id;
         match role {
             _ if self.ends_since.is_some() => {}

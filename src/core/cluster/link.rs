@@ -4,15 +4,19 @@
 //! Closed -> Connecting (-> Securing) -> Open -> Closed
 //! ```
 //!
-//! [`Link`] owns the bytes that are to be sent, those of a reply that is not complete, and the commands that
-//! wait for one, each with its deadline. It does not know what a command means.
+//! [`Link`] owns how far it is connected, the bytes that are to be sent, those of a reply that is not complete,
+//! and the commands that wait for one, each with its deadline. It does not know what a command means.
 
+use super::scripts::Script;
 use crate::core::Action;
 use crate::core::context::Context;
+use crate::core::sources::{Connecting, Route};
+use crate::market::SourceId;
 use crate::resp::write_command;
 use crate::table::Key;
-use crate::time::Mono;
+use crate::time::{Mono, Now};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long the engine may take to connect, and to reply: a slow one is better than none, as long as a
@@ -28,65 +32,61 @@ const MOST_PENDING: usize = 1024;
 /// Buffers that grew above this are given back when they are empty.
 const KEPT_BYTES: usize = 256 * 1024;
 
-/// How far a connection has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// There is none.
-    #[default]
-    Closed,
-    /// The driver connects.
-    Connecting,
-    /// The driver does the TLS handshake.
-    Securing,
-    /// It carries commands.
-    Open,
+/// What a command is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineCommand {
+    /// User and password.
+    Auth,
+    /// Loads a script.
+    Load(Script),
+    /// Tells that this node lives.
+    Beat,
+    /// Looks at a lease.
+    Look(SourceId),
+    /// Takes a lease.
+    Acquire(SourceId),
+    /// Renews a lease, and tells how much of the budget was spent.
+    Renew(SourceId, u64),
+    /// Adds an entry, or sets the market list.
+    Publish(SourceId),
+    /// Reads the market list of this version.
+    GetList(SourceId, u64),
+    /// Waits for entries.
+    Read,
+    /// Nothing that its reply tells of.
+    Other,
 }
 
 /// See the module's page.
-#[derive(Debug)]
-pub struct Link<C> {
+#[derive(Default)]
+pub struct Link {
     key: Option<Key>,
-    phase: Phase,
-    connect_by: Mono,
+    connecting: Connecting,
     out: Vec<u8>,
     sent: usize,
     inbox: Vec<u8>,
-    pending: VecDeque<PendingCommand<C>>,
+    pending: VecDeque<PendingCommand>,
 }
 
 /// A command that waits for its reply.
 #[derive(Debug)]
-pub struct PendingCommand<C> {
+pub struct PendingCommand {
     /// What it is.
-    pub command: C,
+    pub command: EngineCommand,
     /// When it was given.
     pub sent_at: Mono,
     deadline: Mono,
 }
 
-impl<C> Default for Link<C> {
-    fn default() -> Link<C> {
-        Link {
-            key: None,
-            phase: Phase::Closed,
-            connect_by: Mono::default(),
-            out: Vec::new(),
-            sent: 0,
-            inbox: Vec::new(),
-            pending: VecDeque::new(),
-        }
-    }
-}
-
-impl<C> Link<C> {
+impl Link {
     /// True if commands can be sent.
     pub fn is_open(&self) -> bool {
-        self.phase == Phase::Open
+        self.connecting.is_open()
     }
 
     /// True if there is no connection, and none is being opened.
     pub fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        self.key.is_none()
     }
 
     /// True if the engine has connected it under this key.
@@ -95,23 +95,16 @@ impl<C> Link<C> {
     }
 
     /// It is being opened under this key.
-    pub fn opening(&mut self, key: Key, now: Mono) {
-        *self = Link {
-            key: Some(key),
-            phase: Phase::Connecting,
-            connect_by: now + TIMEOUT,
-            ..Link::default()
-        };
+    pub fn opening(&mut self, key: Key, address: SocketAddr, route: &Route, now: Now) {
+        *self = Link { key: Some(key), ..Link::default() };
+        self.connecting.begin([address].into(), now.mono + TIMEOUT);
+        self.connecting.next_attempt(route, now);
     }
 
-    /// The handshake has begun.
-    pub fn securing(&mut self) {
-        self.phase = Phase::Securing;
-    }
-
-    /// It carries commands from now on.
-    pub fn open(&mut self) {
-        self.phase = Phase::Open;
+    /// The driver has connected, or done the TLS handshake. `true`: that is what it does next.
+    pub fn advance(&mut self, route: &Route, now: Now) -> bool {
+        self.connecting.advance(route, now);
+        !self.is_open()
     }
 
     /// Closes it. What waits for a reply gets none.
@@ -129,7 +122,13 @@ impl<C> Link<C> {
     }
 
     /// Sends a command. `wait`: how long the engine may wait itself before it replies.
-    pub fn send(&mut self, command: C, words: &[&[u8]], wait: Duration, cx: &mut Context) {
+    pub fn send(
+        &mut self,
+        command: EngineCommand,
+        words: &[&[u8]],
+        wait: Duration,
+        cx: &mut Context,
+    ) {
         let Some(key) = self.key else { return };
         let sent_at = cx.now.mono;
         write_command(&mut self.out, words);
@@ -142,7 +141,7 @@ impl<C> Link<C> {
     }
 
     /// The commands that wait for a reply.
-    pub fn pending(&self) -> impl Iterator<Item = &C> {
+    pub fn pending(&self) -> impl Iterator<Item = &EngineCommand> {
         self.pending.iter().map(|it| &it.command)
     }
 
@@ -153,9 +152,9 @@ impl<C> Link<C> {
 
     /// Bytes to send.
     pub fn outgoing(&self) -> &[u8] {
-        match self.phase {
-            Phase::Open => &self.out[self.sent..],
-            _ => &[],
+        match self.is_open() {
+            true => &self.out[self.sent..],
+            false => &[],
         }
     }
 
@@ -188,16 +187,15 @@ impl<C> Link<C> {
     }
 
     /// The command whose reply has come.
-    pub fn next_pending(&mut self) -> Option<PendingCommand<C>> {
+    pub fn next_pending(&mut self) -> Option<PendingCommand> {
         self.pending.pop_front()
     }
 
     /// When [`Link::is_late`] is to be asked.
     pub fn due(&self) -> Option<Mono> {
-        match self.phase {
-            Phase::Closed => None,
-            Phase::Connecting | Phase::Securing => Some(self.connect_by),
-            Phase::Open => self.pending.front().map(|it| it.deadline),
+        match self.is_open() {
+            true => self.pending.front().map(|it| it.deadline),
+            false => self.key.map(|_| self.connecting.deadline),
         }
     }
 
@@ -208,19 +206,15 @@ impl<C> Link<C> {
 
     /// This process was away for so long: what has come meanwhile is read first.
     pub fn postpone(&mut self, by: Duration) {
-        self.connect_by = self.connect_by + by;
+        self.connecting.deadline = self.connecting.deadline + by;
         for pending in &mut self.pending {
             pending.deadline = pending.deadline + by;
         }
     }
 
-    /// What the phase has not come to, in words.
-    pub fn obstacle(&self) -> &'static str {
-        match self.phase {
-            Phase::Closed | Phase::Open => "connection lost",
-            Phase::Connecting => "cannot connect",
-            Phase::Securing => "TLS handshake",
-        }
+    /// What has failed if it ends now, or is late.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        self.connecting.obstacle()
     }
 }
 

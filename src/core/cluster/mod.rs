@@ -34,7 +34,8 @@ use crate::replication::HAS_CLUSTERS;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Engine, EngineCommand, Which};
+use engine::{Engine, Which};
+use link::EngineCommand;
 use scripts::Keys;
 use seat::{Hold, Rival, Seat};
 use std::net::SocketAddr;
@@ -51,7 +52,8 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// See the module's page.
 pub struct Cluster {
-    engine: Engine,
+    /// The engine, which owns the connections.
+    pub engine: Engine,
     keys: Keys,
     /// The name of this node, and that of this run of it.
     node: String,
@@ -72,15 +74,9 @@ pub struct Cluster {
 }
 
 /// The cluster, if there is one. In a build without clusters there is none, and the compiler knows.
-#[derive(Default)]
-pub struct OptionalCluster(Option<Box<Cluster>>);
+pub struct OptionalCluster(pub Option<Box<Cluster>>);
 
 impl OptionalCluster {
-    /// See [`Cluster::new`].
-    pub fn new(boot: u64, first: usize, sources: &mut Sources, cx: &mut Context) -> Self {
-        OptionalCluster(Cluster::new(boot, first, sources, cx))
-    }
-
     /// The cluster.
     #[inline]
     pub fn get(&self) -> Option<&Cluster> {
@@ -136,7 +132,7 @@ impl Cluster {
 
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
-        for at in 0..sources.count() {
+        for at in 0..cx.stats.sources.len() {
             let id = SourceId(at as u16);
             let has_ended = cx.stats[id].has_ended;
             if at >= self.seats.len() {
@@ -148,8 +144,8 @@ impl Cluster {
             } else if !has_ended {
                 self.seats[at].due = cx.now.mono;
                 let role = self.seats[at].role(self.engine.is_up());
-                if sources.role(id) != role {
-                    sources.set_role(id, role, cx);
+                if sources[id].role() != role {
+                    sources[id].set_role(role, cx);
                 }
             }
             self.seats[at].has_ended = has_ended;
@@ -157,34 +153,9 @@ impl Cluster {
         self.report(cx);
     }
 
-    /// Whether a key may name a connection to the engine.
-    pub fn may_own(&self, key: Key) -> bool {
-        self.engine.may_own(key)
-    }
-
-    /// Bytes to send on a connection.
-    pub fn outgoing(&self, key: Key) -> &[u8] {
-        self.engine.outgoing(key)
-    }
-
-    /// True if bytes from a connection are welcome.
-    pub fn wants_read(&self, key: Key) -> bool {
-        self.engine.wants_read(key)
-    }
-
-    /// The socket of a connection is closed.
-    pub fn closed(&mut self, key: Key) {
-        self.engine.closed(key);
-    }
-
-    /// The number of connections.
-    pub fn connections(&self) -> usize {
-        self.engine.connections()
-    }
-
     /// When [`Cluster::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        if self.reading.is_too_old() || self.ends_since.is_some() {
+        if self.reading.is_too_old || self.ends_since.is_some() {
             return self.ends_since.map(|since| since + FAREWELL);
         }
         let of_seat = |seat: &Seat| match seat.hold {
@@ -210,8 +181,7 @@ impl Cluster {
             return;
         };
         match event {
-            Event::Connected => self.engine.connected((which, key), false, cx),
-            Event::Secured => self.engine.connected((which, key), true, cx),
+            Event::Connected | Event::Secured => self.engine.connected(which, key, cx),
             Event::Sent(count) => self.engine.link(which).sent_bytes(count),
             Event::Received(bytes) => {
                 self.engine.link(which).receive(bytes);
@@ -232,7 +202,7 @@ impl Cluster {
 
     /// Time has passed: leases run out, and what is due is sent.
     pub fn handle_timeout(&mut self, sources: &mut Sources, cx: &mut Context) {
-        if self.reading.is_too_old() || self.ends_since.is_some() {
+        if self.reading.is_too_old || self.ends_since.is_some() {
             return;
         }
         if self.engine.handle_timeout(cx) {
@@ -260,7 +230,7 @@ impl Cluster {
     fn rejoin(&mut self, sources: &mut Sources, cx: &mut Context) {
         for (at, seat) in (0..).zip(&self.seats) {
             if seat.hold == Hold::Follows && self.engine.is_up() && !seat.has_ended {
-                sources.set_role(SourceId(at), Role::Follower, cx);
+                sources[SourceId(at)].set_role(Role::Follower, cx);
             }
         }
     }
@@ -268,9 +238,8 @@ impl Cluster {
     /// Lets leases run out by this node's own clock, and lets sources know.
     fn expire(&mut self, sources: &mut Sources, cx: &mut Context) {
         let is_up = self.engine.is_up();
-        if !is_up {
-            self.reading.forget_sent();
-        }
+        // The connection has ended: no reply comes.
+        self.reading.is_sent &= is_up;
         for at in 0..self.seats.len() {
             let (id, seat) = (SourceId(at as u16), &mut self.seats[at]);
             seat.is_asking &= is_up;
@@ -279,7 +248,7 @@ impl Cluster {
             let collects = seat.collects();
             let has_left = |it: &mut Rival| it.has_left(&self.live, cx.now.mono);
             if seat.rival.take_if(has_left).is_some() && collects {
-                sources.use_whole_budget(id, cx);
+                sources[id].budget().use_whole(cx.now.mono);
             }
             self.tell_role(id, sources, cx);
         }
@@ -295,7 +264,7 @@ impl Cluster {
         let nodes = self.keys.nodes();
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
         if self.engine.is_up() {
-            self.engine.send(Which::Commands, EngineCommand::Leave, &words, cx);
+            self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
         }
     }
 
@@ -306,7 +275,8 @@ impl Cluster {
         if let Some(cluster) = &mut cx.stats.cluster {
             cluster.format = Some(version);
         }
-        self.reading.give_up();
+        self.reading = Unread::default();
+        self.reading.is_too_old = true;
         for at in 0..self.seats.len() {
             // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
             self.seats[at].hold = Hold::Alone;
@@ -338,11 +308,11 @@ impl Cluster {
         for at in 0..self.seats.len() {
             let id = SourceId(at as u16);
             if self.seats[at].collects() {
-                sources.answer_asked(id, history, cx);
+                sources[id].answer_asked(history, cx);
             }
-        }
-        while let Some((id, told)) = sources.next_told() {
-            self.tell(id, told, cx);
+            while let Some(told) = sources[id].next_told() {
+                self.tell(id, told, cx);
+            }
         }
         // A list may have come into place.
         self.read_on(cx);

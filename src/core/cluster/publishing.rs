@@ -4,13 +4,15 @@
 //! candles that they miss.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which};
+use super::engine::Which;
+use super::link::EngineCommand;
 use super::scripts::Script;
 use super::seat::Hold;
 use crate::core::context::Context;
 use crate::core::sources::{Outbound, Sources};
 use crate::market::SourceId;
 use crate::replication::{Entry, Head, Update, encode, encode_ask};
+use std::fmt::Display;
 
 /// Requests for candles that stay in the engine.
 const MOST_ASKS: &[u8] = b"256";
@@ -54,11 +56,9 @@ impl Cluster {
         let keep = seat.keep(bytes.len(), mark & 1 == 1);
         let name = &cx.stats[id].id;
         let keys = ["lease", "stream"].map(|what| self.keys.of(name, what));
-        let [epoch, keep, mark] = [epoch, keep, mark.into()].map(|it| it.to_string());
-        let words =
-            [self.run.as_bytes(), epoch.as_bytes(), keep.as_bytes(), mark.as_bytes(), &bytes];
         let command = (Script::Publish, EngineCommand::Publish(id));
-        self.engine.run(command, &keys, &words, cx);
+        let words: [&dyn Display; 4] = [&self.run, &epoch, &keep, &mark];
+        self.engine.run(command, &keys, &words, Some(&bytes), cx);
         true
     }
 
@@ -69,9 +69,8 @@ impl Cluster {
         };
         let name = &cx.stats[id].id;
         let keys = ["lease", "list"].map(|what| self.keys.of(name, what));
-        let epoch = epoch.to_string();
-        let words = [self.run.as_bytes(), epoch.as_bytes(), bytes];
-        self.engine.run((Script::List, EngineCommand::List(id)), &keys, &words, cx);
+        let command = (Script::List, EngineCommand::Publish(id));
+        self.engine.run(command, &keys, &[&self.run, &epoch], Some(bytes), cx);
         true
     }
 
@@ -86,7 +85,7 @@ impl Cluster {
         let key = self.keys.of(&cx.stats[id].id, "ask");
         let words: [&[u8]; 8] =
             [b"XADD", key.as_bytes(), b"MAXLEN", b"~", MOST_ASKS, b"*", b"e", bytes];
-        self.engine.send(Which::Commands, EngineCommand::Ask, &words, cx);
+        self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
         true
     }
 
@@ -95,7 +94,7 @@ impl Cluster {
         &mut self,
         id: SourceId,
         epoch: u64,
-        sources: &Sources,
+        sources: &mut Sources,
         cx: &mut Context,
     ) {
         let leaver = self.ends_since.map(|_| self.node.as_str().into());
@@ -112,13 +111,12 @@ impl Cluster {
         let mut bytes = Vec::new();
         encode(&entry, &mut bytes);
         let keep = self.seats[id.index()].keep(bytes.len(), false);
-        let left = sources.budget_left(id, cx.now);
+        let left = sources[id].budget().left(cx.now.mono);
         let keys = ["lease", "stream"].map(|what| self.keys.of(&cx.stats[id].id, what));
-        let [epoch, left, keep] = [epoch, left, keep].map(|it| it.to_string());
-        let words =
-            [self.run.as_bytes(), epoch.as_bytes(), left.as_bytes(), keep.as_bytes(), &bytes];
         if self.engine.is_up() {
-            self.engine.run((Script::Release, EngineCommand::Release(id)), &keys, &words, cx);
+            let command = (Script::Release, EngineCommand::Other);
+            let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];
+            self.engine.run(command, &keys, &words, Some(&bytes), cx);
         }
     }
 }

@@ -2,7 +2,8 @@
 //! for candles of those that it collects.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which};
+use super::engine::Which;
+use super::link::EngineCommand;
 use super::seat::{EntryId, Hold, node_of};
 use super::unread::Raw;
 use crate::core::context::Context;
@@ -41,7 +42,7 @@ impl Cluster {
         let seat = &self.seats[raw.source.index()];
         let result = match (raw.is_ask, seat.hold) {
             (true, Hold::Collects { .. }) => {
-                decode_ask(&raw.bytes).map(|series| sources.asked(raw.source, &series, history, cx))
+                decode_ask(&raw.bytes).map(|series| sources[raw.source].asked(&series, history, cx))
             }
             (false, Hold::Follows) => {
                 decode(&raw.bytes).map(|entry| self.apply(&raw, entry, sources, history, cx))
@@ -90,14 +91,14 @@ impl Cluster {
                 source.lag_ms = Some(age.as_millis() as u64);
             }
         }
-        sources.follow_entry(raw.source, entry, age, history, cx);
+        sources[raw.source].follow_entry(entry, age, history, cx);
     }
 
     /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.
-    pub(super) fn note_place(&mut self, id: SourceId, look: &[RespValue<'_>], cx: &mut Context) {
-        let entry = |at: usize| EntryId::parse(look.get(at)?.bytes()?);
+    pub(super) fn note_place(&mut self, id: SourceId, look: &RespValue<'_>, cx: &mut Context) {
+        let entry = |at: usize| EntryId::parse(look.bytes_at(at));
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
-        let version = look.get(5).and_then(RespValue::number).unwrap_or(0).unsigned_abs();
+        let version = look.count_at(5);
         let ahead = self.reading.engine_time(cx.now.mono).unsigned_abs() + AHEAD_MS;
         let seat = &mut self.seats[id.index()];
         seat.place = match seat.place {
@@ -128,7 +129,7 @@ impl Cluster {
             return true;
         };
         match Markets::new(bytes.to_vec()) {
-            Ok(list) => sources.follow_list(id, list, cx),
+            Ok(list) => sources[id].follow_list(list, cx),
             Err(EntryError::Newer(version)) => {
                 self.leave(id, version, sources, cx);
                 true

@@ -1,8 +1,8 @@
 //! Replies of the engine: each is handed to who has asked.
 
 use super::Cluster;
-use super::engine::{EngineCommand, Which};
-use super::link::PendingCommand;
+use super::engine::Which;
+use super::link::{EngineCommand, PendingCommand};
 use crate::core::context::Context;
 use crate::core::sources::Sources;
 use crate::log_targets::CLUSTER;
@@ -51,7 +51,7 @@ impl Cluster {
     /// Takes in the reply to a command.
     fn replied(
         &mut self,
-        pending: &PendingCommand<EngineCommand>,
+        pending: &PendingCommand,
         reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
@@ -68,30 +68,23 @@ impl Cluster {
         if let Some(why) = refusal(pending, reply) {
             return self.engine.fail(&why, cx);
         }
-        let list = reply.list();
         match &pending.command {
-            EngineCommand::Auth
-            | EngineCommand::Select
-            | EngineCommand::Ask
-            | EngineCommand::Leave
-            | EngineCommand::Release(_) => {}
+            EngineCommand::Auth | EngineCommand::Other => {}
             EngineCommand::Load(script) => {
                 let name = reply.bytes().unwrap_or_default();
                 if self.engine.loaded(*script, name) && !self.engine.is_up() {
                     self.engine.beat(self.keys.nodes(), &self.run, cx);
                 }
             }
-            EngineCommand::Beat => self.beaten(pending, list, sources, cx),
-            EngineCommand::Look(id) => self.looked(*id, list, cx),
-            EngineCommand::Acquire(id) => self.acquired(*id, pending.sent_at, list, sources, cx),
+            EngineCommand::Beat => self.beaten(pending, reply, sources, cx),
+            EngineCommand::Look(id) => self.looked(*id, reply, cx),
+            EngineCommand::Acquire(id) => self.acquired(*id, pending.sent_at, reply, sources, cx),
             EngineCommand::Renew(id, spent) => {
                 let is_ours = reply.number() == Some(1);
                 self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
             }
-            EngineCommand::Publish(id) | EngineCommand::List(id) if *reply == RespValue::Null => {
-                self.fenced(*id, cx)
-            }
-            EngineCommand::Publish(_) | EngineCommand::List(_) => {}
+            EngineCommand::Publish(id) if *reply == RespValue::Null => self.fenced(*id, cx),
+            EngineCommand::Publish(_) => {}
             EngineCommand::GetList(id, version) => {
                 self.seats[id.index()].fetches_list = false;
                 let bytes = reply.bytes();
@@ -100,7 +93,7 @@ impl Cluster {
                 }
             }
             EngineCommand::Read => {
-                self.reading.came(list, &mut self.seats);
+                self.reading.came(reply.list(), &mut self.seats);
                 self.read_on(cx);
             }
         }
@@ -120,16 +113,16 @@ impl Cluster {
     /// The engine's time and the runs that live have come: it is up.
     fn beaten(
         &mut self,
-        pending: &PendingCommand<EngineCommand>,
-        list: &[RespValue<'_>],
+        pending: &PendingCommand,
+        reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let Some(time) = list.first().and_then(RespValue::number) else {
+        let Some(time) = reply.number_at(0) else {
             return self.engine.fail("it does not tell its time", cx);
         };
         self.reading.note_time(time, pending.sent_at);
-        let nodes = list.get(1).map_or(&[][..], RespValue::list).iter();
+        let nodes = reply.list().get(1).map_or(&[][..], RespValue::list).iter();
         let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
         self.live = nodes.filter_map(name).collect();
         let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);
@@ -142,7 +135,7 @@ impl Cluster {
                 // trimmed.
                 (seat.due, seat.list) = (cx.now.mono, None);
                 if seat.collects() {
-                    sources.tell_list(SourceId(at));
+                    sources[SourceId(at)].list_changed();
                 }
             }
             self.handle_timeout(sources, cx);
@@ -151,7 +144,7 @@ impl Cluster {
 }
 
 /// Why a command was refused, in words.
-fn refusal(pending: &PendingCommand<EngineCommand>, reply: &RespValue<'_>) -> Option<String> {
+fn refusal(pending: &PendingCommand, reply: &RespValue<'_>) -> Option<String> {
     let RespValue::Error(error) = reply else {
         return None;
     };

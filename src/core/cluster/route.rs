@@ -6,6 +6,7 @@
 //! knows better.
 
 use crate::config::EngineUrl;
+use crate::core::sources::Route;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
@@ -47,6 +48,11 @@ impl EngineRoute {
     /// Where it leads now.
     pub fn url(&self) -> &EngineUrl {
         &self.url
+    }
+
+    /// The same as a route: without a proxy.
+    pub fn direct(&self) -> Route {
+        Route { host: self.url.host.clone(), port: self.url.port, https: self.url.tls, proxy: None }
     }
 
     /// The next address to try. `None`: the name is to be looked up.

@@ -26,7 +26,8 @@ pub struct Unread {
     /// The engine's milliseconds at our `Mono` zero, by the last signs of life. Each is too high by the time
     /// that the command was on its way.
     zeros: VecDeque<i64>,
-    is_too_old: bool,
+    /// True if entries are of a newer format: nothing is read any more.
+    pub is_too_old: bool,
     /// True if a malformed entry was told.
     pub is_logged: bool,
 }
@@ -44,21 +45,6 @@ pub struct Raw {
 }
 
 impl Unread {
-    /// True if entries are of a newer format.
-    pub fn is_too_old(&self) -> bool {
-        self.is_too_old
-    }
-
-    /// Reads nothing any more.
-    pub fn give_up(&mut self) {
-        *self = Unread { is_too_old: true, ..Unread::default() };
-    }
-
-    /// The connection has ended: no reply comes.
-    pub fn forget_sent(&mut self) {
-        self.is_sent = false;
-    }
-
     /// The engine has told its time, asked then.
     pub fn note_time(&mut self, time: i64, sent_at: Mono) {
         self.zeros.push_back(time.saturating_sub_unsigned(sent_at.0 / 1000));

@@ -7,6 +7,7 @@
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::stats::Backfill;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
@@ -88,10 +89,7 @@ impl BackfillProgress {
             (false, seconds) => done.saturating_sub(before) * 60 / seconds,
         };
         let ends_at = (pace > 0).then(|| cx.now.unix + ((wanted - done) * 60_000 / pace) as i64);
-        status.backfill.wanted = wanted;
-        status.backfill.done = done;
-        status.backfill.per_minute = pace;
-        status.backfill.ends_at = ends_at;
+        status.backfill = Backfill { wanted, done, per_minute: pace, ends_at };
         let id = &status.id;
         if is_over && std::mem::take(&mut self.is_logged) {
             log::info!(target: SOURCE, "backfill done source={id} candles={done}");

@@ -7,9 +7,12 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
+use crate::core::sources::replica::series_part;
 use crate::core::sources::series_plan::PageResult;
 use crate::market::{Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey};
+use crate::replication::SentCandles;
 use crate::time::Now;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Candles put into their series in one slice: some 0.1 ms, most of it for their rows, and for the
@@ -20,10 +23,11 @@ const CANDLES_A_SLICE: usize = 64;
 #[derive(Debug)]
 pub struct CandlePage {
     key: SeriesKey,
-    /// The requested slots that are not in the series yet.
+    /// The requested slots.
     slots: Range<i64>,
-    /// Their rows, oldest first.
-    rows: std::vec::IntoIter<Reported>,
+    /// What is not in the series yet, oldest first: some slots, and their rows. No slot is in two slices: a
+    /// row that is not in the first of them would count as missing.
+    slices: VecDeque<(Range<i64>, Vec<Reported>)>,
     result: PageResult,
     /// What it means that the page leaves slots out.
     evidence: Evidence,
@@ -33,8 +37,8 @@ pub struct CandlePage {
     sent_at: Now,
     /// True if the newest slices come first.
     is_backwards: bool,
-    /// What another node has asked for.
-    asked_elsewhere: Option<Range<i64>>,
+    /// True if another node has asked for it.
+    is_asked_elsewhere: bool,
 }
 
 impl CandlePage {
@@ -62,13 +66,13 @@ impl CandlePage {
         CandlePage {
             key,
             result: PageResult { between, rows: rows.len(), is_full, has_news: false },
+            slices: slices(key, &slots, rows),
             slots,
-            rows: rows.into_iter(),
             evidence,
             is_dated,
             sent_at,
             is_backwards: false,
-            asked_elsewhere: None,
+            is_asked_elsewhere: false,
         }
     }
 
@@ -80,8 +84,21 @@ impl CandlePage {
             self.result.between.clone_from(&between);
             self.evidence = Evidence::Answer { between, is_whole };
         }
-        self.asked_elsewhere = Some(self.slots.clone());
+        self.is_asked_elsewhere = true;
         self
+    }
+
+    /// The page for the other nodes of a cluster, as long as none of it is in the series.
+    pub fn to_send(&self, cx: &Context) -> SentCandles {
+        let rows = self.slices.iter().flat_map(|(_, rows)| rows);
+        SentCandles {
+            series: series_part(self.key, self.slots.clone(), cx),
+            closed_before: cx.stats[self.key.source].exchange_time(self.sent_at),
+            is_dated: self.is_dated,
+            is_full: self.result.is_full,
+            is_proven: false,
+            rows: rows.map(|row| (row.candle.clone(), row.closed)).collect(),
+        }
     }
 
     /// The series.
@@ -89,62 +106,19 @@ impl CandlePage {
         self.key
     }
 
-    fn slot(&self, row: &Reported) -> i64 {
-        self.key.interval.slot_of(row.candle.open_time)
-    }
-
-    /// If coverage can take no further piece, a page in front of it is taken from its end: the slice
-    /// that touches what is known comes first, and each other one touches the one before.
-    fn choose_direction(&mut self, covered: &IntervalSet) {
-        let (is_full, first) = (covered.len() >= MAX_INTERVALS, covered.first());
-        let is_in_front = first.is_some_and(|it| self.slots.start < it && it <= self.slots.end);
-        self.is_backwards |= is_full && is_in_front;
-    }
-
-    /// The number of rows of the next slice, and its slots. The oldest come first, because a series is
-    /// filled and evicted from there.
-    fn next(&self) -> (usize, Range<i64>) {
-        let rows = self.rows.as_slice();
-        if self.is_backwards {
-            return self.last();
-        }
-        let Some(first_left) = rows.get(CANDLES_A_SLICE) else {
-            return (rows.len(), self.slots.clone());
-        };
-        // No slot is in two slices: a row that is not in the first of them would count as missing.
-        let end = self.slot(first_left);
-        match rows[..CANDLES_A_SLICE].partition_point(|row| self.slot(row) < end) {
-            0 => (rows.len(), self.slots.clone()),
-            count => (count, self.slots.start..end),
+    /// Takes out the next slice. The oldest come first, because a series is filled and evicted from there. But
+    /// if coverage can take no further piece, a page in front of it is taken from its end: the slice that
+    /// touches what is known comes first, and each other one touches the one before.
+    fn next(&mut self, covered: &IntervalSet) -> Option<(Range<i64>, Vec<Reported>)> {
+        let left = self.slices.front()?.0.start..self.slices.back()?.0.end;
+        let is_in_front = covered.first().is_some_and(|it| left.start < it && it <= left.end);
+        self.is_backwards |= covered.len() >= MAX_INTERVALS && is_in_front;
+        match self.is_backwards {
+            true => self.slices.pop_back(),
+            false => self.slices.pop_front(),
         }
     }
 
-    /// The same from the end.
-    fn last(&self) -> (usize, Range<i64>) {
-        let rows = self.rows.as_slice();
-        let Some(split) = rows.len().checked_sub(CANDLES_A_SLICE).filter(|it| *it > 0) else {
-            return (rows.len(), self.slots.clone());
-        };
-        let begin = self.slot(&rows[split - 1]) + 1;
-        match rows.len() - rows.partition_point(|row| self.slot(row) < begin) {
-            0 => (rows.len(), self.slots.clone()),
-            count => (count, begin..self.slots.end),
-        }
-    }
-
-    /// Removes a slice from what is left.
-    fn remove(&mut self, count: usize, slots: &Range<i64>) {
-        if self.is_backwards {
-            self.slots.end = slots.start;
-            self.rows.by_ref().rev().take(count).for_each(drop);
-        } else {
-            self.slots.start = slots.end;
-            self.rows.by_ref().take(count).for_each(drop);
-        }
-    }
-}
-
-impl CandlePage {
     /// Puts some of the page into its series, or makes room for it. `true`: that was the last slice.
     pub fn step(
         &mut self,
@@ -158,14 +132,12 @@ impl CandlePage {
             plans.put_back(self.key);
             return true;
         }
-        if !self.slots.is_empty() {
-            self.ingest(history, cx);
-        }
-        if !self.slots.is_empty() || cx.market.charts.trim() {
+        self.ingest(history, cx);
+        if !self.slices.is_empty() || cx.market.charts.trim() {
             return false;
         }
-        if let Some(slots) = self.asked_elsewhere.take() {
-            plans.sent(self.key, slots, cx);
+        if std::mem::take(&mut self.is_asked_elsewhere) {
+            plans.sent(self.key, self.slots.clone(), cx);
         }
         plans.applied(self.key, &self.result, history, cx);
         true
@@ -174,32 +146,25 @@ impl CandlePage {
     /// Puts one slice into the series, and what changes into the batch for the file.
     fn ingest(&mut self, history: &mut History, cx: &mut Context) {
         let key = self.key;
-        let is_open = match cx.market.charts.get(key) {
-            Some(series) => {
-                self.choose_direction(series.covered());
-                true
-            }
-            None => false,
+        let Some(series) = cx.market.charts.get(key) else {
+            // Only an open series takes the page.
+            return self.slices.clear();
         };
-        let (count, slots) = self.next();
+        let Some((slots, rows)) = self.next(series.covered()) else {
+            return;
+        };
         // Closed by the exchange's clock when the request left: later it may have closed one more,
         // but then what it sent may be older than that.
         let closed_before = cx.stats[key.source].exchange_time(self.sent_at);
-        // Only an open series takes the page.
-        let mut changes = is_open.then(|| history.changes(key, cx)).flatten();
+        let mut changes = history.changes(key, cx);
         let charts = &mut cx.market.charts;
-        if changes.is_none() && is_open {
+        if changes.is_none() {
             // Too much waits for the disk: what the file holds of this is out of date from now on.
             charts.unarchive(key, slots.clone());
         }
-        let rows = self.rows.as_slice();
-        let rows = match self.is_backwards {
-            true => &rows[rows.len() - count..],
-            false => &rows[..count],
-        };
-        let slot = |row: &Reported| self.slot(row);
+        let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
         let parts: Vec<(Range<i64>, &[Reported])> = if self.is_dated {
-            vec![(slots.clone(), rows)]
+            vec![(slots, &rows[..])]
         } else {
             let runs = rows.chunk_by(|row, next| slot(next).abs_diff(slot(row)) <= 1);
             let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
@@ -213,8 +178,31 @@ impl CandlePage {
                 self.result.has_news |= ingested.written > 0;
             }
         }
-        self.remove(count, &slots);
     }
+}
+
+/// Cuts a page into slices. Slots without a candle go with those before them, or with the last ones.
+fn slices(
+    key: SeriesKey,
+    slots: &Range<i64>,
+    rows: Vec<Reported>,
+) -> VecDeque<(Range<i64>, Vec<Reported>)> {
+    let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
+    let (mut slices, mut start, mut left) = (VecDeque::new(), slots.start, rows.into_iter());
+    while let Some(next) = left.as_slice().get(CANDLES_A_SLICE) {
+        let end = slot(next);
+        let count = left.as_slice()[..CANDLES_A_SLICE].partition_point(|row| slot(row) < end);
+        if count == 0 {
+            // All of them are of one slot.
+            break;
+        }
+        slices.push_back((start..end, left.by_ref().take(count).collect()));
+        start = end;
+    }
+    if start < slots.end {
+        slices.push_back((start..slots.end, left.collect()));
+    }
+    slices
 }
 
 #[cfg(test)]
@@ -227,51 +215,48 @@ mod tests {
 
     const LENGTH: i64 = CANDLES_A_SLICE as i64;
 
-    /// The slices of a page that was asked about these slots and has rows in those: how many rows,
-    /// and behind which slot each slice ends.
-    #[track_caller]
-    fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
-        let rows: Vec<i64> = rows.collect();
-        let forwards = slices(asked.clone(), &rows, false);
-        let ends: Vec<(usize, i64)> = forwards.iter().map(|it| (it.0, it.1.end)).collect();
-        assert_eq!(ends, expected);
-        // From the end, as if time ran the other way.
-        let mirrored: Vec<i64> =
-            rows.iter().map(|slot| asked.end - 1 - (slot - asked.start)).collect();
-        let backwards = slices(asked.clone(), &mirrored, true);
-        let begins: Vec<(usize, i64)> =
-            (backwards.iter()).map(|it| (it.0, asked.end - (it.1.start - asked.start))).collect();
-        assert_eq!(begins, expected);
-    }
-
-    fn slices(asked: Range<i64>, rows: &[i64], is_backwards: bool) -> Vec<(usize, Range<i64>)> {
+    /// A page that was asked about these slots and has rows in those.
+    fn page(asked: Range<i64>, rows: impl Iterator<Item = i64>) -> CandlePage {
         let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
-        let rows = rows.iter().map(|slot| Reported {
-            candle: Candle::without_numbers(Stored::M1.open_of(*slot)),
+        let rows = rows.map(|slot| Reported {
+            candle: Candle::without_numbers(Stored::M1.open_of(slot)),
             closed: None,
         });
         let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
-        let mut page = CandlePage::new(key, asked, rows.collect(), (true, true), sent_at);
-        page.is_backwards = is_backwards;
-        let mut slices = Vec::new();
-        while !page.slots.is_empty() {
-            let (count, slots) = page.next();
-            let before = (page.slots.clone(), page.rows.as_slice().to_vec());
-            page.remove(count, &slots);
-            let here = match is_backwards {
-                true => before.1[before.1.len() - count..].iter(),
-                false => before.1[..count].iter(),
-            };
-            assert!(here.map(|row| page.slot(row)).all(|slot| slots.contains(&slot)));
-            let together = match is_backwards {
-                true => page.slots.start..slots.end,
-                false => slots.start..page.slots.end,
-            };
-            assert_eq!((together, before.1.len() - count), (before.0, page.rows.len()));
-            slices.push((count, slots));
+        CandlePage::new(key, asked, rows.collect(), (true, true), sent_at)
+    }
+
+    /// The slices of such a page: how many rows, and behind which slot each slice ends.
+    #[track_caller]
+    fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
+        let mut page = page(asked.clone(), rows);
+        let (mut slices, mut start) = (Vec::new(), asked.start);
+        while let Some((slots, rows)) = page.next(&IntervalSet::new()) {
+            let slot = |row: &Reported| Stored::M1.slot_of(row.candle.open_time);
+            assert!(rows.iter().map(slot).all(|slot| slots.contains(&slot)));
+            assert_eq!(slots.start, start);
+            start = slots.end;
+            slices.push((rows.len(), slots.end));
         }
-        assert_eq!(page.rows.len(), 0);
-        slices
+        assert_eq!(slices, expected);
+        assert_eq!(start, asked.end);
+    }
+
+    #[test]
+    fn a_page_in_front_of_full_coverage_touches_it_with_each_slice() {
+        let mut covered = IntervalSet::new();
+        let first = 3 * LENGTH;
+        for piece in 0..MAX_INTERVALS as i64 {
+            let _ = covered.insert(first + 2 * piece..first + 2 * piece + 1);
+        }
+        assert_eq!(covered.len(), MAX_INTERVALS);
+        let mut page = page(0..first, 0..first);
+        let mut end = first;
+        while let Some((slots, rows)) = page.next(&covered) {
+            assert_eq!((slots.end, rows.len() as i64), (end, LENGTH));
+            end = slots.start;
+        }
+        assert_eq!(end, 0);
     }
 
     #[test]

@@ -13,10 +13,9 @@
 //! connection and to nobody else.
 
 use crate::config::{Limits, Proxy, Url};
-use crate::http::{HeadLimits, ResponseError, parse_response, write_connect};
+use crate::http::{HeadLimits, parse_response, write_connect};
 use crate::time::{Mono, Now};
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -38,45 +37,17 @@ pub enum Phase {
     Open,
 }
 
-/// Why a proxy opens no tunnel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProxyError {
-    /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// True if user and password were sent.
-        identified: bool,
-    },
-    /// Its response is not HTTP.
-    Malformed(ResponseError),
-    /// There are bytes behind its response, before anything was sent through the tunnel.
-    Early,
-}
-
-impl fmt::Display for ProxyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProxyError::Status { status: 407, identified: false } => {
-                f.write_str("status 407, it wants user and password")
-            }
-            ProxyError::Status { status: 407, identified: true } => {
-                f.write_str("status 407, it does not take user and password")
-            }
-            ProxyError::Status { status, .. } => write!(f, "status {status}"),
-            ProxyError::Malformed(error) => write!(f, "malformed answer: {error}"),
-            ProxyError::Early => f.write_str("it speaks before it is spoken to"),
-        }
-    }
-}
-
 /// The host to reach, and the proxy in front of it.
 #[derive(Clone, Debug)]
 pub struct Route {
-    host: String,
-    port: u16,
-    https: bool,
-    proxy: Option<Proxy>,
+    /// The name that the certificate must have.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// True if TLS is spoken.
+    pub https: bool,
+    /// The proxy.
+    pub proxy: Option<Proxy>,
 }
 
 impl Route {
@@ -91,21 +62,6 @@ impl Route {
             Some(proxy) => (&proxy.host, proxy.port),
             None => (&self.host, self.port),
         }
-    }
-
-    /// The proxy.
-    pub fn proxy(&self) -> Option<&Proxy> {
-        self.proxy.as_ref()
-    }
-
-    /// The name that the certificate must have.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// What follows once the host is reached.
-    fn after_connect(&self) -> Phase {
-        if self.https { Phase::Securing } else { Phase::Open }
     }
 
     /// The request for a tunnel.
@@ -127,25 +83,23 @@ impl Route {
 /// sent.
 #[derive(Default)]
 pub struct Connecting {
-    phase: Phase,
+    /// How far it has come.
+    pub phase: Phase,
     /// True if the peer is a proxy.
     proxied: bool,
     /// The address of the present attempt.
-    address: Option<SocketAddr>,
+    pub address: Option<SocketAddr>,
     untried: VecDeque<SocketAddr>,
+    /// When all attempts have had their time.
+    pub deadline: Mono,
     /// When the present attempt has had its share of the time. `None`: it may use all that is left.
-    give_up_at: Option<Mono>,
+    pub give_up_at: Option<Mono>,
     request: Vec<u8>,
     sent: usize,
     inbox: Vec<u8>,
 }
 
 impl Connecting {
-    /// How far it has come.
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
     /// Whether requests can be sent.
     pub fn is_open(&self) -> bool {
         self.phase == Phase::Open
@@ -163,58 +117,43 @@ impl Connecting {
         }
     }
 
-    /// The address of the present attempt.
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.address
-    }
-
-    /// When the present attempt has had its share of the time; `None`: it may use all that is left.
-    pub fn give_up_at(&self) -> Option<Mono> {
-        self.give_up_at
-    }
-
     /// No address is known.
     pub fn wait_for_addresses(&mut self) {
         *self = Connecting { phase: Phase::Resolving, ..Connecting::default() };
     }
 
-    /// Sets the addresses to try, in their order.
-    pub fn begin(&mut self, addresses: VecDeque<SocketAddr>) {
-        *self = Connecting { untried: addresses, ..Connecting::default() };
+    /// Sets the addresses to try, in their order, and the time that they have.
+    pub fn begin(&mut self, untried: VecDeque<SocketAddr>, deadline: Mono) {
+        *self = Connecting { untried, deadline, ..Connecting::default() };
     }
 
-    /// Begins the next attempt, which gets its share of the time until `deadline`. `None`: all addresses
-    /// have been tried.
-    pub fn next_attempt(&mut self, route: &Route, deadline: Mono, now: Now) -> Option<SocketAddr> {
+    /// Begins the next attempt, which gets its share of the time. `None`: all addresses have been tried.
+    pub fn next_attempt(&mut self, route: &Route, now: Now) -> Option<SocketAddr> {
         self.close();
         let address = self.untried.pop_front()?;
-        self.phase = Phase::Connecting;
         self.proxied = route.proxy.is_some();
         self.address = Some(address);
-        self.share_time(deadline, now);
+        self.step(Phase::Connecting, now);
         Some(address)
     }
 
     /// The connection is closed. The untried addresses stay.
     pub fn close(&mut self) {
         let untried = std::mem::take(&mut self.untried);
-        self.begin(untried);
+        self.begin(untried, self.deadline);
     }
 
-    /// The driver has connected.
-    pub fn connected(&mut self, route: &Route, deadline: Mono, now: Now) {
-        match &route.proxy {
-            Some(proxy) => {
+    /// What the present phase was for is done: by the driver, or by the proxy.
+    pub fn advance(&mut self, route: &Route, now: Now) {
+        let next = match (self.phase, &route.proxy) {
+            (Phase::Connecting, Some(proxy)) => {
                 self.request = route.connect_request(proxy);
-                self.step(Phase::Tunnelling, deadline, now);
+                Phase::Tunnelling
             }
-            None => self.step(route.after_connect(), deadline, now),
-        }
-    }
-
-    /// The TLS handshake is done.
-    pub fn secured(&mut self, deadline: Mono, now: Now) {
-        self.step(Phase::Open, deadline, now);
+            (Phase::Connecting | Phase::Tunnelling, _) if route.https => Phase::Securing,
+            _ => Phase::Open,
+        };
+        self.step(next, now);
     }
 
     /// Bytes for the proxy.
@@ -227,49 +166,46 @@ impl Connecting {
         self.sent += count;
     }
 
-    /// Takes in bytes of the proxy's response.
+    /// Takes in bytes of the proxy's response. The error says why it opens no tunnel.
     pub fn receive(
         &mut self,
         bytes: &[u8],
         route: &Route,
         limits: &Limits,
-        deadline: Mono,
         now: Now,
-    ) -> Result<(), ProxyError> {
+    ) -> Result<(), String> {
         self.inbox.extend_from_slice(bytes);
         let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
-        let Some(response) = parsed.map_err(ProxyError::Malformed)? else {
+        let Some(response) = parsed.map_err(|error| format!("malformed answer: {error}"))? else {
             return Ok(());
         };
-        let status = response.head.status;
-        if !(200..300).contains(&status) {
-            let credentials = route.proxy.as_ref().map(|proxy| &proxy.credentials);
-            let identified = matches!(credentials, Some(Some(_)));
-            return Err(ProxyError::Status { status, identified });
+        let is_identified = route.proxy.as_ref().is_some_and(|it| it.credentials.is_some());
+        match response.head.status {
+            200..300 => {}
+            407 if is_identified => {
+                return Err("status 407, it does not take user and password".to_string());
+            }
+            407 => return Err("status 407, it wants user and password".to_string()),
+            status => return Err(format!("status {status}")),
         }
         // The exchange behind the tunnel speaks second, in TLS as in HTTP.
         if response.used < self.inbox.len() {
-            return Err(ProxyError::Early);
+            return Err("it speaks before it is spoken to".to_string());
         }
-        self.step(route.after_connect(), deadline, now);
+        self.advance(route, now);
         Ok(())
     }
 
-    fn step(&mut self, phase: Phase, deadline: Mono, now: Now) {
-        self.phase = phase;
+    /// Begins a phase. It divides the time until the deadline among this attempt and those that may follow,
+    /// anew in every phase: an address that never answers leaves enough for the others.
+    fn step(&mut self, phase: Phase, now: Now) {
         if phase == Phase::Open {
             // The buffers are not needed any more, nor are the credentials in them.
-            *self = Connecting { phase, address: self.address, ..Connecting::default() };
-        } else {
-            self.share_time(deadline, now);
+            *self = Connecting { address: self.address, ..Connecting::default() };
         }
-    }
-
-    /// Divides the time until the deadline among this attempt and those that may follow, anew in every
-    /// phase: an address that never answers leaves enough for the others.
-    fn share_time(&mut self, deadline: Mono, now: Now) {
+        self.phase = phase;
         let attempts = u32::try_from(self.untried.len()).unwrap_or(u32::MAX);
-        let left: Duration = deadline.since(now.mono);
+        let left: Duration = self.deadline.since(now.mono);
         self.give_up_at = (attempts > 0).then(|| now.mono + left / attempts.saturating_add(1));
     }
 }
@@ -301,36 +237,43 @@ mod tests {
         (1..=count).map(address).collect()
     }
 
+    /// One whose address has been connected to.
+    fn connected(route: &Route) -> Connecting {
+        let mut connecting = Connecting::default();
+        connecting.begin(addresses(1), at(9).mono);
+        connecting.next_attempt(route, at(0)).expect("one address");
+        connecting.advance(route, at(0));
+        connecting
+    }
+
     #[test]
     fn a_connection_goes_through_the_phases_of_its_route() {
         let check = |url: &str, proxied: bool, expected: &[Phase]| {
             let route = route(url, proxied.then_some(None));
             let (mut connecting, deadline) = (Connecting::default(), at(5000).mono);
-            connecting.begin(addresses(1));
-            let mut seen = vec![connecting.phase()];
-            while connecting.phase() != Phase::Open {
-                match connecting.phase() {
+            connecting.begin(addresses(1), deadline);
+            let mut seen = vec![connecting.phase];
+            while connecting.phase != Phase::Open {
+                match connecting.phase {
                     Phase::Closed => {
-                        connecting.next_attempt(&route, deadline, at(0)).expect("one address");
+                        connecting.next_attempt(&route, at(0)).expect("one address");
                     }
-                    Phase::Connecting => connecting.connected(&route, deadline, at(1)),
+                    Phase::Connecting | Phase::Securing => connecting.advance(&route, at(1)),
                     Phase::Tunnelling => {
                         let limits = Limits::default();
                         for byte in
                             b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"
                         {
-                            let taken =
-                                connecting.receive(&[*byte], &route, &limits, deadline, at(1));
+                            let taken = connecting.receive(&[*byte], &route, &limits, at(1));
                             assert_eq!(taken, Ok(()));
                         }
                     }
-                    Phase::Securing => connecting.secured(deadline, at(2)),
                     phase => panic!("{phase:?}"),
                 }
-                seen.push(connecting.phase());
+                seen.push(connecting.phase);
             }
             assert_eq!(seen, expected, "{url}");
-            assert_eq!(connecting.give_up_at(), None);
+            assert_eq!(connecting.give_up_at, None);
             assert_eq!(connecting.outgoing(), b"");
         };
         use Phase::{Closed, Open, Securing, Tunnelling};
@@ -347,8 +290,7 @@ mod tests {
         let check = |url: &str, expected: &str| {
             let route = route(url, Some(Some(("me", "hunter2"))));
             assert_eq!(route.peer(), ("proxy", 3128));
-            let mut connecting = Connecting::default();
-            connecting.connected(&route, at(1).mono, at(0));
+            let mut connecting = connected(&route);
             let asked = String::from_utf8_lossy(connecting.outgoing()).into_owned();
             assert!(asked.starts_with(&format!("CONNECT {expected} HTTP/1.1\r\n")), "{asked}");
             assert!(asked.contains("\r\nProxy-Authorization: Basic bWU6aHVudGVyMg==\r\n"));
@@ -365,11 +307,9 @@ mod tests {
     fn what_a_proxy_has_against_it_is_told() {
         let check = |answer: &str, credentials: Option<(&str, &str)>, expected: &str| {
             let route = route("https://okx.com", Some(credentials));
-            let (mut connecting, deadline) = (Connecting::default(), at(9).mono);
-            connecting.connected(&route, deadline, at(0));
-            let taken =
-                connecting.receive(answer.as_bytes(), &route, &Limits::default(), deadline, at(0));
-            assert_eq!(taken.expect_err("refused").to_string(), expected);
+            let mut connecting = connected(&route);
+            let taken = connecting.receive(answer.as_bytes(), &route, &Limits::default(), at(0));
+            assert_eq!(taken.expect_err("refused"), expected);
         };
         let wants = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno";
         check(wants, None, "status 407, it wants user and password");
@@ -385,22 +325,20 @@ mod tests {
     fn each_attempt_has_its_share_of_the_time_and_the_last_has_the_rest() {
         let (mut connecting, deadline) = (Connecting::default(), at(6000).mono);
         let route = route("https://okx.com", None);
-        connecting.begin(addresses(3));
-        let next = |connecting: &mut Connecting, ms: u64| {
-            connecting.next_attempt(&route, deadline, at(ms))
-        };
+        connecting.begin(addresses(3), deadline);
+        let next = |connecting: &mut Connecting, ms: u64| connecting.next_attempt(&route, at(ms));
         assert_eq!(next(&mut connecting, 0), Some(addresses(3)[0]));
-        assert_eq!(connecting.give_up_at(), Some(at(2000).mono));
+        assert_eq!(connecting.give_up_at, Some(at(2000).mono));
         // Connected, and stuck in the handshake.
-        connecting.connected(&route, deadline, at(300));
-        assert_eq!(connecting.give_up_at(), Some(at(2200).mono));
+        connecting.advance(&route, at(300));
+        assert_eq!(connecting.give_up_at, Some(at(2200).mono));
         assert_eq!(connecting.obstacle(), Some("TLS handshake"));
         connecting.close();
         assert_eq!(next(&mut connecting, 2200), Some(addresses(3)[1]));
-        assert_eq!(connecting.give_up_at(), Some(at(4100).mono));
+        assert_eq!(connecting.give_up_at, Some(at(4100).mono));
         connecting.close();
         assert_eq!(next(&mut connecting, 4100), Some(addresses(3)[2]));
-        assert_eq!(connecting.give_up_at(), None);
+        assert_eq!(connecting.give_up_at, None);
         assert_eq!(connecting.obstacle(), Some("cannot connect"));
         connecting.close();
         assert_eq!(next(&mut connecting, 5000), None);

@@ -8,8 +8,6 @@
 //! exchange had closed the connection while it was idle (RFC 9112, 9.3.1). Its task is due again at
 //! once, and costs as much again, because the exchange may have counted the first one.
 
-mod rerouting;
-
 use crate::core::context::Context;
 use crate::core::sources::addresses::Addresses;
 use crate::core::sources::connecting::{Connecting, Phase, Route};
@@ -41,12 +39,8 @@ struct UpstreamConnection {
 }
 
 impl UpstreamConnection {
-    fn deadline(&self, now: Mono) -> Mono {
-        self.request.as_ref().map_or(now, |it| it.deadline)
-    }
-
     fn is_resolving(&self) -> bool {
-        self.request.is_some() && self.connecting.phase() == Phase::Resolving
+        self.request.is_some() && self.connecting.phase == Phase::Resolving
     }
 }
 
@@ -60,26 +54,11 @@ pub enum Ended {
     PutBack(Task),
 }
 
-/// What came of an event.
-#[derive(Default)]
-pub struct Handled {
-    /// What the head of a response says of the exchange.
-    pub head: Option<HeadFacts>,
-    /// The request that has ended.
-    pub ended: Option<Ended>,
-}
-
-impl From<Option<Ended>> for Handled {
-    fn from(ended: Option<Ended>) -> Handled {
-        Handled { head: None, ended }
-    }
-}
-
 impl Connections {
     /// So many connections, all of them closed.
     pub fn new(profile: &Profile, count: usize) -> Connections {
         let route = Route::new(&profile.url, profile.config.proxy.clone());
-        if let Some(proxy) = route.proxy() {
+        if let Some(proxy) = &route.proxy {
             log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
         }
         let (host, port) = route.peer();
@@ -110,7 +89,7 @@ impl Connections {
     pub fn due(&self) -> Option<Mono> {
         let due = |it: &UpstreamConnection| {
             let deadline = it.request.as_ref()?.deadline;
-            let give_up_at = it.connecting.give_up_at();
+            let give_up_at = it.connecting.give_up_at;
             Some(give_up_at.map_or(deadline, |at| at.min(deadline)))
         };
         self.all.iter().filter_map(due).min()
@@ -135,16 +114,11 @@ impl Connections {
         if self.addresses.is_empty() {
             return self.all[conn].connecting.wait_for_addresses();
         }
-        self.all[conn].connecting.begin(self.addresses.in_order());
-        let begun = self.next_attempt(conn, cx);
-        debug_assert!(begun, "there is a first address");
-    }
-
-    /// Tries the next address. `false`: all of them have been tried.
-    fn next_attempt(&mut self, conn: usize, cx: &Context) -> bool {
         let it = &mut self.all[conn];
-        let deadline = it.deadline(cx.now.mono);
-        (it.connecting.next_attempt(&self.route, deadline, cx.now)).is_some()
+        let deadline = it.request.as_ref().map_or(cx.now.mono, |it| it.deadline);
+        it.connecting.begin(self.addresses.in_order(), deadline);
+        let begun = it.connecting.next_attempt(&self.route, cx.now);
+        debug_assert!(begun.is_some(), "there is a first address");
     }
 
     /// Looks the name up, if that is due. A request only waits for it if no address is known.
@@ -162,8 +136,8 @@ impl Connections {
     /// The address to which a connection is to be opened now. It has no socket key yet.
     pub fn to_open(&self, conn: usize) -> Option<SocketAddr> {
         let it = &self.all[conn];
-        let is_wanted = it.key.is_none() && it.connecting.phase() == Phase::Connecting;
-        it.connecting.address().filter(|_| is_wanted)
+        let is_wanted = it.key.is_none() && it.connecting.phase == Phase::Connecting;
+        it.connecting.address.filter(|_| is_wanted)
     }
 
     /// The connection is being opened under this key.
@@ -197,24 +171,17 @@ impl Connections {
         self.fail(conn, fault, cx)
     }
 
-    /// Bytes to send on a connection.
-    pub fn outgoing(&self, conn: usize, key: Key) -> &[u8] {
+    /// Bytes to send on a connection, and whether bytes from it are welcome. Those of the TLS handshake are
+    /// the driver's, and while something is to be decompressed, nothing more is read.
+    pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
         let it = &self.all[conn];
-        match (it.connecting.phase(), &it.request) {
-            _ if it.key != Some(key) => &[],
-            (Phase::Tunnelling, _) => it.connecting.outgoing(),
-            (Phase::Open, Some(request)) => request.outgoing(),
-            _ => &[],
+        match (it.connecting.phase, &it.request) {
+            _ if it.key != Some(key) => (&[], false),
+            (Phase::Tunnelling, _) => (it.connecting.outgoing(), true),
+            (Phase::Open, Some(request)) => (request.outgoing(), !request.is_decompressing()),
+            (Phase::Open, None) => (&[], true),
+            _ => (&[], false),
         }
-    }
-
-    /// True if bytes from a connection are welcome. Those of the TLS handshake are the driver's, and
-    /// while something is to be decompressed, nothing more is read.
-    pub fn wants_read(&self, conn: usize, key: Key) -> bool {
-        let it = &self.all[conn];
-        it.key == Some(key)
-            && matches!(it.connecting.phase(), Phase::Tunnelling | Phase::Open)
-            && self.decompressing(conn).is_none()
     }
 
     /// The task for which [`Connections::decompress`] has something to do.
@@ -223,20 +190,22 @@ impl Connections {
         request.filter(|it| it.is_decompressing()).map(RequestInFlight::task)
     }
 
-    /// Takes in what happened to a connection.
-    pub fn handle(&mut self, conn: usize, key: Key, event: Event<'_>, cx: &mut Context) -> Handled {
+    /// Takes in what happened to a connection. Returns what the head of a response says of the exchange, and
+    /// the request that has ended.
+    pub fn handle(
+        &mut self,
+        conn: usize,
+        key: Key,
+        event: Event<'_>,
+        cx: &mut Context,
+    ) -> (Option<HeadFacts>, Option<Ended>) {
         let it = &mut self.all[conn];
         if it.key != Some(key) {
-            return Handled::default();
+            return (None, None);
         }
-        let deadline = it.deadline(cx.now.mono);
         match event {
-            Event::Connected => {
-                it.connecting.connected(&self.route, deadline, cx.now);
-                self.phase_began(conn, key, cx);
-            }
-            Event::Secured => {
-                it.connecting.secured(deadline, cx.now);
+            Event::Connected | Event::Secured => {
+                it.connecting.advance(&self.route, cx.now);
                 self.phase_began(conn, key, cx);
             }
             Event::Sent(count) => match &mut it.request {
@@ -244,46 +213,41 @@ impl Connections {
                 _ => it.connecting.sent_bytes(count),
             },
             Event::Received(bytes) if it.connecting.is_open() => {
-                return self.receive(conn, bytes, cx);
+                cx.stats[self.source].bytes_received += bytes.len() as u64;
+                let Some(request) = &mut it.request else {
+                    // Nothing was requested: these bytes could not be told from the next response.
+                    self.close(conn, cx);
+                    return (None, None);
+                };
+                let read = request.receive(bytes, &mut cx.market.catalog, &cx.config.limits);
+                return (request.head_facts.take(), self.was_read(conn, read, cx));
             }
             Event::Received(bytes) => {
                 let (route, limits) = (&self.route, &cx.config.limits);
-                match (it.connecting).receive(bytes, route, limits, deadline, cx.now) {
+                match it.connecting.receive(bytes, route, limits, cx.now) {
                     Ok(()) => self.phase_began(conn, key, cx),
-                    Err(error) => return self.fail(conn, Fault::Proxy(error), cx).into(),
+                    Err(error) => return (None, self.fail(conn, Fault::Proxy(error), cx)),
                 }
             }
             // Only clients' connections have this event.
             Event::Late(_) => {}
-            Event::Eof => return self.lost(conn, None, cx).into(),
-            Event::Failed(why) => return self.lost(conn, Some(why), cx).into(),
+            Event::Eof => return (None, self.lost(conn, None, cx)),
+            Event::Failed(why) => return (None, self.lost(conn, Some(why), cx)),
         }
-        Handled::default()
+        (None, None)
     }
 
     /// Does what the new phase of a connection needs.
     fn phase_began(&mut self, conn: usize, key: Key, cx: &mut Context) {
         let connecting = &self.all[conn].connecting;
-        match (connecting.phase(), connecting.address()) {
+        match (connecting.phase, connecting.address) {
             (Phase::Securing, _) => {
-                let host = self.route.host().to_string();
+                let host = self.route.host.clone();
                 cx.actions.push_back(Action::Secure(key, host));
             }
             (Phase::Open, Some(address)) => self.addresses.worked(address),
             _ => {}
         }
-    }
-
-    /// Bytes of a response have come.
-    fn receive(&mut self, conn: usize, bytes: &[u8], cx: &mut Context) -> Handled {
-        cx.stats[self.source].bytes_received += bytes.len() as u64;
-        let Some(request) = &mut self.all[conn].request else {
-            // Nothing was requested: these bytes could not be told from the next response.
-            self.close(conn, cx);
-            return Handled::default();
-        };
-        let read = request.receive(bytes, &mut cx.market.catalog, &cx.config.limits);
-        Handled { head: request.take_head_facts(), ended: self.was_read(conn, read, cx) }
     }
 
     /// Decompresses one slice of a response.
@@ -322,7 +286,7 @@ impl Connections {
             let fault = request.cut_short(Fault::Timeout(it.connecting.obstacle()));
             return self.fail(conn, fault, cx);
         }
-        let is_stuck = (it.connecting.give_up_at()).is_some_and(|at| at <= cx.now.mono);
+        let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);
         let timed_out = Broken::Io(ErrorKind::TimedOut);
         let lost = || self.lost(conn, Some(&timed_out), cx);
         is_stuck.then(lost).flatten()
@@ -342,7 +306,7 @@ impl Connections {
         if obstacle.is_some() && self.all[conn].request.is_some() {
             self.addresses.doubt();
             self.look_up(cx);
-            if self.next_attempt(conn, cx) {
+            if self.all[conn].connecting.next_attempt(&self.route, cx.now).is_some() {
                 return None;
             }
         }
@@ -384,6 +348,44 @@ impl Connections {
         let chosen: Vec<usize> = (0..self.all.len()).filter(is_chosen).collect();
         let put_back = |conn| self.put_back(conn, cx);
         chosen.into_iter().filter_map(put_back).collect()
+    }
+
+    /// Closes a connection. Its request stays.
+    fn close(&mut self, conn: usize, cx: &mut Context) {
+        self.all[conn].connecting.close();
+        if let Some(key) = self.all[conn].key.take() {
+            cx.actions.push_back(Action::Close(key));
+        }
+    }
+
+    /// Closes every connection. Their requests have been put back.
+    pub fn close_all(&mut self, cx: &mut Context) {
+        for conn in 0..self.all.len() {
+            self.close(conn, cx);
+        }
+    }
+
+    /// The exchange is reached elsewhere from now on: every connection is closed. Their requests have been
+    /// put back.
+    pub fn reroute(&mut self, profile: &Profile, cx: &mut Context) {
+        self.close_all(cx);
+        let mut new = Connections::new(profile, self.all.len());
+        new.succeed(self);
+        *self = new;
+    }
+
+    /// Takes the place of connections that are closed. A look-up of theirs may be under way.
+    pub fn succeed(&mut self, former: &Connections) {
+        self.addresses.succeed(&former.addresses);
+    }
+
+    /// Passes over the addresses of the former host. `true`: these were not ours.
+    pub fn skip_former_name(&mut self, cx: &mut Context) -> bool {
+        let is_former = self.addresses.skip_former();
+        if is_former && self.all.iter().any(UpstreamConnection::is_resolving) {
+            self.look_up(cx);
+        }
+        is_former
     }
 }
 

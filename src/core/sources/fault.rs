@@ -1,9 +1,8 @@
 //! Why a request to an exchange failed, in words, and whose fault that is.
 
 use crate::core::Broken;
-use crate::core::sources::connecting::ProxyError;
 use crate::exchange::{ReadError, RefusalKind};
-use crate::http::{BodyError, DecompressError, Fields, ResponseError, RetryAfter};
+use crate::http::{Fields, RetryAfter};
 use std::fmt;
 
 /// Bytes of an unknown encoding's name that are shown: more than any name has.
@@ -16,22 +15,19 @@ pub enum Fault {
     Resolve(String),
     /// No address could be connected to: what failed with the last one, and why.
     Connect(&'static str, Broken),
-    /// The proxy opens no tunnel.
-    Proxy(ProxyError),
+    /// The proxy opens no tunnel: why.
+    Proxy(String),
     /// The connection broke.
     Broken(Broken),
     /// The exchange closed before the end of the response.
     CutShort,
     /// It took too long; what had not been done, if the request was never sent.
     Timeout(Option<&'static str>),
-    /// The head of the response is malformed.
-    Head(ResponseError),
-    /// The framing of the response is malformed, or it is too large.
-    Framing(BodyError),
+    /// The head, the framing or the compression of the response is malformed, or it is too large: what is
+    /// wrong with it.
+    Malformed(String),
     /// The body has an encoding that cannot be decoded: its name.
     Encoding(String),
-    /// The body has the encoding that was asked for, and cannot be decompressed.
-    Decompress(DecompressError),
     /// The body is not what this exchange sends, or says that the request failed.
     Body {
         /// What is wrong with it, or what it says.
@@ -68,12 +64,10 @@ impl fmt::Display for Fault {
             Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
             Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
             Fault::Timeout(None) => f.write_str("no answer in time"),
-            Fault::Head(error) => write!(f, "malformed answer: {error}"),
-            Fault::Framing(error) => write!(f, "malformed answer: {error}"),
+            Fault::Malformed(why) => write!(f, "malformed answer: {why}"),
             Fault::Encoding(name) => {
                 write!(f, "the answer is encoded in \"{name}\", which cannot be read here")
             }
-            Fault::Decompress(error) => write!(f, "malformed answer: {error}"),
             Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status { status, message, .. } => match message {
                 Some(message) => write!(f, "status {status}: {message}"),
@@ -112,6 +106,11 @@ impl Blame {
 }
 
 impl Fault {
+    /// That of a response which is not as HTTP has it.
+    pub fn malformed(why: impl fmt::Display) -> Fault {
+        Fault::Malformed(why.to_string())
+    }
+
     /// The fault of a response with these fields, whose body cannot be decoded.
     pub fn encoding(fields: Fields<'_>) -> Fault {
         let is_meant = |name: &[u8]| name.eq_ignore_ascii_case(b"content-encoding");

@@ -2,7 +2,7 @@
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the table of their
 //! connections, and failover between them. `source` is the file to begin with: it conducts one
-//! exchange's `schedule` (from which `planner` chooses), `connections`, `jobs` and back-off. The life of
+//! exchange's `schedule` (from which `source/planning` chooses), `connections`, `jobs` and back-off. The life of
 //! a request is in `request`, from top to bottom.
 //!
 //! No client is served here and no price is kept: what is read goes to the market.
@@ -14,13 +14,11 @@ mod budget;
 mod candle_page;
 mod candle_plans;
 mod clock;
-mod cluster;
 mod connecting;
 mod connections;
 mod failover;
 mod fault;
 mod jobs;
-mod planner;
 mod quote_round;
 mod reload;
 mod replica;
@@ -34,18 +32,18 @@ mod task;
 use crate::config::{Config, SourceChange};
 use crate::core::history::History;
 use crate::core::{Action, Context, Event};
-use crate::http::Outgoing;
 use crate::log_targets::SOURCE;
-use crate::market::{SeriesKey, SourceId};
+use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+pub use connecting::{Connecting, Route};
 use failover::Failover;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
-use source::Source;
+pub use source::Source;
 use std::net::SocketAddr;
-use std::ops::Range;
+use std::ops::{Index, IndexMut};
 
 /// Sources that may be added while marketd runs. Each place is that of one id until the end, so that the
 /// table of connections can be sized at the start.
@@ -58,7 +56,8 @@ struct ConnectionOwner {
     conn: usize,
 }
 
-/// All exchanges. See the module's page.
+/// All exchanges. See the module's page. Clients' requests for candles, and the cluster, concern one of
+/// them.
 pub struct Sources {
     /// By `SourceId`.
     all: Vec<Source>,
@@ -152,7 +151,7 @@ impl Sources {
         let Some(&ConnectionOwner { source, conn }) = self.connections.get(key) else {
             return false;
         };
-        let has_ended = self.all[source.index()].handle(conn, key, event, history, cx);
+        let has_ended = self[source].handle(conn, key, event, history, cx);
         self.open_connections(source, cx);
         has_ended
     }
@@ -185,7 +184,7 @@ impl Sources {
         history: &mut History,
         cx: &mut Context,
     ) {
-        self.all[source.index()].resolved(addresses, history, cx);
+        self[source].resolved(addresses, history, cx);
         self.open_connections(source, cx);
     }
 
@@ -197,7 +196,7 @@ impl Sources {
         }
         for at in 0..self.all.len() {
             let source = &mut self.all[at];
-            if source.wake_at().is_some_and(|at| at <= cx.now.mono) {
+            if source.wake_at.is_some_and(|at| at <= cx.now.mono) {
                 has_ended |= source.handle_timeout(history, cx);
                 self.open_connections(SourceId(at as u16), cx);
             }
@@ -207,7 +206,7 @@ impl Sources {
 
     /// When [`Sources::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        self.all.iter().filter_map(Source::wake_at).min()
+        self.all.iter().filter_map(|it| it.wake_at).min()
     }
 
     /// True if [`Sources::work`] has something to do.
@@ -235,33 +234,12 @@ impl Sources {
         self.all.iter().map(Source::staged).sum()
     }
 
-    /// Bytes to send on a connection now.
-    pub fn outgoing(&self, key: Key) -> Outgoing<'_> {
+    /// Bytes to send on a connection now, and whether bytes from it are welcome.
+    pub fn interest(&self, key: Key) -> (&[u8], bool) {
         match self.connections.get(key) {
-            Some(it) => self.all[it.source.index()].connections.outgoing(it.conn, key).into(),
-            None => Outgoing::from(&[][..]),
+            Some(it) => self[it.source].connections.interest(it.conn, key),
+            None => (&[], false),
         }
-    }
-
-    /// True if bytes from this connection are welcome now.
-    pub fn wants_read(&self, key: Key) -> bool {
-        let owner = self.connections.get(key);
-        owner.is_some_and(|it| self.all[it.source.index()].connections.wants_read(it.conn, key))
-    }
-
-    /// Follows a series that a client requests. `false`: there is no room for one more.
-    pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
-        self.all[series.source.index()].follow(series, cx)
-    }
-
-    /// Requests candles for a client. `false`: none will come.
-    pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
-        self.all[series.source.index()].ask(series, slots, cx)
-    }
-
-    /// True if a client waits for some of these slots.
-    pub fn is_asking(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
-        self.all[series.source.index()].is_asking(series, slots)
     }
 
     /// There is room in the history again: what has waited for that is due.
@@ -291,5 +269,19 @@ impl Sources {
     /// When [`Sources::watch_failover`] is wanted.
     pub fn failover_due(&self) -> Option<Mono> {
         self.failover.next_due()
+    }
+}
+
+impl Index<SourceId> for Sources {
+    type Output = Source;
+
+    fn index(&self, source: SourceId) -> &Source {
+        &self.all[source.index()]
+    }
+}
+
+impl IndexMut<SourceId> for Sources {
+    fn index_mut(&mut self, source: SourceId) -> &mut Source {
+        &mut self.all[source.index()]
     }
 }

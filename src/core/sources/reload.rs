@@ -23,8 +23,14 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Of a new configuration in place of that of the context. The error says why nothing is changed.
-    pub fn new(mut config: Config, most: usize, cx: &Context) -> Result<Reload, String> {
+    /// Of a new configuration in place of that of the context, whose keys `fixed` hold until the end. The error
+    /// says why nothing is changed.
+    pub fn new(
+        mut config: Config,
+        mut fixed: Vec<&'static str>,
+        most: usize,
+        cx: &Context,
+    ) -> Result<Reload, String> {
         let has_ended = |at: usize| cx.stats.sources[at].has_ended;
         let places = SourcePlaces::of(&cx.config.sources, has_ended, &config.sources);
         let count = places.all.len();
@@ -42,17 +48,10 @@ impl Reload {
                 "sources: too many files of dialects have been read since the start".to_string()
             );
         }
-        let mut fixed = Vec::new();
         fixed.extend(places.is_reordered.then_some("the order of sources"));
         config.keep_fixed(&cx.config);
         config.sources = places.all;
         Ok(Reload { config, changes: places.changes, fixed })
-    }
-
-    /// Adds keys that hold until the end, for the log.
-    pub fn with_fixed(mut self, fixed: Vec<&'static str>) -> Reload {
-        self.fixed.splice(0..0, fixed);
-        self
     }
 
     /// Lets the market, the history and the sources take it in. Returns the former configuration.

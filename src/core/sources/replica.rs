@@ -6,10 +6,10 @@
 
 use crate::core::context::Context;
 use crate::log_targets::CLUSTER;
-use crate::market::{SeriesKey, SourceId, SymbolId};
-use crate::record::{MarketInfo, Ticker};
-use crate::replication::{self, Entry, HAS_CLUSTERS, Head, Markets, Update};
-use crate::time::{Mono, Now};
+use crate::market::{SeriesKey, SourceId};
+use crate::record::MarketInfo;
+use crate::replication::{Entry, HAS_CLUSTERS, SeriesPart, VERSION, encode_market};
+use crate::time::Mono;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
@@ -47,14 +47,14 @@ impl Role {
     }
 }
 
-/// Candles that another node waits for.
+/// Candles that are waited for: by this node if it follows, by another if it collects.
 #[derive(Debug)]
 pub struct AskedRange {
     /// Their series.
     pub key: SeriesKey,
     /// Their slots.
     pub slots: Range<i64>,
-    /// When it waits no longer.
+    /// When they are waited for no longer.
     pub until: Mono,
 }
 
@@ -66,18 +66,7 @@ pub enum Outbound {
     /// The market list.
     List(Vec<u8>),
     /// Candles that this node asks for.
-    Ask(replication::SeriesPart),
-}
-
-/// What takes longer than a turn of what the nodes of a cluster tell each other.
-#[derive(Debug)]
-pub enum ReplicaJob {
-    /// Reads the market list of another node.
-    ReadList(Markets),
-    /// Tells the other nodes of what the next job applies, and was received then.
-    Tell(Box<Update>, Now),
-    /// Writes the market list for the other nodes.
-    WriteList(ListWriter),
+    Ask(SeriesPart),
 }
 
 /// See the module's page.
@@ -87,7 +76,6 @@ pub struct Replica {
     /// Since when.
     pub since: Mono,
     told: VecDeque<Outbound>,
-    wanted: Vec<(SeriesKey, Mono)>,
     asked: Vec<AskedRange>,
 }
 
@@ -115,36 +103,14 @@ impl Replica {
         self.told.pop_front()
     }
 
-    /// Tells the others of something that was received then.
-    pub fn publish(
-        &mut self,
-        source: SourceId,
-        body: Update,
-        received: Now,
-        rest: Mono,
-        cx: &Context,
-    ) {
-        let status = &cx.stats[source];
-        let head = Head {
-            epoch: 0,
-            waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
-            received: received.unix,
-            exchange_time: status.clock.map(|_| cx.exchange_time(source)),
-            state: status.state as u8,
-            rest_ms: rest.since(cx.now.mono).as_millis() as u64,
-        };
-        let entry = Entry { head, body };
-        self.told.push_back(Outbound::Entry(Box::new(entry)));
-    }
-
-    /// Tells them the market list.
-    pub fn publish_list(&mut self, bytes: Vec<u8>) {
-        self.told.push_back(Outbound::List(bytes));
+    /// Tells the others.
+    pub fn tell(&mut self, what: Outbound) {
+        self.told.push_back(what);
     }
 
     /// True if a follower may ask for more candles.
     pub fn has_room(&self) -> bool {
-        self.wanted.len() < MOST_WANTED
+        self.asked.len() < MOST_WANTED
     }
 
     /// Asks the collector for candles.
@@ -157,29 +123,19 @@ impl Replica {
             key.interval.name(),
             slots.end - slots.start,
         );
-        self.wanted.push((key, cx.now.mono + WANTED_FOR));
-        self.told.push_back(Outbound::Ask(replication::SeriesPart {
-            symbol: cx.market.catalog.name(key.symbol).as_str().into(),
-            interval: key.interval,
-            slots,
-        }));
+        let until = cx.now.mono + WANTED_FOR;
+        self.asked.push(AskedRange { key, slots: slots.clone(), until });
+        self.tell(Outbound::Ask(series_part(key, slots, cx)));
     }
 
     /// Candles of this series have come.
     pub fn came(&mut self, key: SeriesKey) {
-        self.wanted.retain(|(wanted, _)| *wanted != key);
+        self.asked.retain(|it| it.key != key);
     }
 
-    /// Takes out a series whose candles were waited for too long.
-    pub fn next_late(&mut self, now: Mono) -> Option<SeriesKey> {
-        let at = self.wanted.iter().position(|(_, until)| *until <= now)?;
-        Some(self.wanted.swap_remove(at).0)
-    }
-
-    /// When [`Replica::next_late`] is to be looked at.
+    /// When the time of one of them is over.
     pub fn due(&self) -> Option<Mono> {
-        let wanted = self.wanted.iter().map(|(_, until)| *until);
-        wanted.chain(self.asked.iter().map(|it| it.until)).min()
+        self.asked.iter().map(|it| it.until).min()
     }
 
     /// Another node asks for candles. `false`: too many wait.
@@ -195,8 +151,8 @@ impl Replica {
         true
     }
 
-    /// Takes out a request that can be answered, or whose time is over.
-    pub fn next_answer(
+    /// Takes out what has come as far as it will, or is late.
+    pub fn next_done(
         &mut self,
         now: Mono,
         comes: impl Fn(&AskedRange) -> bool,
@@ -207,15 +163,10 @@ impl Replica {
     }
 }
 
-/// The ticker of a market, under its id at the exchange.
-pub fn named(
-    source: SourceId,
-    symbol: SymbolId,
-    ticker: &Ticker,
-    cx: &Context,
-) -> Option<(Box<str>, Ticker)> {
-    let listing = cx.market.catalog.listing(source, symbol)?;
-    Some((listing.ticker_id.clone(), ticker.clone()))
+/// A series and some of its slots, as the nodes tell each other.
+pub fn series_part(key: SeriesKey, slots: Range<i64>, cx: &Context) -> SeriesPart {
+    let symbol = cx.market.catalog.name(key.symbol).as_str().into();
+    SeriesPart { symbol, interval: key.interval, slots }
 }
 
 /// A market list that is being written, slice by slice.
@@ -231,7 +182,7 @@ pub struct ListWriter {
 impl ListWriter {
     /// Nothing is written yet.
     pub fn new() -> ListWriter {
-        ListWriter { bytes: vec![replication::VERSION], next: 0, version: 0 }
+        ListWriter { bytes: vec![VERSION], next: 0, version: 0 }
     }
 
     /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins
@@ -259,7 +210,7 @@ impl ListWriter {
                 active: listing.active,
                 rules: listing.rules.clone(),
             };
-            replication::encode_market(&market, &mut self.bytes);
+            encode_market(&market, &mut self.bytes);
         }
         self.next = end;
         (end == known.len()).then(|| std::mem::take(&mut self.bytes))

@@ -41,8 +41,8 @@ pub struct RequestInFlight {
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
-    /// What the head says beside the response; taken out once.
-    head_facts: Option<HeadFacts>,
+    /// What the head says of the exchange; taken out once.
+    pub head_facts: Option<HeadFacts>,
     /// The field of the head that tells how the budget stands.
     meter: Option<&'static str>,
     reading: Reading,
@@ -149,11 +149,6 @@ impl RequestInFlight {
         self.head.as_ref().map(|head| head.status)
     }
 
-    /// What the head says of the exchange, the first time that this is called after it has come.
-    pub fn take_head_facts(&mut self) -> Option<HeadFacts> {
-        self.head_facts.take()
-    }
-
     /// Takes in bytes of the response.
     pub fn receive(
         &mut self,
@@ -167,7 +162,7 @@ impl RequestInFlight {
         }
         self.inbox.extend_from_slice(bytes);
         let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
-        let Some(response) = parsed.map_err(Fault::Head)? else {
+        let Some(response) = parsed.map_err(Fault::malformed)? else {
             return Ok(Read::Partly);
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
@@ -193,7 +188,7 @@ impl RequestInFlight {
             status: head.status,
             keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
             retry_after: head.retry_after,
-            body: BodyReader::new(head.framing, cap).map_err(Fault::Framing)?,
+            body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
             compression,
             ended: None,
         });
@@ -204,7 +199,7 @@ impl RequestInFlight {
     fn receive_body(&mut self, mut bytes: &[u8], catalog: &mut Catalog) -> Result<Read, Fault> {
         loop {
             let head = self.head.as_mut().expect("the body comes after the head");
-            let piece = head.body.decode(bytes).map_err(Fault::Framing)?;
+            let piece = head.body.decode(bytes).map_err(Fault::malformed)?;
             bytes = &bytes[piece.used..];
             if piece.done {
                 head.ended = Some(head.keep_alive && bytes.is_empty());
@@ -241,7 +236,7 @@ impl RequestInFlight {
                         head.compression = Compression::Gzip(gunzip);
                     }
                 }
-                Err(error) if is_success(status) => return Err(Fault::Decompress(error)),
+                Err(error) if is_success(status) => return Err(Fault::malformed(error)),
                 Err(_) => {}
             }
         }
@@ -273,7 +268,7 @@ impl RequestInFlight {
         match compression {
             Compression::Gzip(gunzip) if gunzip.has_more() => return Ok(Read::Partly),
             Compression::Gzip(gunzip) if is_success(*status) => {
-                gunzip.finish().map_err(Fault::Decompress)?;
+                gunzip.finish().map_err(Fault::malformed)?;
             }
             _ => {}
         }

@@ -2,18 +2,17 @@
 //!
 //! [`Schedule`] owns when each kind of task is due next, what has to be known before (the market list,
 //! the exchange's clock), the exchange's budget and the back-off. A tick is planned from the last due
-//! time; a missed one is skipped, never queued. `planner` chooses from it.
+//! time; a missed one is skipped, never queued. `source/planning` chooses from it.
 
 use crate::core::context::Context;
 use crate::core::sources::backoff::Backoff;
 use crate::core::sources::budget::{Budget, Share};
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
-use crate::core::sources::fault::Fault;
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::task::{Profile, Task};
-use crate::core::stats::{SourceState, on_wall};
-use crate::exchange::{Meter, RefusalKind};
+use crate::core::stats::SourceState;
+use crate::exchange::Meter;
 use crate::market::{Awaited, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
@@ -157,28 +156,6 @@ impl Schedule {
         }
     }
 
-    /// A market that the exchange does not know is left alone for a while. Returns true if it was before.
-    pub fn pause_unknown(
-        &mut self,
-        profile: &Profile,
-        task: &Task,
-        fault: &Fault,
-        now: Mono,
-    ) -> bool {
-        match (task, fault.kind()) {
-            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
-                self.round.pause(*symbol, profile.config.poll * 2, now)
-            }
-            _ => false,
-        }
-    }
-
-    /// Nothing is served without quotes, and there are no quotes without the list: their faults are
-    /// the whole source's.
-    pub fn is_vital(&self, task: &Task) -> bool {
-        *task == Task::Tickers || *task == Task::Markets && !self.has_list
-    }
-
     /// One market of a round has been answered well, or not: the last one ends the round.
     pub fn market_ended(&mut self, profile: &Profile, is_good: bool, cx: &mut Context) {
         match self.round.ended(is_good) {
@@ -203,22 +180,6 @@ impl Schedule {
             None => {}
         }
         cx.stats[profile.id].budget_left = self.budget.left(cx.now.mono);
-    }
-
-    /// The first market list is in place: quotes are due.
-    pub fn first_list(&mut self, profile: &Profile, cx: &mut Context) {
-        self.has_list = true;
-        self.begin_quotes(profile, cx.now.mono);
-        self.backoff.recovered(cx);
-    }
-
-    /// Writes down what metrics and health report of it.
-    pub fn report(&self, profile: &Profile, cx: &mut Context) {
-        let (now, next) = (cx.now, self.next_quotes());
-        let status = &mut cx.stats[profile.id];
-        status.next_poll = next;
-        status.next_poll_at = Some(on_wall(next, now));
-        status.budget_left = self.budget.left(now.mono);
     }
 }
 
@@ -249,7 +210,7 @@ mod tests {
             let profile = Profile::new(SourceId(source), &config);
             let mut schedule = Schedule::new(&profile, 0, begin.mono);
             cx.now = begin;
-            schedule.first_list(&profile, &mut cx);
+            schedule.begin_quotes(&profile, begin.mono);
             let mut polls = Vec::new();
             for _ in 0..4 {
                 polls.push(schedule.next_quotes());

@@ -1,6 +1,6 @@
 //! One source: one exchange that is polled.
 //!
-//! [`Source`] conducts its parts: it starts what `planner` chooses from the [`Schedule`], sends it on
+//! [`Source`] conducts its parts: it starts what `planning` chooses from the [`Schedule`], sends it on
 //! its [`Connections`], and turns each response into a [`Job`]. A failure changes
 //! nothing that is served. While a source fails, one request at a time is tried, and after each
 //! failure nothing until the back-off is over.
@@ -8,8 +8,10 @@
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
+mod applying;
 mod failing;
 mod following;
+mod planning;
 mod publishing;
 mod reload;
 
@@ -19,16 +21,12 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::connections::{Connections, Ended};
-
-use crate::core::sources::jobs::{
-    Job, apply, apply_tickers, drop_quotes, drop_records, follow_named, refresh_list,
-};
-use crate::core::sources::planner::Planner;
-use crate::core::sources::replica::{Replica, Role};
+use crate::core::sources::jobs::Job;
+use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
-use crate::durations::POLL_BOUNDS_US;
+use crate::core::stats::on_wall;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
@@ -48,7 +46,7 @@ pub struct Source {
     /// When the newest quotes were received.
     newest_quotes: Mono,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
-    wake_at: Option<Mono>,
+    pub(super) wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
     has_ended: bool,
 }
@@ -73,11 +71,6 @@ impl Source {
             has_ended: false,
             profile,
         }
-    }
-
-    /// When [`Source::handle_timeout`] is wanted next.
-    pub fn wake_at(&self) -> Option<Mono> {
-        self.wake_at
     }
 
     /// True if [`Source::work`] has something to do.
@@ -126,7 +119,7 @@ impl Source {
     /// way may have been sent long ago.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
-        drop_records(&mut self.jobs, &mut self.schedule, cx.now.mono);
+        self.drop_records(cx);
         self.schedule.clock.doubt(cx);
         self.wake_up(cx.now);
     }
@@ -164,8 +157,8 @@ impl Source {
         cx: &mut Context,
     ) -> bool {
         let was_in_doubt = self.schedule.clock.is_in_doubt();
-        let handled = self.connections.handle(conn, key, event, cx);
-        if let Some(head) = handled.head {
+        let (head, ended) = self.connections.handle(conn, key, event, cx);
+        if let Some(head) = head {
             if let Some(date) = head.date {
                 self.schedule.clock.check_date(date, cx);
             }
@@ -177,7 +170,7 @@ impl Source {
             let is_quotes = task.is_quotes();
             self.jobs.push([Job::Decompress { conn, is_quotes }]);
         }
-        let has_ended = self.ended(handled.ended, history, cx);
+        let has_ended = self.ended(ended, history, cx);
         if has_ended || self.schedule.clock.is_in_doubt() != was_in_doubt {
             self.start_due(history, cx);
         }
@@ -208,16 +201,9 @@ impl Source {
         self.schedule.begin_round(&self.profile, cx);
         let mut next = None;
         while let Some(conn) = self.connections.idle() {
-            let planner = Planner {
-                profile: &self.profile,
-                schedule: &self.schedule,
-                connections: &self.connections,
-                pace: history.pace_of(self.profile.id),
-                cx,
-            };
             // What has come is applied first: what is due next may depend on it.
             let planned = match self.staged() {
-                0 => planner.next(),
+                0 => self.next_task(history.pace_of(self.profile.id), cx),
                 _ => None,
             };
             match planned {
@@ -241,7 +227,11 @@ impl Source {
         let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
         let all = [self.connections.due(), next, round, schedule.backoff.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
-        schedule.report(&self.profile, cx);
+        let next_poll = schedule.next_quotes();
+        let status = &mut cx.stats[self.profile.id];
+        status.next_poll = next_poll;
+        status.next_poll_at = Some(on_wall(next_poll, cx.now));
+        status.budget_left = schedule.budget.left(cx.now.mono);
     }
 
     fn start(&mut self, conn: usize, task: Task, cx: &mut Context) {
@@ -256,37 +246,44 @@ impl Source {
         let Some(mut job) = next.and_then(|at| self.jobs.take(at)) else {
             return false;
         };
-        let (id, schedule) = (self.profile.id, &mut self.schedule);
         let mut has_ended = false;
         let is_done = match &mut job {
-            Job::ApplyTickers(tickers, received) => {
-                self.publish_piece(tickers, *received, cx);
-                apply_tickers(id, tickers, *received, &self.schedule, cx)
-            }
-            Job::ApplyCandles(page) => {
-                let is_done = page.step(&schedule.clock, &mut schedule.candles, history, cx);
+            Job::ApplyTickers(tickers, received) => self.apply_tickers(tickers, *received, cx),
+            Job::ApplyCandles(page, received) => {
+                if let Some(received) = received.take() {
+                    self.publish_page(page, received, cx);
+                }
+                let (clock, plans) = (&self.schedule.clock, &mut self.schedule.candles);
+                let is_done = page.step(clock, plans, history, cx);
                 if is_done {
-                    let count = self.progress.applied(&schedule.candles, cx.now);
+                    let count = self.progress.applied(plans, cx.now);
                     self.jobs.push(count.map(Job::Count));
                 }
                 is_done
             }
-            Job::Replicate(job) => self.replicate(job, cx),
+            Job::ReadList(list) => self.read_list(list, cx),
             Job::RefreshList => {
-                let next = refresh_list(&self.profile, schedule, history, cx);
-                self.jobs.push(next);
-                self.list_changed();
+                self.refresh_list(history, cx);
                 true
             }
-            Job::DropQuotes(symbols) => drop_quotes(id, symbols, cx),
-            Job::FollowNamed(symbols) => follow_named(id, symbols, schedule, cx),
+            Job::DropQuotes(symbols) => self.drop_quotes(symbols, cx),
+            Job::FollowNamed(symbols) => self.follow_named(symbols, cx),
             Job::Decompress { conn, .. } => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = self.connections.decompressing(*conn).is_none();
                 has_ended = self.ended(ended, history, cx);
                 is_done
             }
-            Job::Count(count) => count.step(id, &mut self.progress, &schedule.candles, history, cx),
+            Job::Count(count) => {
+                let (id, plans) = (self.profile.id, &self.schedule.candles);
+                count.step(id, &mut self.progress, plans, history, cx)
+            }
+            Job::WriteList(writer) => {
+                let list = writer.step(self.profile.id, cx).map(Outbound::List);
+                let is_done = list.is_some();
+                list.into_iter().for_each(|list| self.replica.tell(list));
+                is_done
+            }
         };
         has_ended |= is_done && job.applies();
         if !is_done {
@@ -309,54 +306,5 @@ impl Source {
             Some(Ended::PutBack(task)) => self.schedule.put_back(&task, cx.now.mono),
         }
         true
-    }
-
-    /// The response to a request is complete.
-    fn complete(&mut self, request: Box<RequestInFlight>, history: &mut History, cx: &mut Context) {
-        let (task, began) = (request.task().clone(), request.began);
-        let sent_at = request.sent_at.unwrap_or(cx.now);
-        let took = cx.now.mono.since(sent_at.mono);
-        log::debug!(
-            target: SOURCE,
-            "response source={} what={:?} status={} bytes={} ms={}",
-            self.profile.config.id,
-            task.describe(&cx.market),
-            request.status().unwrap_or(0),
-            request.received,
-            took.as_millis(),
-        );
-        let staged = match request.finish() {
-            Ok(staged) => staged,
-            Err(fault) => return self.failed(&task, fault, began, cx),
-        };
-        let status = &mut cx.stats[self.profile.id];
-        status.rejected += staged.rejected;
-        if let Some(fault) = staged.all_refused() {
-            return self.failed(&task, fault, began, cx);
-        }
-        status.ok += 1;
-        status.last_success_at = Some(cx.now.unix);
-        status.last_latency_ms = Some(took.as_millis() as u64);
-        (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
-        if task.is_quotes() {
-            self.newest_quotes = cx.now.mono;
-            self.schedule.backoff.quotes_came(cx);
-            cx.market.quotes.count_rejected(staged.rejected);
-        }
-        let published = self.to_publish(&staged, sent_at, cx);
-        match apply(staged, sent_at, &self.profile, &mut self.schedule, history, cx) {
-            Ok(job) => {
-                // The others are to apply what waits in the same order.
-                let is_later = job.is_some();
-                let told = published.map(|body| Box::new(self.with_ends(body)));
-                match told {
-                    Some(body) if is_later => self.tell_later(body, cx),
-                    Some(body) => self.publish(*body, cx.now, cx),
-                    None => {}
-                }
-                self.jobs.push(job);
-            }
-            Err(fault) => self.failed(&task, fault, cx.now.mono, cx),
-        }
     }
 }

@@ -54,12 +54,6 @@ impl Tickers {
         Some(piece)
     }
 
-    /// The piece that is taken out next, and the time of those in it that have none.
-    pub fn first_piece(&self) -> (&[(SymbolId, Ticker)], Option<UnixMs>) {
-        let piece = self.pieces.front().map_or(&[][..], Vec::as_slice);
-        (piece, self.default_time)
-    }
-
     /// True if the next piece is the first one, and if it is the last one.
     pub fn ends(&self) -> (bool, bool) {
         (!self.has_begun, self.pieces.len() <= 1)
@@ -78,21 +72,6 @@ impl Tickers {
     }
 }
 
-/// The items of a response, by the kind of its task.
-#[derive(Debug)]
-pub enum Items {
-    /// Of tracked markets, and the number of all that came.
-    Tickers(Tickers, u64),
-    /// With what the exchange itself says on whether each is closed.
-    Candles(Vec<Reported>),
-    /// Their number. They are in the catalog already, which serves none of them before the list ends.
-    Markets(usize),
-    /// The exchange's clock.
-    Time(Option<UnixMs>),
-    /// The 24-hour figures of one market.
-    Stats(Option<Stats>),
-}
-
 /// See the module's page.
 #[derive(Debug)]
 pub struct Staged {
@@ -100,8 +79,17 @@ pub struct Staged {
     pub source: SourceId,
     /// What was asked.
     pub task: Task,
-    /// What has come.
-    pub items: Items,
+    /// The tickers of tracked markets.
+    pub tickers: Tickers,
+    /// Candles, with what the exchange itself says on whether each is closed.
+    pub candles: Vec<Reported>,
+    /// The exchange's clock.
+    pub time: Option<UnixMs>,
+    /// The 24-hour figures of one market.
+    pub stats: Option<Stats>,
+    /// How many tickers or markets have come, untracked ones included. Markets are in the catalog already,
+    /// which serves none of them before the list ends.
+    seen: u64,
     /// Items that were refused.
     pub rejected: u64,
     /// True if one of them is a candle whose slot is unknown.
@@ -118,15 +106,13 @@ impl Staged {
     /// No items yet.
     pub fn new(source: SourceId, task: Task) -> Staged {
         Staged {
-            items: match task {
-                Task::Markets => Items::Markets(0),
-                Task::Time => Items::Time(None),
-                Task::Tickers | Task::Ticker(_) => Items::Tickers(Tickers::default(), 0),
-                Task::Stats(_) => Items::Stats(None),
-                Task::Candles { .. } => Items::Candles(Vec::new()),
-            },
             source,
             task,
+            tickers: Tickers::default(),
+            candles: Vec::new(),
+            time: None,
+            stats: None,
+            seen: 0,
             rejected: 0,
             has_undated: false,
             first_refusal: None,
@@ -137,24 +123,24 @@ impl Staged {
 
     /// True if a list that cannot be empty is. Having no candles is sound: nobody traded.
     pub fn is_empty(&self) -> bool {
-        match &self.items {
-            Items::Tickers(_, seen) => *seen == 0,
-            Items::Candles(_) => false,
-            Items::Markets(count) => *count == 0,
-            Items::Time(time) => time.is_none(),
-            Items::Stats(stats) => stats.is_none(),
+        match &self.task {
+            Task::Tickers | Task::Ticker(_) | Task::Markets => self.seen == 0,
+            Task::Candles { .. } => false,
+            Task::Time => self.time.is_none(),
+            Task::Stats(_) => self.stats.is_none(),
         }
     }
 
     /// The fault of a response without a good item: the dialect does not fit it. A refused ticker of an
     /// untracked market means nothing beside others.
     pub fn all_refused(&self) -> Option<Fault> {
-        let is_all = match &self.items {
-            Items::Tickers(list, seen) => {
-                list.is_empty() && (self.has_refused_tracked || *seen == self.rejected)
+        let is_all = match &self.task {
+            Task::Tickers | Task::Ticker(_) => {
+                let is_each = self.has_refused_tracked || self.seen == self.rejected;
+                self.tickers.is_empty() && is_each
             }
-            Items::Candles(list) => list.is_empty() && self.has_undated,
-            Items::Markets(_) | Items::Time(_) | Items::Stats(_) => self.is_empty(),
+            Task::Candles { .. } => self.candles.is_empty() && self.has_undated,
+            Task::Markets | Task::Time | Task::Stats(_) => self.is_empty(),
         };
         let first = self.first_refusal.as_ref().filter(|_| is_all);
         first.map(|first| Fault::AllRefused(first.clone()))
@@ -164,13 +150,11 @@ impl Staged {
     /// symbol, or for each slot of candles. So a body of any length is staged in bounded memory.
     pub fn is_overfull(&mut self, catalog: &Catalog) -> bool {
         self.known = self.known.max(catalog.known().len());
-        match (&self.items, &self.task) {
-            (Items::Tickers(list, _), _) => list.len() > 2 * self.known,
-            (Items::Candles(list), Task::Candles { slots, .. }) => {
-                list.len() as u64 > 2 * slots.end.abs_diff(slots.start)
-            }
-            _ => false,
-        }
+        let slots = match &self.task {
+            Task::Candles { slots, .. } => slots.end.abs_diff(slots.start),
+            _ => 0,
+        };
+        self.tickers.len() > 2 * self.known || self.candles.len() as u64 > 2 * slots
     }
 }
 
@@ -186,52 +170,41 @@ pub struct Stager<'a> {
 
 impl Sink for Stager<'_> {
     fn wants(&mut self, ticker_id: &str) -> bool {
-        if let Items::Tickers(_, seen) = &mut self.staged.items {
-            *seen += 1;
-        }
+        self.staged.seen += u64::from(self.staged.task.is_quotes());
         self.symbol = self.catalog.by_ticker_id(self.staged.source, ticker_id);
         self.symbol.is_some()
     }
 
     fn ticker(&mut self, _ticker_id: &str, ticker: Ticker) {
-        if let (Items::Tickers(list, _), Some(symbol)) = (&mut self.staged.items, self.symbol) {
-            list.push(symbol, ticker);
+        if let Some(symbol) = self.symbol {
+            self.staged.tickers.push(symbol, ticker);
         }
     }
 
     fn candle(&mut self, candle: Candle, closed: Option<bool>) {
         // Some exchanges send more than was asked for.
-        if let (Items::Candles(list), Task::Candles { series, slots }) =
-            (&mut self.staged.items, &self.staged.task)
+        if let Task::Candles { series, slots } = &self.staged.task
             && slots.contains(&series.interval.slot_of(candle.open_time))
         {
-            list.push(Reported { candle, closed });
+            self.staged.candles.push(Reported { candle, closed });
         }
     }
 
     fn market(&mut self, info: MarketInfo) {
-        if let Items::Markets(count) = &mut self.staged.items {
-            *count += 1;
-            self.catalog.list(self.staged.source, info);
-        }
+        self.staged.seen += 1;
+        self.catalog.list(self.staged.source, info);
     }
 
     fn stats(&mut self, _ticker_id: &str, stats: Stats) {
-        if let Items::Stats(slot) = &mut self.staged.items {
-            *slot = Some(stats);
-        }
+        self.staged.stats = Some(stats);
     }
 
     fn stamp(&mut self, time: UnixMs) {
-        if let Items::Tickers(list, _) = &mut self.staged.items {
-            list.default_time = Some(time);
-        }
+        self.staged.tickers.default_time = Some(time);
     }
 
     fn time(&mut self, time: UnixMs) {
-        if let Items::Time(slot) = &mut self.staged.items {
-            *slot = Some(time);
-        }
+        self.staged.time = Some(time);
     }
 
     fn rejected(&mut self, reason: Reject<'_>) {
@@ -245,14 +218,13 @@ impl Sink for Stager<'_> {
         let symbol = |id| self.catalog.by_ticker_id(self.staged.source, id);
         self.staged.has_refused_tracked |= reason.id.and_then(symbol).is_some();
         (self.staged.first_refusal).get_or_insert_with(|| reason.to_string());
-        match (&mut self.staged.items, reason.time) {
+        match (&self.staged.task, reason.time) {
             // A candle without its numbers tells nothing of its slot, and counts as unsound there.
-            (Items::Candles(_), Some(open_time)) => {
+            (Task::Candles { .. }, Some(open_time)) => {
                 return self.candle(Candle::without_numbers(open_time), None);
             }
-            (Items::Candles(_), None) => self.staged.has_undated = true,
-            (Items::Tickers(_, seen), _) => *seen += 1,
-            _ => {}
+            (Task::Candles { .. }, None) => self.staged.has_undated = true,
+            (task, _) => self.staged.seen += u64::from(task.is_quotes()),
         }
         self.staged.rejected += 1;
     }
@@ -280,9 +252,7 @@ mod tests {
         let mut catalog = Catalog::new(&config(&["A/USDT", "B/USDT", "C/USDT"]));
         let mut staged = Staged::new(SourceId(0), Task::Tickers);
         let push = |staged: &mut Staged, catalog: &Catalog| {
-            if let Items::Tickers(list, _) = &mut staged.items {
-                list.push(SymbolId(0), ticker());
-            }
+            staged.tickers.push(SymbolId(0), ticker());
             staged.is_overfull(catalog)
         };
         assert!(!push(&mut staged, &catalog));

@@ -4,7 +4,6 @@ use crate::config::{Config, SourceConfig, Url};
 use crate::core::context::Context;
 use crate::exchange::{BudgetLimit, Call, Dialect};
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
-use crate::time::UnixMs;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -158,13 +157,8 @@ impl Profile {
                 from: series.interval.open_of(slots.start),
                 to: series.interval.open_of(slots.end - 1),
                 limit: self.dialect.page().rows,
-                now: self.exchange_time(cx),
+                now: cx.exchange_time(self.id),
             },
         }
-    }
-
-    /// The exchange's time now, as far as it is known.
-    pub fn exchange_time(&self, cx: &Context) -> UnixMs {
-        cx.exchange_time(self.id)
     }
 }

@@ -5,7 +5,9 @@ use crate::core::context::Context;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::task::Task;
+use crate::exchange::RefusalKind;
 use crate::log_targets::{SOURCE, quoted};
+use crate::replication::Update;
 use crate::time::Mono;
 
 impl Source {
@@ -25,7 +27,13 @@ impl Source {
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         let is_news = status.last_error.as_deref() != Some(&text);
-        let is_warned = self.schedule.pause_unknown(&self.profile, task, &fault, cx.now.mono);
+        let is_warned = match (task, fault.kind()) {
+            // It is left alone for a while, and longer each time.
+            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
+                self.schedule.round.pause(*symbol, self.profile.config.poll * 2, cx.now.mono)
+            }
+            _ => false,
+        };
         if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
             log::warn!(
                 target: SOURCE,
@@ -42,7 +50,9 @@ impl Source {
             quoted(&fault),
         );
         status.last_error = Some(text);
-        let is_vital = self.schedule.is_vital(task);
+        // Nothing is served without quotes, and there are no quotes without the list: their faults are the
+        // whole source's.
+        let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
         self.schedule.failed(&self.profile, task, cx);
         if is_vital || blame != Blame::Call {
             self.schedule.backoff.failed(&fault, began, cx);
@@ -51,7 +61,8 @@ impl Source {
             self.schedule.candles.give_up_asked();
             self.schedule.round.abandon();
         }
-        self.publish_status(cx);
+        let error = cx.stats[self.profile.id].last_error.as_deref().map(Into::into);
+        self.publish(Update::Status(error), cx.now, cx);
     }
 
     /// Ends those requests that are chosen. Their tasks are due again at once.

@@ -6,10 +6,10 @@ use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::jobs::Job;
-use crate::core::sources::replica::{ReplicaJob, Role};
+use crate::core::sources::replica::Role;
 use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
-use crate::core::sources::staged::{Items, Staged, Stager};
+use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
@@ -66,11 +66,9 @@ impl Source {
                         stager.ticker(&id, ticker);
                     }
                 }
-                if let Items::Tickers(mut tickers, _) = staged.items {
-                    tickers.goes_on = !is_last;
-                    self.schedule.backoff.quotes_came(cx);
-                    self.jobs.push([Job::ApplyTickers(tickers, received)]);
-                }
+                staged.tickers.goes_on = !is_last;
+                self.schedule.backoff.quotes_came(cx);
+                self.jobs.push([Job::ApplyTickers(staged.tickers, received)]);
             }
             Update::Candles(page) => self.follow_candles(page, cx),
             Update::Status(error) => {
@@ -142,24 +140,23 @@ impl Source {
         let known = (page.is_dated, page.is_full);
         let applied = CandlePage::new(key, slots, rows.collect(), known, sent_at);
         let applied = applied.asked_elsewhere(page.is_proven);
-        self.jobs.push([Job::ApplyCandles(applied)]);
+        self.jobs.push([Job::ApplyCandles(applied, None)]);
     }
 
     /// Takes in the market list of the collector. `false`: one is being applied.
     pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
-        let is_reading =
-            |job: &Job| matches!(job, Job::Replicate(ReplicaJob::ReadList(_)) | Job::RefreshList);
+        let is_reading = |job: &Job| matches!(job, Job::ReadList(_) | Job::RefreshList);
         let can_read = !self.jobs.iter().any(is_reading);
         if self.replica.role() == Role::Follower && !self.has_ended && can_read {
             self.schedule.list_due = cx.now.mono + HOURLY;
             cx.market.catalog.begin_list(self.profile.id);
-            self.jobs.push([Job::Replicate(ReplicaJob::ReadList(list))]);
+            self.jobs.push([Job::ReadList(list)]);
         }
         can_read
     }
 
-    /// Reads some of a list. `Some`: all of it has been read; the job that puts it in place.
-    pub(super) fn read_list(&self, list: &mut Markets, cx: &mut Context) -> Option<Option<Job>> {
+    /// Reads some of a list. `true`: all of it has been read, and the next job puts it in place.
+    pub(super) fn read_list(&mut self, list: &mut Markets, cx: &mut Context) -> bool {
         let id = self.profile.id;
         let mut left = MARKETS_A_SLICE;
         for market in list.by_ref().take(left) {
@@ -167,13 +164,16 @@ impl Source {
             left -= 1;
         }
         let is_read = left > 0;
-        is_read.then(|| cx.market.catalog.end_list(id).ok().map(|()| Job::RefreshList))
+        if is_read && cx.market.catalog.end_list(id).is_ok() {
+            self.jobs.push([Job::RefreshList]);
+        }
+        is_read
     }
 
     /// Asks the collector for the candles that are due, and works out when to look again.
     pub(super) fn want_due(&mut self, history: &History, cx: &mut Context) {
-        while let Some(key) = self.replica.next_late(cx.now.mono) {
-            self.schedule.candles.failed(key, cx.now);
+        while let Some(late) = self.replica.next_done(cx.now.mono, |_| true) {
+            self.schedule.candles.failed(late.key, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
         let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();

@@ -4,14 +4,14 @@
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::jobs::{Job, drop_records};
-use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, ReplicaJob, Role, named};
-use crate::core::sources::staged::{Items, Staged, Tickers};
-use crate::core::sources::task::Task;
-use crate::market::{Lookup, SeriesKey};
-use crate::replication::{HAS_CLUSTERS, SentCandles, SeriesPart, Update};
+use crate::core::sources::budget::Budget;
+use crate::core::sources::candle_page::CandlePage;
+use crate::core::sources::jobs::Job;
+use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Role, series_part};
+use crate::market::{Lookup, SeriesKey, SymbolId};
+use crate::record::Ticker;
+use crate::replication::{Entry, Head, SentCandles, SeriesPart, Update};
 use crate::time::{Now, UnixMs};
-use std::ops::Range;
 
 impl Source {
     /// What this node does for the source.
@@ -26,7 +26,7 @@ impl Source {
         if was.collects() && !role.collects() {
             self.put_back_all(|_| true, cx);
             self.connections.close_all(cx);
-            drop_records(&mut self.jobs, &mut self.schedule, cx.now.mono);
+            self.drop_records(cx);
             self.schedule.round.abandon();
         }
         if !was.collects() && role.collects() {
@@ -42,8 +42,8 @@ impl Source {
         if role == Role::Alone {
             self.schedule.budget.go_alone(cx.now.mono);
         }
-        if role == Role::Collector && self.schedule.has_list {
-            self.write_list();
+        if self.schedule.has_list {
+            self.list_changed();
         }
         self.wake_up(cx.now);
     }
@@ -51,23 +51,12 @@ impl Source {
     /// Takes on the role of collector, with what the last one has left of the budget.
     pub fn collect(&mut self, left: Option<(u64, u64)>, is_halved: bool, cx: &mut Context) {
         self.set_role(Role::Collector, cx);
-        let budget = &mut self.schedule.budget;
-        budget.take_over(left, is_halved, cx.now.mono);
+        self.schedule.budget.take_over(left, is_halved, cx.now.mono);
     }
 
-    /// No other node spends of the exchange's limit any more.
-    pub fn use_whole_budget(&mut self, now: Now) {
-        self.schedule.budget.use_whole(now.mono);
-    }
-
-    /// What may be told of the budget, and the count of [`Source::note_told`].
-    pub fn budget_to_tell(&self, now: Now) -> (u64, u64) {
-        self.schedule.budget.to_tell(now.mono)
-    }
-
-    /// What is left of the budget.
-    pub fn budget_left(&self, now: Now) -> u64 {
-        self.schedule.budget.left(now.mono)
+    /// What may still be requested.
+    pub fn budget(&mut self) -> &mut Budget {
+        &mut self.schedule.budget
     }
 
     /// The other nodes have been told of the budget.
@@ -83,135 +72,47 @@ impl Source {
 
     /// Tells the other nodes of something that was received then.
     pub(super) fn publish(&mut self, body: Update, received: Now, cx: &Context) {
-        if self.replica.publishes() {
-            let rest = self.schedule.backoff.until;
-            self.replica.publish(self.profile.id, body, received, rest, cx);
-        }
-    }
-
-    /// Tells the other nodes how the source does.
-    pub(super) fn publish_status(&mut self, cx: &Context) {
-        if self.replica.publishes() {
-            let error = cx.stats[self.profile.id].last_error.as_deref();
-            self.publish(Update::Status(error.map(Into::into)), cx.now, cx);
-        }
-    }
-
-    /// Tells them the next piece of a poll, which is about to be applied.
-    pub(super) fn publish_piece(&mut self, tickers: &Tickers, received: Now, cx: &Context) {
         if !self.replica.publishes() {
             return;
         }
-        let id = self.profile.id;
-        let (piece, default_time) = tickers.first_piece();
-        let named = piece.iter().filter_map(|(symbol, ticker)| named(id, *symbol, ticker, cx));
-        let mut tickers_named: Vec<_> = named.collect();
-        for (_, ticker) in &mut tickers_named {
-            ticker.timestamp = ticker.timestamp.or(default_time);
-        }
-        let (is_first, is_last) = tickers.ends();
-        let body = Update::Quotes { is_first, is_last, tickers: tickers_named };
-        self.publish(body, received, cx);
+        let status = &cx.stats[self.profile.id];
+        let head = Head {
+            epoch: 0,
+            waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
+            received: received.unix,
+            exchange_time: status.clock.map(|_| cx.exchange_time(self.profile.id)),
+            state: status.state as u8,
+            rest_ms: self.schedule.backoff.until.since(cx.now.mono).as_millis() as u64,
+        };
+        self.replica.tell(Outbound::Entry(Box::new(Entry { head, body })));
     }
 
-    /// What the other nodes are told of a response that is about to be applied, if all of it is applied at
-    /// once.
-    pub(super) fn to_publish(&self, staged: &Staged, sent_at: Now, cx: &Context) -> Option<Update> {
-        if !self.replica.publishes() {
-            return None;
-        }
-        let id = self.profile.id;
-        match (&staged.items, &staged.task) {
-            (Items::Tickers(tickers, _), Task::Ticker(_)) => {
-                let (piece, default_time) = tickers.first_piece();
-                let filled = piece.iter().filter_map(|(symbol, ticker)| {
-                    let (name, mut ticker) = named(id, *symbol, ticker, cx)?;
-                    ticker.timestamp = ticker.timestamp.or(default_time);
-                    if let Some(stats) = self.schedule.round.stats(*symbol) {
-                        ticker.fill_from(stats);
-                    }
-                    Some((name, ticker))
-                });
-                Some(Update::Quotes { is_first: false, is_last: false, tickers: filled.collect() })
-            }
-            (Items::Candles(rows), Task::Candles { series, slots }) => {
-                let rows_a_page = self.schedule.candles.page_rows(series.interval) as i64;
-                let rows = rows.iter().map(|row| (row.candle.clone(), row.closed));
-                Some(Update::Candles(SentCandles {
-                    series: series_named(*series, slots.clone(), cx),
-                    closed_before: cx.stats[id].exchange_time(sent_at),
-                    is_dated: !staged.has_undated,
-                    is_full: slots.end - slots.start >= rows_a_page,
-                    is_proven: false,
-                    rows: rows.collect(),
-                }))
-            }
-            (Items::Stats(Some(stats)), Task::Stats(symbol)) => {
-                let listing = cx.market.catalog.listing(id, *symbol)?;
-                Some(Update::Stats(listing.ticker_id.clone(), Box::new(stats.clone())))
-            }
-            (Items::Time(_), _) => Some(Update::Status(None)),
-            _ => None,
-        }
+    /// Tickers under the ids of their markets at the exchange, if the other nodes are told of them.
+    pub(super) fn named(
+        &self,
+        all: &[(SymbolId, Ticker)],
+        cx: &Context,
+    ) -> Vec<(Box<str>, Ticker)> {
+        let named = |(symbol, ticker): &(SymbolId, Ticker)| {
+            let listing = cx.market.catalog.listing(self.profile.id, *symbol)?;
+            Some((listing.ticker_id.clone(), ticker.clone()))
+        };
+        let all = all.iter().filter(|_| self.replica.publishes());
+        all.filter_map(named).collect()
     }
 
-    /// What the other nodes are told of a response, with the ends of the round of quotes that it is part of.
-    pub(super) fn with_ends(&self, mut body: Update) -> Update {
-        if let Update::Quotes { is_first, is_last, .. } = &mut body {
-            (*is_first, *is_last) = self.schedule.round.ends();
+    /// Tells the other nodes of a page of candles that is about to be applied.
+    pub(super) fn publish_page(&mut self, page: &CandlePage, received: Now, cx: &Context) {
+        if self.replica.publishes() {
+            self.publish(Update::Candles(page.to_send(cx)), received, cx);
         }
-        body
-    }
-
-    /// Tells the other nodes of a response when the next job is begun, which applies it.
-    pub(super) fn tell_later(&mut self, body: Box<Update>, cx: &Context) {
-        let job = ReplicaJob::Tell(body, cx.now);
-        self.jobs.push([Job::Replicate(job)]);
     }
 
     /// Writes the market list for the other nodes, which has changed.
     pub fn list_changed(&mut self) {
         if self.replica.publishes() {
-            self.write_list();
+            self.jobs.push([Job::WriteList(ListWriter::new())]);
         }
-    }
-
-    fn write_list(&mut self) {
-        let job = ReplicaJob::WriteList(ListWriter::new());
-        self.jobs.push([Job::Replicate(job)]);
-    }
-
-    /// Steps a job once. `true`: it is done.
-    pub(super) fn replicate(&mut self, job: &mut ReplicaJob, cx: &mut Context) -> bool {
-        match job {
-            _ if !HAS_CLUSTERS => true,
-            ReplicaJob::Tell(body, received) => {
-                let body = std::mem::replace(&mut **body, Update::Status(None));
-                self.publish(body, *received, cx);
-                true
-            }
-            ReplicaJob::ReadList(list) => {
-                let next = self.read_list(list, cx);
-                let is_done = next.is_some();
-                self.jobs.push(next.flatten());
-                is_done
-            }
-            ReplicaJob::WriteList(writer) => {
-                let list = writer.step(self.profile.id, cx);
-                let is_done = list.is_some();
-                list.into_iter().for_each(|list| self.replica.publish_list(list));
-                is_done
-            }
-        }
-    }
-}
-
-/// A series and some of its slots, as the nodes tell each other.
-fn series_named(key: SeriesKey, slots: Range<i64>, cx: &Context) -> SeriesPart {
-    SeriesPart {
-        symbol: cx.market.catalog.name(key.symbol).as_str().into(),
-        interval: key.interval,
-        slots,
     }
 }
 
@@ -246,7 +147,7 @@ impl Source {
         let comes = |it: &AskedRange| {
             plans.is_asking(it.key, &it.slots) || history.is_reading(it.key, &it.slots)
         };
-        let Some(asked) = self.replica.next_answer(cx.now.mono, comes) else {
+        let Some(asked) = self.replica.next_done(cx.now.mono, comes) else {
             return;
         };
         let Some(series) = cx.market.charts.get(asked.key) else {
@@ -264,14 +165,13 @@ impl Source {
         for (slots, rows) in closed.chain(forming) {
             let page = SentCandles {
                 rows,
-                series: series_named(asked.key, slots, cx),
+                series: series_part(asked.key, slots, cx),
                 closed_before,
                 is_dated: true,
                 is_full: false,
                 is_proven: true,
             };
-            let (id, rest) = (asked.key.source, self.schedule.backoff.until);
-            self.replica.publish(id, Update::Candles(page), cx.now, rest, cx);
+            self.publish(Update::Candles(page), cx.now, cx);
         }
     }
 }

@@ -1,0 +1,400 @@
+//! The format: how each value of an entry, a list or a request is written, and read back. What exceeds a
+//! bound is refused.
+
+use super::entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};
+use crate::decimal::Decimal;
+use crate::interval::Stored;
+use crate::record::{Bounds, Candle, MarketInfo, MarketRules, Stats, Ticker};
+use crate::time::UnixMs;
+use std::ops::Range;
+
+/// Longest text: an error of an exchange.
+const MOST_TEXT: usize = 1024;
+
+/// Most items of one entry: a page of candles has up to 5,000, a piece of quotes 256.
+const MOST_ITEMS: usize = 16_384;
+
+/// Most markets of a list: as many as there may be symbols by default, and some.
+const MOST_MARKETS: usize = 1_000_000;
+
+/// Most slots of one page, or of one request.
+const MOST_SLOTS: u64 = 1_000_000;
+
+/// The last slot and the last time that are read: arithmetic on what is below cannot overflow.
+const LAST_SLOT: i64 = 10_000_000_000;
+const LAST_MS: u64 = 1_000_000_000_000_000;
+
+/// Appends an entry.
+pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
+    out.push(VERSION);
+    entry.put(out);
+}
+
+/// Reads an entry.
+pub fn decode(bytes: &[u8]) -> Result<Entry, EntryError> {
+    whole(bytes)
+}
+
+/// Writes a request for candles.
+pub fn encode_ask(series: &SeriesPart) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    series.put(&mut out);
+    out
+}
+
+/// Reads a request for candles.
+pub fn decode_ask(bytes: &[u8]) -> Result<SeriesPart, EntryError> {
+    whole(bytes)
+}
+
+/// Appends one market to a list, whose first byte is [`VERSION`].
+pub fn encode_market(info: &MarketInfo, out: &mut Vec<u8>) {
+    info.put(out);
+}
+
+/// The markets of a list, one after the other.
+#[derive(Clone, Debug)]
+pub struct Markets {
+    bytes: Vec<u8>,
+    at: usize,
+    left: usize,
+}
+
+impl Markets {
+    /// Of the bytes of a list.
+    pub fn new(bytes: Vec<u8>) -> Result<Markets, EntryError> {
+        behind_version(&bytes)?;
+        Ok(Markets { bytes, at: 1, left: MOST_MARKETS })
+    }
+}
+
+impl Iterator for Markets {
+    type Item = MarketInfo;
+
+    /// The next market. What is damaged ends the list.
+    fn next(&mut self) -> Option<MarketInfo> {
+        self.left = self.left.checked_sub(1)?;
+        let mut rest = &self.bytes[self.at..];
+        let market = Value::get(&mut rest)?;
+        self.at = self.bytes.len() - rest.len();
+        Some(market)
+    }
+}
+
+fn behind_version(bytes: &[u8]) -> Result<&[u8], EntryError> {
+    match bytes.split_first() {
+        Some((version, _)) if *version > VERSION => Err(EntryError::Newer(*version)),
+        Some((_, rest)) => Ok(rest),
+        None => Err(EntryError::Malformed),
+    }
+}
+
+/// Reads a value that ends with the last byte.
+fn whole<T: Value>(bytes: &[u8]) -> Result<T, EntryError> {
+    let mut rest = behind_version(bytes)?;
+    let value = T::get(&mut rest).filter(|_| rest.is_empty());
+    value.ok_or(EntryError::Malformed)
+}
+
+/// What has a place in the format.
+trait Value: Sized {
+    /// Appends it.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// Takes it from the front of what is left to read. `None`: that does not begin with such a value.
+    fn get(from: &mut &[u8]) -> Option<Self>;
+}
+
+/// Structs that are written field by field, in this order.
+macro_rules! in_order {
+    ($($struct:ident { $($field:ident),+ })+) => {$(
+        impl Value for $struct {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)+
+            }
+
+            fn get(from: &mut &[u8]) -> Option<Self> {
+                Some($struct { $($field: Value::get(from)?),+ })
+            }
+        }
+    )+};
+}
+
+in_order! {
+    Head { epoch, waited_ms, received, exchange_time, state, rest_ms }
+    SeriesPart { symbol, interval, slots }
+    Stats { open, high, low, base_volume, quote_volume }
+    MarketInfo { ticker_id, candle_id, base, quote, active, rules }
+    MarketRules { amount_places, price_places, amount, price, cost, taker, maker }
+    Bounds { min, max }
+}
+
+impl Value for Entry {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(match &self.body {
+            Update::Quotes { .. } => 0,
+            Update::Candles(_) => 1,
+            Update::Status(_) => 2,
+            Update::Released(_) => 3,
+            Update::Stats(..) => 4,
+        });
+        self.head.put(out);
+        match &self.body {
+            Update::Quotes { is_first, is_last, tickers } => {
+                [*is_first, *is_last].put(out);
+                tickers.put(out);
+            }
+            Update::Candles(page) => page.put(out),
+            Update::Status(text) | Update::Released(text) => text.put(out),
+            Update::Stats(id, stats) => {
+                id.put(out);
+                stats.put(out);
+            }
+        }
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Entry> {
+        let kind = u8::get(from)?;
+        let head = Value::get(from)?;
+        let body = match kind {
+            0 => {
+                let [is_first, is_last] = Value::get(from)?;
+                Update::Quotes { is_first, is_last, tickers: Value::get(from)? }
+            }
+            1 => Update::Candles(Value::get(from)?),
+            2 => Update::Status(Value::get(from)?),
+            3 => Update::Released(Value::get(from)?),
+            4 => Update::Stats(Value::get(from)?, Box::new(Value::get(from)?)),
+            _ => return None,
+        };
+        Some(Entry { head, body })
+    }
+}
+
+/// A set of the figures that there are, the last price, then these.
+macro_rules! ticker_with {
+    ($($figure:ident)+) => {
+        impl Value for (Box<str>, Ticker) {
+            fn put(&self, out: &mut Vec<u8>) {
+                let (id, ticker) = self;
+                let figures = [$(&ticker.$figure),+];
+                let set = (0..).zip(figures).map(|(at, it)| u64::from(it.is_some()) << at);
+                id.put(out);
+                set.sum::<u64>().put(out);
+                ticker.last.put(out);
+                figures.into_iter().flatten().for_each(|it| it.put(out));
+                ticker.timestamp.put(out);
+            }
+
+            fn get(from: &mut &[u8]) -> Option<Self> {
+                let (id, mut set, last) = (Value::get(from)?, u64::get(from)?, Value::get(from)?);
+                let mut figure = || {
+                    let is_there = set & 1 == 1;
+                    set >>= 1;
+                    if is_there { Decimal::get(from).map(Some) } else { Some(None) }
+                };
+                $(let $figure = figure()?;)+
+                Some((id, Ticker { last, $($figure,)+ timestamp: Value::get(from)? }))
+            }
+        }
+    };
+}
+
+ticker_with! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
+
+impl Value for SentCandles {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.series.put(out);
+        self.closed_before.put(out);
+        [self.is_dated, self.is_full, self.is_proven].put(out);
+        self.rows.put(out);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<SentCandles> {
+        let (series, closed_before) = (Value::get(from)?, Value::get(from)?);
+        let [is_dated, is_full, is_proven] = Value::get(from)?;
+        let rows = Value::get(from)?;
+        Some(SentCandles { series, closed_before, is_dated, is_full, is_proven, rows })
+    }
+}
+
+/// A candle, and what the exchange says on whether it is closed: 0, 1, or 2 for nothing.
+impl Value for (Candle, Option<bool>) {
+    fn put(&self, out: &mut Vec<u8>) {
+        let (candle, closed) = self;
+        candle.open_time.put(out);
+        out.push(closed.map_or(2, u8::from));
+        candle.figures().into_iter().for_each(|figure| figure.put(out));
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Self> {
+        let open_time = Value::get(from)?;
+        let closed = match u8::get(from)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        };
+        let mut figure = || Decimal::get(from);
+        let (open, high, low, close) = (figure()?, figure()?, figure()?, figure()?);
+        Some((Candle { open_time, open, high, low, close, volume: figure()? }, closed))
+    }
+}
+
+/// The first slot, and their number.
+impl Value for Range<i64> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_signed(self.start, out);
+        self.end.abs_diff(self.start).put(out);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Range<i64>> {
+        let start = get_signed(from).filter(|it| (0..=LAST_SLOT).contains(it))?;
+        let count = u64::get(from).filter(|it| *it <= MOST_SLOTS)?;
+        Some(start..start + count as i64)
+    }
+}
+
+impl Value for Stored {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self as u8);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Stored> {
+        Stored::ALL.get(usize::from(u8::get(from)?)).copied()
+    }
+}
+
+impl Value for UnixMs {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_signed(self.0, out);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<UnixMs> {
+        get_signed(from).filter(|it| it.unsigned_abs() <= LAST_MS).map(UnixMs)
+    }
+}
+
+/// Its text, behind one byte for the length.
+impl Value for Decimal {
+    fn put(&self, out: &mut Vec<u8>) {
+        let at = out.len();
+        out.push(0);
+        self.write(out);
+        // A decimal's text has at most 64 digits, a sign, a point, and as many zeros as its scale.
+        out[at] = (out.len() - at - 1).min(255) as u8;
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Decimal> {
+        let length = usize::from(u8::get(from)?);
+        Decimal::parse(from.split_off(..length)?).ok()
+    }
+}
+
+impl Value for Box<str> {
+    fn put(&self, out: &mut Vec<u8>) {
+        let mut end = self.len().min(MOST_TEXT);
+        while !self.is_char_boundary(end) {
+            end -= 1;
+        }
+        (end as u64).put(out);
+        out.extend_from_slice(&self.as_bytes()[..end]);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Box<str>> {
+        let length = usize::try_from(u64::get(from)?).ok().filter(|it| *it <= MOST_TEXT)?;
+        std::str::from_utf8(from.split_off(..length)?).ok().map(Into::into)
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Option<T>> {
+        match u8::get(from)? {
+            0 => Some(None),
+            1 => T::get(from).map(Some),
+            _ => None,
+        }
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        self.iter().for_each(|item| item.put(out));
+    }
+
+    fn get(from: &mut &[u8]) -> Option<Vec<T>> {
+        let count = usize::try_from(u64::get(from)?).ok().filter(|it| *it <= MOST_ITEMS)?;
+        (0..count).map(|_| T::get(from)).collect()
+    }
+}
+
+impl Value for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+
+    fn get(from: &mut &[u8]) -> Option<bool> {
+        Some(u8::get(from)? != 0)
+    }
+}
+
+/// Flags: a bit each, from the lowest on.
+impl<const COUNT: usize> Value for [bool; COUNT] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push((0..).zip(self).map(|(at, flag)| u8::from(*flag) << at).sum());
+    }
+
+    fn get(from: &mut &[u8]) -> Option<[bool; COUNT]> {
+        let flags = u8::get(from)?;
+        Some(std::array::from_fn(|at| flags >> at & 1 == 1))
+    }
+}
+
+impl Value for u8 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<u8> {
+        from.split_off_first().copied()
+    }
+}
+
+impl Value for u64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        let mut number = *self;
+        while number >= 0x80 {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    }
+
+    fn get(from: &mut &[u8]) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = u8::get(from)?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+fn put_signed(number: i64, out: &mut Vec<u8>) {
+    ((number << 1 ^ number >> 63) as u64).put(out);
+}
+
+fn get_signed(from: &mut &[u8]) -> Option<i64> {
+    let number = u64::get(from)?;
+    Some((number >> 1) as i64 ^ -((number & 1) as i64))
+}
