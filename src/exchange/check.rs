@@ -208,7 +208,7 @@ impl DialectForm {
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
             let has_none = markets.call.is_none() && markets.fields.is_none();
             let message = "expected `call` and `fields`, or none of them and `pair`";
-            return faults.expect(has_none && markets.has_pair(), "markets", message);
+            return faults.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
         self.check_call(call, "markets.call", Values::None, faults);
         faults.expect_list(call, "markets.call.items");
