@@ -97,15 +97,14 @@ pub(super) fn load(
                 report.give("log", by);
                 log = Some(log_rules::read(by == flag.name, &text, &mut report));
             }
-            ("--log-format", _) => match LogFormat::parse(&text) {
-                Ok(format) => log_format = format,
-                Err(message) => report.add(Fault::of(by, message)),
-            },
+            ("--log-format", _) => {
+                let format = report.accept(by, LogFormat::parse(&text));
+                log_format = format.unwrap_or_default();
+            }
             ("--cluster", _) => {
                 report.give("cluster.url", by);
-                match ENGINE.parse(&text) {
-                    Ok(url) => config.cluster.get_or_insert_default().url = url,
-                    Err(message) => report.add(Fault::of(by, message)),
+                if let Some(url) = report.accept(by, ENGINE.parse(&text)) {
+                    config.cluster.get_or_insert_default().url = url;
                 }
             }
             (_, "") => {}
