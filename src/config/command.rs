@@ -10,7 +10,7 @@ use super::flags::{self, Flags, Task};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
 use super::load::{LoadedConfig, load};
 use super::man::man;
-use super::schema::{Config, config_schema};
+use super::schema::Config;
 use super::url::Url;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
@@ -18,6 +18,9 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
+
+/// The JSON Schema of the file, made from its keys. What depends on several keys, `--check` finds.
+const SCHEMA: &str = include_str!("schema.json");
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,7 +150,7 @@ pub fn reload(
 
 fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<Fault>> {
     let command = match flags.words.first().map_or("", String::as_str) {
-        "config" => Ok(Command::Print(config_schema())),
+        "config" => Ok(Command::Print(SCHEMA.to_string())),
         "dialect" => Ok(Command::DialectSchema),
         other => Err(wrong("config or dialect", other)),
     };

@@ -9,7 +9,7 @@
 //!    default, bounds.
 //! 2. Enforce it where the thing is owned that it bounds: `config.limits.FIELD`.
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
-//! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
+//! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 
 use super::leaves::{Number, Unit};
 use super::values::object;
