@@ -95,9 +95,6 @@ fn on_history(task: Command) -> ExitCode {
     };
     match done {
         Ok(text) => print(&text),
-        Err(history::Failed::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
         Err(error) => fail("", &[error]),
     }
 }
