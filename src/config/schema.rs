@@ -361,10 +361,6 @@ fn id_of_file(file: &str) -> String {
 impl HistoryConfig {
     /// The depth of one interval.
     pub fn of(&self, interval: Stored) -> Depth {
-        match interval {
-            Stored::M1 => self.m1,
-            Stored::H1 => self.h1,
-            Stored::D1 => self.d1,
-        }
+        [self.m1, self.h1, self.d1][interval as usize]
     }
 }

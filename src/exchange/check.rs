@@ -9,7 +9,7 @@ use super::dialect::{DialectForm, TickerCall};
 use super::endpoint::Endpoint;
 use super::listing::ListingField;
 use super::path::Form;
-use super::target::Placeholder;
+use super::target::PlaceholderName;
 use super::ticker::TickerField;
 use crate::config::members::Named as _;
 use crate::config::{Report, Url};
@@ -113,10 +113,11 @@ impl DialectForm {
         }
         let mut has_id = false;
         for placeholder in call.target.placeholders() {
-            let is_id = matches!(placeholder, Placeholder::Id { .. });
+            let is_id = placeholder == PlaceholderName::Id;
             has_id |= is_id;
             let fine = values == Values::Candles || values == Values::Id && is_id;
-            let message = format!("this call has no value for the placeholder {placeholder}");
+            let name = placeholder.name();
+            let message = format!("this call has no value for the placeholder {{{name}}}");
             faults.expect(fine, &of("target"), &message);
         }
         let needs_id = values != Values::None;

@@ -7,7 +7,6 @@
 use super::call::{BudgetLimit, Call, Meter, Page};
 use super::candle::{Archive, CandleField, Candles};
 use super::endpoint::{BudgetForm, Endpoint};
-use super::error::RefusalKind;
 use super::listing::{ListingField, ListingForm};
 use super::refusal::Refusal;
 use super::shape::{ItemForm, Table, TableOf};
@@ -139,11 +138,6 @@ impl Dialect {
     pub fn meter(&self) -> Option<Meter<'_>> {
         let used = self.file.budget.used.as_deref().map(Meter::Used);
         used.or(self.file.budget.left.as_deref().map(Meter::Left))
-    }
-
-    /// What the status of a response means, without its body.
-    pub fn status_kind(&self, status: u16) -> RefusalKind {
-        self.file.errors.statuses.kind(status)
     }
 
     /// True if the exchange has candles of this interval.

@@ -122,7 +122,7 @@ impl Reading {
 
     /// What the status of a response means, without its body.
     pub fn status_kind(&self, status: u16) -> RefusalKind {
-        self.records.dialect.status_kind(status)
+        self.records.dialect.file.errors.statuses.kind(status)
     }
 
     /// Ends the body. Returns `Ok` if what the sink was given may be used. It may be called after
@@ -130,9 +130,10 @@ impl Reading {
     /// own reason over both. Status and code together decide what the reason means, because only
     /// one of them may tell of too many requests.
     pub fn finish(self, status: u16) -> Result<(), ReadError> {
+        let by_status = self.status_kind(status);
         match self.end.unwrap_or(Err(ReadError::CutShort)) {
             Err(ReadError::Refused { code, message, kind }) => Err(ReadError::Refused {
-                kind: match (self.records.dialect.status_kind(status), kind) {
+                kind: match (by_status, kind) {
                     (_, RefusalKind::RateLimited) => RefusalKind::RateLimited,
                     (RefusalKind::Other, told) => told,
                     (by_status, _) => by_status,
