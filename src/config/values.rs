@@ -274,22 +274,6 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// Reports a value of a list, of which this is the text, if it is there twice.
-fn refuse_second(
-    item: &Node,
-    at: usize,
-    text: String,
-    seen: &mut HashMap<String, usize>,
-    report: &mut Report,
-) {
-    let first = *seen.entry(text.clone()).or_insert(at);
-    if first != at {
-        let text = text.trim_matches('"');
-        let message = format!("{text} is given twice, first as [{first}]");
-        report.fault(&item.path, message);
-    }
-}
-
 /// A list of objects, or of texts, each at most once.
 impl<T: Value> Value for Vec<T> {
     type Rule = T::Rule;
@@ -317,7 +301,13 @@ impl<T: Value> Value for Vec<T> {
                 Ok(value) => {
                     // Objects have names, which `check` compares.
                     if T::INNER.is_none() {
-                        refuse_second(item, at, value.print(), &mut seen, report);
+                        let text = value.print();
+                        let first = *seen.entry(text.clone()).or_insert(at);
+                        if first != at {
+                            let text = text.trim_matches('"');
+                            let message = format!("{text} is given twice, first as [{first}]");
+                            report.fault(&item.path, message);
+                        }
                     }
                     values.push(value);
                 }
