@@ -282,7 +282,7 @@ impl Probe<'_> {
         let ends = ends.zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
             let what = "no candle: check the target, and the ends of its range";
-            return self.page.wrong(&what);
+            return self.page.wrong(what);
         };
         self.page.say(format_args!("  from {} to {}", first.open_time, last.open_time));
         self.explain(&call, &fetched, "time", "");
