@@ -122,14 +122,16 @@ fn ask(loaded: &LoadedConfig) -> ExitCode {
 fn serve(loaded: LoadedConfig) -> ExitCode {
     start_log(&loaded);
     // The warnings come second: the first line is the address, for scripts that start with port 0.
-    let warn = || {
-        for warning in &loaded.warnings {
-            log::warn!(target: CONFIG, "{warning}");
-        }
-    };
-    match marketd::net::run(loaded.config.clone(), warn, reread) {
+    match marketd::net::run(loaded.config.clone(), || warn(&loaded), reread) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail("marketd: ", &[error]),
+    }
+}
+
+/// Logs what is allowed but unwise.
+fn warn(loaded: &LoadedConfig) {
+    for warning in &loaded.warnings {
+        log::warn!(target: CONFIG, "{warning}");
     }
 }
 
@@ -139,9 +141,7 @@ fn reread() -> Option<config::Config> {
     let words = std::env::args_os().skip(1);
     match config::reload(words, |name| std::env::var_os(name), &dialects()) {
         Ok(loaded) => {
-            for warning in &loaded.warnings {
-                log::warn!(target: CONFIG, "{warning}");
-            }
+            warn(&loaded);
             set_rules(&loaded.filter());
             Some(loaded.config)
         }
