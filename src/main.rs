@@ -95,9 +95,6 @@ fn on_history(task: Command) -> ExitCode {
     };
     match done {
         Ok(text) => print(&text),
-        Err(history::Failed::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-            ExitCode::SUCCESS
-        }
         Err(error) => fail("", &[error]),
     }
 }
@@ -125,14 +122,16 @@ fn ask(loaded: &LoadedConfig) -> ExitCode {
 fn serve(loaded: LoadedConfig) -> ExitCode {
     start_log(&loaded);
     // The warnings come second: the first line is the address, for scripts that start with port 0.
-    let warn = || {
-        for warning in &loaded.warnings {
-            log::warn!(target: CONFIG, "{warning}");
-        }
-    };
-    match marketd::net::run(loaded.config.clone(), warn, reread) {
+    match marketd::net::run(loaded.config.clone(), || warn(&loaded), reread) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail("marketd: ", &[error]),
+    }
+}
+
+/// Logs what is allowed but unwise.
+fn warn(loaded: &LoadedConfig) {
+    for warning in &loaded.warnings {
+        log::warn!(target: CONFIG, "{warning}");
     }
 }
 
@@ -142,9 +141,7 @@ fn reread() -> Option<config::Config> {
     let words = std::env::args_os().skip(1);
     match config::reload(words, |name| std::env::var_os(name), &dialects()) {
         Ok(loaded) => {
-            for warning in &loaded.warnings {
-                log::warn!(target: CONFIG, "{warning}");
-            }
+            warn(&loaded);
             set_rules(&loaded.filter());
             Some(loaded.config)
         }
@@ -187,8 +184,11 @@ fn known(dialect: &Dialect) -> KnownDialect {
 static RULES: LazyLock<ArcSwap<Filter>> =
     LazyLock::new(|| ArcSwap::from_pointee(env_filter::Builder::new().build()));
 
-/// Writes the lines that the rules choose.
-struct Logger(env_logger::Logger);
+/// Writes the lines that the rules choose to standard error.
+struct Logger {
+    format: LineFormat,
+    clock: Clock,
+}
 
 impl log::Log for Logger {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
@@ -196,26 +196,24 @@ impl log::Log for Logger {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        if RULES.load().matches(record) {
-            self.0.log(record);
+        if !RULES.load().matches(record) {
+            return;
         }
+        // One write for a line, or those of two threads could mix.
+        let mut line = Vec::new();
+        let written = self.format.write(&mut line, record, self.clock.now().unix);
+        // If nobody reads it, there is nobody to tell.
+        let _ = written.and_then(|()| io::stderr().write_all(&line));
     }
 
-    fn flush(&self) {
-        self.0.flush();
-    }
+    fn flush(&self) {}
 }
 
-/// Writes log lines to standard error.
+/// Starts the logger.
 fn start_log(loaded: &LoadedConfig) {
-    let clock = Clock::new();
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    let lines = env_logger::Builder::new()
-        .filter_level(log::LevelFilter::Trace)
-        .format(move |out, record| format.write(out, record, clock.now().unix))
-        .build();
-    if log::set_boxed_logger(Box::new(Logger(lines))).is_err() {
+    if log::set_boxed_logger(Box::new(Logger { format, clock: Clock::new() })).is_err() {
         tell("marketd: ", &["the logger runs already"]);
     }
     set_rules(&loaded.filter());

@@ -41,7 +41,7 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
     };
     match Fetcher::new(config) {
         Ok(fetcher) => probe.run(&fetcher),
-        Err(error) => probe.page.fail("tls", &error),
+        Err(error) => probe.page.fail("tls", error),
     }
     (probe.page.text, probe.page.is_good)
 }
@@ -64,11 +64,10 @@ impl Probe<'_> {
     fn run(&mut self, fetcher: &Fetcher) {
         let (budget, ms) = (self.dialect.budget(), self.dialect.budget().per.as_millis());
         let (name, url) = (self.dialect.name(), self.url.clone());
-        self.page.say(&format_args!("{name} at {url}"));
-        self.page.say(&format_args!("budget: {} in {ms} ms", budget.units));
-        if self.source.proxy.is_some() {
-            self.page.wrong(&"the proxy of the environment is not used by this probe");
-        }
+        self.page.say(format_args!("{name} at {url}"));
+        self.page.say(format_args!("budget: {} in {ms} ms", budget.units));
+        let has_proxy = self.source.proxy.is_some();
+        self.page.doubt(has_proxy, "the proxy of the environment is not used by this probe");
         self.clock(fetcher);
         let Some(market) = self.markets(fetcher) else {
             return;
@@ -85,7 +84,7 @@ impl Probe<'_> {
                 true => self.candles(fetcher, &market, interval),
                 false => self
                     .page
-                    .say(&format_args!("\ncandles {}: the exchange has none", interval.name())),
+                    .say(format_args!("\ncandles {}: the exchange has none", interval.name())),
             }
         }
     }
@@ -98,20 +97,20 @@ impl Probe<'_> {
         fetcher.rest(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
-        self.page.say(&format_args!("\nGET {target} (costs {cost})"));
+        self.page.say(format_args!("\nGET {target} (costs {cost})"));
         let fetched = match fetcher.get(&self.url, &target, meter, self.source.timeout) {
             Ok(fetched) => fetched,
             Err(error) => {
-                self.page.fail("the answer", &error);
+                self.page.fail("the answer", error);
                 return None;
             }
         };
         let (status, bytes, ms) = (fetched.status, fetched.body.len(), fetched.took.as_millis());
-        self.page.say(&format_args!("  status {status}, {bytes} bytes, {ms} ms"));
+        self.page.say(format_args!("  status {status}, {bytes} bytes, {ms} ms"));
         match (meter, &fetched.field) {
-            (Some(name), Some(value)) => self.page.say(&format_args!("  {name}: {value}")),
+            (Some(name), Some(value)) => self.page.say(format_args!("  {name}: {value}")),
             (Some(name), None) => {
-                self.page.wrong(&format_args!("the answer has no header field {name}"))
+                self.page.wrong(format_args!("the answer has no header field {name}"))
             }
             (None, _) => {}
         }
@@ -129,9 +128,9 @@ impl Probe<'_> {
         // What finish says, counts: it knows of every error before.
         let _ = reading.feed(&fetched.body, &mut kept);
         if let Err(error) = reading.finish(status) {
-            self.page.fail("the body", &error);
+            self.page.fail("the body", error);
             let front = String::from_utf8_lossy(&fetched.body[..bytes.min(300)]).into_owned();
-            self.page.say(&format_args!("  it begins: {front}"));
+            self.page.say(format_args!("  it begins: {front}"));
             return None;
         }
         self.page.say_rejected(&kept);
@@ -148,13 +147,12 @@ impl Probe<'_> {
         let half = fetched.took.as_millis() as i64 / 2;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
-        self.page.say(&format_args!("  clock: {time}, the {who} is ahead by {ms} ms"));
+        self.page.say(format_args!("  clock: {time}, the {who} is ahead by {ms} ms"));
         if ms > DAY_MS {
-            self.page.wrong(
-                &"more than a day: check time.unit, time.call.items and this machine's clock",
-            );
+            let check = "check time.unit, time.call.items and this machine's clock";
+            self.page.wrong(format_args!("more than a day: {check}"));
         } else if ms > TOLD_DIFFERENCE_MS {
-            self.page.wrong(&format_args!(
+            self.page.wrong(format_args!(
                 "the {who} is ahead by {ms} ms: check that time.call tells the time of the answer \
                  (a candle's open time does not), and this machine's clock"
             ));
@@ -165,17 +163,16 @@ impl Probe<'_> {
     fn markets(&mut self, fetcher: &Fetcher) -> Option<MarketInfo> {
         let (fetched, kept) = self.ask(fetcher, &Call::Markets)?;
         let active = kept.markets.iter().filter(|market| market.active).count();
-        self.page.say(&format_args!("  markets: {}, {active} of them active", kept.markets.len()));
+        self.page.say(format_args!("  markets: {}, {active} of them active", kept.markets.len()));
         for market in kept.markets.iter().take(SHOWN) {
             let MarketInfo { base, quote, ticker_id, .. } = market;
             let status = if market.active { "active" } else { "not active" };
-            self.page.say(&format_args!("    {base}/{quote} is {ticker_id}, {status}"));
+            self.page.say(format_args!("    {base}/{quote} is {ticker_id}, {status}"));
         }
         let ids = kept.markets.iter().map(|market| market.ticker_id.to_string());
         self.listed = ids.collect();
-        if active == 0 {
-            self.page.wrong(&"no market is active: check markets.open and the field `status`");
-        }
+        let what = "no market is active: check markets.open and the field `status`";
+        self.page.doubt(active == 0, what);
         let is_odd = |asset: &str| {
             !(1..=20).contains(&asset.len())
                 || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
@@ -185,7 +182,7 @@ impl Probe<'_> {
         let odd: Vec<String> = odd.map(|it| format!("{}/{}", it.base, it.quote)).collect();
         if let Some(first) = odd.first() {
             let count = odd.len();
-            self.page.wrong(&format_args!(
+            self.page.wrong(format_args!(
                 "{count} have names that are no symbols, and are skipped: {first}"
             ));
         }
@@ -200,7 +197,7 @@ impl Probe<'_> {
             None => {
                 let what = wanted.map_or("an active one", String::as_str);
                 let why = format_args!("{what} is not in the list");
-                self.page.fail("the market", &why);
+                self.page.fail("the market", why);
             }
         }
         found
@@ -215,11 +212,11 @@ impl Probe<'_> {
         let Some((fetched, kept)) = self.ask(fetcher, &call) else {
             return;
         };
-        self.page.say(&format_args!("  tickers: {}", kept.tickers.len()));
+        self.page.say(format_args!("  tickers: {}", kept.tickers.len()));
         let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
             let first = kept.tickers.first().map_or("none", |(id, _)| id);
             let why = format!("{id} is not among them; the first is {first}");
-            return self.page.fail("the ticker", &why);
+            return self.page.fail("the ticker", why);
         };
         self.explain(&call, &fetched, "id", id);
         let shown =
@@ -240,28 +237,21 @@ impl Probe<'_> {
             write!(line, ", {name} {}", shown(number)).expect("a string takes everything");
         }
         let time_text = time.map_or("null".into(), |time| time.to_string());
-        self.page.say(&format_args!("{line}, timestamp {time_text}"));
-        let above = |a: &Option<Decimal>, b: &Option<Decimal>| matches!((a, b), (Some(a), Some(b)) if a > b);
+        self.page.say(format_args!("{line}, timestamp {time_text}"));
+        let above = |a: &Option<Decimal>, b: &Option<Decimal>| a.is_some() && b.is_some() && a > b;
         let last = Some(ticker.last.clone());
-        if above(&ticker.bid, &ticker.ask) {
-            self.page.wrong(&"bid is above ask: check which is which");
-        }
-        if above(&ticker.low, &ticker.high)
+        let is_crossed = above(&ticker.bid, &ticker.ask);
+        self.page.doubt(is_crossed, "bid is above ask: check which is which");
+        let is_outside = above(&ticker.low, &ticker.high)
             || above(&last, &ticker.high)
-            || above(&ticker.low, &last)
-        {
-            self.page.wrong(&"last is not between low and high: check which is which");
-        }
-        if time.is_none() && self.dialect.has_stamp(&call) {
-            let what =
-                "no time is at `stamp`: it is read outside of the items, or as a member among them";
-            self.page.wrong(&what);
-        }
+            || above(&ticker.low, &last);
+        self.page.doubt(is_outside, "last is not between low and high: check which is which");
+        let what =
+            "no time is at `stamp`: it is read outside of the items, or as a member among them";
+        self.page.doubt(time.is_none() && self.dialect.has_stamp(&call), what);
         let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
-        if age.abs() > DAY_MS {
-            self.page
-                .wrong(&"timestamp is more than a day away from the clock: check tickers.time");
-        }
+        let what = "timestamp is more than a day away from the clock: check tickers.time";
+        self.page.doubt(age.abs() > DAY_MS, what);
     }
 
     fn candles(&mut self, fetcher: &Fetcher, market: &MarketInfo, interval: Stored) {
@@ -283,7 +273,7 @@ impl Probe<'_> {
         let is_within = |row: &&Candle| (from..=to).contains(&row.open_time);
         let within = rows.iter().filter(is_within).count();
         let name = interval.name();
-        self.page.say(&format_args!(
+        self.page.say(format_args!(
             "  candles {name}: {}, {within} of the {CANDLES} asked for",
             rows.len()
         ));
@@ -292,36 +282,25 @@ impl Probe<'_> {
         let ends = ends.zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
             let what = "no candle: check the target, and the ends of its range";
-            return self.page.wrong(&what);
+            return self.page.wrong(what);
         };
-        self.page.say(&format_args!("  from {} to {}", first.open_time, last.open_time));
+        self.page.say(format_args!("  from {} to {}", first.open_time, last.open_time));
         self.explain(&call, &fetched, "time", "");
         let at = last.open_time;
         let [open, high, low, close] = [&last.open, &last.high, &last.low, &last.close];
-        self.page.say(&format_args!(
+        self.page.say(format_args!(
             "  read, the newest: {at} open {open} high {high} low {low} close {close} volume {}",
             last.volume
         ));
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
         let is_odd =
             |row: &Candle| row.low > row.high || row.open > row.high || row.close < row.low;
-        let doubts = [
-            (
-                rows.iter().any(is_between),
-                "some do not begin at the interval's slots: check intervals and candles.time",
-            ),
-            (
-                within == 0,
-                "none is of the range that was asked for: check the target and candles.time",
-            ),
-            (
-                rows.iter().any(is_odd),
-                "some are lower than their low or higher than their high: check the columns",
-            ),
-        ];
-        for (_, doubt) in doubts.iter().filter(|(is_there, _)| *is_there) {
-            self.page.wrong(doubt);
-        }
+        let what = "some do not begin at the interval's slots: check intervals and candles.time";
+        self.page.doubt(rows.iter().any(is_between), what);
+        let what = "none is of the range that was asked for: check the target and candles.time";
+        self.page.doubt(within == 0, what);
+        let what = "some are lower than their low or higher than their high: check the columns";
+        self.page.doubt(rows.iter().any(is_odd), what);
     }
 
     /// The item with this text in this field (or the first one), field by field.
@@ -334,10 +313,10 @@ impl Probe<'_> {
         let Some(Explained { item, fields }) = found else {
             return;
         };
-        self.page.say(&format_args!("  raw: {item}"));
+        self.page.say(format_args!("  raw: {item}"));
         for (name, sent) in fields {
             let sent = if sent.is_empty() { "(nothing)".to_string() } else { sent };
-            self.page.say(&format_args!("    {name:<14} {sent}"));
+            self.page.say(format_args!("    {name:<14} {sent}"));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `marketd healthcheck [URL]`: asks a running marketd whether it is ready, for containers without curl.
 
 use crate::config::{ReadyAt, Url};
+use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -22,11 +23,7 @@ pub fn ask(at: &ReadyAt) -> Result<(), String> {
             (url.authority(), connect(url).and_then(|it| get(it, &url.path, &url.authority())))
         }
         ReadyAt::Socket { file, path } => {
-            let response = UnixStream::connect(file).and_then(|it| {
-                it.set_read_timeout(Some(PATIENCE))?;
-                it.set_write_timeout(Some(PATIENCE))?;
-                get(it, path, "localhost")
-            });
+            let response = UnixStream::connect(file).and_then(|it| get(it, path, "localhost"));
             (file.display().to_string(), response)
         }
     };
@@ -46,18 +43,17 @@ fn connect(url: &Url) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in (url.host.as_str(), url.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                return Ok(stream);
-            }
+            Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-fn get(mut stream: impl Read + Write, path: &str, host: &str) -> io::Result<Vec<u8>> {
+fn get(stream: impl Into<Socket>, path: &str, host: &str) -> io::Result<Vec<u8>> {
+    let mut stream = stream.into();
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut response = Vec::new();
     stream.take(MOST).read_to_end(&mut response)?;

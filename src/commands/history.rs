@@ -1,47 +1,21 @@
 //! `marketd export`, `prune` and `rename`: what a person does with the history file.
 
 use crate::config::{Config, Data, Export};
-use crate::history::{OpenError, SeriesName};
+use crate::history::SeriesName;
 use crate::record::Candle;
 use crate::store::{HistoryReader, prune as prune_file, rename as rename_file};
 use crate::time::UnixMs;
-use std::fmt;
+use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Why a command has failed.
-pub enum Failed {
-    /// The file cannot be used.
-    History(OpenError),
-    /// There is nothing to do it with.
-    Input(String),
-    /// The output cannot be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::History(error) => error.fmt(f),
-            Failed::Input(text) => f.write_str(text),
-            Failed::Output(error) => write!(f, "standard output: {error}"),
-        }
-    }
-}
-
-impl From<OpenError> for Failed {
-    fn from(error: OpenError) -> Failed {
-        Failed::History(error)
-    }
-}
+/// Why a command has failed, in one line.
+pub type Failed = Box<dyn Error>;
 
 fn file(data: &Data) -> Result<&Path, Failed> {
     match data {
         Data::File(path) => Ok(path),
-        Data::Memory => {
-            let text = "--data: expected a file, found :memory:".to_string();
-            Err(Failed::Input(text))
-        }
+        Data::Memory => Err("--data: expected a file, found :memory:".into()),
     }
 }
 
@@ -52,7 +26,8 @@ fn file(data: &Data) -> Result<&Path, Failed> {
 /// that names them. As JSON, they are an array of rows like those of `/api/ecosystem/chart`.
 ///
 /// # Errors
-/// If the file cannot be read or the output not be written, or if no source has such candles.
+/// If the file cannot be read or the output not be written, or if no source has such candles. A reader
+/// that has gone (`| head`) is no fault.
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let Export { symbol, interval, .. } = asked;
     let mut reader = HistoryReader::open(file(&asked.data)?)?;
@@ -75,9 +50,7 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
             all if all.is_empty() => "nothing".to_string(),
             all => all.join(", "),
         };
-        Failed::Input(format!(
-            "no candles of {symbol} {interval} from {sources}; stored of {symbol}: {stored}"
-        ))
+        format!("no candles of {symbol} {interval} from {sources}; stored of {symbol}: {stored}")
     })?;
     // The first slot that begins at or after a time.
     let slot = |time: UnixMs| {
@@ -85,10 +58,9 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
         slot + i64::from(interval.open_of(slot) < time)
     };
     let slots = slot(asked.times.start)..slot(asked.times.end);
-    let mut written = Ok(());
     let mut rows = 0u64;
     let head = if asked.as_json { "[" } else { "time,open,high,low,close,volume" };
-    write!(out, "{head}").map_err(Failed::Output)?;
+    let mut written = write!(out, "{head}");
     let unsound = reader.candles(&series, slots, |candle| {
         if written.is_ok() {
             written = write_row(out, candle, asked.as_json, rows == 0);
@@ -96,11 +68,11 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
         }
     })?;
     let end = if asked.as_json { "\n]\n" } else { "\n" };
-    written
-        .and_then(|()| write!(out, "{end}"))
-        .and_then(|()| out.flush())
-        .map_err(Failed::Output)?;
-    Ok(unsound)
+    match written.and_then(|()| write!(out, "{end}")).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(error) => Err(format!("standard output: {error}").into()),
+        Ok(()) => Ok(unsound),
+    }
 }
 
 fn write_row(out: &mut impl Write, it: &Candle, as_json: bool, first: bool) -> io::Result<()> {
@@ -152,10 +124,11 @@ pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
 /// If the file cannot be used, has nothing of the one source, or has candles of the other.
 pub fn rename(data: &Data, old: &str, new: &str) -> Result<String, Failed> {
     match rename_file(file(data)?, old, new)? {
-        Some(0) => Err(Failed::Input(format!("nothing is stored of source \"{old}\""))),
+        Some(0) => Err(format!("nothing is stored of source \"{old}\"").into()),
         Some(candles) => Ok(format!("{candles} candles of {old} belong to {new} now\n")),
-        None => Err(Failed::Input(format!(
-            "source \"{new}\" has candles already, and two series cannot become one"
-        ))),
+        None => {
+            let why = "has candles already, and two series cannot become one";
+            Err(format!("source \"{new}\" {why}").into())
+        }
     }
 }

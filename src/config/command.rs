@@ -10,7 +10,7 @@ use super::flags::{self, Flags, Task};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
 use super::load::{LoadedConfig, load};
 use super::man::man;
-use super::schema::{Config, config_schema};
+use super::schema::Config;
 use super::url::Url;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
@@ -18,6 +18,9 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::path::PathBuf;
+
+/// The JSON Schema of the file, made from its keys. What depends on several keys, `--check` finds.
+const SCHEMA: &str = include_str!("schema.json");
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,14 +119,13 @@ pub fn command(
         Some(Task::Man) => report.close().map(|_| Command::Print(man())),
         Some(Task::Schema) => schema(&flags, report),
         Some(Task::Healthcheck) => match flags.words.first() {
-            Some(url) => healthcheck(url, report),
+            Some(address) => {
+                let at = report.accept("healthcheck", named(address));
+                report.close().map(|_| Command::Healthcheck(at.expect("else it has a fault")))
+            }
             None => Ok(Command::Healthcheck(ready_at(&load(report)?.config))),
         },
-        Some(Task::Export) => {
-            let export = Export::read(&flags, &mut report);
-            let config = load(report)?.config;
-            Ok(Command::Export(export.with(config)))
-        }
+        Some(Task::Export) => export(&flags, report, load),
         Some(Task::Prune) => {
             Ok(Command::Prune { config: Box::new(load(report)?.config), yes: flags.has("--yes") })
         }
@@ -148,21 +150,18 @@ pub fn reload(
 
 fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<Fault>> {
     let command = match flags.words.first().map_or("", String::as_str) {
-        "config" => Command::Print(config_schema()),
-        "dialect" => Command::DialectSchema,
-        other => {
-            report.add(Fault::of("schema", wrong("config or dialect", other)));
-            Command::Help
-        }
+        "config" => Ok(Command::Print(SCHEMA.to_string())),
+        "dialect" => Ok(Command::DialectSchema),
+        other => Err(wrong("config or dialect", other)),
     };
-    report.close().map(|_| command)
+    let command = report.accept("schema", command);
+    report.close().map(|_| command.expect("else it has a fault"))
 }
 
 /// `address` is a URL, whose path is `/health/ready` if it has none, or that of a Unix socket.
-fn healthcheck(address: &str, mut report: Report) -> Result<Command, Vec<Fault>> {
+fn named(address: &str) -> Result<ReadyAt, String> {
     const PATH: &str = "/health/ready";
-    const EXPECTED: &str = "http://HOST:PORT or unix:PATH, where marketd listens";
-    let at = match (ADDRESS.parse(address), Url::parse(address)) {
+    match (ADDRESS.parse(address), Url::parse(address)) {
         (Ok(ListenAddress::Unix(file)), _) => Ok(ReadyAt::Socket { file, path: PATH.to_string() }),
         (_, Ok(mut url)) if !url.https => {
             if url.path.is_empty() {
@@ -170,14 +169,7 @@ fn healthcheck(address: &str, mut report: Report) -> Result<Command, Vec<Fault>>
             }
             Ok(ReadyAt::Url(url))
         }
-        _ => Err(wrong(EXPECTED, address)),
-    };
-    match at {
-        Ok(at) => report.close().map(|_| Command::Healthcheck(at)),
-        Err(message) => {
-            report.add(Fault::of("healthcheck", message));
-            Err(report.close().err().unwrap_or_default())
-        }
+        _ => Err(wrong("http://HOST:PORT or unix:PATH, where marketd listens", address)),
     }
 }
 
@@ -204,78 +196,62 @@ fn ready_at(config: &Config) -> ReadyAt {
 /// The two ids of `rename`.
 fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
     let [old, new] = [0, 1].map(|at| flags.words.get(at).cloned().unwrap_or_default());
-    if new.is_empty() {
-        let found = flags.words.join(" ");
-        report.add(Fault::of("rename", wrong("the ids OLD and NEW", &found)));
-    } else if let Err(message) = SOURCE_ID.parse(&new) {
-        report.add(Fault::of("rename", message));
-    }
+    let read = match new.is_empty() {
+        true => Err(wrong("the ids OLD and NEW", &flags.words.join(" "))),
+        false => SOURCE_ID.parse(&new),
+    };
+    report.accept("rename", read);
     [old, new]
 }
 
-impl Export {
-    fn read(flags: &Flags, report: &mut Report) -> Export {
-        let mut refuse = |name: &str, message: String| report.add(Fault::of(name, message));
-        let symbol = match flags.value("--symbol").map(|text| SYMBOL.parse(text)) {
-            Some(Ok(symbol)) => symbol,
-            Some(Err(message)) => {
-                refuse("--symbol", message);
-                String::new()
-            }
-            None => {
-                refuse("--symbol", "expected a symbol like BTC/USDT, found nothing".to_string());
-                String::new()
-            }
-        };
-        let named = flags.value("--interval").unwrap_or_default();
-        let interval = Stored::ALL.into_iter().find(|it| it.name() == named);
-        if interval.is_none() {
-            let expected = "1m, 1h or 1d, of which all others are made";
-            refuse("--interval", wrong(expected, named));
-        }
-        let mut time =
-            |name: &str, other: i64| match flags.value(name).map(|text| (text, time(text))) {
-                None => UnixMs(other),
-                Some((_, Some(time))) => time,
-                Some((text, None)) => {
-                    let expected = "2026-11-22, 2026-11-22T09:00:00Z or milliseconds since 1970";
-                    refuse(name, wrong(expected, text));
-                    UnixMs(other)
-                }
-            };
-        let times = time("--from", 0)..time("--to", i64::MAX);
-        let as_json = match flags.value("--format") {
-            None | Some("csv") => false,
-            Some("json") => true,
-            Some(other) => {
-                refuse("--format", wrong("csv or json", other));
-                false
-            }
-        };
-        Export {
-            data: Data::Memory,
-            symbol,
-            interval: interval.unwrap_or(Stored::M1),
-            sources: flags.values("--id").map(str::to_string).collect(),
-            times,
-            as_json,
-        }
+/// Reads what is printed. The configuration says what the flags leave open.
+fn export(
+    flags: &Flags,
+    mut report: Report,
+    load: impl FnOnce(Report) -> Result<LoadedConfig, Vec<Fault>>,
+) -> Result<Command, Vec<Fault>> {
+    let symbol = match flags.value("--symbol") {
+        Some(text) => SYMBOL.parse(text),
+        None => Err("expected a symbol like BTC/USDT, found nothing".to_string()),
+    };
+    let symbol = report.accept("--symbol", symbol);
+    let named = flags.value("--interval").unwrap_or_default();
+    let interval = Stored::ALL.into_iter().find(|it| it.name() == named);
+    let expected = "1m, 1h or 1d, of which all others are made";
+    let interval = report.accept("--interval", interval.ok_or_else(|| wrong(expected, named)));
+    let mut time = |name: &str, other: i64| match flags.value(name) {
+        Some(text) => report.accept(name, time(text)),
+        None => Some(UnixMs(other)),
+    };
+    let times = (time("--from", 0), time("--to", i64::MAX));
+    let as_json = match flags.value("--format").unwrap_or("csv") {
+        "csv" => Ok(false),
+        "json" => Ok(true),
+        other => Err(wrong("csv or json", other)),
+    };
+    let as_json = report.accept("--format", as_json);
+    let config = load(report)?.config;
+    let mut sources: Vec<String> = flags.values("--id").map(str::to_string).collect();
+    if sources.is_empty() {
+        sources = config.sources.into_iter().map(|it| it.id).collect();
     }
-
-    /// Completes what the flags leave open.
-    fn with(self, config: Config) -> Export {
-        let sources = match self.sources.is_empty() {
-            true => config.sources.into_iter().map(|it| it.id).collect(),
-            false => self.sources,
-        };
-        Export { data: config.data, sources, ..self }
-    }
+    const READ: &str = "else it has a fault";
+    Ok(Command::Export(Export {
+        data: config.data,
+        symbol: symbol.expect(READ),
+        interval: interval.expect(READ),
+        sources,
+        times: times.0.expect(READ)..times.1.expect(READ),
+        as_json: as_json.expect(READ),
+    }))
 }
 
 /// A day, a time, or milliseconds since 1970.
-fn time(text: &str) -> Option<UnixMs> {
+fn time(text: &str) -> Result<UnixMs, String> {
     let ms = digits(text.as_bytes());
     let day = || iso_8601(format!("{text}T00:00:00").as_bytes());
     let time = || iso_8601(text.strip_suffix('Z')?.as_bytes());
-    ms.or_else(day).or_else(time).map(UnixMs)
+    let expected = "2026-11-22, 2026-11-22T09:00:00Z or milliseconds since 1970";
+    let read = ms.or_else(day).or_else(time).map(UnixMs);
+    read.ok_or_else(|| wrong(expected, text))
 }

@@ -25,19 +25,6 @@ pub struct EngineUrl {
     pub database: u16,
 }
 
-impl Default for EngineUrl {
-    /// That of this machine.
-    fn default() -> EngineUrl {
-        EngineUrl {
-            tls: false,
-            host: "127.0.0.1".to_string(),
-            port: PORT,
-            credentials: None,
-            database: 0,
-        }
-    }
-}
-
 impl EngineUrl {
     /// Reads an address. The error says what was expected, and nothing of the text, which may hold a
     /// password.

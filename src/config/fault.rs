@@ -186,6 +186,11 @@ impl Report {
         }
     }
 
+    /// What was read of a flag, a variable or a word; `None` after the message has been reported.
+    pub(super) fn accept<T>(&mut self, by: &str, read: Result<T, String>) -> Option<T> {
+        read.map_err(|message| self.add(Fault::of(by, message))).ok()
+    }
+
     /// Reports that the value of `path` is allowed but unwise.
     pub fn warn(&mut self, path: &str, message: impl Into<String>) {
         let warning = self.located(path, message.into());

@@ -94,23 +94,21 @@ pub(super) enum Task {
 pub(super) struct Subcommand {
     pub(super) task: Task,
     pub(super) name: &'static str,
-    /// The words after it, as they are shown.
-    pub(super) words: &'static str,
-    /// How many words may come after it.
-    most_words: usize,
+    /// The words that may come after it, as they are shown.
+    pub(super) words: &'static [&'static str],
     pub(super) flags: &'static [Flag],
     pub(super) about: &'static str,
 }
 
 #[rustfmt::skip]
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand { task: Task::Probe, name: "probe", words: "", most_words: 0, flags: FLAGS,
+    Subcommand { task: Task::Probe, name: "probe", words: &[], flags: FLAGS,
         about: "Ask each source's exchange once for everything, and print what was\nunderstood; \
             exit code 1 if something cannot be read" },
-    Subcommand { task: Task::Healthcheck, name: "healthcheck", words: "[URL]", most_words: 1,
+    Subcommand { task: Task::Healthcheck, name: "healthcheck", words: &["[URL]"],
         flags: &[CONFIG, LISTEN, HELP],
         about: "Exit with 0 if a marketd is ready, else with 1 and one line" },
-    Subcommand { task: Task::Export, name: "export", words: "", most_words: 0, flags: &[
+    Subcommand { task: Task::Export, name: "export", words: &[], flags: &[
             CONFIG, DATA,
             flag("--symbol", "SYMBOL", "Of this market"),
             flag("--interval", "INTERVAL", "1m, 1h or 1d, which are stored"),
@@ -121,20 +119,28 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
             HELP,
         ],
         about: "Print stored candles, also while marketd runs" },
-    Subcommand { task: Task::Prune, name: "prune", words: "", most_words: 0, flags: &[
+    Subcommand { task: Task::Prune, name: "prune", words: &[], flags: &[
             CONFIG, DATA,
             flag("--yes", "", "Remove them; without it, they are only counted"),
             HELP,
         ],
         about: "Remove what is stored of markets that are not tracked" },
-    Subcommand { task: Task::Rename, name: "rename", words: "OLD NEW", most_words: 2,
+    Subcommand { task: Task::Rename, name: "rename", words: &["OLD", "NEW"],
         flags: &[CONFIG, DATA, HELP],
         about: "Give what is stored of source OLD to source NEW" },
-    Subcommand { task: Task::Schema, name: "schema", words: "config|dialect", most_words: 1, flags: &[HELP],
+    Subcommand { task: Task::Schema, name: "schema", words: &["config|dialect"], flags: &[HELP],
         about: "Print the JSON Schema of the configuration or of a dialect's file" },
-    Subcommand { task: Task::Man, name: "man", words: "", most_words: 0, flags: &[HELP],
+    Subcommand { task: Task::Man, name: "man", words: &[], flags: &[HELP],
         about: "Print the manual page: marketd man | man -l -" },
 ];
+
+impl Subcommand {
+    /// What is typed after `marketd`, without flags.
+    pub(super) fn usage(&self) -> String {
+        let words = self.words.iter().map(|word| format!(" {word}"));
+        self.name.to_string() + &words.collect::<String>()
+    }
+}
 
 /// The flags that were given with their values as texts, and the words that are no flags.
 #[derive(Debug, Default)]
@@ -194,7 +200,7 @@ fn parse_flags(
             Ok(Some(Arg::Value(_))) if skip => continue,
             Ok(Some(Arg::Value(word))) => {
                 match (command, word.to_str()) {
-                    (Some(it), Some(word)) if flags.words.len() < it.most_words => {
+                    (Some(it), Some(word)) if flags.words.len() < it.words.len() => {
                         flags.words.push(word.to_string());
                     }
                     (Some(_), _) => refuse(&shown(&word), "unexpected, see --help"),
@@ -253,43 +259,39 @@ fn shown(word: &OsStr) -> String {
     quoted(&word.to_string_lossy())
 }
 
+/// Lines of `--help`: what a text is about, and beside it the text.
+fn rows(name: &str, about: &str) -> String {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    names.zip(about.lines()).map(|(name, line)| format!("{name:<33} {line}\n")).collect()
+}
+
 /// Flags as lines of `--help`.
 fn shown_flags(flags: &[Flag]) -> String {
-    let mut options = String::new();
-    for flag in flags {
+    let shown = |flag: &Flag| {
         let comma = if flag.short.is_empty() { "  " } else { ", " };
-        let mut left = format!("  {:2}{comma}{} {}", flag.short, flag.name, flag.value);
-        for (at, line) in flag.about.lines().enumerate() {
-            let variable = match flag.variable {
-                variable if at == 0 && !variable.is_empty() => format!(" [{variable}]"),
-                _ => String::new(),
-            };
-            options.push_str(&format!("{left:<33} {line}{variable}\n"));
-            left.clear();
-        }
-    }
-    options
+        let name = format!("  {:2}{comma}{} {}", flag.short, flag.name, flag.value);
+        let variable = match flag.variable {
+            "" => String::new(),
+            variable => format!(" [{variable}]"),
+        };
+        let (first, rest) = flag.about.split_once('\n').unwrap_or((flag.about, ""));
+        rows(&name, &format!("{first}{variable}\n{rest}"))
+    };
+    flags.iter().map(shown).collect()
 }
 
 /// The text of `marketd COMMAND --help`.
 pub(super) fn help_of(command: &Subcommand) -> String {
-    let words = [command.name, command.words].join(" ");
     let (about, options) = (command.about, shown_flags(command.flags));
-    let words = words.trim_end();
+    let words = command.usage();
     format!("{about}\n\nUsage: marketd {words} [OPTIONS]\n\nOptions:\n{options}")
 }
 
 /// The text of `--help`.
 pub fn help(dialects: &[KnownDialect]) -> String {
     let options = shown_flags(FLAGS);
-    let mut commands = String::new();
-    for it in SUBCOMMANDS {
-        let mut left = format!("  {} {}", it.name, it.words);
-        for line in it.about.lines() {
-            commands.push_str(&format!("{left:<33} {line}\n"));
-            left.clear();
-        }
-    }
+    let commands = SUBCOMMANDS.iter().map(|it| rows(&format!("  {}", it.usage()), it.about));
+    let commands: String = commands.collect();
     let names = dialects.iter().map(|dialect| dialect.name.as_str());
     let names: Vec<&str> = names.collect();
     let (version, names) = (env!("CARGO_PKG_VERSION"), names.join(", "));

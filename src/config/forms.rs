@@ -133,11 +133,14 @@ pub(super) const URL: Form<Url> =
 pub(super) const ENGINE: Form<EngineUrl> =
     form("redis://HOST or rediss://HOST", |text| EngineUrl::parse(text).map_err(Some));
 
-/// The prefix of a cluster's keys, which is their hash tag, and the name of a node.
-pub(super) const KEY_PART: Form<String> =
+/// The id of an ecosystem market, which stands in a path without escapes.
+pub(super) const MARKET_ID: Form<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
         name(text, 64, |char| char.is_ascii_alphanumeric() || "._-".contains(char))
     });
+
+/// The prefix of a cluster's keys, which is their hash tag, and the name of a node.
+pub(super) const KEY_PART: Form<String> = MARKET_ID;
 
 /// Addresses of proxies.
 pub(super) const NETWORK: Form<Network> =
@@ -151,12 +154,6 @@ pub(super) const SOURCE_ID: Form<String> =
 pub(super) const CATEGORY_ID: Form<String> =
     form("1 to 64 of a-z, 0-9 and -", |text| name(text, 64, is_slug));
 
-/// The id of an ecosystem market, which stands in a path without escapes.
-pub(super) const MARKET_ID: Form<String> =
-    form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
-        name(text, 64, |char| char.is_ascii_alphanumeric() || "._-".contains(char))
-    });
-
 /// The exchange that a source polls. `check` compares it with the names that there are.
 pub(super) const DIALECT: Form<String> =
     form("the name of an exchange", |text| bounded(text, TEXT_BYTES));
@@ -166,8 +163,7 @@ pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_
 
 /// The rules of the log.
 pub(super) const LOG: Form<String> = form("a level or rules of the log", |text| {
-    let good = log_rules::check(text).map(|()| text.to_string());
-    good.map_err(Some)
+    log_rules::of_flag(text).map(|_| text.to_string()).map_err(Some)
 });
 
 /// The address of a picture, passed on unread.

@@ -12,7 +12,7 @@
 //!    `reconfigure`; what cannot be changed while marketd runs is listed in `reload`, and in the table of
 //!    `src/docs/operations.md`, "Changing the configuration".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
-//! 4. Let `UPDATE_DOCS=1 cargo test reference` write the reference.
+//! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 //! 5. Change it in `change_limits` of `tests/sim/reload.rs`, and test it where its owner is tested.
 
 use super::leaves::{Number, Unit};

@@ -11,6 +11,7 @@ use super::flags::{FLAGS, Flags};
 use super::forms::{ENGINE, SYMBOL};
 use super::json::{self, Node};
 use super::log_rules;
+use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
@@ -31,23 +32,13 @@ pub struct LoadedConfig {
     pub warnings: Vec<Fault>,
 }
 
-/// The form of the log's lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people, or for the journal of systemd where that reads it.
-    #[default]
-    Text,
-    /// One JSON object a line, for programs.
-    Json,
-}
-
-impl LogFormat {
-    fn parse(text: &str) -> Result<LogFormat, String> {
-        match text {
-            "text" => Ok(LogFormat::Text),
-            "json" => Ok(LogFormat::Json),
-            _ => Err(wrong("text or json", text)),
-        }
+names! {
+    /// The form of the log's lines.
+    pub enum LogFormat {
+        /// For people, or for the journal of systemd where that reads it.
+        Text "text"
+        /// One JSON object a line, for programs.
+        Json "json"
     }
 }
 
@@ -80,7 +71,7 @@ pub(super) fn load(
         value.into_string().map_err(refused).ok()
     };
     let (mut config, mut log) = (Config::default(), None);
-    let mut log_format = LogFormat::default();
+    let mut log_format = LogFormat::Text;
     for flag in FLAGS {
         let given = match (flags.value(flag.name), flag.variable) {
             (Some(text), _) => Some((flag.name, text.to_string())),
@@ -97,15 +88,15 @@ pub(super) fn load(
                 report.give("log", by);
                 log = Some(log_rules::read(by == flag.name, &text, &mut report));
             }
-            ("--log-format", _) => match LogFormat::parse(&text) {
-                Ok(format) => log_format = format,
-                Err(message) => report.add(Fault::of(by, message)),
-            },
+            ("--log-format", _) => {
+                let format = LogFormat::named(&text);
+                let format = format.ok_or_else(|| wrong(LogFormat::NAMES.join(" or "), &text));
+                log_format = report.accept(by, format).unwrap_or(log_format);
+            }
             ("--cluster", _) => {
                 report.give("cluster.url", by);
-                match ENGINE.parse(&text) {
-                    Ok(url) => config.cluster.get_or_insert_default().url = url,
-                    Err(message) => report.add(Fault::of(by, message)),
+                if let Some(url) = report.accept(by, ENGINE.parse(&text)) {
+                    config.cluster.get_or_insert_default().url = url;
                 }
             }
             (_, "") => {}

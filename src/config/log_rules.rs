@@ -31,13 +31,8 @@ pub(super) fn read(is_flag: bool, text: &str, report: &mut Report) -> String {
     rules
 }
 
-/// Whether rules are those of `--log`. The error says what was expected.
-pub(super) fn check(text: &str) -> Result<(), String> {
-    of_flag(text).map(|_| ())
-}
-
 /// The rules of `--log`: a level, or `TARGET=LEVEL`, or several of them with commas.
-fn of_flag(text: &str) -> Result<String, String> {
+pub(super) fn of_flag(text: &str) -> Result<String, String> {
     let mut rules = Rules::default();
     for rule in text.split(',').map(str::trim) {
         match rule.split_once('=') {

@@ -16,11 +16,9 @@ pub(super) fn man() -> String {
     FLAGS.iter().for_each(|flag| out += &option(flag));
     out += ".SH COMMANDS\n";
     for it in SUBCOMMANDS {
-        let head = escaped(&format!("{} {}", it.name, it.words));
-        out += &format!(".TP\n.B {head}\n{}.\n", escaped(it.about));
+        out += &format!(".TP\n.B {}\n{}.\n", escaped(&it.usage()), escaped(it.about));
         let own = |flag: &&Flag| !FLAGS.iter().any(|other| other.name == flag.name);
-        let own = it.flags.iter().filter(own);
-        own.for_each(|flag| out += &option(flag));
+        it.flags.iter().filter(own).for_each(|flag| out += &option(flag));
     }
     out + ".SH EXIT STATUS\n\
            0 when all went well, 1 when a check has failed, 2 when there is something to mend: one line says \

@@ -7,6 +7,7 @@
 
 use super::fault::Report;
 use super::json::Node;
+use super::leaves::{Unit, number};
 
 /// The fault of a member that is there twice.
 pub(crate) const TWICE: &str = "given twice";
@@ -207,11 +208,9 @@ fn word(node: &Node<'_>, names: &[&str], report: &mut Report) -> usize {
 }
 
 fn whole(node: &Node<'_>, most: u32, report: &mut Report) -> u32 {
-    let number = node.number().and_then(|digits| digits.parse().ok());
-    let number = number.filter(|number| *number <= most);
-    number.unwrap_or_else(|| {
-        let expected = format!("a whole number from 0 to {most}");
-        refuse(node, None, &expected, report);
+    let bounds = number(Unit::Count, 0, most.into());
+    bounds.read(node).unwrap_or_else(|_| {
+        refuse(node, None, &bounds.to_string(), report);
         most
     })
 }

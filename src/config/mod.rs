@@ -11,7 +11,7 @@
 //! which most members are required: those of dialects.
 //!
 //! To add a limit: an entry in `limits`. To add a key: a row in `schema`. To add a flag: a row in
-//! `flags`. Then `UPDATE_DOCS=1 cargo test reference` writes the reference.
+//! `flags`. Then `UPDATE_DOCS=1 cargo test --lib config` writes the reference and the JSON Schema.
 
 mod check;
 mod command;

@@ -4,7 +4,8 @@
 //! a number, the form of a text. `Option` and `Vec` are made of other values.
 //!
 //! An [`Object`] is a struct whose fields are keys; `object!` makes one from a table. The reader, the
-//! printer, the schema and the reference all visit its [`Keys`], so they cannot disagree.
+//! printer, and the tests that write JSON Schema and reference all visit its [`Keys`], so they cannot
+//! disagree.
 //! The keys themselves are in `schema` and `limits`.
 
 use super::fault::{Report, suggestion};
@@ -32,15 +33,9 @@ pub(super) trait Value: Clone {
     /// The value as JSON that reads back as the same.
     fn print(&self) -> String;
 
-    /// What the file may give, as members of a JSON Schema.
-    fn schema(rule: &Self::Rule) -> Schema;
-
     /// Visits the keys of a value, or of a new one if there is none.
     fn visit(_value: Option<&Self>, _visit: &mut Visit<'_>) {}
 }
-
-/// Members of a JSON Schema: names, and values as JSON.
-pub(super) type Schema = Vec<(&'static str, String)>;
 
 /// A value, or the message for what is wrong; `None` for "expected, found".
 pub(super) type Read<T> = Result<T, Option<String>>;
@@ -73,7 +68,6 @@ pub(super) trait Key {
     fn read(&mut self, node: &Node, report: &mut Report);
     fn print(&self) -> String;
     fn expected(&self) -> String;
-    fn schema(&self) -> Schema;
     fn inner(&self) -> Option<&'static str>;
     fn visit(&self, visit: &mut Visit<'_>);
 }
@@ -92,10 +86,6 @@ impl<T: Value> Key for (&mut T, &T::Rule) {
 
     fn expected(&self) -> String {
         T::expected(self.1)
-    }
-
-    fn schema(&self) -> Schema {
-        T::schema(self.1)
     }
 
     fn inner(&self) -> Option<&'static str> {
@@ -235,28 +225,6 @@ fn print_keys(object: &mut dyn Keys) -> String {
     json::object(&members)
 }
 
-/// The members of the schema of an object.
-pub(super) fn schema_of(object: &mut dyn Keys, needed: &str) -> Schema {
-    let mut properties = Vec::new();
-    object.keys(&mut |name, about, value| {
-        let about = format!("{} Expected: {}.", about.trim(), value.expected());
-        let mut members = vec![("description", json::text(&about))];
-        members.extend(value.schema());
-        // The default of an object is that of its keys.
-        if value.inner() != Some("") {
-            members.push(("default", value.print()));
-        }
-        properties.push((name, json::object(&members)));
-    });
-    let needed = Some(json::text(needed)).filter(|_| !needed.is_empty());
-    vec![
-        ("type", json::text("object")),
-        ("additionalProperties", "false".to_string()),
-        ("required", json::list(needed.as_slice())),
-        ("properties", json::object(&properties)),
-    ]
-}
-
 impl<T: Object> Value for T {
     type Rule = ();
     const INNER: Option<&'static str> = Some("");
@@ -270,10 +238,6 @@ impl<T: Object> Value for T {
         let mut value = old.cloned().unwrap_or_else(|| T::start(node));
         read_object(&mut value, T::NEEDED, node, report);
         Ok(value)
-    }
-
-    fn schema((): &()) -> Schema {
-        schema_of(&mut T::default(), T::NEEDED)
     }
 
     fn print(&self) -> String {
@@ -301,33 +265,12 @@ impl<T: Value> Value for Option<T> {
         T::read(rule, old.and_then(Option::as_ref), node, report).map(Some)
     }
 
-    fn schema(rule: &T::Rule) -> Schema {
-        let choices = [T::schema(rule), of_type("null")].map(|it| json::object(&it));
-        vec![("anyOf", json::list(&choices))]
-    }
-
     fn print(&self) -> String {
         self.as_ref().map_or("null".to_string(), T::print)
     }
 
     fn visit(value: Option<&Self>, visit: &mut Visit<'_>) {
         T::visit(value.and_then(Option::as_ref), visit);
-    }
-}
-
-/// Reports a value of a list, of which this is the text, if it is there twice.
-fn refuse_second(
-    item: &Node,
-    at: usize,
-    text: String,
-    seen: &mut HashMap<String, usize>,
-    report: &mut Report,
-) {
-    let first = *seen.entry(text.clone()).or_insert(at);
-    if first != at {
-        let text = text.trim_matches('"');
-        let message = format!("{text} is given twice, first as [{first}]");
-        report.fault(&item.path, message);
     }
 }
 
@@ -358,22 +301,19 @@ impl<T: Value> Value for Vec<T> {
                 Ok(value) => {
                     // Objects have names, which `check` compares.
                     if T::INNER.is_none() {
-                        refuse_second(item, at, value.print(), &mut seen, report);
+                        let text = value.print();
+                        let first = *seen.entry(text.clone()).or_insert(at);
+                        if first != at {
+                            let text = text.trim_matches('"');
+                            let message = format!("{text} is given twice, first as [{first}]");
+                            report.fault(&item.path, message);
+                        }
                     }
                     values.push(value);
                 }
             }
         }
         Ok(values)
-    }
-
-    fn schema(rule: &T::Rule) -> Schema {
-        let mut schema = of_type("array");
-        schema.push(("items", json::object(&T::schema(rule))));
-        if T::MOST < usize::MAX {
-            schema.push(("maxItems", T::MOST.to_string()));
-        }
-        schema
     }
 
     fn print(&self) -> String {
@@ -383,9 +323,4 @@ impl<T: Value> Value for Vec<T> {
     fn visit(_: Option<&Self>, visit: &mut Visit<'_>) {
         T::visit(None, visit);
     }
-}
-
-/// The members of the schema of a value that has only a type.
-pub(super) fn of_type(name: &str) -> Schema {
-    vec![("type", json::text(name))]
 }

@@ -3,12 +3,13 @@
 //! Owns the fields of a candle and the check of each. It does not check that candles are aligned or
 //! in order: the market layer does.
 
+use super::endpoint::{Endpoint, IntervalCounts, IntervalNames};
 use super::error::{Fault, Reject, Wrong};
-use super::json::{Cursor, Raw, Stop};
-use super::shape::{Fields, Order, Table};
+use super::json::Raw;
+use super::shape::{Fields, TableOf};
 use super::sink::Sink;
 use super::value::{Unit, time, unsigned};
-use crate::config::members::names;
+use crate::config::members::{members, names};
 use crate::record::Candle;
 
 names! {
@@ -27,40 +28,47 @@ names! {
     }
 }
 
-/// How an exchange writes candles.
-pub(super) struct CandleForm<'d> {
-    pub(super) table: &'static Table,
-    pub(super) unit: Unit,
-    /// The value of [`CandleField::Closed`] for yes.
-    pub(super) closed: &'d str,
+members! {
+    /// The calls for candles.
+    pub(super) struct Candles {
+        /// The endpoint.
+        call: Endpoint, "call";
+        /// The endpoint of older candles, for exchanges that keep them elsewhere.
+        archive: Option<Archive> = None, "archive";
+        /// The exchange's names of the intervals.
+        intervals: IntervalNames, "intervals";
+        /// The most rows of a response. A range never has more slots.
+        rows: u32, "rows";
+        /// How many candles, back from the newest, the exchange serves; all, if it is not there.
+        depth: Option<u32> = None, "depth";
+        /// The unit of their times.
+        time: Unit, "time";
+        /// The value of the field `closed` for yes.
+        closed: String = String::new(), "closed";
+        /// The members or columns of a candle.
+        fields: TableOf<CandleField>, "fields";
+    }
 }
 
-/// Reads one candle and passes it to the sink. `opens` is the name of the item, if it has one.
-pub(super) fn take<'a>(
-    item: &mut Cursor<'a>,
-    form: &CandleForm<'_>,
-    order: &mut Order,
-    opens: Raw<'a>,
-    sink: &mut dyn Sink,
-) -> Result<(), Stop> {
-    let mut fields = Fields::new();
-    fields.set(CandleField::Time, opens);
-    let begin = item.position();
-    if !order.read(item, form.table, &mut fields)? {
-        sink.rejected(Reject {
-            shapes: Some(form.table.shapes(item.since(begin))),
-            ..Reject::new(None, "candle", Fault::WrongType)
-        });
-        return Ok(());
+members! {
+    /// Where older candles are.
+    pub(super) struct Archive {
+        /// The endpoint.
+        call: Endpoint, "call";
+        /// How many candles, back from now, the other endpoint has.
+        behind: IntervalCounts, "behind";
     }
-    match candle(&fields, form.unit) {
-        Ok(candle) => sink.candle(candle, closed(&fields, form.closed)),
+}
+
+/// Passes one candle to the sink.
+pub(super) fn take(fields: &Fields<'_>, form: &Candles, sink: &mut dyn Sink) {
+    match candle(fields, form.time) {
+        Ok(candle) => sink.candle(candle, closed(fields, &form.closed)),
         Err((field, fault)) => sink.rejected(Reject {
-            time: (time(fields.get(CandleField::Time), form.unit).ok()).flatten(),
+            time: (time(fields.get(CandleField::Time), form.time).ok()).flatten(),
             ..Reject::new(None, field, fault)
         }),
     }
-    Ok(())
 }
 
 fn candle(fields: &Fields<'_>, unit: Unit) -> Result<Candle, Wrong> {

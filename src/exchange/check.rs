@@ -9,7 +9,7 @@ use super::dialect::{DialectForm, TickerCall};
 use super::endpoint::Endpoint;
 use super::listing::ListingField;
 use super::path::Form;
-use super::target::Placeholder;
+use super::target::PlaceholderName;
 use super::ticker::TickerField;
 use crate::config::members::Named as _;
 use crate::config::{Report, Url};
@@ -113,10 +113,11 @@ impl DialectForm {
         }
         let mut has_id = false;
         for placeholder in call.target.placeholders() {
-            let is_id = matches!(placeholder, Placeholder::Id { .. });
+            let is_id = placeholder == PlaceholderName::Id;
             has_id |= is_id;
             let fine = values == Values::Candles || values == Values::Id && is_id;
-            let message = format!("this call has no value for the placeholder {placeholder}");
+            let name = placeholder.name();
+            let message = format!("this call has no value for the placeholder {{{name}}}");
             faults.expect(fine, &of("target"), &message);
         }
         let needs_id = values != Values::None;
@@ -208,7 +209,7 @@ impl DialectForm {
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
             let has_none = markets.call.is_none() && markets.fields.is_none();
             let message = "expected `call` and `fields`, or none of them and `pair`";
-            return faults.expect(has_none && markets.has_pair(), "markets", message);
+            return faults.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
         self.check_call(call, "markets.call", Values::None, faults);
         faults.expect_list(call, "markets.call.items");

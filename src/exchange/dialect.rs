@@ -5,16 +5,15 @@
 //! what a call costs.
 
 use super::call::{BudgetLimit, Call, Meter, Page};
-use super::candle::{CandleField, CandleForm};
-use super::endpoint::{BudgetForm, Endpoint, IntervalCounts, IntervalNames};
-use super::error::RefusalKind;
-use super::listing::ListingForm;
+use super::candle::{Archive, CandleField, Candles};
+use super::endpoint::{BudgetForm, Endpoint};
+use super::listing::{ListingField, ListingForm};
 use super::refusal::Refusal;
-use super::shape::{Table, TableOf};
+use super::shape::{ItemForm, Table, TableOf};
 use super::target::Rows;
 use super::ticker::TickerField;
 use super::value::Unit;
-use crate::config::members::{empty, members};
+use crate::config::members::{Named as _, empty, members};
 use crate::interval::Stored;
 use std::time::Duration;
 
@@ -79,38 +78,6 @@ members! {
 }
 
 members! {
-    /// The calls for candles.
-    pub(super) struct Candles {
-        /// The endpoint.
-        call: Endpoint, "call";
-        /// The endpoint of older candles, for exchanges that keep them elsewhere.
-        archive: Option<Archive> = None, "archive";
-        /// The exchange's names of the intervals.
-        intervals: IntervalNames, "intervals";
-        /// The most rows of a response. A range never has more slots.
-        rows: u32, "rows";
-        /// How many candles, back from the newest, the exchange serves; all, if it is not there.
-        depth: Option<u32> = None, "depth";
-        /// The unit of their times.
-        time: Unit, "time";
-        /// The value of the field `closed` for yes.
-        closed: String = String::new(), "closed";
-        /// The members or columns of a candle.
-        fields: TableOf<CandleField>, "fields";
-    }
-}
-
-members! {
-    /// Where older candles are.
-    pub(super) struct Archive {
-        /// The endpoint.
-        call: Endpoint, "call";
-        /// How many candles, back from now, the other endpoint has.
-        behind: IntervalCounts, "behind";
-    }
-}
-
-members! {
     /// The call for the exchange's clock.
     pub(super) struct Time {
         /// The endpoint. Its item is the time itself.
@@ -171,11 +138,6 @@ impl Dialect {
     pub fn meter(&self) -> Option<Meter<'_>> {
         let used = self.file.budget.used.as_deref().map(Meter::Used);
         used.or(self.file.budget.left.as_deref().map(Meter::Left))
-    }
-
-    /// What the status of a response means, without its body.
-    pub fn status_kind(&self, status: u16) -> RefusalKind {
-        self.file.errors.statuses.kind(status)
     }
 
     /// True if the exchange has candles of this interval.
@@ -253,18 +215,29 @@ impl Dialect {
         found.expect("the caller has seen that there is such a call")
     }
 
-    /// The members of the tickers of a call.
-    pub(super) fn ticker_fields(&self, call: &Call<'_>) -> &Table {
-        let own = self.ticker_call(call).fields.as_ref();
-        own.or(self.file.tickers.fields.as_ref()).expect("the check of the file has seen them")
-    }
-
-    /// What candles are.
-    pub(super) fn candle_form(&'static self) -> CandleForm<'static> {
-        CandleForm {
-            table: &self.file.candles.fields,
-            unit: self.file.candles.time,
-            closed: &self.file.candles.closed,
+    /// How the items of a call are written, if it has any.
+    pub(super) fn item_form(&'static self, call: &Call<'_>) -> Option<ItemForm> {
+        let file = &self.file;
+        let (table, words, name): (&Table, _, _) = match call {
+            Call::Time => return None,
+            Call::Candles { .. } => {
+                (&file.candles.fields, CandleField::NAMES, CandleField::Time.place())
+            }
+            Call::Markets => {
+                (file.markets.fields.as_ref()?, ListingField::NAMES, ListingField::Id.place())
+            }
+            Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
+                let own = self.ticker_call(call).fields.as_ref();
+                let table = own.or(file.tickers.fields.as_ref());
+                let table = table.expect("the check of the file has seen them");
+                (table, TickerField::NAMES, TickerField::Id.place())
+            }
+        };
+        let mut named = vec![name];
+        if let (Call::Markets, Some(table)) = (call, &file.markets.name) {
+            named.clear();
+            table.walk(&mut |place| named.push(place));
         }
+        Some(ItemForm { table, words, named })
     }
 }

@@ -73,21 +73,13 @@ members! {
 
 impl IntervalNames {
     pub(super) fn of(&self, interval: Stored) -> Option<&String> {
-        match interval {
-            Stored::M1 => self.minute.as_ref(),
-            Stored::H1 => self.hour.as_ref(),
-            Stored::D1 => self.day.as_ref(),
-        }
+        [&self.minute, &self.hour, &self.day][interval as usize].as_ref()
     }
 }
 
 impl IntervalCounts {
     pub(super) fn of(&self, interval: Stored) -> Option<u32> {
-        match interval {
-            Stored::M1 => self.minute,
-            Stored::H1 => self.hour,
-            Stored::D1 => self.day,
-        }
+        [self.minute, self.hour, self.day][interval as usize]
     }
 }
 

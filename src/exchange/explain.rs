@@ -3,15 +3,12 @@
 //! Owns no rule of its own: it goes through a body as a reading does, and shows what that would see.
 
 use super::call::Call;
-use super::candle::CandleField;
 use super::dialect::Dialect;
+use super::endpoint::Endpoint;
 use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop};
-use super::listing::ListingField;
 use super::path::{Form, find};
-use super::shape::{Fields, Order, Table};
-use super::ticker::TickerField;
-use crate::config::members::Named;
+use super::shape::{ItemForm, Order};
 
 /// The most of an item that is shown.
 const ITEM_CHARS: usize = 600;
@@ -41,9 +38,10 @@ pub fn explain(
     caps: Caps,
     is_wanted: &mut dyn FnMut(&Explained) -> bool,
 ) -> Option<Explained> {
-    let place = &dialect.endpoint(call).items;
-    let mut tracer =
-        Tracer { dialect, call, has_names: place.form == Form::Members, is_wanted, found: None };
+    let endpoint = dialect.endpoint(call);
+    let form = dialect.item_form(call);
+    let mut tracer = Tracer { endpoint, form, is_wanted, found: None };
+    let place = &endpoint.items;
     match (place.form, find(body, &place.path)) {
         (Form::Itself, Raw::Object(item) | Raw::Array(item)) => tracer.look(Raw::Absent, item),
         // A body that breaks off has told its first items.
@@ -53,9 +51,8 @@ pub fn explain(
 }
 
 struct Tracer<'t> {
-    dialect: &'static Dialect,
-    call: &'t Call<'t>,
-    has_names: bool,
+    endpoint: &'static Endpoint,
+    form: Option<ItemForm>,
     is_wanted: &'t mut dyn FnMut(&Explained) -> bool,
     found: Option<Explained>,
 }
@@ -64,16 +61,12 @@ impl Take for Tracer<'_> {
     fn begin(&mut self, _: &[u8]) {}
 
     fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
-        let name = match self.has_names {
-            true => item.name()?,
-            false => Raw::Absent,
-        };
+        let name = self.endpoint.items.name_of(item)?;
         let begin = item.position();
         item.value()?;
-        if self.dialect.endpoint(self.call).is_stamp(name) {
-            return Ok(());
+        if !self.endpoint.is_stamp(name) {
+            self.look(name, item.since(begin));
         }
-        self.look(name, item.since(begin));
         Ok(())
     }
 }
@@ -85,24 +78,8 @@ impl Tracer<'_> {
         }
         // A number has no end of its own.
         let whole = [item, b" "].concat();
-        let file = &self.dialect.file;
-        let table = match self.call {
-            Call::Candles { .. } => Some(&*file.candles.fields),
-            Call::Markets => file.markets.fields.as_deref(),
-            Call::Time => None,
-            call => Some(self.dialect.ticker_fields(call)),
-        };
-        let (names, mut keys) = match self.call {
-            Call::Candles { .. } => (CandleField::NAMES, vec![CandleField::Time.place()]),
-            Call::Markets => (ListingField::NAMES, vec![ListingField::Id.place()]),
-            _ => (TickerField::NAMES, vec![TickerField::Id.place()]),
-        };
-        if let (Call::Markets, Some(table)) = (self.call, &file.markets.name) {
-            keys.clear();
-            table.walk(&mut |place| keys.push(place));
-        }
-        let fields = table.map(|table| fields_of(table, names, &keys, name, &whole));
-        let fields = fields.unwrap_or_default();
+        let form = self.form.as_ref();
+        let fields = form.map(|form| fields_of(form, name, &whole)).unwrap_or_default();
         let text = String::from_utf8_lossy(item);
         let item = text.trim().chars().take(ITEM_CHARS).collect();
         let explained = Explained { item, fields };
@@ -112,28 +89,21 @@ impl Tracer<'_> {
     }
 }
 
-/// The fields of an item, of those that have these names; `keys` are the places of those that its
-/// own name is.
-fn fields_of(
-    table: &'static Table,
-    names: &[&str],
-    keys: &[usize],
-    name: Raw<'_>,
-    item: &[u8],
-) -> Vec<(String, String)> {
-    let mut fields = Fields::new();
-    keys.iter().for_each(|key| fields.put(*key, name));
-    let _ = Order::new().read(&mut Cursor::new(item), table, &mut fields);
+/// The fields of an item of this name.
+fn fields_of(form: &ItemForm, name: Raw<'_>, item: &[u8]) -> Vec<(String, String)> {
+    let mut fields = form.fields(name);
+    // Of an item that is not as its table says, the fields before that are shown.
+    let _ = Order::new().read(&mut Cursor::new(item), form.table, &mut fields);
     let mut places = Vec::new();
     if name != Raw::Absent {
-        places.extend_from_slice(keys);
+        places.extend_from_slice(&form.named);
     }
-    table.walk(&mut |place| {
+    form.table.walk(&mut |place| {
         if !places.contains(&place) {
             places.push(place);
         }
     });
-    let shown = |place: usize| (names[place].to_owned(), text_of(fields.at(place)));
+    let shown = |place: usize| (form.words[place].to_owned(), text_of(fields.at(place)));
     places.into_iter().map(shown).collect()
 }
 

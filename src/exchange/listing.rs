@@ -5,9 +5,9 @@
 
 use super::endpoint::Endpoint;
 use super::error::{Fault, Reject, Wrong};
-use super::json::{Cursor, Raw, Stop};
+use super::json::Raw;
 use super::pair::Pair;
-use super::shape::{Fields, Order, Table, TableOf};
+use super::shape::{Fields, TableOf};
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
 use crate::config::members::{Words, members, names};
@@ -92,19 +92,6 @@ names! {
 }
 
 impl ListingForm {
-    /// Sets what the name of a market is that stands outside of it.
-    pub(super) fn put_name<'a>(&self, name: Raw<'a>, fields: &mut Fields<'a>) {
-        match &self.name {
-            Some(table) => table.walk(&mut |place| fields.put(place, name)),
-            None => fields.set(ListingField::Id, name),
-        }
-    }
-
-    /// True if ids can be made of assets.
-    pub(super) fn has_pair(&self) -> bool {
-        !self.pair.is_empty()
-    }
-
     /// A market that is in no list.
     pub(super) fn unlisted(&self, base: &str, quote: &str) -> MarketInfo {
         let own = |common: &str| -> String {
@@ -128,43 +115,22 @@ impl ListingForm {
     }
 }
 
-/// Reads one listing and passes it to the sink. `outer` is for lists that name their markets outside.
-pub(super) fn take<'a>(
-    item: &mut Cursor<'a>,
-    (form, table): (&ListingForm, &'static Table),
-    order: &mut Order,
-    outer: Raw<'a>,
-    sink: &mut dyn Sink,
-) -> Result<(), Stop> {
-    let mut fields = Fields::new();
-    form.put_name(outer, &mut fields);
-    let begin = item.position();
-    if !order.read(item, table, &mut fields)? {
-        let id = name(outer).ok();
-        sink.rejected(Reject {
-            shapes: Some(table.shapes(item.since(begin))),
-            ..Reject::new(id.as_deref(), "market", Fault::WrongType)
-        });
-        return Ok(());
-    }
+/// Passes one listing to the sink.
+pub(super) fn take(fields: &Fields<'_>, form: &ListingForm, sink: &mut dyn Sink) {
     let id = match name(fields.get(ListingField::Id)) {
         Ok(id) => id,
-        Err(fault) => {
-            sink.rejected(Reject::new(None, "id", fault));
-            return Ok(());
-        }
+        Err(fault) => return sink.rejected(Reject::new(None, "id", fault)),
     };
     let kind = text(fields.get(ListingField::Kind)).unwrap_or_default();
     let is_other = |kind: &str| form.kinds.iter().all(|known| **known != *kind);
     let is_other = !form.kinds.is_empty() && kind.is_none_or(|kind| is_other(&kind));
     if is_other || form.skipped.iter().any(|end| id.ends_with(&**end)) {
-        return Ok(());
+        return;
     }
-    match market(&id, &fields, form) {
+    match market(&id, fields, form) {
         Ok(info) => sink.market(info),
         Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
     }
-    Ok(())
 }
 
 fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInfo, Wrong> {

@@ -84,6 +84,16 @@ pub(super) enum Form {
     Itself,
 }
 
+impl Place {
+    /// Passes the name of the item at the cursor, if it has one.
+    pub(super) fn name_of<'a>(&self, item: &mut Cursor<'a>) -> Result<Raw<'a>, Stop> {
+        match self.form {
+            Form::Members => item.name(),
+            Form::Elements | Form::Itself => Ok(Raw::Absent),
+        }
+    }
+}
+
 texts!(Path, "data.list");
 texts!(Place, "data.list{}");
 

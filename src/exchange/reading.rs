@@ -8,15 +8,13 @@
 //! one for every later call.
 
 use super::call::Call;
-use super::candle::CandleForm;
 use super::dialect::Dialect;
 use super::endpoint::Endpoint;
-use super::error::{ReadError, RefusalKind};
+use super::error::{Fault, ReadError, RefusalKind, Reject};
 use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop};
-use super::listing::ListingForm;
 use super::path::{Form, find};
-use super::shape::{Order, Table};
+use super::shape::{ItemForm, Order};
 use super::sink::Sink;
 use super::ticker::Known;
 use super::value::Unit;
@@ -25,21 +23,29 @@ use crate::time::UnixMs;
 
 /// The body of one response on its way through.
 pub struct Reading {
-    dialect: &'static Dialect,
-    call: &'static Endpoint,
-    task: Task,
+    records: Records,
     items: Items,
     /// The front of the body, if the exchange writes errors where the items are.
     front: Option<Vec<u8>>,
-    is_complete: bool,
-    failed: Option<ReadError>,
+    /// The verdict, once the body is whole or wrong.
+    end: Option<Result<(), ReadError>>,
+}
+
+/// How the items of a body become records.
+struct Records {
+    dialect: &'static Dialect,
+    call: &'static Endpoint,
+    task: Task,
+    /// `None` if the body has no items.
+    form: Option<ItemForm>,
+    order: Order,
 }
 
 /// What the body should hold.
 enum Task {
-    Tickers(&'static Table, Order, Known),
-    Candles(CandleForm<'static>, Order),
-    Markets(&'static ListingForm, &'static Table, Order),
+    Tickers(Known),
+    Candles,
+    Markets,
     /// The exchange has no list of its own.
     Named,
     Time(Unit),
@@ -55,44 +61,40 @@ const FRONT_BYTES: usize = 1024;
 impl Reading {
     /// A reading of the response to this call.
     pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
+        let file = &dialect.file;
         let tickers = |id: Option<&str>| {
-            let known = Known {
-                unit: dialect.file.tickers.time.unwrap_or(Unit::Millis),
+            Task::Tickers(Known {
+                unit: file.tickers.time.unwrap_or(Unit::Millis),
                 stats: matches!(call, Call::Stats { .. }),
                 id: id.map(Into::into),
                 stamp: None,
-            };
-            Task::Tickers(dialect.ticker_fields(call), Order::new(), known)
+            })
         };
         let task = match call {
             Call::Tickers => tickers(None),
             Call::Ticker { id } | Call::Stats { id } => tickers(Some(id)),
-            Call::Candles { .. } => Task::Candles(dialect.candle_form(), Order::new()),
-            Call::Markets => match &dialect.file.markets.fields {
-                Some(table) => Task::Markets(&dialect.file.markets, table, Order::new()),
-                None => Task::Named,
-            },
-            Call::Time => match dialect.file.time.unit {
+            Call::Candles { .. } => Task::Candles,
+            Call::Markets if dialect.has_list() => Task::Markets,
+            Call::Markets => Task::Named,
+            Call::Time => match file.time.unit {
                 Some(unit) => Task::Time(unit),
                 None => Task::Date { is_known: false },
             },
         };
+        let form = dialect.item_form(call);
         let call = dialect.endpoint(call);
         Reading {
-            dialect,
-            call,
-            task,
+            records: Records { dialect, call, task, form, order: Order::new() },
             items: Items::new(&call.items, caps),
-            front: (dialect.file.errors.is_among(&call.items)).then(Vec::new),
-            is_complete: false,
-            failed: None,
+            front: (file.errors.is_among(&call.items)).then(Vec::new),
+            end: None,
         }
     }
 
     /// The `Date` of the response, which is the clock of an exchange that has no other. It is in whole
     /// seconds, and rounded down: a lower bound, as a clock in the body is, by up to a second more.
     pub fn date(&mut self, date: UnixMs, sink: &mut dyn Sink) {
-        if let Task::Date { is_known } = &mut self.task {
+        if let Task::Date { is_known } = &mut self.records.task {
             *is_known = true;
             sink.time(date);
         }
@@ -100,28 +102,27 @@ impl Reading {
 
     /// Reads the next bytes of the body, in pieces of any size, empty ones too.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> Result<(), ReadError> {
-        if let Some(failed) = &self.failed {
-            return Err(failed.clone());
+        if let Some(end @ Err(_)) = &self.end {
+            return end.clone();
         }
         if let Some(front) = &mut self.front {
             let room = FRONT_BYTES - front.len();
             front.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
-        let mut taker = Taker { call: self.call, task: &mut self.task, sink };
-        let mut fed = self.items.feed(bytes, &mut taker);
-        if fed.is_ok() && self.items.envelope().is_whole() && !self.is_complete {
-            self.is_complete = true;
-            fed = self.read_envelope(sink);
+        let mut taker = Taker { records: &mut self.records, sink };
+        match self.items.feed(bytes, &mut taker) {
+            Ok(()) if self.end.is_some() || !self.items.envelope().is_whole() => Ok(()),
+            Ok(()) => {
+                let end = self.read_envelope(sink);
+                self.end.insert(end).clone()
+            }
+            Err(error) => self.end.insert(Err(error)).clone(),
         }
-        if let Err(error) = &fed {
-            self.failed = Some(error.clone());
-        }
-        fed
     }
 
     /// What the status of a response means, without its body.
     pub fn status_kind(&self, status: u16) -> RefusalKind {
-        self.dialect.status_kind(status)
+        self.records.dialect.file.errors.statuses.kind(status)
     }
 
     /// Ends the body. Returns `Ok` if what the sink was given may be used. It may be called after
@@ -129,14 +130,10 @@ impl Reading {
     /// own reason over both. Status and code together decide what the reason means, because only
     /// one of them may tell of too many requests.
     pub fn finish(self, status: u16) -> Result<(), ReadError> {
-        let read = match self.failed {
-            Some(error) => Err(error),
-            None if self.is_complete => Ok(()),
-            None => Err(ReadError::CutShort),
-        };
-        match read {
+        let by_status = self.status_kind(status);
+        match self.end.unwrap_or(Err(ReadError::CutShort)) {
             Err(ReadError::Refused { code, message, kind }) => Err(ReadError::Refused {
-                kind: match (self.dialect.status_kind(status), kind) {
+                kind: match (by_status, kind) {
                     (_, RefusalKind::RateLimited) => RefusalKind::RateLimited,
                     (RefusalKind::Other, told) => told,
                     (by_status, _) => by_status,
@@ -145,7 +142,7 @@ impl Reading {
                 message,
             }),
             _ if !(200..300).contains(&status) => Err(ReadError::Status(status)),
-            read => read,
+            end => end,
         }
     }
 
@@ -159,43 +156,43 @@ impl Reading {
                 expected: "valid JSON outside of the items",
             });
         }
-        let errors = &self.dialect.file.errors;
+        let records = &mut self.records;
+        let dialect = records.dialect;
+        let errors = &dialect.file.errors;
         let front = self.front.as_deref();
         let refused = errors.read(envelope);
         let refused = refused.or_else(|| errors.read_front(front?));
         if let Some(refused) = refused {
             return Err(refused);
         }
-        let is_itself = self.call.items.form == Form::Itself;
-        match self.task {
+        let is_itself = records.call.items.form == Form::Itself;
+        match records.task {
             Task::Date { is_known } => return is_known.then_some(()).ok_or(ReadError::NoDate),
             // Any response will do.
             Task::Named => {
-                for (base, quote) in &self.dialect.named {
-                    sink.market(self.dialect.file.markets.unlisted(base, quote));
+                for (base, quote) in &dialect.named {
+                    sink.market(dialect.file.markets.unlisted(base, quote));
                 }
                 return Ok(());
             }
             _ => {}
         }
         if !is_itself && !self.items.envelope().found() {
-            return Err(self.wrong_shape());
+            return Err(records.wrong_shape());
         }
-        let stamp = stamp(self.call, &self.task, envelope);
-        match (&mut self.task, find(envelope, &self.call.items.path)) {
-            (Task::Tickers(_, _, Known { stamp: None, .. }), _) if !is_itself => {
+        let stamp = records.stamp(envelope);
+        let item = find(envelope, &records.call.items.path);
+        let takes = records.form.as_ref().is_some_and(|form| form.table.takes(item));
+        match (&mut records.task, item) {
+            (Task::Tickers(Known { stamp: None, .. }), _) if !is_itself => {
                 stamp.into_iter().for_each(|time| sink.stamp(time));
                 Ok(())
             }
             _ if !is_itself => Ok(()),
-            (Task::Tickers(table, order, known), item) if table.takes(item) => {
+            (Task::Tickers(known), Raw::Object(item) | Raw::Array(item)) if takes => {
                 known.stamp = stamp;
-                let (Raw::Object(item) | Raw::Array(item)) = item else {
-                    return Err(self.wrong_shape());
-                };
-                let mut item = Cursor::new(item);
-                ticker::take(&mut item, table, order, Raw::Absent, known, sink)
-                    .expect("the envelope is whole and was walked through");
+                let taken = records.take(&mut Cursor::new(item), Raw::Absent, sink);
+                taken.expect("the envelope is whole and was walked through");
                 Ok(())
             }
             (Task::Time(unit), word) => match value::time(word, *unit) {
@@ -203,73 +200,97 @@ impl Reading {
                     sink.time(time);
                     Ok(())
                 }
-                _ => Err(self.wrong_shape()),
+                _ => Err(records.wrong_shape()),
             },
-            _ => Err(self.wrong_shape()),
+            _ => Err(records.wrong_shape()),
         }
+    }
+}
+
+impl Records {
+    /// The time of all tickers, if the envelope has it by now.
+    fn stamp(&self, envelope: &[u8]) -> Option<UnixMs> {
+        let (Task::Tickers(known), Some(path)) = (&self.task, &self.call.stamp) else {
+            return None;
+        };
+        value::time(find(envelope, path), known.unit).unwrap_or(None)
     }
 
     fn wrong_shape(&self) -> ReadError {
         let expected = match (&self.task, self.call.items.form) {
-            (Task::Tickers(_, _, Known { stats: true, .. }), _) => "figures of 24 hours",
-            (Task::Tickers(..), Form::Itself) => "one ticker",
-            (Task::Tickers(..), _) => "a list of tickers",
-            (Task::Candles(..), _) => "a list of candles",
-            (Task::Markets(..) | Task::Named, _) => "a list of markets",
+            (Task::Tickers(Known { stats: true, .. }), _) => "figures of 24 hours",
+            (Task::Tickers(_), Form::Itself) => "one ticker",
+            (Task::Tickers(_), _) => "a list of tickers",
+            (Task::Candles, _) => "a list of candles",
+            (Task::Markets | Task::Named, _) => "a list of markets",
             (Task::Time(_) | Task::Date { .. }, _) => "a time",
         };
         ReadError::WrongShape { expected }
     }
-}
 
-/// The time of all tickers, if the envelope has it by now.
-fn stamp(call: &Endpoint, task: &Task, envelope: &[u8]) -> Option<UnixMs> {
-    let (Task::Tickers(_, _, known), Some(path)) = (task, &call.stamp) else {
-        return None;
-    };
-    value::time(find(envelope, path), known.unit).unwrap_or(None)
+    /// Reads one item of this name along its table, and passes it to the sink. One of another type
+    /// is rejected.
+    fn take<'a>(
+        &mut self,
+        item: &mut Cursor<'a>,
+        name: Raw<'a>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Stop> {
+        let Some(form) = &self.form else {
+            return item.value().map(|_| ());
+        };
+        let mut fields = form.fields(name);
+        let begin = item.position();
+        if !self.order.read(item, form.table, &mut fields)? {
+            let (id, what) = match self.task {
+                Task::Candles => (None, "candle"),
+                Task::Markets => (value::name(name).ok(), "market"),
+                _ => (value::name(name).ok(), "ticker"),
+            };
+            sink.rejected(Reject {
+                shapes: Some(form.table.shapes(item.since(begin))),
+                ..Reject::new(id.as_deref(), what, Fault::WrongType)
+            });
+            return Ok(());
+        }
+        match &self.task {
+            Task::Tickers(known) => ticker::take(&fields, known, sink),
+            Task::Candles => candle::take(&fields, &self.dialect.file.candles, sink),
+            Task::Markets => listing::take(&fields, &self.dialect.file.markets, sink),
+            Task::Time(_) | Task::Date { .. } | Task::Named => {}
+        }
+        Ok(())
+    }
 }
 
 /// Passes the items of one feed to the sink.
 struct Taker<'t, 's> {
-    call: &'static Endpoint,
-    task: &'t mut Task,
+    records: &'t mut Records,
     sink: &'s mut dyn Sink,
 }
 
 impl Take for Taker<'_, '_> {
     fn begin(&mut self, envelope: &[u8]) {
-        let stamp = stamp(self.call, self.task, envelope);
-        if let Task::Tickers(_, _, known) = self.task {
+        let stamp = self.records.stamp(envelope);
+        if let Task::Tickers(known) = &mut self.records.task {
             known.stamp = stamp;
         }
     }
 
     fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
-        let name = match self.call.items.form {
-            Form::Members => item.name()?,
-            Form::Elements | Form::Itself => Raw::Absent,
-        };
-        if self.call.is_stamp(name) {
-            let time = item.value()?;
-            if let Task::Tickers(_, _, known) = self.task
-                && let Ok(Some(time)) = value::time(time, known.unit)
-            {
-                known.stamp = Some(time);
-                self.sink.stamp(time);
-            }
-            return Ok(());
+        let call = self.records.call;
+        let name = call.items.name_of(item)?;
+        if !call.is_stamp(name) {
+            return self.records.take(item, name, self.sink);
         }
-        match self.task {
-            Task::Tickers(table, order, known) => {
-                ticker::take(item, table, order, name, known, self.sink)
-            }
-            Task::Candles(form, order) => candle::take(item, form, order, name, self.sink),
-            Task::Markets(form, table, order) => {
-                listing::take(item, (form, table), order, name, self.sink)
-            }
-            Task::Time(_) | Task::Date { .. } | Task::Named => item.value().map(|_| ()),
+        let time = item.value()?;
+        if let Task::Tickers(known) = &mut self.records.task
+            && let Ok(Some(time)) = value::time(time, known.unit)
+        {
+            known.stamp = Some(time);
+            self.sink.stamp(time);
         }
+        Ok(())
     }
 }
 

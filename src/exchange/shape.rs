@@ -178,16 +178,30 @@ impl<'a> Fields<'a> {
         self.0[place]
     }
 
-    /// Sets a field.
-    pub(super) fn set(&mut self, field: impl Named, value: Raw<'a>) {
-        self.put(field.place(), value);
-    }
-
     /// Sets the field of this place. `null` keeps what another member set.
-    pub(super) fn put(&mut self, place: usize, value: Raw<'a>) {
+    fn put(&mut self, place: usize, value: Raw<'a>) {
         if !matches!(value, Raw::Null) {
             self.0[place] = value;
         }
+    }
+}
+
+/// How the items of a call are written.
+pub(super) struct ItemForm {
+    /// Which of their members is which field.
+    pub(super) table: &'static Table,
+    /// The words of the fields, by place.
+    pub(super) words: &'static [&'static str],
+    /// The fields that the name of an item is, if it has one.
+    pub(super) named: Vec<usize>,
+}
+
+impl ItemForm {
+    /// The fields of an item of this name, of which nothing else is read yet.
+    pub(super) fn fields<'a>(&self, name: Raw<'a>) -> Fields<'a> {
+        let mut fields = Fields::new();
+        self.named.iter().for_each(|place| fields.put(*place, name));
+        fields
     }
 }
 
@@ -302,12 +316,15 @@ fn spread<'a>(value: Raw<'a>, table: &'static Table, fields: &mut Fields<'a>) ->
     match (table, value) {
         (Table::Is(field), value) => fields.put(*field, value),
         (Table::Each(each), value) => each.iter().for_each(|field| fields.put(*field, value)),
-        (Table::In(members), Raw::Object(object)) => spread_object(object, members, fields)?,
-        (Table::At(tables), Raw::Array(array)) => elements(array, &mut |index, value| {
+        (Table::In(members), Raw::Object(object)) => parts(object, &mut |name, _, value| {
+            let table = table_of(name, members);
+            table.map_or(Ok(()), |table| spread(value, table, fields))
+        })?,
+        (Table::At(tables), Raw::Array(array)) => parts(array, &mut |_, index, value| {
             let table = tables.get(index).and_then(Option::as_ref);
             table.map_or(Ok(()), |table| spread(value, table, fields))
         })?,
-        (Table::Tagged { tag, kinds }, Raw::Array(array)) => elements(array, &mut |_, value| {
+        (Table::Tagged { tag, kinds }, Raw::Array(array)) => parts(array, &mut |_, _, value| {
             let Raw::Object(object) = value else {
                 return Ok(());
             };
@@ -321,37 +338,23 @@ fn spread<'a>(value: Raw<'a>, table: &'static Table, fields: &mut Fields<'a>) ->
     Ok(())
 }
 
-/// The same for an object. A function of its own makes the program smaller.
-#[inline(never)]
-fn spread_object<'a>(
-    object: &'a [u8],
-    members: &'static Entries,
-    fields: &mut Fields<'a>,
+/// Calls `each` for each member or element of a whole object or array: its name (absent in an array),
+/// its index and its value.
+fn parts<'a>(
+    whole: &'a [u8],
+    each: &mut dyn FnMut(Raw<'a>, usize, Raw<'a>) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
-    let mut cursor = Cursor::new(object);
-    cursor.pass(b'{', "an object")?;
-    let mut first = true;
-    while cursor.next(&mut first, b'}')? {
-        let name = cursor.name()?;
-        let value = cursor.value()?;
-        if let Some(table) = table_of(name, members) {
-            spread(value, table, fields)?;
-        }
-    }
-    Ok(())
-}
-
-/// Calls `each` for each element of a whole array.
-fn elements<'a>(
-    array: &'a [u8],
-    each: &mut dyn FnMut(usize, Raw<'a>) -> Result<(), Stop>,
-) -> Result<(), Stop> {
-    let mut cursor = Cursor::new(array);
-    cursor.pass(b'[', "an array")?;
+    let mut cursor = Cursor::new(whole);
+    let is_object = cursor.pass(b'{', "an object").is_ok();
+    let close = match is_object {
+        true => b'}',
+        false => cursor.pass(b'[', "an array").map(|()| b']')?,
+    };
     let mut first = true;
     let mut index = 0;
-    while cursor.next(&mut first, b']')? {
-        each(index, cursor.value()?)?;
+    while cursor.next(&mut first, close)? {
+        let name = if is_object { cursor.name()? } else { Raw::Absent };
+        each(name, index, cursor.value()?)?;
         index += 1;
     }
     Ok(())

@@ -12,9 +12,9 @@
 
 use super::call::Call;
 use super::value::Unit;
-use crate::config::members::{Named, texts};
+use crate::config::members::{Named, names, texts};
 use crate::time::UnixMs;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 /// The longest target. Servers take 8 KiB.
 const TARGET_BYTES: usize = 1000;
@@ -27,22 +27,31 @@ enum Piece {
     Value(Placeholder),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placeholder {
-    Id {
-        case: Case,
-        bare: bool,
-    },
-    Interval,
-    Limit,
-    Slots,
-    Back,
-    /// The first or the last open time, so many units later, in this unit.
-    Time {
-        last: bool,
-        shift: i64,
-        unit: Option<Unit>,
-    },
+/// What stands for a part of a target.
+#[derive(Clone, Copy, Debug)]
+struct Placeholder {
+    name: PlaceholderName,
+    /// Of an id: how its letters are written, and whether others are left out.
+    case: Case,
+    is_bare: bool,
+    /// Of a time: so many units later, in this unit.
+    shift: i64,
+    unit: Option<Unit>,
+}
+
+names! {
+    /// The name of a placeholder.
+    pub(super) enum PlaceholderName {
+        Id "id"
+        Interval "interval"
+        Limit "limit"
+        Slots "slots"
+        Back "back"
+        /// The first open time.
+        From "from"
+        /// The last open time.
+        To "to"
+    }
 }
 
 /// How the letters of an id are written.
@@ -97,62 +106,44 @@ impl TryFrom<String> for Target {
 impl Placeholder {
     fn parse(text: &str) -> Result<Placeholder, String> {
         let unknown = || {
-            let known = "{id}, {interval}, {limit}, {slots}, {back}, {from}, {to}";
-            format!("unknown placeholder {{{text}}}: expected one of {known}")
+            let known = PlaceholderName::NAMES.join("}, {");
+            format!("unknown placeholder {{{text}}}: expected one of {{{known}}}")
         };
         let (name, modifier) = text.split_once(' ').unwrap_or((text, ""));
-        let time = |last| {
-            let shift = match &name[if last { 2 } else { 4 }..] {
-                "" => 0,
-                "+" => 1,
-                "-" => -1,
-                _ => return Err(unknown()),
-            };
-            let unit = Unit::named(modifier);
-            if unit.is_none() && !modifier.is_empty() {
-                let units = Unit::NAMES.join(", ");
-                return Err(format!("expected one of {units} in {{{text}}}"));
-            }
-            Ok(Placeholder::Time { last, shift, unit })
+        let (name, shift) = match (name.strip_suffix('+'), name.strip_suffix('-')) {
+            (Some(name), _) => (name, 1),
+            (_, Some(name)) => (name, -1),
+            _ => (name, 0),
         };
-        let id = |case, bare| Ok(Placeholder::Id { case, bare });
-        match (name, modifier) {
-            ("interval", "") => Ok(Placeholder::Interval),
-            ("limit", "") => Ok(Placeholder::Limit),
-            ("slots", "") => Ok(Placeholder::Slots),
-            ("back", "") => Ok(Placeholder::Back),
-            ("id", "") => id(Case::AsIs, false),
-            ("id", "bare") => id(Case::AsIs, true),
-            ("id", "lower") => id(Case::Lower, false),
-            ("id", "upper") => id(Case::Upper, false),
-            ("id", "bare lower") => id(Case::Lower, true),
-            ("id", "bare upper") => id(Case::Upper, true),
-            (name, _) if name.starts_with("from") => time(false),
-            (name, _) if name.starts_with("to") => time(true),
-            _ => Err(unknown()),
+        let name = PlaceholderName::named(name).ok_or_else(unknown)?;
+        let is_time = matches!(name, PlaceholderName::From | PlaceholderName::To);
+        let unit = Unit::named(modifier);
+        if is_time && unit.is_none() && !modifier.is_empty() {
+            let units = Unit::NAMES.join(", ");
+            return Err(format!("expected one of {units} in {{{text}}}"));
         }
-    }
-}
-
-impl fmt::Display for Placeholder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Placeholder::Id { .. } => "{id}",
-            Placeholder::Interval => "{interval}",
-            Placeholder::Limit => "{limit}",
-            Placeholder::Slots => "{slots}",
-            Placeholder::Back => "{back}",
-            Placeholder::Time { last: false, .. } => "{from}",
-            Placeholder::Time { last: true, .. } => "{to}",
-        })
+        let (case, is_bare) = match modifier {
+            _ if is_time => (Case::AsIs, false),
+            _ if shift != 0 => return Err(unknown()),
+            "" => (Case::AsIs, false),
+            _ if name != PlaceholderName::Id => return Err(unknown()),
+            "bare" => (Case::AsIs, true),
+            "lower" => (Case::Lower, false),
+            "upper" => (Case::Upper, false),
+            "bare lower" => (Case::Lower, true),
+            "bare upper" => (Case::Upper, true),
+            _ => return Err(unknown()),
+        };
+        Ok(Placeholder { name, case, is_bare, shift, unit })
     }
 }
 
 impl Target {
-    pub(super) fn placeholders(&self) -> impl Iterator<Item = Placeholder> {
+    /// Its placeholders.
+    pub(super) fn placeholders(&self) -> impl Iterator<Item = PlaceholderName> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Plain(_) => None,
-            Piece::Value(placeholder) => Some(*placeholder),
+            Piece::Value(placeholder) => Some(placeholder.name),
         })
     }
 
@@ -172,28 +163,25 @@ impl Target {
 impl Placeholder {
     fn write(self, call: &Call<'_>, rows: &Rows<'_>, out: &mut String) {
         let most = |limit: usize| limit.clamp(1, rows.page) as i64;
-        match (self, *call) {
-            (
-                Placeholder::Id { case, bare },
-                Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. },
-            ) => escape(id, case, bare, out),
-            (Placeholder::Interval, Call::Candles { .. }) => out.push_str(rows.interval),
-            (Placeholder::Limit, Call::Candles { limit, .. }) => number(most(limit), out),
-            (
-                Placeholder::Slots | Placeholder::Back,
-                Call::Candles { interval, from, to, limit, now, .. },
-            ) => {
-                let is_back = self == Placeholder::Back;
+        use PlaceholderName::*;
+        match (self.name, *call) {
+            (Id, Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
+                escape(id, self.case, self.is_bare, out);
+            }
+            (Interval, Call::Candles { .. }) => out.push_str(rows.interval),
+            (Limit, Call::Candles { limit, .. }) => number(most(limit), out),
+            (Slots | Back, Call::Candles { interval, from, to, limit, now, .. }) => {
+                let is_back = self.name == Back;
                 let last = if is_back { now } else { to };
                 let [first, last] = [from, last].map(|time| interval.slot_of(time));
                 let slots = last.saturating_sub(first) + 1;
                 let most = most(if is_back { rows.page } else { limit });
                 number(slots.clamp(1, most), out);
             }
-            (Placeholder::Time { last, shift, unit }, Call::Candles { from, to, .. }) => {
-                let time = if last { to } else { from };
-                let unit = unit.unwrap_or(rows.unit);
-                unit.write(UnixMs(time.0.max(0)), shift, out);
+            (From | To, Call::Candles { from, to, .. }) => {
+                let time = if self.name == To { to } else { from };
+                let unit = self.unit.unwrap_or(rows.unit);
+                unit.write(UnixMs(time.0.max(0)), self.shift, out);
             }
             // The check of the file keeps each placeholder to the calls that have its value.
             _ => {}

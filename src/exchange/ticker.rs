@@ -4,11 +4,10 @@
 //! not send, and passes a zero on as a zero: the market layer decides what it means.
 
 use super::error::{Fault, Reject, Wrong};
-use super::json::{Cursor, Raw, Stop};
-use super::shape::{Fields, Order, Table};
+use super::shape::Fields;
 use super::sink::Sink;
 use super::value::{Unit, decimal, name, time, times_hundred, unsigned};
-use crate::config::members::names;
+use crate::config::members::{Named as _, names};
 use crate::record::{Stats, Ticker};
 use crate::time::UnixMs;
 use std::borrow::Cow;
@@ -50,52 +49,31 @@ pub(super) struct Known {
     pub(super) stamp: Option<UnixMs>,
 }
 
-/// Reads one ticker and passes it to the sink. `id` is the name of the item, if it has one.
-pub(super) fn take<'a>(
-    item: &mut Cursor<'a>,
-    table: &'static Table,
-    order: &mut Order,
-    id: Raw<'a>,
-    known: &Known,
-    sink: &mut dyn Sink,
-) -> Result<(), Stop> {
-    let mut fields = Fields::new();
-    fields.set(TickerField::Id, id);
-    let begin = item.position();
-    if !order.read(item, table, &mut fields)? {
-        let name = name(id).ok();
-        sink.rejected(Reject {
-            shapes: Some(table.shapes(item.since(begin))),
-            ..Reject::new(name.as_deref(), "ticker", Fault::WrongType)
-        });
-        return Ok(());
-    }
+/// Passes one ticker to the sink.
+pub(super) fn take(fields: &Fields<'_>, known: &Known, sink: &mut dyn Sink) {
     let id = match (name(fields.get(TickerField::Id)), &known.id) {
         (Ok(id), _) => id,
         (Err(Fault::Missing), Some(id)) => Cow::Borrowed(&**id),
         (Err(fault), _) => {
-            sink.rejected(Reject::new(None, "id", fault));
-            return Ok(());
+            return sink.rejected(Reject::new(None, "id", fault));
         }
     };
     if !sink.wants(&id) {
-        return Ok(());
+        return;
     }
     let taken = match known.stats {
-        true => stats(&fields).map(|stats| sink.stats(&id, stats)),
-        false => ticker(&fields, known).map(|ticker| sink.ticker(&id, ticker)),
+        true => stats(fields).map(|stats| sink.stats(&id, stats)),
+        false => ticker(fields, known).map(|ticker| sink.ticker(&id, ticker)),
     };
-    match taken {
-        Ok(()) => {}
-        Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
+    if let Err((field, fault)) = taken {
+        sink.rejected(Reject::new(Some(&id), field, fault));
     }
-    Ok(())
 }
 
 fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
     use TickerField::*;
     let stats = stats(fields)?;
-    let amount = |field, name| unsigned(fields.get(field)).map_err(|fault| (name, fault));
+    let amount = |field: TickerField| unsigned(fields.get(field)).map_err(|it| (field.name(), it));
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
     let sent = time(fields.get(Time), known.unit).map_err(|fault| ("timestamp", fault))?;
     let percentage = match signed(Percentage, "percentage")? {
@@ -103,11 +81,11 @@ fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
         None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),
     };
     Ok(Ticker {
-        last: amount(Last, "last")?.ok_or(("last", Fault::Missing))?,
-        bid: amount(Bid, "bid")?,
-        ask: amount(Ask, "ask")?,
-        bid_volume: amount(BidVolume, "bidVolume")?,
-        ask_volume: amount(AskVolume, "askVolume")?,
+        last: amount(Last)?.ok_or((Last.name(), Fault::Missing))?,
+        bid: amount(Bid)?,
+        ask: amount(Ask)?,
+        bid_volume: amount(BidVolume)?,
+        ask_volume: amount(AskVolume)?,
         open: stats.open,
         high: stats.high,
         low: stats.low,
@@ -122,12 +100,12 @@ fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
 
 fn stats(fields: &Fields<'_>) -> Result<Stats, Wrong> {
     use TickerField::*;
-    let amount = |field, name| unsigned(fields.get(field)).map_err(|fault| (name, fault));
+    let amount = |field: TickerField| unsigned(fields.get(field)).map_err(|it| (field.name(), it));
     Ok(Stats {
-        open: amount(Open, "open")?,
-        high: amount(High, "high")?,
-        low: amount(Low, "low")?,
-        base_volume: amount(BaseVolume, "baseVolume")?,
-        quote_volume: amount(QuoteVolume, "quoteVolume")?,
+        open: amount(Open)?,
+        high: amount(High)?,
+        low: amount(Low)?,
+        base_volume: amount(BaseVolume)?,
+        quote_volume: amount(QuoteVolume)?,
     })
 }

@@ -57,13 +57,21 @@ impl Unit {
     }
 }
 
+/// The text of a number or a time; `None` if unknown. The fault is for what has none.
+#[inline(always)]
+fn plain(raw: Raw<'_>, fault: Fault) -> Result<Option<&[u8]>, Fault> {
+    match raw {
+        Raw::Absent | Raw::Null | Raw::Text(b"") => Ok(None),
+        Raw::Number(text) | Raw::Text(text) => Ok(Some(text)),
+        Raw::NotANumber | Raw::Escaped(_) => Err(fault),
+        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => Err(Fault::WrongType),
+    }
+}
+
 /// The number in a value; `None` if unknown.
 pub(super) fn decimal(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
-    let text = match raw {
-        Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
-        Raw::Number(text) | Raw::Text(text) => text,
-        Raw::NotANumber | Raw::Escaped(_) => return Err(Fault::NotANumber),
-        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => return Err(Fault::WrongType),
+    let Some(text) = plain(raw, Fault::NotANumber)? else {
+        return Ok(None);
     };
     match Decimal::parse(text) {
         Ok(decimal) => Ok(Some(decimal)),
@@ -92,11 +100,8 @@ pub(super) fn hundredth(number: &Decimal) -> Option<Decimal> {
 
 /// The time in a value; `None` if unknown.
 pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, Fault> {
-    let text = match raw {
-        Raw::Absent | Raw::Null | Raw::Text(b"") => return Ok(None),
-        Raw::Number(text) | Raw::Text(text) => text,
-        Raw::NotANumber | Raw::Escaped(_) => return Err(Fault::NotATime),
-        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => return Err(Fault::WrongType),
+    let Some(text) = plain(raw, Fault::NotATime)? else {
+        return Ok(None);
     };
     let ms = match unit {
         Unit::Seconds => seconds(text),

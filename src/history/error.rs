@@ -129,6 +129,8 @@ impl fmt::Display for OpenError {
     }
 }
 
+impl std::error::Error for OpenError {}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, text) = match self {

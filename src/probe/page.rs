@@ -18,7 +18,7 @@ impl Page {
         Page { text: String::new(), is_good: true }
     }
 
-    pub(super) fn say(&mut self, line: &dyn Display) {
+    pub(super) fn say(&mut self, line: impl Display) {
         // What an exchange sends must not move the cursor of a terminal.
         let tidy = |char: char| match char {
             char if char.is_control() && char != '\n' => ' ',
@@ -29,32 +29,37 @@ impl Page {
     }
 
     /// Something that looks wrong, though it could be read.
-    pub(super) fn wrong(&mut self, what: &dyn Display) {
-        self.say(&format_args!("  LOOKS WRONG: {what}"));
+    pub(super) fn wrong(&mut self, what: impl Display) {
+        self.say(format_args!("  LOOKS WRONG: {what}"));
+    }
+
+    /// The same, if it does.
+    pub(super) fn doubt(&mut self, is_odd: bool, what: &str) {
+        if is_odd {
+            self.wrong(what);
+        }
     }
 
     /// Something that could not be read.
-    pub(super) fn fail(&mut self, what: &str, why: &dyn Display) {
+    pub(super) fn fail(&mut self, what: &str, why: impl Display) {
         self.is_good = false;
-        self.say(&format_args!("  CANNOT BE READ: {what}: {why}"));
+        self.say(format_args!("  CANNOT BE READ: {what}: {why}"));
     }
 
     /// What of an answer is not taken. Items that are wrong in the same way are shown once.
     pub(super) fn say_rejected(&mut self, kept: &Kept) {
         match kept.rejected.len() {
             0 => {}
-            1 => self.wrong(&"1 item is rejected"),
-            count => self.wrong(&format_args!("{count} items are rejected")),
+            1 => self.wrong("1 item is rejected"),
+            count => self.wrong(format_args!("{count} items are rejected")),
         }
         let mut seen = HashSet::new();
         let reasons = kept.rejected.iter().filter(|reason| seen.insert(*reason));
         for reason in reasons.take(SHOWN) {
-            self.say(&format_args!("    {reason}"));
+            self.say(format_args!("    {reason}"));
         }
         if kept.unlisted > 0 {
-            let count = kept.unlisted;
-            let line = format_args!("  not in the market list: {count}, ignored");
-            self.say(&line);
+            self.say(format_args!("  not in the market list: {}, ignored", kept.unlisted));
         }
     }
 }
