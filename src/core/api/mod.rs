@@ -12,10 +12,10 @@
 //!
 //! 1. In the file of its family, or in one of its own: a function that reads its parameters with
 //!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
-//!    `Body::send` under a `CacheKey::Address`, and returns an [`Error`] for a wrong request.
+//!    `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong request.
 //!    `categories::list` is the shortest example.
-//! 2. Here: an [`Endpoint`] with the next number and its name in the metrics, and a row in the table. The
-//!    addresses of `API` begin with `/api/v1/`, those of `ECOSYSTEM` with `/api/ecosystem/`.
+//! 2. In `endpoint`: its name in the metrics. Here: a row in the table. The addresses of `API` begin with
+//!    `/api/v1/`, those of `ECOSYSTEM` with `/api/ecosystem/`.
 //! 3. In `openapi.json`: its path, behind the others of its table, with an example of a response. Tests
 //!    hold it to the code.
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`.
@@ -28,6 +28,7 @@ pub mod compressed_cache;
 mod compression;
 mod described;
 mod ecosystem;
+mod endpoint;
 mod error;
 mod health;
 pub mod health_log;
@@ -47,6 +48,7 @@ mod symbols;
 mod udf;
 mod view;
 
+pub use endpoint::Endpoint;
 pub use error::{Error, send_error};
 pub use outcome::{
     Candles, CompressedResponse, Deferred, Outcome, StreamRequest, StreamedSymbols, ToCompress,
@@ -55,7 +57,7 @@ pub use position::Position;
 pub use status_line::status_line;
 pub use view::View;
 
-use super::{Endpoint, Service};
+use super::Service;
 use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
 use Handler::{Prepare, Respond};
@@ -63,66 +65,51 @@ use Path::{Below, Between, Exactly, Root};
 use health::Kind;
 use params::Call;
 
-static QUOTE: Endpoint = Endpoint::new(0, "quote");
-static QUOTES: Endpoint = Endpoint::new(1, "quotes");
-static CATEGORIES: Endpoint = Endpoint::new(2, "categories");
-static CATEGORY_MARKETS: Endpoint = Endpoint::new(3, "category_markets");
-static ECOSYSTEM_MARKETS: Endpoint = Endpoint::new(4, "ecosystem_markets");
-static ECOSYSTEM_MARKET: Endpoint = Endpoint::new(5, "ecosystem_market");
-static CHART: Endpoint = Endpoint::new(6, "chart");
-static METRICS: Endpoint = Endpoint::new(7, "metrics");
-static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
-static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
-static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
-static STREAM: Endpoint = Endpoint::new(11, "stream");
-static PAGE: Endpoint = Endpoint::new(12, "page");
-static UDF: Endpoint = Endpoint::new(16, "udf");
-
 /// The addresses under `basePath`.
 #[rustfmt::skip]
 static API: &[Row] = &[
-    Row(&QUOTE, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
-    Row(&QUOTES, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(quotes::read_list(call)?)))),
-    Row(&CATEGORIES, Exactly("/api/v1/categories"), Respond(categories::list)),
-    Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
-    Row(&METRICS, Exactly("/api/v1/metrics"), Respond(metrics::json)),
-    Row(&STREAM, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
+    Row(Endpoint::Quote, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
+    Row(Endpoint::Quotes, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(quotes::read_list(call)?)))),
+    Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(categories::list)),
+    Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
+    Row(Endpoint::Metrics, Exactly("/api/v1/metrics"), Respond(metrics::json)),
+    Row(Endpoint::Stream, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
 ];
 
 /// The addresses under `ecosystemBasePath`.
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
-    Row(&CHART, Exactly("/api/ecosystem/chart"),
+    Row(Endpoint::Chart, Exactly("/api/ecosystem/chart"),
         Prepare(|call| Ok(Prepared::from(chart::prepare(call)?)))),
-    Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
-    Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
+    Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
+    Row(Endpoint::EcosystemMarket, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
 
 /// The addresses for people and for charting libraries, under `basePath`.
 #[rustfmt::skip]
 static PEOPLE: &[Row] = if described::HAS_PAGE { &[
-    Row(&PAGE, Below("/page/"), Respond(page::file)),
-    Row(&UDF, Exactly("/udf/config"), Respond(udf::config)),
-    Row(&UDF, Exactly("/udf/time"), Respond(udf::time)),
-    Row(&UDF, Exactly("/udf/symbols"), Respond(udf::symbols)),
-    Row(&UDF, Exactly("/udf/search"), Respond(udf::search)),
-    Row(&UDF, Exactly("/udf/history"), Respond(udf::history)),
-    Row(&UDF, Exactly("/udf/quotes"), Respond(udf::quotes)),
+    Row(Endpoint::Page, Below("/page/"), Respond(page::file)),
+    Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
+    Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
+    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
+    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(udf::search)),
+    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(udf::history)),
+    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
 ] } else { &[] };
 
 /// The addresses under both.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
-    Row(&PAGE, Root, Respond(page::root)),
-    Row(&HEALTH, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
-    Row(&HEALTH, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
-    Row(&HEALTH, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
-    Row(&PROMETHEUS, Exactly("/metrics"), Respond(metrics::prometheus)),
-    Row(&OPENAPI, Exactly("/openapi.json"), Respond(described::document)),
+    Row(Endpoint::Page, Root, Respond(page::root)),
+    Row(Endpoint::Health, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
+    Row(Endpoint::Health, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
+    Row(Endpoint::Health, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
+    Row(Endpoint::Prometheus, Exactly("/metrics"), Respond(metrics::prometheus)),
+    Row(Endpoint::OpenApi, Exactly("/openapi.json"), Respond(described::document)),
 ];
 
 /// A row of the table: an endpoint, its address, and its handler.
-pub struct Row(&'static Endpoint, Path, Handler);
+pub struct Row(Endpoint, Path, Handler);
 
 /// An address behind the base path.
 enum Path {
@@ -170,12 +157,12 @@ impl From<chart::ChartRequest> for Prepared {
 
 impl Prepared {
     #[inline]
-    fn endpoint(&self) -> &'static Endpoint {
+    fn endpoint(&self) -> Endpoint {
         match self {
-            Prepared::Quote(_) => &QUOTE,
-            Prepared::Quotes(_) => &QUOTES,
-            Prepared::Chart(_) | Prepared::Charts(_) => &CHART,
-            Prepared::Health(_) => &HEALTH,
+            Prepared::Quote(_) => Endpoint::Quote,
+            Prepared::Quotes(_) => Endpoint::Quotes,
+            Prepared::Chart(_) | Prepared::Charts(_) => Endpoint::Chart,
+            Prepared::Health(_) => Endpoint::Health,
         }
     }
 
@@ -217,7 +204,7 @@ pub enum Destination<'a> {
     /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
     Found(&'static Row, Service, &'a [u8]),
     /// An address of this endpoint, or of a tunnel, with a method that is not served.
-    NotAllowed(&'static Endpoint),
+    NotAllowed(Endpoint),
     /// No address.
     NotFound,
 }
@@ -234,7 +221,7 @@ pub fn route<'a>(
     }
     match find(config, service, path) {
         // The far end of a tunnel: CONNECT.
-        None if !path.starts_with(b"/") => Destination::NotAllowed(&Endpoint::UNKNOWN),
+        None if !path.starts_with(b"/") => Destination::NotAllowed(Endpoint::Unknown),
         None => Destination::NotFound,
         Some((row, _)) if !request.method.is_served() => Destination::NotAllowed(row.0),
         Some((row, rest)) => Destination::Found(row, service, rest),
@@ -244,13 +231,13 @@ pub fn route<'a>(
 impl Destination<'_> {
     /// The endpoint, for the rate limit and the metrics.
     #[inline]
-    pub fn endpoint(&self) -> &'static Endpoint {
+    pub fn endpoint(&self) -> Endpoint {
         match self {
             Destination::Prepared(prepared) => prepared.endpoint(),
-            Destination::Options => &Endpoint::OPTIONS,
+            Destination::Options => Endpoint::Options,
             Destination::Found(row, ..) => row.0,
-            Destination::NotAllowed(endpoint) => endpoint,
-            Destination::NotFound => &Endpoint::UNKNOWN,
+            Destination::NotAllowed(endpoint) => *endpoint,
+            Destination::NotFound => Endpoint::Unknown,
         }
     }
 
@@ -352,16 +339,5 @@ mod tests {
         let rows = [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
         assert_eq!(found, rows.map(std::ptr::from_ref).collect());
         assert_eq!(paths.len(), found.len());
-    }
-
-    #[test]
-    fn endpoints_of_one_number_are_the_same() {
-        let others = || [&Endpoint::OPTIONS, &Endpoint::UNKNOWN, &Endpoint::UNREAD];
-        let rows = || [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
-        let all = || rows().map(|row| row.0).chain(others());
-        for (one, other) in all().flat_map(|one| all().map(move |other| (one, other))) {
-            let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
-            assert_eq!(names, numbers, "{} {}", one.name(), other.name());
-        }
     }
 }

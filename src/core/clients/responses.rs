@@ -6,6 +6,7 @@
 //! says (`api`).
 
 use crate::config::Config;
+use crate::core::api::Endpoint;
 use crate::core::api::compressed_cache::CompressedBodies;
 use crate::core::api::{self, Error, Outcome, StreamRequest, ToCompress, View};
 use crate::core::clients::access_log::AccessLog;
@@ -18,7 +19,6 @@ use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, Se
 use crate::core::clients::streams::Streams;
 use crate::core::{Action, CloseReason, Context, ProcessFacts, Service};
 use crate::demo::Demo;
-use crate::durations::Endpoint;
 use crate::http::{Cache, Head, Output, Request, RequestError, Responder, Stamp, normal_path};
 use crate::table::Table;
 use std::collections::VecDeque;
@@ -212,7 +212,7 @@ impl Responses {
             return connection.responded(Some(reason), cx);
         }
         let served = Served {
-            endpoint: &Endpoint::UNREAD,
+            endpoint: Endpoint::Unread,
             closing: Some(reason),
             admitted: Admitted::unlimited(connection.peer),
             line,

@@ -3,7 +3,7 @@
 
 use super::figures::Figures;
 use super::table::{METRICS, Metric, Read};
-use crate::durations::Buckets;
+use crate::durations::Histogram;
 use crate::json::{Object, Ready};
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
@@ -227,8 +227,8 @@ impl Page {
                 let label = format!("{label}=\"{value}\"");
                 self.sample(row.name, &[&source, &label], count);
             }),
-            Read::Durations(read) => read(it, &mut |labels, buckets| {
-                self.histogram(row.name, &[&source, labels], &buckets);
+            Read::Durations(read) => read(it, &mut |labels, histogram| {
+                self.histogram(row.name, &[&source, labels], histogram);
             }),
             read => match read.figure(it) {
                 Figure::None => {}
@@ -244,18 +244,18 @@ impl Page {
         }
     }
 
-    fn histogram(&mut self, name: &str, labels: &[&str; 2], buckets: &Buckets<'_>) {
+    fn histogram(&mut self, name: &str, labels: &[&str; 2], durations: &Histogram) {
         let [source, labels] = labels;
         let bucket = format!("{name}_bucket");
         let mut sum = 0;
-        for (bound, count) in buckets.bounds_us.iter().zip(buckets.counts) {
+        for (bound, count) in durations.bounds_us.iter().zip(durations.counts()) {
             sum += count;
             let bound = format!("le=\"{}\"", Seconds(*bound, 6));
             self.sample(&bucket, &[source, labels, &bound], sum);
         }
-        let count = sum + buckets.above;
+        let count = durations.count();
         self.sample(&bucket, &[source, labels, "le=\"+Inf\""], count);
-        let sum = Seconds(buckets.sum_us, 6);
+        let sum = Seconds(durations.sum_us, 6);
         self.sample(&format!("{name}_sum"), &[source, labels], sum);
         self.sample(&format!("{name}_count"), &[source, labels], count);
     }

@@ -13,8 +13,9 @@
 //! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
 
 use super::figures::Figures;
+use crate::core::api::endpoint::Endpoint;
 use crate::core::{CloseReason, SourceState};
-use crate::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US, TURN_BOUNDS};
+use crate::durations::Histogram;
 use crate::time::UnixMs;
 use Read::*;
 
@@ -73,7 +74,7 @@ pub enum Read {
 pub type TellCount<'a> = &'a mut dyn FnMut(&str, u64);
 
 /// Takes labels, each with its histogram.
-pub type TellDurations<'a> = &'a mut dyn FnMut(&str, Buckets<'_>);
+pub type TellDurations<'a> = &'a mut dyn FnMut(&str, &Histogram);
 
 /// All rows.
 #[rustfmt::skip]
@@ -190,7 +191,7 @@ const SOURCE: &[Metric] = &[
         Flag(|it| it.view.market.quotes.frozen(it.id()))),
     histogram("source_poll_duration_seconds",
         "From a request's first byte to its response's last, of those answered well.",
-        Durations(|it, tell| tell("", it.source().latencies.buckets(&POLL_BOUNDS_US)))),
+        Durations(|it, tell| tell("", &it.source().latencies))),
     object("backfill", "Candles of the past, fetched unasked.", BACKFILL),
 ];
 
@@ -277,8 +278,8 @@ const HTTP: &[Metric] = &[
         "From a request's last byte to its response; within one turn of the loop, that turn.",
         Durations(|it, tell| {
             for (endpoint, class, histogram) in it.http().durations.counted() {
-                let labels = format!("route=\"{}\",class=\"{class}xx\"", endpoint.name());
-                tell(&labels, histogram.buckets(&REQUEST_BOUNDS_US));
+                let labels = format!("route=\"{}\",class=\"{class}xx\"", Endpoint::NAMES[endpoint]);
+                tell(&labels, histogram);
             }
         })),
 ];
@@ -325,7 +326,7 @@ const PROCESS: &[Metric] = &[
             tell("polls_staged", queues.staged as u64);
         })),
     histogram("loop_turn_seconds", "Turns of the event loop, from wake-up to sleep.",
-        Durations(|it, tell| tell("", it.view.status.turns.durations.buckets(&TURN_BOUNDS)))),
+        Durations(|it, tell| tell("", &it.view.status.turns.durations))),
     gauge("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
         Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
 ];
