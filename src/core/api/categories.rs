@@ -1,9 +1,9 @@
 //! `/api/v1/categories` and `/api/v1/categories/:categoryId/markets`.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, ListKind};
+use super::compressed_cache::CacheKey;
 use super::error::{Error, echo};
-use super::list::{Body, LongList};
+use super::list::{Body, ListKind, LongList};
 use super::outcome::Outcome;
 use super::params::Call;
 use super::records::write_category;
@@ -26,7 +26,7 @@ pub fn list(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     array.close();
     object.close();
     let form = (b'c', view.until_any_poll());
-    let key = CacheKey::Address("/api/v1/categories");
+    let key = CacheKey::of("/api/v1/categories", ());
     Ok(body.send(responder, view, form, key))
 }
 

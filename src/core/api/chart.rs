@@ -235,7 +235,7 @@ fn send_plan(
     };
     let made_of = (plan.info(), plan.made_of());
     let head = headers::head(view, asked, key, made_of, &fields);
-    let cache_key = || CacheKey::Chart(key, asked.spec.clone());
+    let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &asked.spec));
     compression::send(view, responder, head, cache_key, plan.body_len(), |out| {
         share(plan, out);
     })

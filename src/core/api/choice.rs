@@ -3,8 +3,8 @@
 //! A [`Choice`] looks at some rows a step. Those that match go into a heap, from which each step takes some:
 //! so thousands of rows are never sorted in one piece, and twenty of them cost no more than they need.
 
-use super::compressed_cache::ListKind;
 use super::error::{Error, echo};
+use super::list::ListKind;
 use super::params::{Call, ParamValue, count, either_word};
 use super::selection::{Selection, Sort};
 use super::symbols::served_quote;

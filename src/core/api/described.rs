@@ -49,7 +49,7 @@ pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcom
     let mut body = Body::default();
     body.text(&Document::of(view).on(view.config, call.service));
     let form = (b'o', Cache::MaxAge(KEPT_S));
-    let key = CacheKey::Address("/openapi.json");
+    let key = CacheKey::of("/openapi.json", ());
     Ok(body.send(responder, view, form, key))
 }
 

@@ -1,9 +1,9 @@
 //! `/api/ecosystem/market` and `/api/ecosystem/market/{id}`.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, ListKind};
+use super::compressed_cache::CacheKey;
 use super::error::{Error, echo};
-use super::list::{Body, LongList};
+use super::list::{Body, ListKind, LongList};
 use super::outcome::Outcome;
 use super::params::Call;
 use super::records::{fragment, write_item};
@@ -42,7 +42,7 @@ pub fn one(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Er
     };
     let form = (decimals.variant(), cache);
     let body = record(view, &entry, quote, decimals);
-    let key = CacheKey::Market(entry.symbol, decimals);
+    let key = CacheKey::of("/api/ecosystem/market/", (entry.symbol, decimals));
     Ok(body.send(responder, view, form, key))
 }
 

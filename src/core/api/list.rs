@@ -1,7 +1,7 @@
 //! Bodies with their fingerprints, and long lists, which are made in parts.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, ListKind};
+use super::compressed_cache::CacheKey;
 use super::compression;
 use super::outcome::{Deferred, Outcome};
 use super::records::{fragment, write_category, write_item, write_market};
@@ -10,7 +10,7 @@ use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Output, Responder};
 use crate::json::{Decimals, Object};
-use crate::market::{ChartPlan, Quote, SymbolId};
+use crate::market::{ChartPlan, Quote, SourceId, SymbolId};
 use std::sync::Arc;
 
 /// Rows of one part, and bytes after which it ends in any case: some 0.1 ms.
@@ -115,6 +115,17 @@ pub fn share(plan: &ChartPlan, out: &mut Output) {
 /// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
 /// list takes some turns.
 const MAX_RESTARTS: u8 = 2;
+
+/// What a list lists.
+#[derive(Clone, Debug, Hash)]
+pub enum ListKind {
+    /// All known quotes, of one source or of the best source of each symbol.
+    Quotes(Option<SourceId>),
+    /// The markets of a category, by its id.
+    Category(Box<str>),
+    /// The active markets of the ecosystem.
+    Ecosystem,
+}
 
 /// A list of any length, made in parts.
 #[derive(Debug)]
@@ -315,8 +326,8 @@ impl Deferred for LongList {
         let fields = choice.as_ref().map_or(String::new(), Choice::fields);
         let head = Head { fields: fields.as_bytes(), ..Head::json(Some(etag), cache) };
         body.send_under(head, responder, view, || {
-            let selection = choice.map(|choice| Box::new(choice.selection));
-            CacheKey::List(rows, selection, decimals)
+            let selection = choice.as_ref().map(|choice| &choice.selection);
+            CacheKey::of("lists", (rows, selection, decimals))
         })
     }
 }

@@ -99,7 +99,7 @@ fn send(
         // There is one version of it in each run.
         ..Head::json(Some(ETag::of_version(call.view.boot, 0, b'p')), Cache::NoCache)
     };
-    let key = || CacheKey::Address(file.name);
+    let key = || CacheKey::of(file.name, ());
     compression::send(call.view, responder, head, key, file.text.len(), |out| {
         out.bytes().extend_from_slice(file.text);
     })
@@ -119,7 +119,7 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
     body.text(&text);
     let head =
         Head { by_media: true, ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache) };
-    body.send_under(head, responder, call.view, || CacheKey::Address("/"))
+    body.send_under(head, responder, call.view, || CacheKey::of("/", ()))
 }
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to

@@ -4,10 +4,10 @@
 //! with many quotes joins these fragments.
 
 use super::choice::Choice;
-use super::compressed_cache::{CacheKey, ListKind};
+use super::compressed_cache::CacheKey;
 use super::compression;
 use super::error::{Error, write_item_error};
-use super::list::LongList;
+use super::list::{ListKind, LongList};
 use super::outcome::Outcome;
 use super::params::{Call, decimals};
 use super::records::fragment;
@@ -223,11 +223,9 @@ fn send_batch(
         out.extend_from_slice(&batch.errors);
         out.extend_from_slice(CLOSE);
     };
-    let key = || CacheKey::Quotes {
-        symbols: batch.quotes.iter().map(|quote| quote.symbol).collect(),
-        errors: batch.errors.as_slice().into(),
-        source,
-        decimals,
+    let key = || {
+        let symbols: Vec<SymbolId> = batch.quotes.iter().map(|quote| quote.symbol).collect();
+        CacheKey::of("/api/v1/quotes", (symbols, &batch.errors, source, decimals))
     };
     // These fragments are not kept, so they are made once.
     if decimals == Decimals::String {

@@ -14,7 +14,7 @@ use crate::core::api::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object};
-use crate::market::ChartSpec;
+use crate::market::{ChartSpec, SeriesKey};
 
 /// Charts of one step, if their candles are only copied: some 0.05 ms.
 const CHARTS_A_STEP: usize = 8;
@@ -132,8 +132,8 @@ impl Deferred for DeferredCharts {
         let head =
             Head { fields: fields.as_bytes(), ..Head::json(Some(etag), view.until_any_poll()) };
         body.send_under(head, responder, view, || {
-            let series = charts.iter().map(|chart| chart.key).collect();
-            CacheKey::Charts(series, spec.clone(), errors.into())
+            let series: Vec<SeriesKey> = charts.iter().map(|chart| chart.key).collect();
+            CacheKey::of("/api/ecosystem/chart", (series, &spec, &errors))
         })
     }
 }

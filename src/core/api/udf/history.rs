@@ -301,7 +301,7 @@ impl History {
     /// How long a response may be cached, and what it is kept by when it is compressed.
     fn form(&self, view: &View<'_>) -> (Cache, CacheKey) {
         let key = self.chart.key;
-        let cache_key = CacheKey::History(key, self.chart.asked.spec.clone());
+        let cache_key = CacheKey::of("/udf/history", (key, &self.chart.asked.spec));
         (view.until_poll(key.source), cache_key)
     }
 }

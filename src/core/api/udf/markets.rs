@@ -175,7 +175,7 @@ pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     }
     body.fixed(b"]}");
     let form = (b'u', view.until_any_poll());
-    let key = CacheKey::Address("/udf/quotes");
+    let key = CacheKey::of("/udf/quotes", ());
     Ok(body.send(responder, view, form, key))
 }
 

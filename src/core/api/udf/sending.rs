@@ -18,7 +18,7 @@ pub fn send_text(
     let mut body = Body::default();
     body.text(text);
     let form = (b'u', Cache::NoCache);
-    body.send(responder, view, form, CacheKey::Address(address))
+    body.send(responder, view, form, CacheKey::of(address, ()))
 }
 
 /// Sends an error as the protocol wants it.
