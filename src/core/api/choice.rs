@@ -3,9 +3,9 @@
 //! A [`Choice`] looks at some rows a step. Those that match go into a heap, from which each step takes some:
 //! so thousands of rows are never sorted in one piece, and twenty of them cost no more than they need.
 
-use super::error::{Error, echo};
+use super::error::Error;
 use super::list::ListKind;
-use super::params::{Call, ParamValue, count, either_word};
+use super::params::{Call, ParamValue, count, either_word, none_of};
 use super::selection::{Selection, Sort};
 use super::symbols::served_quote;
 use super::view::View;
@@ -51,12 +51,10 @@ impl Choice {
         }
         let [sort, order, limit, offset, search] = params;
         let sort = read_sort(&sort)?;
-        let descending = either_word(&order, "order", [("asc", false), ("desc", true)])
-            .map_err(|message| Error::bad("invalid_order", "order", message))?;
-        let limit = count(&limit, "limit", 1..=usize::MAX)
-            .map_err(|message| Error::bad("invalid_limit", "limit", message))?;
-        let offset = count(&offset, "offset", 0..=usize::MAX)
-            .map_err(|message| Error::bad("invalid_offset", "offset", message))?;
+        let orders = [("asc", false), ("desc", true)];
+        let descending = either_word(&order, ("order", "invalid_order"), orders)?;
+        let limit = count(&limit, ("limit", "invalid_limit"), 1..=usize::MAX)?;
+        let offset = count(&offset, ("offset", "invalid_offset"), 0..=usize::MAX)?;
         let selection = Selection {
             // An order without a value is that of the symbols.
             sort: sort.or(descending.map(|_| Sort::Symbol)),
@@ -182,9 +180,6 @@ fn read_sort(value: &ParamValue<'_>) -> Result<Option<Sort>, Error> {
     };
     let mut names = Sort::NAMES.iter();
     let found = names.find(|(name, _)| name.as_bytes() == text);
-    found.map(|(_, sort)| Some(*sort)).ok_or_else(|| {
-        let good = Sort::NAMES.map(|(name, _)| name).join(" ");
-        let message = format!("Invalid sort \"{}\": expected one of {good}.", echo(text));
-        Error::bad("invalid_sort", "sort", message)
-    })
+    let names = Sort::NAMES.map(|(name, _)| name);
+    found.map(|(_, sort)| Some(*sort)).ok_or_else(|| none_of(text, ("sort", "invalid_sort"), names))
 }

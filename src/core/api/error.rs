@@ -3,7 +3,7 @@
 //! A message may repeat a part of the request, at most [`ECHO`] bytes of it, escaped. It never shows
 //! anything internal.
 
-use crate::http::{ALLOW, ErrorResponse, RequestError, Responder};
+use crate::http::RequestError;
 use crate::json::Object;
 
 /// The most bytes of a request that an error repeats.
@@ -86,24 +86,6 @@ impl From<RequestError> for Error {
     fn from(error: RequestError) -> Error {
         Error::new(error.status(), error.code(), error.message())
     }
-}
-
-/// Sends an error.
-pub fn send_error(error: &Error, responder: &mut Responder<'_>) {
-    let mut fields = Vec::new();
-    if let Some(seconds) = error.retry_after {
-        fields.extend_from_slice(format!("Retry-After: {seconds}\r\n").as_bytes());
-    }
-    if error.status == 405 {
-        fields.extend_from_slice(ALLOW);
-    }
-    responder.error(&ErrorResponse {
-        status: error.status,
-        code: error.code,
-        message: error.message.as_bytes(),
-        param: error.param,
-        fields: &fields,
-    });
 }
 
 /// Appends an item of the member `errors` of a response with several symbols.

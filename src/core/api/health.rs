@@ -1,12 +1,12 @@
 //! `/health`, `/health/live` and `/health/ready`: constant cost, no I/O.
 
 use super::error::Error;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Prepared};
 use super::reasons::{self, State};
 use super::view::View;
 use crate::core::SourceState;
 use crate::http::{Cache, Head, Responder};
-use crate::json::Array;
+use crate::json::{Array, Value as _};
 
 /// Which of the three is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,69 +22,38 @@ pub enum Kind {
 /// Room for the body without reasons: 200 bytes of text, and six numbers of at most 20 digits.
 const BODY_BYTES: usize = 340;
 
-/// Responds to all three.
-pub fn health(
-    view: &View<'_>,
-    kind: Kind,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
-    let state = reasons::state(view.status, &view.market.quotes);
-    let is_healthy = match kind {
-        Kind::Whole => is_serving(state),
-        Kind::Live => true,
-        Kind::Ready => is_ready(view, state),
-    };
-    let mut figures = [0; BODY_BYTES];
-    let length = write_figures(view, state, &mut figures);
-    let mut body = &figures[..length];
-    let mut with_reasons = Vec::new();
-    if state != State::Ok {
-        with_reasons.extend_from_slice(body);
-        write_reasons(view, &mut with_reasons);
-        body = &with_reasons;
-    }
-    let head = Head {
-        status: if is_healthy { 200 } else { 503 },
-        fields: if is_healthy { b"" } else { b"Retry-After: 1\r\n" },
-        ..Head::json(None, Cache::NoStore)
-    };
-    responder.send(&head, body);
-    Ok(Outcome::Sent)
-}
-
-/// Appends the body of `/health`.
-pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) {
-    let state = reasons::state(view.status, &view.market.quotes);
-    let mut figures = [0; BODY_BYTES];
-    let length = write_figures(view, state, &mut figures);
-    out.extend_from_slice(&figures[..length]);
-    if state != State::Ok {
-        write_reasons(view, out);
+impl Prepared for Kind {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+        let mut body = Vec::with_capacity(BODY_BYTES);
+        let state = write_body(view, &mut body);
+        let is_healthy = match self {
+            Kind::Whole => is_serving(state),
+            Kind::Live => true,
+            Kind::Ready => is_ready(view, state),
+        };
+        let head = Head {
+            status: if is_healthy { 200 } else { 503 },
+            fields: if is_healthy { b"" } else { b"Retry-After: 1\r\n" },
+            ..Head::json(None, Cache::NoStore)
+        };
+        responder.send(&head, &body);
+        Ok(Outcome::Sent)
     }
 }
 
-fn is_serving(state: State) -> bool {
-    matches!(state, State::Ok | State::Degraded)
-}
-
-fn is_ready(view: &View<'_>, state: State) -> bool {
-    is_serving(state) && view.market.quotes.counts().fresh > 0
-}
-
-/// Writes the body up to the reasons, or to its end if there are none. Returns its length. Balancers ask all
-/// the time: the JSON writer and a buffer on the heap would take twice as long.
-#[inline]
-fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> usize {
+/// Appends the body of `/health`, and returns the state that it tells. Balancers ask all the time: the JSON writer would take twice as long.
+pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) -> State {
     const CACHED: &str =
         concat!(",\"version\":\"", env!("CARGO_PKG_VERSION"), "\",\"quotes\":{\"cached\":");
-    let quotes = view.market.quotes.counts();
-    let sources = || view.status.running();
+    let (status, all) = (view.status, &view.market.quotes);
+    let (state, quotes) = (reasons::state(status, all), all.counts());
+    let sources = || status.running();
     let up = sources().filter(|(_, it)| it.state == SourceState::Up);
     let uptime_ms = match is_ready(view, state) {
         true => "\",\"live\":true,\"ready\":true,\"uptimeMs\":",
         false => "\",\"live\":true,\"ready\":false,\"uptimeMs\":",
     };
-    let uptime = view.now.mono.since(view.status.started.mono);
+    let uptime = view.now.mono.since(status.started.mono);
     let figures = [
         (uptime_ms, uptime.as_millis() as u64),
         (CACHED, quotes.cached as u64),
@@ -93,33 +62,31 @@ fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> 
         ("},\"upstreams\":{\"up\":", up.count() as u64),
         (",\"total\":", sources().count() as u64),
     ];
-    let mut length = 0;
-    let mut push = |text: &[u8]| {
-        body[length..length + text.len()].copy_from_slice(text);
-        length += text.len();
-    };
-    push(b"{\"status\":\"");
-    push(state.name().as_bytes());
+    out.extend_from_slice(b"{\"status\":\"");
+    out.extend_from_slice(state.name().as_bytes());
     for (text, figure) in figures {
-        push(text.as_bytes());
-        push(itoa::Buffer::new().format(figure).as_bytes());
+        out.extend_from_slice(text.as_bytes());
+        figure.write(out);
     }
-    push(b"},\"reasons\":");
-    push(if state == State::Ok { b"[]}" } else { b"" });
-    length
-}
-
-/// Appends the reasons and the end of the body.
-fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
-    let (status, quotes) = (view.status, &view.market.quotes);
+    out.extend_from_slice(b"},\"reasons\":");
     let mut array = Array::open(out);
-    for reason in reasons::reasons(status, quotes) {
+    let reasons = (state != State::Ok).then(|| reasons::reasons(status, all));
+    for reason in reasons.into_iter().flatten() {
         let mut object = array.object();
         object.put("code", reason.code.name());
         object.put("source", reason.source.map(|id| &*status[id].id));
-        object.put("message", reason.message(status, quotes, view.now).as_str());
+        object.put("message", reason.message(status, all, view.now).as_str());
         object.close();
     }
     array.close();
     out.push(b'}');
+    state
+}
+
+fn is_serving(state: State) -> bool {
+    matches!(state, State::Ok | State::Degraded)
+}
+
+fn is_ready(view: &View<'_>, state: State) -> bool {
+    is_serving(state) && view.market.quotes.counts().fresh > 0
 }

@@ -36,6 +36,13 @@ enum BodyPart {
 }
 
 impl Body {
+    /// A short text that has no version.
+    pub fn of(text: &[u8]) -> Body {
+        let mut body = Body::default();
+        body.text(text);
+        body
+    }
+
     /// Appends text that every body of the address has in this place.
     pub fn fixed(&mut self, text: &'static [u8]) {
         self.bytes.extend_from_slice(text);

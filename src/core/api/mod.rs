@@ -49,9 +49,10 @@ mod udf;
 mod view;
 
 pub use endpoint::Endpoint;
-pub use error::{Error, send_error};
+pub use error::Error;
 pub use outcome::{
-    Candles, CompressedResponse, Deferred, Outcome, StreamRequest, StreamedSymbols, ToCompress,
+    Candles, CompressedResponse, Deferred, Outcome, Prepared, PreparedRequest, StreamRequest,
+    StreamedSymbols, ToCompress, send_error,
 };
 pub use position::Position;
 pub use status_line::status_line;
@@ -60,16 +61,17 @@ pub use view::View;
 use super::Service;
 use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
-use Handler::{Prepare, Respond};
+use Handler::{Prepare, Respond, RespondOrFault};
 use Path::{Below, Between, Exactly, Root};
 use health::Kind;
+use outcome::send_fault;
 use params::Call;
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
 static API: &[Row] = &[
-    Row(Endpoint::Quote, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
-    Row(Endpoint::Quotes, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(quotes::read_list(call)?)))),
+    Row(Endpoint::Quote, Below("/api/v1/quotes/"), Prepare(quotes::prepare)),
+    Row(Endpoint::Quotes, Exactly("/api/v1/quotes"), Prepare(quotes::prepare_list)),
     Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(categories::list)),
     Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
     Row(Endpoint::Metrics, Exactly("/api/v1/metrics"), Respond(metrics::json)),
@@ -79,8 +81,7 @@ static API: &[Row] = &[
 /// The addresses under `ecosystemBasePath`.
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
-    Row(Endpoint::Chart, Exactly("/api/ecosystem/chart"),
-        Prepare(|call| Ok(Prepared::from(chart::prepare(call)?)))),
+    Row(Endpoint::Chart, Exactly("/api/ecosystem/chart"), Prepare(chart::prepare)),
     Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
     Row(Endpoint::EcosystemMarket, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
 ];
@@ -91,19 +92,19 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Page, Below("/page/"), Respond(page::file)),
     Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
     Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
-    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
-    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(udf::search)),
-    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(udf::history)),
-    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
+    Row(Endpoint::Udf, Exactly("/udf/symbols"), RespondOrFault(udf::symbols)),
+    Row(Endpoint::Udf, Exactly("/udf/search"), RespondOrFault(|call, _| udf::search(call))),
+    Row(Endpoint::Udf, Exactly("/udf/history"), RespondOrFault(|call, _| udf::history(call))),
+    Row(Endpoint::Udf, Exactly("/udf/quotes"), RespondOrFault(udf::quotes)),
 ] } else { &[] };
 
 /// The addresses under both.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
     Row(Endpoint::Page, Root, Respond(page::root)),
-    Row(Endpoint::Health, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
-    Row(Endpoint::Health, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
-    Row(Endpoint::Health, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
+    Row(Endpoint::Health, Exactly("/health"), Prepare(|_| Ok(Box::new(Kind::Whole)))),
+    Row(Endpoint::Health, Exactly("/health/live"), Prepare(|_| Ok(Box::new(Kind::Live)))),
+    Row(Endpoint::Health, Exactly("/health/ready"), Prepare(|_| Ok(Box::new(Kind::Ready)))),
     Row(Endpoint::Prometheus, Exactly("/metrics"), Respond(metrics::prometheus)),
     Row(Endpoint::OpenApi, Exactly("/openapi.json"), Respond(described::document)),
 ];
@@ -126,56 +127,10 @@ enum Path {
 enum Handler {
     /// Responds, or returns how the response comes about.
     Respond(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
+    /// The same, and sends an error as the protocol of charting libraries wants it.
+    RespondOrFault(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
     /// Prepares a request that is worth keeping until the same request comes again.
-    Prepare(fn(&Call<'_>) -> Result<Prepared, Error>),
-}
-
-/// A request whose parameters are read. It is the same for the same request until the catalog changes, and
-/// does not depend on prices or candles.
-#[derive(Clone, Debug)]
-pub enum Prepared {
-    /// For one quote.
-    Quote(quotes::AskedQuote),
-    /// For several quotes.
-    Quotes(Box<quotes::AskedList>),
-    /// For a chart.
-    Chart(chart::Asked),
-    /// For charts of several markets.
-    Charts(chart::Several),
-    /// For the health of the service.
-    Health(Kind),
-}
-
-impl From<chart::ChartRequest> for Prepared {
-    fn from(request: chart::ChartRequest) -> Prepared {
-        match request {
-            chart::ChartRequest::One(asked) => Prepared::Chart(asked),
-            chart::ChartRequest::Several(several) => Prepared::Charts(several),
-        }
-    }
-}
-
-impl Prepared {
-    #[inline]
-    fn endpoint(&self) -> Endpoint {
-        match self {
-            Prepared::Quote(_) => Endpoint::Quote,
-            Prepared::Quotes(_) => Endpoint::Quotes,
-            Prepared::Chart(_) | Prepared::Charts(_) => Endpoint::Chart,
-            Prepared::Health(_) => Endpoint::Health,
-        }
-    }
-
-    #[inline]
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        match self {
-            Prepared::Quote(asked) => quotes::one(view, asked, responder),
-            Prepared::Quotes(asked) => quotes::many(view, asked, responder),
-            Prepared::Chart(asked) => chart::chart(view, asked, responder),
-            Prepared::Charts(several) => Ok(chart::several::respond(view, several)),
-            Prepared::Health(kind) => health::health(view, *kind, responder),
-        }
-    }
+    Prepare(fn(&Call<'_>) -> Result<Box<dyn Prepared>, Error>),
 }
 
 impl Path {
@@ -198,7 +153,7 @@ impl Path {
 /// What a request is for.
 pub enum Destination<'a> {
     /// The same as an earlier request.
-    Prepared(&'a Prepared),
+    Prepared(&'a PreparedRequest),
     /// OPTIONS of any address.
     Options,
     /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
@@ -233,7 +188,7 @@ impl Destination<'_> {
     #[inline]
     pub fn endpoint(&self) -> Endpoint {
         match self {
-            Destination::Prepared(prepared) => prepared.endpoint(),
+            Destination::Prepared((endpoint, _)) => *endpoint,
             Destination::Options => Endpoint::Options,
             Destination::Found(row, ..) => row.0,
             Destination::NotAllowed(endpoint) => *endpoint,
@@ -249,30 +204,31 @@ impl Destination<'_> {
         view: &View<'_>,
         request: &Request<'_>,
         responder: &mut Responder<'_>,
-        newly_prepared: &mut Option<Prepared>,
+        newly_prepared: &mut Option<PreparedRequest>,
     ) -> Outcome {
         let result = match self {
-            Destination::Prepared(prepared) => prepared.respond(view, responder),
+            Destination::Prepared((_, prepared)) => prepared.respond(view, responder),
             Destination::Options => {
                 responder.send(&Head::options(), b"");
                 Ok(Outcome::Sent)
             }
             Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
             Destination::NotFound => Err(Error::not_found(request.path)),
-            Destination::Found(Row(_, _, handler), service, rest) => {
+            Destination::Found(Row(endpoint, _, handler), service, rest) => {
                 let call =
                     Call { view, service, request, path: request.path, rest, query: request.query };
                 match handler {
                     Respond(respond) => respond(&call, responder),
-                    Prepare(prepare) => prepare(&call)
-                        .and_then(|it| newly_prepared.insert(it).respond(view, responder)),
+                    RespondOrFault(respond) => Ok(respond(&call, responder)
+                        .unwrap_or_else(|error| send_fault(&error.message, responder))),
+                    Prepare(prepare) => prepare(&call).and_then(|prepared| {
+                        let (_, prepared) = newly_prepared.insert((*endpoint, prepared));
+                        prepared.respond(view, responder)
+                    }),
                 }
             }
         };
-        result.unwrap_or_else(|error| {
-            send_error(&error, responder);
-            Outcome::Sent
-        })
+        result.unwrap_or_else(|error| send_error(&error, responder))
     }
 }
 

@@ -1,12 +1,15 @@
 //! What came of a request: a response that is written, or one that takes more than this turn.
 
 use super::compressed_cache::CacheKey;
+use super::endpoint::Endpoint;
+use super::error::Error;
 use super::position::Position;
 use super::view::View;
-use crate::http::{ETag, EndlessBody, Head, Output, Responder};
+use crate::http::{ALLOW, Cache, ETag, EndlessBody, ErrorResponse, Head, Output, Responder};
 use crate::interval::Interval;
-use crate::json::Decimals;
+use crate::json::{Decimals, Object};
 use crate::market::{SeriesKey, SourceId, SymbolId};
+use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,6 +24,16 @@ pub enum Outcome {
     /// The body is a stream, which ends with its connection.
     Stream(Box<StreamRequest>),
 }
+
+/// A request whose parameters are read. It is the same for the same request until the catalog changes, and
+/// does not depend on prices or candles.
+pub trait Prepared: Debug {
+    /// Responds to it.
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error>;
+}
+
+/// What a request is for, and the request.
+pub type PreparedRequest = (Endpoint, Box<dyn Prepared>);
 
 /// What a stream is asked to tell.
 #[derive(Debug)]
@@ -103,4 +116,35 @@ impl CompressedResponse {
             out.share(body, 0..body.len());
         }
     }
+}
+
+/// Sends an error.
+pub fn send_error(error: &Error, responder: &mut Responder<'_>) -> Outcome {
+    let mut fields = Vec::new();
+    if let Some(seconds) = error.retry_after {
+        fields.extend_from_slice(format!("Retry-After: {seconds}\r\n").as_bytes());
+    }
+    if error.status == 405 {
+        fields.extend_from_slice(ALLOW);
+    }
+    responder.error(&ErrorResponse {
+        status: error.status,
+        code: error.code,
+        message: error.message.as_bytes(),
+        param: error.param,
+        fields: &fields,
+    });
+    Outcome::Sent
+}
+
+/// Sends an error as the protocol of charting libraries wants it: with status 200, since their adapter takes
+/// any other for a failure of the network.
+pub fn send_fault(message: &str, responder: &mut Responder<'_>) -> Outcome {
+    let mut body = Vec::with_capacity(128);
+    let mut object = Object::open(&mut body);
+    object.put("s", "error");
+    object.put("errmsg", message);
+    object.close();
+    responder.send(&Head::json(None, Cache::NoStore), &body);
+    Outcome::Sent
 }

@@ -115,8 +115,7 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
     described::write_addresses(&mut array, call);
     array.close();
     object.close();
-    let mut body = Body::default();
-    body.text(&text);
+    let body = Body::of(&text);
     let head =
         Head { by_media: true, ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache) };
     body.send_under(head, responder, call.view, || CacheKey::of("/", ()))

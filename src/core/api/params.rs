@@ -79,12 +79,12 @@ pub fn whole_number(text: &[u8]) -> Option<i64> {
     digits(text).filter(|_| text.len() <= 16)
 }
 
-/// A whole number in this range; the error is the message.
+/// A whole number in this range.
 pub fn count(
     value: &ParamValue<'_>,
-    name: &str,
+    (name, code): (&'static str, &'static str),
     range: RangeInclusive<usize>,
-) -> Result<Option<usize>, String> {
+) -> Result<Option<usize>, Error> {
     let Some(text) = value.as_deref() else {
         return Ok(None);
     };
@@ -96,31 +96,44 @@ pub fn count(
             most => format!("to {most}"),
         };
         let (least, text) = (range.start(), echo(text));
-        format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".")
+        let message =
+            format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
+        Error::bad(code, name, message)
     })
 }
 
-/// What one of two words means; the error is the message.
+/// What one of two words means.
 pub fn either_word<T>(
     value: &ParamValue<'_>,
-    name: &str,
+    (name, code): (&'static str, &'static str),
     [(one, meaning), (other, other_meaning)]: [(&str, T); 2],
-) -> Result<Option<T>, String> {
+) -> Result<Option<T>, Error> {
     match value.as_deref() {
         None => Ok(None),
         Some(text) if text == one.as_bytes() => Ok(Some(meaning)),
         Some(text) if text == other.as_bytes() => Ok(Some(other_meaning)),
         Some(text) => {
             let text = echo(text);
-            Err(format!("\"{name}\" must be {one} or {other}, not \"{text}\"."))
+            let message = format!("\"{name}\" must be {one} or {other}, not \"{text}\".");
+            Err(Error::bad(code, name, message))
         }
     }
+}
+
+/// The error for a text that is none of these words.
+pub fn none_of(
+    text: &[u8],
+    (name, code): (&'static str, &'static str),
+    words: impl IntoIterator<Item = &'static str>,
+) -> Error {
+    let good: Vec<&str> = words.into_iter().collect();
+    let (text, good) = (echo(text), good.join(" "));
+    Error::bad(code, name, format!("Invalid {name} \"{text}\": expected one of {good}."))
 }
 
 /// `decimals`: `number`, which is the default, or `string`.
 pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
     let words = [("number", Decimals::Number), ("string", Decimals::String)];
-    either_word(value, "decimals", words)
-        .map(|found| found.unwrap_or(Decimals::Number))
-        .map_err(|message| Error::bad("invalid_decimals", "decimals", message))
+    let found = either_word(value, ("decimals", "invalid_decimals"), words)?;
+    Ok(found.unwrap_or(Decimals::Number))
 }

@@ -65,6 +65,58 @@ pub fn symbol_list(list: &[u8], most: usize) -> Result<Vec<&[u8]>, Error> {
     Ok(items)
 }
 
+/// The markets that a list names, each once, in the order of their first appearance.
+#[derive(Clone, Debug)]
+pub struct NamedMarkets {
+    /// All names, joined.
+    text: Vec<u8>,
+    /// Where in the text each ends, and its symbol. `None` if the catalog does not know it.
+    names: Vec<(usize, Option<SymbolId>)>,
+}
+
+impl NamedMarkets {
+    /// Reads a list of at most `most` names.
+    pub fn read(view: &View<'_>, list: &[u8], most: usize) -> Result<NamedMarkets, Error> {
+        let all = symbol_list(list, most)?;
+        let (text, names) = (Vec::with_capacity(list.len()), Vec::with_capacity(all.len()));
+        let mut markets = NamedMarkets { text, names };
+        for name in all {
+            let symbol = look_up(view, name).ok();
+            let is_same = |(text, other): (&[u8], Option<SymbolId>)| match symbol {
+                Some(_) => other == symbol,
+                None => text == name,
+            };
+            if !markets.names().any(is_same) {
+                markets.text.extend_from_slice(name);
+                markets.names.push((markets.text.len(), symbol));
+            }
+        }
+        Ok(markets)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Each name, with its symbol or why it has none.
+    pub fn look_up(
+        &self,
+        view: &View<'_>,
+    ) -> impl Iterator<Item = (&[u8], Result<SymbolId, Error>)> {
+        let found = |text, symbol: Option<_>| symbol.map_or_else(|| look_up(view, text), Ok);
+        self.names().map(move |(text, symbol)| (text, found(text, symbol)))
+    }
+
+    fn names(&self) -> impl Iterator<Item = (&[u8], Option<SymbolId>)> {
+        let mut begin = 0;
+        self.names.iter().map(move |(end, symbol)| {
+            let name = std::mem::replace(&mut begin, *end)..*end;
+            (&self.text[name], *symbol)
+        })
+    }
+}
+
 fn invalid(text: &[u8]) -> Error {
     let message = format!(
         "Invalid symbol \"{}\": expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \

@@ -113,10 +113,7 @@ impl Responses {
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
             }
             // The connection stays: to open another one would cost more than this response.
-            Some(retry_s) => {
-                api::send_error(&Error::too_many_requests(retry_s), &mut responder);
-                Outcome::Sent
-            }
+            Some(retry_s) => api::send_error(&Error::too_many_requests(retry_s), &mut responder),
         };
         let (status, weight) = (responder.status(), responder.weight());
         if let (Some(cached), Some(prepared)) = (&mut cached, newly_prepared) {

@@ -7,9 +7,9 @@ use super::asked::{Asked, Several};
 use super::headers::coverage;
 use super::{DeferredChart, choose};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::error::write_item_error;
+use crate::core::api::error::{Error, write_item_error};
 use crate::core::api::list::Body;
-use crate::core::api::outcome::{Candles, Deferred, Outcome};
+use crate::core::api::outcome::{Candles, Deferred, Outcome, Prepared};
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
@@ -33,30 +33,25 @@ struct DeferredCharts {
     body: Body,
 }
 
-/// Responds with charts of several markets.
-pub fn respond(view: &View<'_>, several: &Several) -> Outcome {
-    let mut charts = Vec::with_capacity(several.items.len());
-    let mut errors = Vec::new();
-    for item in &several.items {
-        let chosen = item.symbol.clone().and_then(|symbol| {
-            let asked = Asked::new(symbol, several.spec.clone(), several.source);
-            let key = choose(view, &asked).map_err(Box::new)?;
-            Ok(DeferredChart::new(view, &asked, key).0)
-        });
-        match chosen {
-            Ok(chart) => charts.push(chart),
-            Err(error) => write_item_error(&mut errors, &item.asked, &error),
+impl Prepared for Several {
+    fn respond(&self, view: &View<'_>, _: &mut Responder<'_>) -> Result<Outcome, Error> {
+        let mut charts = Vec::with_capacity(self.markets.len());
+        let mut errors = Vec::new();
+        for (name, symbol) in self.markets.look_up(view) {
+            let chosen = symbol.and_then(|symbol| {
+                let asked = Asked::new(symbol, self.spec.clone(), self.source);
+                let key = choose(view, &asked)?;
+                Ok(DeferredChart::new(view, &asked, key).0)
+            });
+            match chosen {
+                Ok(chart) => charts.push(chart),
+                Err(error) => write_item_error(&mut errors, name, &error),
+            }
         }
+        let (spec, mut body) = (self.spec.clone(), Body::default());
+        body.fixed(b"{");
+        Ok(Outcome::Deferred(Box::new(DeferredCharts { charts, spec, errors, at: 0, body })))
     }
-    let mut body = Body::default();
-    body.fixed(b"{");
-    Outcome::Deferred(Box::new(DeferredCharts {
-        charts,
-        spec: several.spec.clone(),
-        errors,
-        at: 0,
-        body,
-    }))
 }
 
 impl DeferredCharts {

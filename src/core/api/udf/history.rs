@@ -7,14 +7,13 @@
 //! request or the end of what is kept. Its rows are then turned into columns, in parts.
 
 use super::markets::{Named, read_symbol};
-use super::sending::send_fault;
 use crate::core::api::chart::{self, Asked, DeferredChart};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::compression;
-use crate::core::api::error::{Error, echo};
+use crate::core::api::error::Error;
 use crate::core::api::list::Body;
-use crate::core::api::outcome::{Candles, Deferred, Outcome};
-use crate::core::api::params::{Call, ParamValue, whole_number};
+use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
+use crate::core::api::params::{Call, ParamValue, none_of, whole_number};
 use crate::core::api::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, Head, Responder};
@@ -139,12 +138,9 @@ fn clipped(
 
 fn read_resolution(value: &ParamValue<'_>) -> Result<Interval, Error> {
     let text = value.as_deref().unwrap_or_default();
-    Interval::parse_resolution(text).ok_or_else(|| {
-        let good = Interval::ALL.map(Interval::resolution).join(" ");
-        let text = echo(text);
-        let message = format!("Invalid resolution \"{text}\": expected one of {good}.");
-        Error::bad("invalid_interval", "resolution", message)
-    })
+    let good = Interval::ALL.map(Interval::resolution);
+    let param = ("resolution", "invalid_interval");
+    Interval::parse_resolution(text).ok_or_else(|| none_of(text, param, good))
 }
 
 /// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.

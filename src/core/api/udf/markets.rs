@@ -1,6 +1,5 @@
 //! `/udf/symbols` and `/udf/quotes`: a market as a charting library wants it, and the quotes of some.
 
-use super::sending::send_text;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::list::Body;
@@ -9,7 +8,7 @@ use crate::core::api::params::{Call, ParamValue};
 use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
-use crate::http::Responder;
+use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, Object};
 use crate::market::{Quote, SourceId, SymbolId};
@@ -79,7 +78,7 @@ pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
 }
 
 /// Responds to `/udf/symbols`.
-pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [value] = call.params(["symbol"])?;
     let named = read_symbol(view, &value)?;
@@ -126,7 +125,8 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     object.list("supported_resolutions", of(|_| true));
     object.put("data_status", "streaming");
     object.close();
-    Ok(send_text(&text, "/udf/symbols", view, responder))
+    let key = CacheKey::of("/udf/symbols", ());
+    Ok(Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key))
 }
 
 /// The most digits behind the point of a quote's prices.

@@ -6,15 +6,18 @@
 mod history;
 mod markets;
 mod search;
-mod sending;
 
+use super::compressed_cache::CacheKey;
 use super::error::Error;
+use super::list::Body;
 use super::outcome::Outcome;
 use super::params::Call;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
 use crate::json::Object;
-use sending::{or_fault, send_text};
+pub use history::history;
+pub use markets::{quotes, symbols};
+pub use search::search;
 
 /// Responds to `/udf/config`: what this feed can do.
 pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -50,7 +53,8 @@ pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     let resolutions = Interval::ALL.map(Interval::resolution);
     object.list("supported_resolutions", resolutions);
     object.close();
-    Ok(send_text(&text, "/udf/config", call.view, responder))
+    let key = CacheKey::of("/udf/config", ());
+    Ok(Body::of(&text).send(responder, call.view, (b'u', Cache::NoCache), key))
 }
 
 /// Responds to `/udf/time`: the time in seconds.
@@ -59,24 +63,4 @@ pub fn time(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     let head = Head { content_type: ContentType::Text, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
     Ok(Outcome::Sent)
-}
-
-/// Responds to `/udf/symbols`.
-pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(markets::symbol(call, responder), responder)
-}
-
-/// Responds to `/udf/quotes`.
-pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(markets::quotes(call, responder), responder)
-}
-
-/// Responds to `/udf/search`.
-pub fn search(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(search::search(call), responder)
-}
-
-/// Responds to `/udf/history`.
-pub fn history(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(history::history(call), responder)
 }

@@ -1,13 +1,14 @@
 //! `/udf/search`: the markets whose symbols have a text in them, the best match first.
 
 use super::markets::{Named, TYPE, write_names};
-use super::sending::send_text;
+use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
+use crate::core::api::list::Body;
 use crate::core::api::outcome::{Deferred, Outcome};
 use crate::core::api::params::{Call, whole_number};
 use crate::core::api::selection::{Selection, find};
 use crate::core::api::view::View;
-use crate::http::Responder;
+use crate::http::{Cache, Responder};
 use crate::json::Array;
 use crate::market::{SourceId, SymbolId, SymbolName};
 use std::collections::BTreeSet;
@@ -99,6 +100,7 @@ impl Deferred for Search {
             object.close();
         }
         array.close();
-        send_text(&text, "/udf/search", view, responder)
+        let key = CacheKey::of("/udf/search", ());
+        Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key)
     }
 }
