@@ -10,10 +10,10 @@ mod headers;
 mod newest;
 mod several;
 
+use super::body;
+use super::body::share;
 use super::compressed_cache::CacheKey;
-use super::compression;
 use super::error::Error;
-use super::list::share;
 use super::outcome::{Candles, Deferred, Outcome, Prepared, send_error};
 use super::symbols::untracked;
 use super::view::View;
@@ -230,7 +230,7 @@ fn send_plan(
     let made_of = (plan.info(), plan.made_of());
     let head = headers::head(view, asked, key, made_of, &fields);
     let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &asked.spec));
-    compression::send(view, responder, head, cache_key, plan.body_len(), |out| {
+    body::send(view, responder, head, cache_key, plan.body_len(), |out| {
         share(plan, out);
     })
 }

@@ -4,7 +4,7 @@
 //! anything internal.
 
 use crate::http::RequestError;
-use crate::json::Object;
+use crate::json::json;
 
 /// The most bytes of a request that an error repeats.
 const ECHO: usize = 64;
@@ -93,11 +93,8 @@ pub fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
     if !out.is_empty() {
         out.push(b',');
     }
-    let mut object = Object::open(out);
-    object.put("symbol", echo(asked).as_str());
-    object.put("code", error.code);
-    object.put("message", error.message.as_str());
-    object.close();
+    let (symbol, message) = (echo(asked), error.message.as_str());
+    json!(out, { "symbol": symbol.as_str(), "code": error.code, "message": message });
 }
 
 /// A part of the request as an error repeats it: at most [`ECHO`] bytes, with `?` for what is not printable

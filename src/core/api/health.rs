@@ -6,7 +6,7 @@ use super::reasons::{self, State};
 use super::view::View;
 use crate::core::SourceState;
 use crate::http::{Cache, Head, Responder};
-use crate::json::{Array, Value as _};
+use crate::json::{List, Value as _, json};
 
 /// Which of the three is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,16 +69,17 @@ pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) -> State {
         figure.write(out);
     }
     out.extend_from_slice(b"},\"reasons\":");
-    let mut array = Array::open(out);
     let reasons = (state != State::Ok).then(|| reasons::reasons(status, all));
-    for reason in reasons.into_iter().flatten() {
-        let mut object = array.object();
-        object.put("code", reason.code.name());
-        object.put("source", reason.source.map(|id| &*status[id].id));
-        object.put("message", reason.message(status, all, view.now).as_str());
-        object.close();
-    }
-    array.close();
+    List(reasons.into_iter().flatten().map(|reason| {
+        move |out: &mut Vec<u8>| {
+            json!(out, {
+                "code": reason.code.name(),
+                "source": reason.source.map(|id| &*status[id].id),
+                "message": reason.message(status, all, view.now).as_str(),
+            });
+        }
+    }))
+    .write(out);
     out.push(b'}');
     state
 }

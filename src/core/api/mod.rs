@@ -6,7 +6,7 @@
 //! with the request's head. A response that takes more than one turn is handed back as an [`Outcome`].
 //!
 //! The endpoints share `params`, `symbols`, `records` (JSON of several endpoints), `list` (long lists) and
-//! `compression`.
+//! `body`.
 //!
 //! # To add an endpoint
 //!
@@ -21,11 +21,11 @@
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`.
 //! 5. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
+mod body;
 mod categories;
 pub mod chart;
 mod choice;
 pub mod compressed_cache;
-mod compression;
 mod described;
 mod ecosystem;
 mod endpoint;
@@ -41,7 +41,6 @@ mod position;
 mod quotes;
 mod reasons;
 mod records;
-mod selection;
 mod status_line;
 pub mod stream;
 mod symbols;
@@ -215,8 +214,7 @@ impl Destination<'_> {
             Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
             Destination::NotFound => Err(Error::not_found(request.path)),
             Destination::Found(Row(endpoint, _, handler), service, rest) => {
-                let call =
-                    Call { view, service, request, path: request.path, rest, query: request.query };
+                let call = Call { view, service, request, rest };
                 match handler {
                     Respond(respond) => respond(&call, responder),
                     RespondOrFault(respond) => Ok(respond(&call, responder)

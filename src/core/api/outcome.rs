@@ -7,7 +7,7 @@ use super::position::Position;
 use super::view::View;
 use crate::http::{ALLOW, Cache, ETag, EndlessBody, ErrorResponse, Head, Output, Responder};
 use crate::interval::Interval;
-use crate::json::{Decimals, Object};
+use crate::json::{Decimals, json};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use std::fmt::Debug;
 use std::ops::Range;
@@ -141,10 +141,7 @@ pub fn send_error(error: &Error, responder: &mut Responder<'_>) -> Outcome {
 /// any other for a failure of the network.
 pub fn send_fault(message: &str, responder: &mut Responder<'_>) -> Outcome {
     let mut body = Vec::with_capacity(128);
-    let mut object = Object::open(&mut body);
-    object.put("s", "error");
-    object.put("errmsg", message);
-    object.close();
+    json!(&mut body, { "s": "error", "errmsg": message });
     responder.send(&Head::json(None, Cache::NoStore), &body);
     Outcome::Sent
 }

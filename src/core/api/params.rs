@@ -20,12 +20,8 @@ pub struct Call<'a> {
     pub service: Service,
     /// Its head.
     pub request: &'a Request<'a>,
-    /// The path, as the client has sent it.
-    pub path: &'a [u8],
     /// The part of the path that the table of endpoints leaves open.
     pub rest: &'a [u8],
-    /// The query, without its question mark.
-    pub query: &'a [u8],
 }
 
 /// The value of a parameter.
@@ -39,10 +35,10 @@ impl<'a> Call<'a> {
         names: [&'static str; N],
     ) -> Result<[ParamValue<'a>; N], Error> {
         let mut values = [const { None }; N];
-        if self.query.is_empty() {
+        if self.request.query.is_empty() {
             return Ok(values);
         }
-        for (key, value) in Query::new(self.query) {
+        for (key, value) in Query::new(self.request.query) {
             let Some(at) = names.iter().position(|name| name.as_bytes() == &*key) else {
                 continue;
             };

@@ -3,9 +3,9 @@
 //! A quote's JSON is made at the first request after the quote has changed, and kept with it. The response
 //! with many quotes joins these fragments.
 
+use super::body;
 use super::choice::Choice;
 use super::compressed_cache::CacheKey;
-use super::compression;
 use super::error::{Error, write_item_error};
 use super::list::{ListKind, LongList};
 use super::outcome::{Outcome, Prepared};
@@ -167,12 +167,12 @@ impl<'v> Batch<'v> {
         if decimals == Decimals::String {
             let mut body = Vec::new();
             write(&mut body);
-            return compression::send_bytes(view, responder, head, key, body);
+            return body::send(view, responder, head, key, body.len(), |out| out.give(body));
         }
         let frame = OPEN.len() + MIDDLE.len() + self.errors.len() + CLOSE.len();
         let commas = self.quotes.len().saturating_sub(1);
         let length = frame + commas + fragments().map(|it| it.len()).sum::<usize>();
-        compression::send(view, responder, head, key, length, |out| {
+        body::send(view, responder, head, key, length, |out| {
             let out = out.bytes();
             out.reserve(length);
             write(out);

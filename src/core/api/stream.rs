@@ -14,7 +14,7 @@ use super::symbols::{look_up, untracked};
 use super::view::View;
 use crate::http::{Cache, Coding, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
-use crate::json::{Decimals, Object, Ready};
+use crate::json::{Decimals, Ready, json};
 use crate::market::{Quote, SourceId, SymbolId};
 use std::collections::HashSet;
 
@@ -175,12 +175,12 @@ pub fn write_candle(
     (row, is_closed): (&[u8], bool),
 ) {
     out.extend_from_slice(b"event: candle\ndata: ");
-    let mut object = Object::open(out);
-    object.put("symbol", view.market.catalog.name(chart.symbol).as_str());
-    object.put("interval", chart.interval.name());
-    object.put("source", view.config.sources[source.index()].id.as_str());
-    object.put("candle", Ready(row));
-    object.put("closed", is_closed);
-    object.close();
+    json!(out, {
+        "symbol": view.market.catalog.name(chart.symbol).as_str(),
+        "interval": chart.interval.name(),
+        "source": view.id_of(source),
+        "candle": Ready(row),
+        "closed": is_closed,
+    });
     out.push(b'\n');
 }

@@ -27,7 +27,7 @@ pub fn path_text<'a>(call: &Call<'a>) -> Result<Cow<'a, [u8]>, Error> {
         return Ok(first);
     };
     if segments.next().is_some() {
-        return Err(Error::not_found(call.path));
+        return Err(Error::not_found(call.request.path));
     }
     let second = decode(second)?;
     if first.contains(&b'/') || second.contains(&b'/') {
@@ -150,7 +150,7 @@ pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<
     if tracks || catalog.may_track(source, symbol) {
         return None;
     }
-    let id = &view.config.sources[source.index()].id;
+    let id = view.id_of(source);
     let name = catalog.name(symbol).as_str();
     let message = format!("Source \"{id}\" does not track \"{name}\".");
     Some(Error::new(404, "symbol_not_found", message).about("source"))

@@ -85,6 +85,11 @@ impl<'a> View<'a> {
         dialect.is_some_and(|dialect| dialect.has_interval(interval))
     }
 
+    /// The id of a source.
+    pub fn id_of(&self, source: SourceId) -> &'a str {
+        &self.config.sources[source.index()].id
+    }
+
     /// The source with this id.
     pub fn source(&self, id: &[u8]) -> Option<SourceId> {
         let mut all = self.status.running();

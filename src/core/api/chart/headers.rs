@@ -37,7 +37,7 @@ pub fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) 
     out.extend_from_slice(b"Chart-Interval: ");
     out.extend_from_slice(asked.spec.interval.name().as_bytes());
     out.extend_from_slice(b"\r\nChart-Source: ");
-    out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
+    out.extend_from_slice(view.id_of(key.source).as_bytes());
     if let Some(closed) = info.last_closed {
         out.extend_from_slice(b"\r\nChart-Last-Closed: ");
         closed.write(&mut out);
@@ -79,7 +79,7 @@ fn link(view: &View<'_>, asked: &Asked, from: UnixMs) -> String {
         link += "&decimals=string";
     }
     if let Some(source) = asked.source {
-        link += &format!("&source={}", view.config.sources[source.index()].id);
+        link += &format!("&source={}", view.id_of(source));
     }
     link + ">; rel=\"next\""
 }

@@ -4,7 +4,7 @@
 use super::figures::Figures;
 use super::table::{METRICS, Metric, Read};
 use crate::durations::Histogram;
-use crate::json::{Object, Ready};
+use crate::json::{List, Object, Ready, Value, json, members};
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
 
@@ -94,19 +94,18 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 /// The schema of the JSON. It refers to the schemas in `openapi.json`.
 pub fn schema(it: &Figures<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 * 1024);
-    describe_rows(Object::open(&mut out), METRICS, it);
+    describe_rows(Object::open(&mut out), "object", METRICS, it);
     out
 }
 
-fn describe_rows(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
-    schema.put("type", "object");
-    describe_members(schema, rows, it);
-}
-
-fn describe_members(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
+/// Writes the schema of an object of these rows.
+fn describe_rows(mut schema: Object<'_>, kind: impl Value, rows: &[Metric], it: &Figures<'_>) {
     let rows = rows.iter().filter(|row| !row.key.is_empty());
-    schema.put("additionalProperties", false);
-    schema.list("required", rows.clone().map(|row| row.key));
+    members!(schema,
+        "type": kind,
+        "additionalProperties": false,
+        "required": List(rows.clone().map(|row| row.key)),
+    );
     let mut properties = schema.object("properties");
     for row in rows {
         let mut schema = properties.object(row.key);
@@ -120,26 +119,25 @@ fn describe_members(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 /// Writes the rest of a row's schema.
 fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
     match read {
-        Read::Object(rows) => return describe_rows(schema, rows, it),
+        Read::Object(rows) => return describe_rows(schema, "object", rows, it),
         Read::MaybeObject(_, rows) => {
-            schema.list("type", ["object", "null"]);
-            return describe_members(schema, rows, it);
+            return describe_rows(schema, List(["object", "null"]), rows, it);
         }
         Read::Sources(rows) => {
             schema.put("type", "array");
-            describe_rows(schema.object("items"), rows, it);
+            describe_rows(schema.object("items"), "object", rows, it);
         }
         Read::Each(_, read) => {
             let mut keys = Vec::new();
             read(it, &mut |value, _| keys.push(value.to_string()));
-            schema.put("type", "object");
-            schema.put("additionalProperties", false);
-            schema.list("required", keys.iter().map(String::as_str));
+            members!(schema,
+                "type": "object",
+                "additionalProperties": false,
+                "required": List(keys.iter().map(String::as_str)),
+            );
             let mut properties = schema.object("properties");
             for key in &keys {
-                let mut count = properties.object(key);
-                count.put("$ref", "#/components/schemas/Count");
-                count.close();
+                json!(properties.key(key), { "$ref": "#/components/schemas/Count" });
             }
             properties.close();
         }
@@ -147,19 +145,16 @@ fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
         Read::Time(_) => schema.put("$ref", "#/components/schemas/Time"),
         Read::MaybeTime(_) => schema.put("$ref", "#/components/schemas/TimeOrNull"),
         Read::MaybeCount(_) | Read::MaybeMillis(_) => {
-            schema.list("type", ["integer", "null"]);
-            schema.put("minimum", 0u64);
+            members!(schema, "type": List(["integer", "null"]), "minimum": 0u64);
         }
         Read::Micros(_) => {
-            schema.put("type", "number");
-            schema.put("minimum", 0u64);
+            members!(schema, "type": "number", "minimum": 0u64);
         }
         Read::Flag(_) => schema.put("type", "boolean"),
         Read::Text(_) => schema.put("type", "string"),
         Read::MaybeText(_) => schema.list("type", ["string", "null"]),
         Read::OneOf(words, _) => {
-            schema.put("type", "string");
-            schema.list("enum", words.iter().copied());
+            members!(schema, "type": "string", "enum": List(words.iter().copied()));
         }
         Read::Durations(_) => {}
     }

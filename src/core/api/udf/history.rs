@@ -7,11 +7,11 @@
 //! request or the end of what is kept. Its rows are then turned into columns, in parts.
 
 use super::markets::{Named, read_symbol};
+use crate::core::api::body;
+use crate::core::api::body::Body;
 use crate::core::api::chart::{self, Asked, DeferredChart};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
 use crate::core::api::error::Error;
-use crate::core::api::list::Body;
 use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
 use crate::core::api::params::{Call, ParamValue, none_of, whole_number};
 use crate::core::api::view::View;
@@ -335,7 +335,7 @@ impl Bars {
         let parts = COLUMNS.iter().zip(self.columns);
         let lengths = parts.clone().map(|(name, column)| name.len() + column.len());
         let length = lengths.sum::<usize>() + END.len();
-        compression::send(
+        body::send(
             view,
             responder,
             head,

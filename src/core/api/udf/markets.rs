@@ -1,8 +1,8 @@
 //! `/udf/symbols` and `/udf/quotes`: a market as a charting library wants it, and the quotes of some.
 
+use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
-use crate::core::api::list::Body;
 use crate::core::api::outcome::Outcome;
 use crate::core::api::params::{Call, ParamValue};
 use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
@@ -10,7 +10,7 @@ use crate::core::api::view::View;
 use crate::decimal::Decimal;
 use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
-use crate::json::{Decimals, Object};
+use crate::json::{Decimals, List, Object, Ready, json, members};
 use crate::market::{Quote, SourceId, SymbolId};
 
 /// The type of all markets.
@@ -56,7 +56,7 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<Named, Err
 fn exchange<'v>(view: &View<'v>, named: Named) -> &'v str {
     let first = view.market.catalog.sources_of(named.symbol).first();
     let source = named.source.as_ref().or(first);
-    source.map_or("", |source| &view.config.sources[source.index()].id)
+    source.map_or("", |source| view.id_of(*source))
 }
 
 /// Writes what a result of a search and a market have in common.
@@ -68,13 +68,14 @@ pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
         Some(_) => full_name.as_str(),
         None => name.as_str(),
     };
-    object.put("symbol", name.as_str());
-    object.put("ticker", ticker);
-    object.put("full_name", full_name.as_str());
-    let description = format!("{} / {}", name.base(), name.quote());
-    object.put("description", description.as_str());
-    object.put("exchange", id);
-    object.put("type", TYPE);
+    members!(object,
+        "symbol": name.as_str(),
+        "ticker": ticker,
+        "full_name": full_name.as_str(),
+        "description": format!("{} / {}", name.base(), name.quote()).as_str(),
+        "exchange": id,
+        "type": TYPE,
+    );
 }
 
 /// Responds to `/udf/symbols`.
@@ -93,18 +94,6 @@ pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome
         (None, None) => DEFAULT_PLACES,
     };
     let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
-    let mut text = Vec::with_capacity(1024);
-    let mut object = Object::open(&mut text);
-    object.put("name", name.as_str());
-    write_names(&mut object, view, named);
-    object.put("listed_exchange", exchange(view, named));
-    object.put("currency_code", name.quote());
-    object.put("session", "24x7");
-    object.put("timezone", "Etc/UTC");
-    object.put("format", "price");
-    object.put("minmov", 1u64);
-    object.put("pricescale", 10u64.pow(price_places.min(MOST_PLACES)));
-    object.put("volume_precision", u64::from(volume_places));
     let sources = match &named.source {
         Some(source) => std::slice::from_ref(source),
         None => catalog.sources_of(named.symbol),
@@ -115,15 +104,29 @@ pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome
     };
     let is_intraday = |it: &Interval| it.base() != Stored::D1;
     let has_days = of(|it| it.base() == Stored::D1).next().is_some();
-    object.put("has_intraday", of(is_intraday).next().is_some());
-    object.put("has_daily", has_days);
-    object.put("has_weekly_and_monthly", has_days);
-    object.list("intraday_multipliers", of(is_intraday));
-    object.list("daily_multipliers", ["1", "3"]);
-    object.list("weekly_multipliers", ["1"]);
-    object.list("monthly_multipliers", ["1"]);
-    object.list("supported_resolutions", of(|_| true));
-    object.put("data_status", "streaming");
+    let mut text = Vec::with_capacity(1024);
+    let mut object = Object::open(&mut text);
+    object.put("name", name.as_str());
+    write_names(&mut object, view, named);
+    members!(object,
+        "listed_exchange": exchange(view, named),
+        "currency_code": name.quote(),
+        "session": "24x7",
+        "timezone": "Etc/UTC",
+        "format": "price",
+        "minmov": 1u64,
+        "pricescale": 10u64.pow(price_places.min(MOST_PLACES)),
+        "volume_precision": u64::from(volume_places),
+        "has_intraday": of(is_intraday).next().is_some(),
+        "has_daily": has_days,
+        "has_weekly_and_monthly": has_days,
+        "intraday_multipliers": List(of(is_intraday)),
+        "daily_multipliers": List(["1", "3"]),
+        "weekly_multipliers": List(["1"]),
+        "monthly_multipliers": List(["1"]),
+        "supported_resolutions": List(of(|_| true)),
+        "data_status": "streaming",
+    );
     object.close();
     let key = CacheKey::of("/udf/symbols", ());
     Ok(Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key))
@@ -151,27 +154,19 @@ pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
         }
         let quote = find(view, item).and_then(|named| {
             let quote = served_quote(view, named.symbol, named.source);
-            quote.map(|quote| (named, quote)).ok_or_else(|| {
+            quote.ok_or_else(|| {
                 Error::new(404, "quote_not_found", "No quote has been collected yet.")
             })
         });
+        let mut text = Vec::with_capacity(512);
         match quote {
-            Ok((named, quote)) => {
-                let mut text = Vec::with_capacity(512);
-                write_quote(&mut text, view, item, (named, quote));
-                body.text(&text);
-            }
+            Ok(quote) => write_quote(&mut text, view, item, quote),
             Err(error) => {
-                let mut text = Vec::with_capacity(128);
-                let mut object = Object::open(&mut text);
-                object.put("s", "error");
-                object.put("n", item);
-                object.put("errmsg", error.message.as_str());
-                object.object("v").close();
-                object.close();
-                body.text(&text);
+                let message = error.message.as_str();
+                json!(&mut text, { "s": "error", "n": item, "errmsg": message, "v": Ready(b"{}") });
             }
         }
+        body.text(&text);
     }
     body.fixed(b"]}");
     let form = (b'u', view.until_any_poll());
@@ -179,34 +174,30 @@ pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     Ok(body.send(responder, view, form, key))
 }
 
-fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], (named, quote): (Named, &Quote)) {
-    let name = view.market.catalog.name(named.symbol);
+fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], quote: &Quote) {
+    let name = view.market.catalog.name(quote.symbol);
     let ticker = &quote.ticker;
     let spread =
         (ticker.ask.as_ref().zip(ticker.bid.as_ref())).and_then(|(ask, bid)| ask.checked_sub(bid));
-    let mut object = Object::open(out);
-    object.put("s", "ok");
-    object.put("n", item);
-    let mut values = object.object("v");
-    for (key, value) in [
-        ("lp", Some(&ticker.last)),
-        ("ch", ticker.change.as_ref()),
-        ("chp", ticker.percentage.as_ref()),
-        ("bid", ticker.bid.as_ref()),
-        ("ask", ticker.ask.as_ref()),
-        ("spread", spread.as_ref()),
-        ("open_price", ticker.open.as_ref()),
-        ("high_price", ticker.high.as_ref()),
-        ("low_price", ticker.low.as_ref()),
-        ("prev_close_price", ticker.open.as_ref()),
-        ("volume", ticker.base_volume.as_ref()),
-    ] {
-        values.put(key, Decimals::Number.value(value));
-    }
-    values.put("short_name", name.as_str());
-    let source = &view.config.sources[quote.source.index()].id;
-    values.put("exchange", source.as_str());
-    values.put("description", name.as_str());
-    values.close();
-    object.close();
+    let decimals = Decimals::Number;
+    json!(out, {
+        "s": "ok",
+        "n": item,
+        "v": {
+            "lp": decimals.value(&ticker.last),
+            "ch": decimals.value(&ticker.change),
+            "chp": decimals.value(&ticker.percentage),
+            "bid": decimals.value(&ticker.bid),
+            "ask": decimals.value(&ticker.ask),
+            "spread": decimals.value(&spread),
+            "open_price": decimals.value(&ticker.open),
+            "high_price": decimals.value(&ticker.high),
+            "low_price": decimals.value(&ticker.low),
+            "prev_close_price": decimals.value(&ticker.open),
+            "volume": decimals.value(&ticker.base_volume),
+            "short_name": name.as_str(),
+            "exchange": view.id_of(quote.source),
+            "description": name.as_str(),
+        },
+    });
 }

@@ -7,14 +7,14 @@ mod history;
 mod markets;
 mod search;
 
+use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
-use super::list::Body;
 use super::outcome::Outcome;
 use super::params::Call;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
-use crate::json::Object;
+use crate::json::{List, json};
 pub use history::history;
 pub use markets::{quotes, symbols};
 pub use search::search;
@@ -22,37 +22,25 @@ pub use search::search;
 /// Responds to `/udf/config`: what this feed can do.
 pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut text = Vec::with_capacity(1024);
-    let mut object = Object::open(&mut text);
-    for (feature, is_there) in [
-        ("supports_search", true),
-        ("supports_group_request", false),
-        ("supports_marks", false),
-        ("supports_timescale_marks", false),
-        ("supports_time", true),
-    ] {
-        object.put(feature, is_there);
-    }
-    let mut exchanges = object.array("exchanges");
     let sources = call.view.status.running().map(|(_, source)| &*source.id);
-    for id in std::iter::once("").chain(sources) {
-        let mut exchange = exchanges.object();
-        exchange.put("value", id);
-        exchange.put("name", if id.is_empty() { "All exchanges" } else { id });
-        exchange.put("desc", id);
-        exchange.close();
-    }
-    exchanges.close();
-    let mut types = object.array("symbols_types");
-    for (name, value) in [("All types", ""), ("Crypto", markets::TYPE)] {
-        let mut kind = types.object();
-        kind.put("name", name);
-        kind.put("value", value);
-        kind.close();
-    }
-    types.close();
-    let resolutions = Interval::ALL.map(Interval::resolution);
-    object.list("supported_resolutions", resolutions);
-    object.close();
+    let exchange = |id| {
+        move |out: &mut Vec<u8>| {
+            let name = if id == "" { "All exchanges" } else { id };
+            json!(out, { "value": id, "name": name, "desc": id });
+        }
+    };
+    let kind =
+        |(name, value)| move |out: &mut Vec<u8>| json!(out, { "name": name, "value": value });
+    json!(&mut text, {
+        "supports_search": true,
+        "supports_group_request": false,
+        "supports_marks": false,
+        "supports_timescale_marks": false,
+        "supports_time": true,
+        "exchanges": List(std::iter::once("").chain(sources).map(exchange)),
+        "symbols_types": List([("All types", ""), ("Crypto", markets::TYPE)].map(kind)),
+        "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
+    });
     let key = CacheKey::of("/udf/config", ());
     Ok(Body::of(&text).send(responder, call.view, (b'u', Cache::NoCache), key))
 }
