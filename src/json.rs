@@ -240,6 +240,11 @@ pub enum Decimals {
 }
 
 impl Decimals {
+    /// As strings, if they are to be quoted.
+    pub fn of(quoted: bool) -> Decimals {
+        if quoted { Decimals::String } else { Decimals::Number }
+    }
+
     /// A decimal as a value.
     pub fn value<'a>(self, decimal: impl Into<Option<&'a Decimal>>) -> impl Value {
         let decimal: Option<&Decimal> = decimal.into();

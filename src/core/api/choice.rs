@@ -141,13 +141,12 @@ impl Choice {
 }
 
 fn read_sort(value: &ParamValue<'_>) -> Result<Option<Sort>, Error> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
+    let sort = |text: &[u8]| {
+        let found = Sort::NAMES.into_iter().find(|(name, _)| name.as_bytes() == text);
+        let names = Sort::NAMES.map(|(name, _)| name);
+        found.map(|(_, sort)| sort).ok_or_else(|| none_of(text, ("sort", "invalid_sort"), names))
     };
-    let mut names = Sort::NAMES.iter();
-    let found = names.find(|(name, _)| name.as_bytes() == text);
-    let names = Sort::NAMES.map(|(name, _)| name);
-    found.map(|(_, sort)| Some(*sort)).ok_or_else(|| none_of(text, ("sort", "invalid_sort"), names))
+    value.as_deref().map(sort).transpose()
 }
 
 /// What a client picks of a list.

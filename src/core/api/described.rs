@@ -8,7 +8,7 @@
 use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
-use super::metrics::{self, Figures};
+use super::metrics;
 use super::outcome::Outcome;
 use super::params::Call;
 use super::view::View;
@@ -97,7 +97,7 @@ impl Document {
     /// The document of this program.
     fn of(view: &View<'_>) -> &'static Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
-        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))))
+        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(view)))
     }
 
     /// The document with this schema of the metrics.

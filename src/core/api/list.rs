@@ -8,7 +8,7 @@ use super::records::{fragment, write_item, write_market};
 use super::symbols::served_quote;
 use super::view::View;
 use crate::fingerprint::Part;
-use crate::http::{Cache, Head, Responder};
+use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Value as _};
 use crate::market::{Quote, SourceId, SymbolId};
 
@@ -219,10 +219,7 @@ impl Deferred for LongList {
             ListKind::Ecosystem => b"]",
         });
         let etag = body.tag(view, decimals.variant());
-        let cache = match stale {
-            true => Cache::NoCache,
-            false => view.until_any_poll(),
-        };
+        let cache = view.until_any_poll_unless(stale);
         let fields = choice.as_ref().map_or(String::new(), Choice::fields);
         let head = Head { fields: fields.as_bytes(), ..Head::json(Some(etag), cache) };
         body.send_under(head, responder, view, || {

@@ -13,7 +13,7 @@
 //! 1. In the file of its family, or in one of its own: a function that reads its parameters with
 //!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
 //!    `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong request.
-//!    `categories::list` is the shortest example.
+//!    `markets::categories` is the shortest example.
 //! 2. In `endpoint`: its name in the metrics. Here: a row in the table. The addresses of `API` begin with
 //!    `/api/v1/`, those of `ECOSYSTEM` with `/api/ecosystem/`.
 //! 3. In `openapi.json`: its path, behind the others of its table, with an example of a response. Tests
@@ -22,26 +22,23 @@
 //! 5. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
 mod body;
-mod categories;
 pub mod chart;
 mod choice;
 pub mod compressed_cache;
 mod described;
-mod ecosystem;
 mod endpoint;
 mod error;
 mod health;
 pub mod health_log;
 mod list;
+mod markets;
 mod metrics;
 mod outcome;
 mod page;
 mod params;
-mod position;
 mod quotes;
 mod reasons;
 mod records;
-mod status_line;
 pub mod stream;
 mod symbols;
 mod udf;
@@ -50,11 +47,10 @@ mod view;
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use outcome::{
-    Candles, CompressedResponse, Deferred, Outcome, Prepared, PreparedRequest, StreamRequest,
-    StreamedSymbols, ToCompress, send_error,
+    Candles, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest,
+    StreamRequest, StreamedSymbols, ToCompress, send_error,
 };
-pub use position::Position;
-pub use status_line::status_line;
+pub use reasons::status_line;
 pub use view::View;
 
 use super::Service;
@@ -71,8 +67,8 @@ use params::Call;
 static API: &[Row] = &[
     Row(Endpoint::Quote, Below("/api/v1/quotes/"), Prepare(quotes::prepare)),
     Row(Endpoint::Quotes, Exactly("/api/v1/quotes"), Prepare(quotes::prepare_list)),
-    Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(categories::list)),
-    Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
+    Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(markets::categories)),
+    Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Respond(markets::category)),
     Row(Endpoint::Metrics, Exactly("/api/v1/metrics"), Respond(metrics::json)),
     Row(Endpoint::Stream, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
 ];
@@ -81,8 +77,8 @@ static API: &[Row] = &[
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
     Row(Endpoint::Chart, Exactly("/api/ecosystem/chart"), Prepare(chart::prepare)),
-    Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
-    Row(Endpoint::EcosystemMarket, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
+    Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Respond(markets::ecosystem)),
+    Row(Endpoint::EcosystemMarket, Below("/api/ecosystem/market/"), Respond(markets::market)),
 ];
 
 /// The addresses for people and for charting libraries, under `basePath`.
@@ -241,31 +237,12 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
     let api = is_api.then(|| under(&config.base_path)).flatten();
     let ecosystem = (is_ecosystem.then(|| under(&config.ecosystem_base_path))).flatten();
     // Their common prefix is compared first, so that most rows are not looked at.
-    if let Some(path) = api
-        && path.starts_with(b"/api/v1/")
-        && let Some(found) = among(API, path)
-    {
-        return Some(found);
-    }
-    if let Some(path) = ecosystem
-        && path.starts_with(b"/api/ecosystem/")
-        && let Some(found) = among(ECOSYSTEM, path)
-    {
-        return Some(found);
-    }
-    let mut common = [api, ecosystem].into_iter().flatten();
-    let found = common.find_map(|path| among(COMMON, path));
-    found.or_else(|| among(PEOPLE, api?))
-}
-
-#[inline]
-fn among<'a>(rows: &'static [Row], path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
-    for row in rows {
-        if let Some(rest) = row.1.rest(path) {
-            return Some((row, rest));
-        }
-    }
-    None
+    let own = [(api, "/api/v1/", API), (ecosystem, "/api/ecosystem/", ECOSYSTEM)];
+    let shared = [(api, "", COMMON), (ecosystem, "", COMMON), (api, "", PEOPLE)];
+    own.into_iter().chain(shared).find_map(|(path, prefix, rows)| {
+        let path = path.filter(|path| path.starts_with(prefix.as_bytes()))?;
+        rows.iter().find_map(|row| Some((row, row.1.rest(path)?)))
+    })
 }
 
 #[cfg(test)]

@@ -135,10 +135,7 @@ impl<'v> Batch<'v> {
         responder: &mut Responder<'_>,
     ) -> Outcome {
         let etag = view.tag(self.made_of, decimals.variant());
-        let cache = match self.quotes.iter().any(|quote| quote.stale()) {
-            true => Cache::NoCache,
-            false => view.until_any_poll(),
-        };
+        let cache = view.until_any_poll_unless(self.quotes.iter().any(|quote| quote.stale()));
         let head = Head::json(Some(etag), cache);
         const OPEN: &[u8] = b"{\"quotes\":[";
         const MIDDLE: &[u8] = b"],\"errors\":[";

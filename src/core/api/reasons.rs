@@ -5,7 +5,7 @@
 //! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
 //! looked at once, and nothing else that grows.
 
-use crate::core::stats::{SourceState, Status, on_wall};
+use crate::core::stats::{Backfill, SourceState, Status, on_wall};
 use crate::market::{Quotes, SourceId};
 use crate::time::Now;
 
@@ -137,6 +137,25 @@ pub fn state(status: &Status, quotes: &Quotes) -> State {
     } else {
         State::Ok
     }
+}
+
+/// How the service does, in one line for people: for the service manager. It changes when a source changes its state, and with the backfill.
+pub fn status_line(status: &Status) -> String {
+    if status.stopping {
+        return "Stopping".to_string();
+    }
+    let all = || status.running().map(|(_, source)| source);
+    let up = all().filter(|it| it.state == SourceState::Up).count();
+    let mut line = format!("{up} of {} sources up", all().count());
+    for source in all().filter(|it| it.state != SourceState::Up) {
+        line += &format!(", {} {}", source.id, source.state.name());
+    }
+    let sum = |of: fn(&Backfill) -> u64| all().map(|it| of(&it.backfill)).sum::<u64>();
+    let (wanted, done) = (sum(|it| it.wanted), sum(|it| it.done));
+    if done < wanted {
+        line += &format!(", backfill {} %", 100 * done / wanted);
+    }
+    line
 }
 
 fn cluster_down(status: &Status) -> String {

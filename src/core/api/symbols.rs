@@ -50,17 +50,27 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
 
 /// The items of a list of symbols: at least one, and at most `most`.
 pub fn symbol_list(list: &[u8], most: usize) -> Result<Vec<&[u8]>, Error> {
-    let mut items: Vec<&[u8]> = Vec::with_capacity(most.min(64));
+    let bound = format!("symbols; at most {most} are answered");
+    items(list, "symbols", "no symbol", (most, &bound))
+}
+
+/// The items of a list: at least one, and at most `most`. `nothing`, `bound`: what the errors say.
+pub fn items<'a>(
+    list: &'a [u8],
+    param: &'static str,
+    nothing: &str,
+    (most, bound): (usize, &str),
+) -> Result<Vec<&'a [u8]>, Error> {
     let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    items.extend(all.filter(|item| !item.is_empty()));
+    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
     let count = items.len();
     if count == 0 {
-        let message = "\"symbols\" names no symbol.";
-        return Err(Error::bad("empty_parameter", "symbols", message));
+        let message = format!("\"{param}\" names {nothing}.");
+        return Err(Error::bad("empty_parameter", param, message));
     }
     if count > most {
-        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
-        return Err(Error::bad("too_many_symbols", "symbols", message));
+        let message = format!("\"{param}\" names {count} {bound}.");
+        return Err(Error::bad("too_many_symbols", param, message));
     }
     Ok(items)
 }

@@ -56,6 +56,14 @@ impl<'a> View<'a> {
         self.until(next.min().unwrap_or_default())
     }
 
+    /// The same for a response that is stale, or not.
+    pub fn until_any_poll_unless(&self, is_stale: bool) -> Cache {
+        match is_stale {
+            true => Cache::NoCache,
+            false => self.until_any_poll(),
+        }
+    }
+
     fn until(&self, next: Mono) -> Cache {
         let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
         Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)

@@ -119,11 +119,7 @@ impl Deferred for DeferredCharts {
         body.fixed(b"\"errors\":[");
         body.text(&errors);
         body.fixed(b"]}");
-        let decimals = match spec.quoted {
-            true => Decimals::String,
-            false => Decimals::Number,
-        };
-        let etag = body.tag(view, decimals.variant());
+        let etag = body.tag(view, Decimals::of(spec.quoted).variant());
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
         let head =
             Head { fields: fields.as_bytes(), ..Head::json(Some(etag), view.until_any_poll()) };

@@ -3,10 +3,41 @@
 
 use super::figures::Figures;
 use super::table::{METRICS, Metric, Read};
+use crate::core::api::error::Error;
+use crate::core::api::outcome::Outcome;
+use crate::core::api::params::Call;
+use crate::core::api::view::View;
 use crate::durations::Histogram;
+use crate::http::{Cache, ContentType, Head, Responder};
 use crate::json::{List, Object, Ready, Value, json, members};
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
+
+/// The figures as JSON.
+pub fn json(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let mut body = Vec::with_capacity(2 * 1024);
+    write_rows(Object::open(&mut body), METRICS, &Figures::of(call.view));
+    send(ContentType::Json, &body, responder)
+}
+
+/// The figures as Prometheus text.
+pub fn prometheus(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let mut page = Page(String::with_capacity(8 * 1024));
+    page.rows(METRICS, &[Figures::of(call.view)]);
+    send(ContentType::Prometheus, page.0.as_bytes(), responder)
+}
+
+fn send(
+    content_type: ContentType,
+    body: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let head = Head { content_type, ..Head::json(None, Cache::NoStore) };
+    // To make the body takes eight times as long as to copy it.
+    responder.weigh(8 * body.len());
+    responder.send(&head, body);
+    Ok(Outcome::Sent)
+}
 
 /// The figure of a row.
 enum Figure<'a> {
@@ -51,13 +82,6 @@ fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
     it.view.status.running().map(move |(id, _)| Figures { source: Some(id), ..it })
 }
 
-/// All rows as JSON.
-pub fn json(it: &Figures<'_>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 * 1024);
-    write_rows(Object::open(&mut out), METRICS, it);
-    out
-}
-
 fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
     for row in rows.iter().filter(|row| !row.key.is_empty()) {
         match &row.read {
@@ -92,9 +116,9 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 }
 
 /// The schema of the JSON. It refers to the schemas in `openapi.json`.
-pub fn schema(it: &Figures<'_>) -> Vec<u8> {
+pub fn schema(view: &View<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 * 1024);
-    describe_rows(Object::open(&mut out), "object", METRICS, it);
+    describe_rows(Object::open(&mut out), "object", METRICS, &Figures::of(view));
     out
 }
 
@@ -159,13 +183,6 @@ fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
         Read::Durations(_) => {}
     }
     schema.close();
-}
-
-/// All rows as Prometheus reads them.
-pub fn prometheus(it: &Figures<'_>) -> String {
-    let mut page = Page(String::with_capacity(8 * 1024));
-    page.rows(METRICS, &[*it]);
-    page.0
 }
 
 /// What the name of a metric begins with: nothing, if it is one that every process has.

@@ -79,8 +79,7 @@ pub type TellDurations<'a> = &'a mut dyn FnMut(&str, &Histogram);
 /// All rows.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    counter("quotesCollected", "quotes_collected_total", "Tickers applied.",
-        Count(|it| it.quotes.collected)),
+    counter("quotesCollected", "quotes_collected_total", "Tickers applied.", Count(|it| it.quotes.collected)),
     gauge("cachedEntries", "quotes_cached", "Quotes held.", Count(|it| it.quotes.cached as u64)),
     gauge("chartsStored", "charts_stored",
         "Candle series stored: in the history file, or in memory where there is none.",
@@ -88,8 +87,7 @@ pub const METRICS: &[Metric] = &[
     gauge("candlesStored", "candles_stored",
         "Closed candles stored: in the history file, or in memory where there is none.",
         Count(|it| it.stored().1)),
-    gauge("startedAt", "start_time_seconds", "When marketd started.",
-        Time(|it| it.view.status.started.unix)),
+    gauge("startedAt", "start_time_seconds", "When marketd started.", Time(|it| it.view.status.started.unix)),
     gauge("uptimeMs", "uptime_seconds", "Time since the start.", Millis(|it| it.uptime_ms())),
     gauge("version", "build_info", "Version of marketd.", Text(|_| env!("CARGO_PKG_VERSION"))),
     object("quotes", "Quotes of all sources.", QUOTES),
@@ -119,8 +117,7 @@ const CHARTS: &[Metric] = &[
     counter("written", "chart_candles_written_total", "Candles put into memory.",
         Count(|it| it.charts.written)),
     counter("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts.updated)),
-    gauge("gaps", "chart_gaps", "Slots without a candle among those answered.",
-        Count(|it| it.charts.gaps)),
+    gauge("gaps", "chart_gaps", "Slots without a candle among those answered.", Count(|it| it.charts.gaps)),
     counter("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts.evicted)),
     gauge("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts.bytes as u64)),
     counter("persistErrors", "chart_persist_errors_total", "Writes to the history file that failed.",
@@ -240,8 +237,7 @@ const CLUSTER_SOURCE: &[Metric] = &[
 #[rustfmt::skip]
 const HTTP: &[Metric] = &[
     counter("requests", "http_requests_total", "Requests read.", Count(|it| it.http.requests)),
-    gauge("inFlight", "http_requests_in_flight", "Requests being answered.",
-        Count(|it| it.http.in_flight)),
+    gauge("inFlight", "http_requests_in_flight", "Requests being answered.", Count(|it| it.http.in_flight)),
     counter("status", "http_responses_total", "Responses by class of status.",
         Each("class", |it, tell| {
             let [success, redirection, client_error, server_error] = it.http.classes;

@@ -160,15 +160,12 @@ fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<Un
 
 /// How many candles; 0 is none given.
 fn read_countback(value: &ParamValue<'_>) -> Result<Option<usize>, Error> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
-    };
-    let count = whole_number(text).and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or_else(|| {
+    let count = |text| whole_number(text).and_then(|count| usize::try_from(count).ok());
+    let count = value.as_deref().map(|text| {
         let message = "\"countback\" must be a whole number.";
-        Error::bad("invalid_limit", "countback", message)
-    })?;
-    Ok(Some(count).filter(|count| *count > 0))
+        count(text).ok_or_else(|| Error::bad("invalid_limit", "countback", message))
+    });
+    Ok(count.transpose()?.filter(|count| *count > 0))
 }
 
 impl Deferred for History {

@@ -1,17 +1,20 @@
-//! `/udf/symbols` and `/udf/quotes`: a market as a charting library wants it, and the quotes of some.
+//! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of some,
+//! and those whose symbols have a text in them, the best match first.
 
 use crate::core::api::body::Body;
+use crate::core::api::choice::{Selection, find as finds};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
-use crate::core::api::outcome::Outcome;
-use crate::core::api::params::{Call, ParamValue};
+use crate::core::api::outcome::{Deferred, Outcome};
+use crate::core::api::params::{Call, ParamValue, whole_number};
 use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
 use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
-use crate::json::{Decimals, List, Object, Ready, json, members};
-use crate::market::{Quote, SourceId, SymbolId};
+use crate::json::{Decimals, List, Object, Ready, Value as _, json, members};
+use crate::market::{Quote, SourceId, SymbolId, SymbolName};
+use std::collections::BTreeSet;
 
 /// The type of all markets.
 pub const TYPE: &str = "crypto";
@@ -60,7 +63,7 @@ fn exchange<'v>(view: &View<'v>, named: Named) -> &'v str {
 }
 
 /// Writes what a result of a search and a market have in common.
-pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
+fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
     let name = view.market.catalog.name(named.symbol);
     let id = exchange(view, named);
     let full_name = format!("{id}:{}", name.as_str());
@@ -200,4 +203,97 @@ fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], quote: &Quote) {
             "description": name.as_str(),
         },
     });
+}
+
+/// Markets looked at in one step: some 0.1 ms.
+const MARKETS_A_STEP: usize = 512;
+
+/// The most results: some screens.
+const MAX_RESULTS: usize = 200;
+
+/// What a client gets that does not say how much it wants.
+const DEFAULT_RESULTS: usize = 30;
+
+/// A search in progress.
+struct Search {
+    needle: Box<[u8]>,
+    /// Only markets of this source.
+    source: Option<SourceId>,
+    limit: usize,
+    /// How many markets were looked at.
+    seen: usize,
+    /// The best matches so far, by rank and place in the list of all markets.
+    best: BTreeSet<(u8, usize, SymbolId)>,
+}
+
+/// Responds to `/udf/search`.
+pub fn search(call: &Call<'_>) -> Result<Outcome, Error> {
+    let [query, kind, exchange, limit] = call.params(["query", "type", "exchange", "limit"])?;
+    let limit = match limit.as_deref() {
+        None | Some(b"") => DEFAULT_RESULTS,
+        Some(text) => whole_number(text)
+            .and_then(|limit| usize::try_from(limit).ok())
+            .filter(|limit| *limit > 0)
+            .ok_or_else(|| {
+                let message = "\"limit\" must be a whole number from 1 on.";
+                Error::bad("invalid_limit", "limit", message)
+            })?,
+    };
+    let is_given = |text: &&[u8]| !text.is_empty();
+    let exchange = exchange.as_deref().filter(is_given);
+    let kind = kind.as_deref().filter(is_given);
+    let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
+    // There is no other type, and nothing on an exchange that is not configured.
+    let is_empty = kind.is_some_and(|kind| kind != TYPE.as_bytes()) || source == Some(None);
+    Ok(Outcome::Deferred(Box::new(Search {
+        needle: Selection::needle(query.as_deref().unwrap_or_default()),
+        source: source.flatten(),
+        limit: if is_empty { 0 } else { limit.min(MAX_RESULTS) },
+        seen: 0,
+        best: BTreeSet::new(),
+    })))
+}
+
+/// How well a symbol matches; less is better.
+fn rank(needle: &[u8], name: &SymbolName) -> u8 {
+    match name {
+        _ if name.base().as_bytes() == needle => 0,
+        _ if name.as_str().as_bytes().starts_with(needle) => 1,
+        _ => 2,
+    }
+}
+
+impl Deferred for Search {
+    fn step(&mut self, view: &View<'_>) -> bool {
+        let catalog = &view.market.catalog;
+        let known = catalog.known();
+        let end = known.len().min(self.seen + MARKETS_A_STEP);
+        for (place, &symbol) in known.iter().enumerate().take(end).skip(self.seen) {
+            let name = catalog.name(symbol);
+            let is_there = |source| catalog.sources_of(symbol).contains(&source);
+            if finds(&self.needle, name) && self.source.is_none_or(is_there) {
+                self.best.insert((rank(&self.needle, name), place, symbol));
+                if self.best.len() > self.limit {
+                    self.best.pop_last();
+                }
+            }
+        }
+        self.seen = end;
+        end == known.len()
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let mut text = Vec::with_capacity(self.best.len() * 192 + 2);
+        let result = |(_, _, symbol): &(u8, usize, SymbolId)| {
+            let named = Named { symbol: *symbol, source: self.source };
+            move |out: &mut Vec<u8>| {
+                let mut object = Object::open(out);
+                write_names(&mut object, view, named);
+                object.close();
+            }
+        };
+        List(self.best.iter().map(result)).write(&mut text);
+        let key = CacheKey::of("/udf/search", ());
+        Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key)
+    }
 }

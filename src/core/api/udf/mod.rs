@@ -5,7 +5,6 @@
 
 mod history;
 mod markets;
-mod search;
 
 use super::body::Body;
 use super::compressed_cache::CacheKey;
@@ -16,8 +15,7 @@ use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{List, json};
 pub use history::history;
-pub use markets::{quotes, symbols};
-pub use search::search;
+pub use markets::{quotes, search, symbols};
 
 /// Responds to `/udf/config`: what this feed can do.
 pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
