@@ -2,8 +2,9 @@
 //!
 //! `json!` writes an object whose keys are known, and looks like it. An [`Object`] and an [`Array`] are for
 //! those of which only the program knows what they have: they borrow the bytes that they are written to, and
-//! write the commas. A [`Value`] is written in one piece; a function that writes one is a value too. There is no tree of values: a list of thousands of markets is written
-//! a hundred times a minute, and a tree would cost ten times as much. Nothing here reads JSON.
+//! write the commas. A [`Value`] is written in one piece; a function that writes one is a value too. There is
+//! no tree of values: a list of thousands of markets is written a hundred times a minute, and a tree would
+//! cost ten times as much. Nothing here reads JSON.
 
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
@@ -27,11 +28,11 @@ macro_rules! json {
 macro_rules! members {
     ($object:ident,) => {};
     ($object:ident, $key:literal: { $($inner:tt)* } $(, $($rest:tt)*)?) => {
-        $crate::json::json!($object.key($key), { $($inner)* });
+        $crate::json::json!($object.literal(concat!(",\"", $key, "\":")), { $($inner)* });
         $($crate::json::members!($object, $($rest)*);)?
     };
     ($object:ident, $key:literal: $value:expr $(, $($rest:tt)*)?) => {
-        $object.put($key, $value);
+        $crate::json::Value::write($value, $object.literal(concat!(",\"", $key, "\":")));
         $($crate::json::members!($object, $($rest)*);)?
     };
 }
@@ -66,6 +67,14 @@ impl<'a> Object<'a> {
         self.out.push(b'"');
         self.out.extend_from_slice(key.as_bytes());
         self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    /// Writes a key that is ready but for the comma in front of it, which the first one has not.
+    #[inline]
+    pub fn literal(&mut self, key: &'static str) -> &mut Vec<u8> {
+        let begin = usize::from(std::mem::take(&mut self.is_empty));
+        self.out.extend_from_slice(&key.as_bytes()[begin..]);
         self.out
     }
 
