@@ -12,7 +12,7 @@ use super::compressed_cache::{CacheKey, Found};
 use super::outcome::{CompressedResponse, Outcome, ToCompress};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, Coding, ETag, Head, Output, Responder};
+use crate::http::{Cache, Coding, Head, Output, Responder};
 use crate::market::ChartPlan;
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ impl Body {
     }
 
     /// Sends it as JSON. `variant`: a letter that distinguishes bodies of one address that are made of the
-    /// same parts and written differently, such as [`Decimals::variant`].
+    /// same parts and written differently, such as `Decimals::variant`.
     pub fn send(
         self,
         responder: &mut Responder<'_>,
@@ -140,18 +140,19 @@ impl Body {
         (variant, cache): (u8, Cache),
         key: CacheKey,
     ) -> Outcome {
-        let head = Head::json(Some(self.tag(view, variant)), cache);
-        self.send_under(head, responder, view, || key)
+        self.send_under(Head::json(None, cache), variant, responder, view, || key)
     }
 
-    /// The same with fields. The tag of the head is that of [`Body::tag`].
+    /// The same with another head, to which the tag is added.
     pub fn send_under(
         mut self,
-        head: Head<'_>,
+        mut head: Head<'_>,
+        variant: u8,
         responder: &mut Responder<'_>,
         view: &View<'_>,
         key: impl FnOnce() -> CacheKey,
     ) -> Outcome {
+        head.etag = Some(view.tag(self.made_of, variant));
         self.parts.push(BodyPart::Written(self.bytes));
         let lengths = self.parts.iter().map(|part| match part {
             BodyPart::Written(bytes) => bytes.len(),
@@ -164,11 +165,6 @@ impl Body {
                 BodyPart::Chart(plan) => share(&plan, out),
             });
         })
-    }
-
-    /// Its tag. `variant` as for [`Body::send`].
-    pub fn tag(&self, view: &View<'_>, variant: u8) -> ETag {
-        view.tag(self.made_of, variant)
     }
 }
 

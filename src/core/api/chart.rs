@@ -227,8 +227,7 @@ fn send_plan(
         None => Cow::Borrowed(plan.written(|| headers::fields(view, asked, key, plan.info()))),
         Some(_) => Cow::Owned(headers::fields(view, asked, key, plan.info())),
     };
-    let made_of = (plan.info(), plan.made_of());
-    let head = headers::head(view, asked, key, made_of, &fields);
+    let head = headers::head(view, asked, key, plan, &fields);
     let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &asked.spec));
     body::send(view, responder, head, cache_key, plan.body_len(), |out| {
         share(plan, out);

@@ -1,22 +1,32 @@
 //! The rows of a long list that a client picks: `sort`, `order`, `limit`, `offset`, `search`.
 //!
-//! A [`Selection`] says which rows, in which order, and which piece of them. A [`Choice`] looks at some rows a
-//! step. Those that match go into a heap, from which each step takes some: so thousands of rows are never
+//! A [`Selection`] says which rows, in which order, and which piece of them. A [`Choice`] looks at some rows
+//! a step. Those that match go into a heap, from which each step takes some: so thousands of rows are never
 //! ranked in one piece, and twenty of them cost no more than they need.
 
 use super::error::Error;
-use super::list::ListKind;
 use super::params::{Call, ParamValue, count, either_word, none_of};
 use super::symbols::served_quote;
 use super::view::View;
 use crate::decimal::Decimal;
-use crate::market::{Quote, SymbolId, SymbolName};
+use crate::market::{Quote, SourceId, SymbolId, SymbolName};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 
 /// Rows of one step: some 0.1 ms.
 const ROWS_A_STEP: usize = 512;
+
+/// What a list lists.
+#[derive(Clone, Debug, Hash)]
+pub enum ListKind {
+    /// All known quotes, of one source or of the best source of each symbol.
+    Quotes(Option<SourceId>),
+    /// The markets of a category, by its id.
+    Category(Box<str>),
+    /// The active markets of the ecosystem.
+    Ecosystem,
+}
 
 /// The rows that a selection picks, in the making.
 #[derive(Clone, Debug, Default)]
@@ -54,9 +64,9 @@ impl Choice {
         let [sort, order, limit, offset, search] = params;
         let sort = read_sort(&sort)?;
         let orders = [("asc", false), ("desc", true)];
-        let descending = either_word(&order, ("order", "invalid_order"), orders)?;
-        let limit = count(&limit, ("limit", "invalid_limit"), 1..=usize::MAX)?;
-        let offset = count(&offset, ("offset", "invalid_offset"), 0..=usize::MAX)?;
+        let descending = either_word(&order, Error::bad("invalid_order", "order", ""), orders)?;
+        let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
+        let offset = count(&offset, Error::bad("invalid_offset", "offset", ""), 0..=usize::MAX)?;
         let selection = Selection {
             // An order without a value is that of the symbols.
             sort: sort.or(descending.map(|_| Sort::Symbol)),
@@ -109,7 +119,7 @@ impl Choice {
     fn look_at(&mut self, view: &View<'_>, rows: &ListKind, symbol: SymbolId, place: usize) {
         let catalog = &view.market.catalog;
         let selection = &self.selection;
-        if !selection.search.is_empty() && !selection.finds(catalog.name(symbol)) {
+        if !selection.search.is_empty() && !find(&selection.search, catalog.name(symbol)) {
             return;
         }
         let source = match rows {
@@ -144,7 +154,9 @@ fn read_sort(value: &ParamValue<'_>) -> Result<Option<Sort>, Error> {
     let sort = |text: &[u8]| {
         let found = Sort::NAMES.into_iter().find(|(name, _)| name.as_bytes() == text);
         let names = Sort::NAMES.map(|(name, _)| name);
-        found.map(|(_, sort)| sort).ok_or_else(|| none_of(text, ("sort", "invalid_sort"), names))
+        found
+            .map(|(_, sort)| sort)
+            .ok_or_else(|| none_of(text, Error::bad("invalid_sort", "sort", ""), names))
     };
     value.as_deref().map(sort).transpose()
 }
@@ -210,11 +222,6 @@ impl Selection {
     /// True if quotes decide the order.
     pub fn is_by_value(&self) -> bool {
         self.sort.is_some_and(|sort| sort != Sort::Symbol)
-    }
-
-    /// True if the search finds this symbol.
-    pub fn finds(&self, name: &SymbolName) -> bool {
-        find(&self.search, name)
     }
 
     /// The fields of the response to a request with this query: how many rows match, and links to the

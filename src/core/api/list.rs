@@ -1,7 +1,7 @@
 //! Long lists, which are made in parts.
 
 use super::body::Body;
-use super::choice::Choice;
+use super::choice::{Choice, ListKind};
 use super::compressed_cache::CacheKey;
 use super::outcome::{Deferred, Outcome};
 use super::records::{fragment, write_item, write_market};
@@ -10,7 +10,7 @@ use super::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Value as _};
-use crate::market::{Quote, SourceId, SymbolId};
+use crate::market::{Quote, SymbolId};
 
 /// Rows of one part, and bytes after which it ends in any case: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
@@ -19,17 +19,6 @@ const PART_BYTES: usize = 32 * 1024;
 /// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
 /// list takes some turns.
 const MAX_RESTARTS: u8 = 2;
-
-/// What a list lists.
-#[derive(Clone, Debug, Hash)]
-pub enum ListKind {
-    /// All known quotes, of one source or of the best source of each symbol.
-    Quotes(Option<SourceId>),
-    /// The markets of a category, by its id.
-    Category(Box<str>),
-    /// The active markets of the ecosystem.
-    Ecosystem,
-}
 
 /// A list of any length, made in parts.
 #[derive(Debug)]
@@ -136,7 +125,7 @@ impl LongList {
         if self.choice.is_some() {
             self.body.part(Part::Symbol(symbol.0));
         }
-        let catalog = &view.market.catalog;
+        let (catalog, decimals) = (&view.market.catalog, self.decimals);
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
             ListKind::Quotes(source) => {
@@ -144,7 +133,6 @@ impl LongList {
                     return;
                 };
                 self.stale |= quote.stale();
-                let decimals = self.decimals;
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
                 out.extend_from_slice(&fragment(view, quote, decimals));
             }
@@ -152,7 +140,6 @@ impl LongList {
                 let quote = served_quote(view, symbol, None);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
-                let decimals = self.decimals;
                 let out = self.begin_row(&[listed, shown]);
                 write_market(out, view, symbol, quote, decimals);
             }
@@ -162,7 +149,6 @@ impl LongList {
                     self.body.part(Part::Nothing);
                     return;
                 };
-                let decimals = self.decimals;
                 let mut object = Object::open(self.begin_row(&[listed]));
                 write_item(&mut object, view, &entry, decimals);
                 object.close();
@@ -218,11 +204,10 @@ impl Deferred for LongList {
             ListKind::Category(_) => b"]}",
             ListKind::Ecosystem => b"]",
         });
-        let etag = body.tag(view, decimals.variant());
         let cache = view.until_any_poll_unless(stale);
         let fields = choice.as_ref().map_or(String::new(), Choice::fields);
-        let head = Head { fields: fields.as_bytes(), ..Head::json(Some(etag), cache) };
-        body.send_under(head, responder, view, || {
+        let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
+        body.send_under(head, decimals.variant(), responder, view, || {
             let selection = choice.as_ref().map(|choice| &choice.selection);
             CacheKey::of("lists", (rows, selection, decimals))
         })

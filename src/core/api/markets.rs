@@ -2,10 +2,10 @@
 //! `/api/ecosystem/market/{id}`.
 
 use super::body::Body;
-use super::choice::Choice;
+use super::choice::{Choice, ListKind};
 use super::compressed_cache::CacheKey;
 use super::error::{Error, echo};
-use super::list::{ListKind, LongList};
+use super::list::LongList;
 use super::outcome::Outcome;
 use super::params::Call;
 use super::records::{fragment, write_item};

@@ -37,7 +37,6 @@ mod outcome;
 mod page;
 mod params;
 mod quotes;
-mod reasons;
 mod records;
 pub mod stream;
 mod symbols;
@@ -46,11 +45,11 @@ mod view;
 
 pub use endpoint::Endpoint;
 pub use error::Error;
+pub use health::status_line;
 pub use outcome::{
     Candles, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest,
     StreamRequest, StreamedSymbols, ToCompress, send_error,
 };
-pub use reasons::status_line;
 pub use view::View;
 
 use super::Service;

@@ -96,9 +96,8 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
         "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call),
     });
     let body = Body::of(&text);
-    let head =
-        Head { by_media: true, ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache) };
-    body.send_under(head, responder, call.view, || CacheKey::of("/", ()))
+    let head = Head { by_media: true, ..Head::json(None, Cache::NoCache) };
+    body.send_under(head, b'i', responder, call.view, || CacheKey::of("/", ()))
 }
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to

@@ -75,10 +75,10 @@ pub fn whole_number(text: &[u8]) -> Option<i64> {
     digits(text).filter(|_| text.len() <= 16)
 }
 
-/// A whole number in this range.
+/// A whole number in this range. `error`: what is returned where it is not, but for its message.
 pub fn count(
     value: &ParamValue<'_>,
-    (name, code): (&'static str, &'static str),
+    error: Error,
     range: RangeInclusive<usize>,
 ) -> Result<Option<usize>, Error> {
     let Some(text) = value.as_deref() else {
@@ -91,17 +91,17 @@ pub fn count(
             usize::MAX => "on".to_string(),
             most => format!("to {most}"),
         };
-        let (least, text) = (range.start(), echo(text));
+        let (name, least, text) = (error.param.unwrap_or_default(), range.start(), echo(text));
         let message =
             format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
-        Error::bad(code, name, message)
+        Error { message, ..error }
     })
 }
 
-/// What one of two words means.
+/// What one of two words means. `error`: as above.
 pub fn either_word<T>(
     value: &ParamValue<'_>,
-    (name, code): (&'static str, &'static str),
+    error: Error,
     [(one, meaning), (other, other_meaning)]: [(&str, T); 2],
 ) -> Result<Option<T>, Error> {
     match value.as_deref() {
@@ -109,27 +109,23 @@ pub fn either_word<T>(
         Some(text) if text == one.as_bytes() => Ok(Some(meaning)),
         Some(text) if text == other.as_bytes() => Ok(Some(other_meaning)),
         Some(text) => {
-            let text = echo(text);
+            let (name, text) = (error.param.unwrap_or_default(), echo(text));
             let message = format!("\"{name}\" must be {one} or {other}, not \"{text}\".");
-            Err(Error::bad(code, name, message))
+            Err(Error { message, ..error })
         }
     }
 }
 
-/// The error for a text that is none of these words.
-pub fn none_of(
-    text: &[u8],
-    (name, code): (&'static str, &'static str),
-    words: impl IntoIterator<Item = &'static str>,
-) -> Error {
-    let good: Vec<&str> = words.into_iter().collect();
-    let (text, good) = (echo(text), good.join(" "));
-    Error::bad(code, name, format!("Invalid {name} \"{text}\": expected one of {good}."))
+/// The error for a text that is none of these words. `error`: as above.
+pub fn none_of<const N: usize>(text: &[u8], error: Error, words: [&str; N]) -> Error {
+    let (name, text, good) = (error.param.unwrap_or_default(), echo(text), words.join(" "));
+    let message = format!("Invalid {name} \"{text}\": expected one of {good}.");
+    Error { message, ..error }
 }
 
 /// `decimals`: `number`, which is the default, or `string`.
 pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
     let words = [("number", Decimals::Number), ("string", Decimals::String)];
-    let found = either_word(value, ("decimals", "invalid_decimals"), words)?;
-    Ok(found.unwrap_or(Decimals::Number))
+    let error = Error::bad("invalid_decimals", "decimals", "");
+    Ok(either_word(value, error, words)?.unwrap_or(Decimals::Number))
 }

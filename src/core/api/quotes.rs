@@ -4,14 +4,14 @@
 //! with many quotes joins these fragments.
 
 use super::body;
-use super::choice::Choice;
+use super::choice::{Choice, ListKind};
 use super::compressed_cache::CacheKey;
 use super::error::{Error, write_item_error};
-use super::list::{ListKind, LongList};
+use super::list::LongList;
 use super::outcome::{Outcome, Prepared};
 use super::params::{Call, decimals};
 use super::records::fragment;
-use super::symbols::{NamedMarkets, served_quote, symbol_in_path, untracked};
+use super::symbols::{NamedMarkets, look_up, path_text, served_quote, untracked};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
@@ -30,7 +30,7 @@ pub struct AskedQuote {
 pub fn prepare(call: &Call<'_>) -> Result<Box<dyn Prepared>, Error> {
     let [style, source] = call.params(["decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
-    let symbol = symbol_in_path(call)?;
+    let symbol = look_up(call.view, &path_text(call)?)?;
     Ok(Box::new(AskedQuote { symbol, source, decimals }))
 }
 

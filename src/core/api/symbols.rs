@@ -7,13 +7,8 @@ use crate::http::decode_segment;
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
-/// The symbol that a path names: in one segment, or in two, since proxies decode `%2F`. The path is split
-/// first and then decoded, each segment once.
-pub fn symbol_in_path(call: &Call<'_>) -> Result<SymbolId, Error> {
-    look_up(call.view, &path_text(call)?)
-}
-
-/// The text of one or two raw segments, decoded.
+/// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. The path is
+/// split first and then decoded, each segment once.
 pub fn path_text<'a>(call: &Call<'a>) -> Result<Cow<'a, [u8]>, Error> {
     let path = call.rest;
     let plain = |byte: &u8| *byte != b'%' && *byte != b'/';

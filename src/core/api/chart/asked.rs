@@ -99,9 +99,9 @@ pub fn prepare(call: &Call<'_>) -> Result<Box<dyn Prepared>, Error> {
         (Some(_), Some(_)) => most,
         _ => DEFAULT_LIMIT,
     };
-    let limit = params::count(&limit, ("limit", "invalid_limit"), 1..=most)?;
+    let limit = params::count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=most)?;
     let fills = [("none", false), ("previous", true)];
-    let fills = params::either_word(&fill, ("fill", "invalid_fill"), fills)?;
+    let fills = params::either_word(&fill, Error::bad("invalid_fill", "fill", ""), fills)?;
     let spec = ChartSpec {
         interval,
         from,
@@ -155,7 +155,11 @@ fn read_interval(interval: ParamValue<'_>, resolution: ParamValue<'_>) -> Result
         _ => (Interval::parse(&asked), Interval::name),
     };
     found.ok_or_else(|| {
-        params::none_of(&asked, (param, "invalid_interval"), Interval::ALL.map(name_of))
+        params::none_of(
+            &asked,
+            Error::bad("invalid_interval", param, ""),
+            Interval::ALL.map(name_of),
+        )
     })
 }
 

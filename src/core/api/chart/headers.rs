@@ -2,10 +2,9 @@
 
 use super::asked::{Asked, SECONDS_BELOW};
 use crate::core::api::view::View;
-use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head};
 use crate::json::Decimals;
-use crate::market::{ChartInfo, REREAD, SeriesKey, floor_slot};
+use crate::market::{ChartInfo, ChartPlan, REREAD, SeriesKey, floor_slot};
 use crate::time::UnixMs;
 
 /// Seconds for which a chart may be cached that no poll will change.
@@ -16,11 +15,11 @@ pub fn head<'a>(
     view: &View<'_>,
     asked: &Asked,
     key: SeriesKey,
-    (info, made_of): (&ChartInfo, Fingerprint),
+    plan: &ChartPlan,
     fields: &'a [u8],
 ) -> Head<'a> {
-    let etag = view.tag(made_of, Decimals::of(asked.spec.quoted).variant());
-    let cache = match is_settled(view, asked, key, info) {
+    let etag = view.tag(plan.made_of(), Decimals::of(asked.spec.quoted).variant());
+    let cache = match is_settled(view, asked, key, plan.info()) {
         true => Cache::MaxAge(SETTLED_S),
         false => view.until_poll(key.source),
     };

@@ -119,11 +119,10 @@ impl Deferred for DeferredCharts {
         body.fixed(b"\"errors\":[");
         body.text(&errors);
         body.fixed(b"]}");
-        let etag = body.tag(view, Decimals::of(spec.quoted).variant());
+        let variant = Decimals::of(spec.quoted).variant();
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
-        let head =
-            Head { fields: fields.as_bytes(), ..Head::json(Some(etag), view.until_any_poll()) };
-        body.send_under(head, responder, view, || {
+        let head = Head { fields: fields.as_bytes(), ..Head::json(None, view.until_any_poll()) };
+        body.send_under(head, variant, responder, view, || {
             let series: Vec<SeriesKey> = charts.iter().map(|chart| chart.key).collect();
             CacheKey::of("/api/ecosystem/chart", (series, &spec, &errors))
         })

@@ -36,10 +36,6 @@ impl<'a> Figures<'a> {
         }
     }
 
-    pub fn has_cluster(&self) -> bool {
-        self.view.status.cluster.is_some()
-    }
-
     pub fn cluster(&self) -> &'a ClusterStatus {
         let cluster = self.view.status.cluster.as_ref();
         cluster.expect("its rows are read where there is one")
@@ -51,21 +47,9 @@ impl<'a> Figures<'a> {
         source.copied().unwrap_or_default()
     }
 
-    pub fn role(&self) -> &'static str {
-        match self.cluster_source().collects {
-            true => "collector",
-            false => "follower",
-        }
-    }
-
     /// True if the history file can be used. `None`: there is none.
     pub fn usable(&self) -> Option<bool> {
         self.history.enabled.then_some(!self.history.unusable)
-    }
-
-    pub fn uptime_ms(&self) -> u64 {
-        let started = self.view.status.started.mono;
-        self.view.now.mono.since(started).as_millis() as u64
     }
 
     /// Series and candles that are stored: in the file, or in memory if there is none.

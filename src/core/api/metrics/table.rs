@@ -88,13 +88,15 @@ pub const METRICS: &[Metric] = &[
         "Closed candles stored: in the history file, or in memory where there is none.",
         Count(|it| it.stored().1)),
     gauge("startedAt", "start_time_seconds", "When marketd started.", Time(|it| it.view.status.started.unix)),
-    gauge("uptimeMs", "uptime_seconds", "Time since the start.", Millis(|it| it.uptime_ms())),
+    gauge("uptimeMs", "uptime_seconds", "Time since the start.",
+        Millis(|it| it.view.now.mono.since(it.view.status.started.mono).as_millis() as u64)),
     gauge("version", "build_info", "Version of marketd.", Text(|_| env!("CARGO_PKG_VERSION"))),
     object("quotes", "Quotes of all sources.", QUOTES),
     object("charts", "Candles in memory.", CHARTS),
     object("history", "The history file.", HISTORY),
     sources("upstreams", "The sources.", SOURCE),
-    shown("cluster", "The cluster; null where there is none.", MaybeObject(|it| it.has_cluster(), CLUSTER)),
+    shown("cluster", "The cluster; null where there is none.",
+        MaybeObject(|it| it.view.status.cluster.is_some(), CLUSTER)),
     object("http", "Clients and their requests.", HTTP),
     object("streams", "Streams of clients.", STREAMS),
     object("process", "The process and its event loop.", PROCESS),
@@ -225,7 +227,9 @@ const CLUSTER: &[Metric] = &[
 const CLUSTER_SOURCE: &[Metric] = &[
     shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
     shown("role", "Whether this node collects it, or follows the node that does.",
-        OneOf(&["collector", "follower"], |it| it.role())),
+        OneOf(&["collector", "follower"], |it| {
+            if it.cluster_source().collects { "collector" } else { "follower" }
+        })),
     gauge("", "cluster_collector", "Whether this node collects the source.",
         Flag(|it| it.cluster_source().collects)),
     gauge("epoch", "cluster_epoch", "The newest lease of the source that this node knows.",

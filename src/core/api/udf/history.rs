@@ -139,7 +139,7 @@ fn clipped(
 fn read_resolution(value: &ParamValue<'_>) -> Result<Interval, Error> {
     let text = value.as_deref().unwrap_or_default();
     let good = Interval::ALL.map(Interval::resolution);
-    let param = ("resolution", "invalid_interval");
+    let param = Error::bad("invalid_interval", "resolution", "");
     Interval::parse_resolution(text).ok_or_else(|| none_of(text, param, good))
 }
 

@@ -1,5 +1,5 @@
-//! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of some,
-//! and those whose symbols have a text in them, the best match first.
+//! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
+//! some, and those whose symbols have a text in them, the best match first.
 
 use crate::core::api::body::Body;
 use crate::core::api::choice::{Selection, find as finds};
