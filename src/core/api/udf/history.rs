@@ -16,9 +16,9 @@ use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
 use crate::core::api::params::{Call, ParamValue, none_of, whole_number};
 use crate::core::api::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, Head, Responder};
+use crate::http::{Head, Output, Responder};
 use crate::interval::Interval;
-use crate::market::{ChartInfo, ChartPlan, ChartSpec, floor_slot, needed};
+use crate::market::{ChartInfo, ChartPlan, ChartSpec, SourceId, floor_slot, needed};
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,13 +59,14 @@ struct History {
     begun: Mono,
     /// The slots that were waited for last. If they are still missing, they do not come.
     last: Option<Range<i64>>,
-    /// The candles, once it is known which are sent.
-    bars: Option<Bars>,
 }
 
-/// Candles that are turned into columns.
+/// Candles that are turned into columns, once it is known which are sent.
 struct Bars {
     plan: Arc<ChartPlan>,
+    /// The source of the candles, and what the columns are kept by when they are compressed.
+    source: SourceId,
+    key: CacheKey,
     /// Only those from this time on.
     since: UnixMs,
     /// The next piece of the chart.
@@ -117,7 +118,6 @@ pub fn history(call: &Call<'_>) -> Result<Outcome, Error> {
         goal,
         begun: view.now.mono,
         last: None,
-        bars: None,
     })))
 }
 
@@ -174,23 +174,14 @@ impl Deferred for History {
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<Candles> {
-        match &self.bars {
-            None => self.chart.missing(view),
-            Some(_) => Vec::new(),
-        }
+        self.chart.missing(view)
     }
 
     fn step(&mut self, view: &View<'_>) -> bool {
-        match &mut self.bars {
-            None => self.chart.step(view),
-            Some(bars) => bars.step(),
-        }
+        self.chart.step(view)
     }
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        if let Some(bars) = self.bars.take() {
-            return bars.send(view, self.form(view), responder);
-        }
         let Some(plan) = self.chart.made(view) else {
             return send_fault("Something went wrong here.", responder);
         };
@@ -267,9 +258,11 @@ impl History {
     }
 
     /// Begins to turn the candles from this time on into columns.
-    fn turn(mut self: Box<Self>, plan: Arc<ChartPlan>, since: UnixMs) -> Outcome {
-        self.bars = Some(Bars::new(plan, since));
-        Outcome::Deferred(self)
+    fn turn(&self, plan: Arc<ChartPlan>, since: UnixMs) -> Outcome {
+        let room = plan.body_len() / COLUMNS.len();
+        let columns = COLUMNS.map(|_| Vec::with_capacity(room + room / 4));
+        let (source, key) = (self.chart.key.source, self.cache_key());
+        Outcome::Deferred(Box::new(Bars { plan, source, key, since, next: 0, columns }))
     }
 
     /// Sends that there is no candle, and when the one before it was.
@@ -287,26 +280,17 @@ impl History {
         }
         body.fixed(b"}");
         body.part(Part::Text(&made_of.number().to_le_bytes()));
-        let (cache, key) = self.form(view);
-        body.send(responder, view, (VARIANT, cache), key)
+        let form = (VARIANT, view.until_poll(self.chart.key.source));
+        body.send(responder, view, form, self.cache_key())
     }
 
-    /// How long a response may be cached, and what it is kept by when it is compressed.
-    fn form(&self, view: &View<'_>) -> (Cache, CacheKey) {
-        let key = self.chart.key;
-        let cache_key = CacheKey::of("/udf/history", (key, &self.chart.asked.spec));
-        (view.until_poll(key.source), cache_key)
+    fn cache_key(&self) -> CacheKey {
+        CacheKey::of("/udf/history", (self.chart.key, &self.chart.asked.spec))
     }
 }
 
-impl Bars {
-    fn new(plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
-        let room = plan.body_len() / COLUMNS.len();
-        Bars { columns: COLUMNS.map(|_| Vec::with_capacity(room + room / 4)), since, next: 0, plan }
-    }
-
-    /// Turns the next rows. Returns true if those were the last.
-    fn step(&mut self) -> bool {
+impl Deferred for Bars {
+    fn step(&mut self, _: &View<'_>) -> bool {
         let mut left = PART_BYTES;
         while let Some((rows, range)) = self.plan.pieces().get(self.next) {
             if left == 0 {
@@ -319,33 +303,22 @@ impl Bars {
         true
     }
 
-    /// Sends the columns.
-    fn send(
-        self,
-        view: &View<'_>,
-        (cache, key): (Cache, CacheKey),
-        responder: &mut Responder<'_>,
-    ) -> Outcome {
-        let mut made_of = self.plan.made_of();
-        made_of.add(Part::From(self.since.0));
-        let head = Head::json(Some(view.tag(made_of, VARIANT)), cache);
-        let parts = COLUMNS.iter().zip(self.columns);
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let Bars { plan, source, key, since, columns, .. } = *self;
+        let mut made_of = plan.made_of();
+        made_of.add(Part::From(since.0));
+        let head = Head::json(Some(view.tag(made_of, VARIANT)), view.until_poll(source));
+        let parts = COLUMNS.iter().zip(columns);
         let lengths = parts.clone().map(|(name, column)| name.len() + column.len());
         let length = lengths.sum::<usize>() + END.len();
-        body::send(
-            view,
-            responder,
-            head,
-            || key,
-            length,
-            |out| {
-                for (name, column) in parts {
-                    out.bytes().extend_from_slice(name);
-                    out.give(column);
-                }
-                out.bytes().extend_from_slice(END);
-            },
-        )
+        let write = |out: &mut Output| {
+            for (name, column) in parts {
+                out.bytes().extend_from_slice(name);
+                out.give(column);
+            }
+            out.bytes().extend_from_slice(END);
+        };
+        body::send(view, responder, head, || key, length, write)
     }
 }
 
