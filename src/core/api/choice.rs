@@ -94,8 +94,8 @@ impl Choice {
     pub fn step(&mut self, view: &View<'_>, rows: &ListKind, symbols: &mut Vec<SymbolId>) {
         if self.seen < symbols.len() {
             let end = symbols.len().min(self.seen + ROWS_A_STEP);
-            for place in self.seen..end {
-                self.look_at(view, rows, symbols[place], place);
+            for (place, symbol) in symbols.iter().enumerate().take(end).skip(self.seen) {
+                self.look_at(view, rows, *symbol, place);
             }
             self.seen = end;
             self.total = self.matching.len();

@@ -46,7 +46,7 @@ fn unpacked() -> String {
 /// Responds to `/openapi.json`.
 pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let body = Body::of(&Document::of(view).on(view.config, call.service).as_bytes());
+    let body = Body::of(Document::of(view).on(view.config, call.service).as_bytes());
     let form = (b'o', Cache::MaxAge(KEPT_S));
     let key = CacheKey::of("/openapi.json", ());
     Ok(body.send(responder, view, form, key))

@@ -13,7 +13,7 @@ use super::outcome::Outcome;
 use super::params::Call;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
-use crate::json::{List, json};
+use crate::json::{List, Value, json};
 pub use history::history;
 pub use markets::{quotes, search, symbols};
 
@@ -21,12 +21,6 @@ pub use markets::{quotes, search, symbols};
 pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut text = Vec::with_capacity(1024);
     let sources = call.view.status.running().map(|(_, source)| &*source.id);
-    let exchange = |id| {
-        move |out: &mut Vec<u8>| {
-            let name = if id == "" { "All exchanges" } else { id };
-            json!(out, { "value": id, "name": name, "desc": id });
-        }
-    };
     let kind =
         |(name, value)| move |out: &mut Vec<u8>| json!(out, { "name": name, "value": value });
     json!(&mut text, {
@@ -41,6 +35,14 @@ pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     });
     let key = CacheKey::of("/udf/config", ());
     Ok(Body::of(&text).send(responder, call.view, (b'u', Cache::NoCache), key))
+}
+
+/// An exchange as the library lists them; the empty id is that of all.
+fn exchange(id: &str) -> impl Value {
+    move |out: &mut Vec<u8>| {
+        let name = if id.is_empty() { "All exchanges" } else { id };
+        json!(out, { "value": id, "name": name, "desc": id });
+    }
 }
 
 /// Responds to `/udf/time`: the time in seconds.
