@@ -1,8 +1,10 @@
 //! A JSON writer: objects and arrays, directly into bytes.
 //!
-//! An [`Object`] and an [`Array`] borrow the bytes that they are written to, and write the commas. A
-//! [`Value`] is written in one piece. There is no tree of values: a list of thousands of markets is written
-//! a hundred times a minute, and a tree would cost ten times as much. Nothing here reads JSON.
+//! `json!` writes an object whose keys are known, and looks like it. An [`Object`] and an [`Array`] are for
+//! those of which only the program knows what they have: they borrow the bytes that they are written to, and
+//! write the commas. A [`Value`] is written in one piece; a function that writes one is a value too. There is
+//! no tree of values: a list of thousands of markets is written a hundred times a minute, and a tree would
+//! cost ten times as much. Nothing here reads JSON.
 
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
@@ -12,6 +14,30 @@ pub trait Value {
     /// Appends the value.
     fn write(self, out: &mut Vec<u8>);
 }
+
+/// Writes an object: `json!(out, { "key": value, "inner": { "key": value } })`.
+macro_rules! json {
+    ($out:expr, { $($members:tt)* }) => {{
+        let mut object = $crate::json::Object::open($out);
+        $crate::json::members!(object, $($members)*);
+        object.close();
+    }};
+}
+
+/// Writes members of an open object: `members!(object, "key": value, "inner": { "key": value })`.
+macro_rules! members {
+    ($object:ident,) => {};
+    ($object:ident, $key:literal: { $($inner:tt)* } $(, $($rest:tt)*)?) => {
+        $crate::json::json!($object.literal(concat!(",\"", $key, "\":")), { $($inner)* });
+        $($crate::json::members!($object, $($rest)*);)?
+    };
+    ($object:ident, $key:literal: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::json::Value::write($value, $object.literal(concat!(",\"", $key, "\":")));
+        $($crate::json::members!($object, $($rest)*);)?
+    };
+}
+
+pub(crate) use {json, members};
 
 /// An open object. Members are written in the order of the calls.
 pub struct Object<'a> {
@@ -33,12 +59,6 @@ impl<'a> Object<'a> {
         Object { out, is_empty }
     }
 
-    /// An object that is already open and has members.
-    pub fn resume(out: &'a mut Vec<u8>) -> Object<'a> {
-        let is_empty = false;
-        Object { out, is_empty }
-    }
-
     /// Writes a key, which must not need escapes. The caller appends its value.
     pub fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_empty) {
@@ -50,6 +70,14 @@ impl<'a> Object<'a> {
         self.out
     }
 
+    /// Writes a key that is ready but for the comma in front of it, which the first one has not.
+    #[inline]
+    pub fn literal(&mut self, key: &'static str) -> &mut Vec<u8> {
+        let begin = usize::from(std::mem::take(&mut self.is_empty));
+        self.out.extend_from_slice(&key.as_bytes()[begin..]);
+        self.out
+    }
+
     /// Writes a member.
     pub fn put(&mut self, key: &str, value: impl Value) {
         value.write(self.key(key));
@@ -57,11 +85,7 @@ impl<'a> Object<'a> {
 
     /// Writes a member that is an array of these values.
     pub fn list(&mut self, key: &str, values: impl IntoIterator<Item = impl Value>) {
-        let mut array = self.array(key);
-        for value in values {
-            array.put(value);
-        }
-        array.close();
+        self.put(key, List(values));
     }
 
     /// Opens a member that is an object.
@@ -123,6 +147,12 @@ impl<V: Value> Value for Option<V> {
             Some(value) => value.write(out),
             None => out.extend_from_slice(b"null"),
         }
+    }
+}
+
+impl<F: FnOnce(&mut Vec<u8>)> Value for F {
+    fn write(self, out: &mut Vec<u8>) {
+        self(out);
     }
 }
 
@@ -188,6 +218,17 @@ impl Value for &[u8] {
     }
 }
 
+/// An array of these values.
+pub struct List<I>(pub I);
+
+impl<I: IntoIterator<Item: Value>> Value for List<I> {
+    fn write(self, out: &mut Vec<u8>) {
+        let mut array = Array::open(out);
+        self.0.into_iter().for_each(|value| array.put(value));
+        array.close();
+    }
+}
+
 /// JSON that is written already.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready<'a>(pub &'a [u8]);
@@ -208,9 +249,24 @@ pub enum Decimals {
 }
 
 impl Decimals {
+    /// As strings, if they are to be quoted.
+    pub fn of(quoted: bool) -> Decimals {
+        if quoted { Decimals::String } else { Decimals::Number }
+    }
+
     /// A decimal as a value.
-    pub fn value(self, decimal: Option<&Decimal>) -> impl Value {
-        decimal.map(|decimal| Styled(self, decimal))
+    pub fn value<'a>(self, decimal: impl Into<Option<&'a Decimal>>) -> impl Value {
+        let decimal: Option<&Decimal> = decimal.into();
+        decimal.map(|decimal| {
+            move |out: &mut Vec<u8>| match self {
+                Decimals::Number => decimal.write(out),
+                Decimals::String => {
+                    out.push(b'"');
+                    decimal.write(out);
+                    out.push(b'"');
+                }
+            }
+        })
     }
 
     /// A letter for the entity tag, since the two have different bodies.
@@ -218,21 +274,6 @@ impl Decimals {
         match self {
             Decimals::Number => b'n',
             Decimals::String => b's',
-        }
-    }
-}
-
-struct Styled<'a>(Decimals, &'a Decimal);
-
-impl Value for Styled<'_> {
-    fn write(self, out: &mut Vec<u8>) {
-        match self.0 {
-            Decimals::Number => self.1.write(out),
-            Decimals::String => {
-                out.push(b'"');
-                self.1.write(out);
-                out.push(b'"');
-            }
         }
     }
 }
@@ -274,7 +315,7 @@ mod tests {
         inner.close();
         array.close();
         object.put("e", Ready(b"[null]"));
-        Object::resume(object.out).put("f", 0u16);
+        object.put("f", 0u16);
         object.close();
         let expected = r#"{"a":{},"b":[1,2],"c":[[],"x",{"d":false}],"e":[null],"f":0}"#;
         assert_eq!(String::from_utf8(out).expect("UTF-8"), expected);

@@ -25,7 +25,6 @@ mod next_wake;
 mod sources;
 mod stats;
 
-pub use crate::durations::Endpoint;
 pub use clients::{DEMO_CLIENTS, LOBBY};
 pub use event::{Action, Broken, Census, CloseReason, Event, ProcessFacts, Service};
 pub use stats::{SourceState, SourceStatus, Status};

@@ -284,7 +284,7 @@ pub struct SourceStatus {
     /// From the request's first byte to the response's last, of the last good one.
     pub last_latency_ms: Option<u64>,
     /// The same of all good ones.
-    pub latencies: Histogram<{ POLL_BOUNDS_US.len() }>,
+    pub latencies: Histogram,
     /// Body and head bytes of all responses.
     pub bytes_received: u64,
     /// When the next poll of quotes is due.
@@ -319,7 +319,8 @@ pub struct SourceStatus {
 impl SourceStatus {
     /// A source that has done nothing yet.
     pub fn new(id: &str) -> SourceStatus {
-        SourceStatus { id: id.into(), ..SourceStatus::default() }
+        let latencies = Histogram::new(&POLL_BOUNDS_US);
+        SourceStatus { id: id.into(), latencies, ..SourceStatus::default() }
     }
 
     /// No back-off is running any more.

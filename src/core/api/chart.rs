@@ -8,13 +8,13 @@
 mod asked;
 mod headers;
 mod newest;
-pub mod several;
+mod several;
 
+use super::body;
+use super::body::share;
 use super::compressed_cache::CacheKey;
-use super::compression;
-use super::error::{Error, send_error};
-use super::list::share;
-use super::outcome::{Candles, Deferred, Outcome};
+use super::error::Error;
+use super::outcome::{Candles, Deferred, Outcome, Prepared, send_error};
 use super::symbols::untracked;
 use super::view::View;
 use crate::http::Responder;
@@ -24,7 +24,7 @@ use crate::market::{
 };
 use crate::time::UnixMs;
 use asked::Known;
-pub use asked::{Asked, ChartRequest, Several, prepare};
+pub use asked::{Asked, prepare};
 pub use newest::Followed;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -56,29 +56,26 @@ pub struct DeferredChart {
     builder: Option<ChartBuilder>,
 }
 
-/// Responds with a chart.
-pub fn chart(
-    view: &View<'_>,
-    asked: &Asked,
-    responder: &mut Responder<'_>,
-) -> Result<Outcome, Error> {
-    if let Some((key, plan)) = known_plan(view, asked) {
-        return Ok(send_plan(view, asked, key, &plan, responder));
+impl Prepared for Asked {
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+        if let Some((key, plan)) = known_plan(view, self) {
+            return Ok(send_plan(view, self, key, &plan, responder));
+        }
+        let key = choose(view, self)?;
+        let (chart, plan) = DeferredChart::new(view, self, key);
+        let mut chart = Box::new(chart);
+        if let Some(plan) = plan
+            && !chart.reaches_back(view, plan.info())
+        {
+            self.known.set(known(view, self, key));
+            return Ok(send_plan(view, self, key, &plan, responder));
+        }
+        if chart.wanted.is_none() && chart.step(view) {
+            responder.weigh(PART_BYTES);
+            return Ok(chart.finish(view, responder));
+        }
+        Ok(Outcome::Deferred(chart))
     }
-    let key = choose(view, asked)?;
-    let (chart, plan) = DeferredChart::new(view, asked, key);
-    let mut chart = Box::new(chart);
-    if let Some(plan) = plan
-        && !chart.reaches_back(view, plan.info())
-    {
-        asked.known.set(known(view, asked, key));
-        return Ok(send_plan(view, asked, key, &plan, responder));
-    }
-    if chart.wanted.is_none() && chart.step(view) {
-        responder.weigh(PART_BYTES);
-        return Ok(chart.finish(view, responder));
-    }
-    Ok(Outcome::Deferred(chart))
 }
 
 impl DeferredChart {
@@ -183,14 +180,11 @@ impl Deferred for DeferredChart {
         };
         if is_gone {
             // Its candles are gone with the source, which a reload has ended: another one may have them.
-            return chart(view, &self.asked, responder).unwrap_or_else(|error| {
-                send_error(&error, responder);
-                Outcome::Sent
-            });
+            let outcome = self.asked.respond(view, responder);
+            return outcome.unwrap_or_else(|error| send_error(&error, responder));
         }
         let Some(plan) = self.made(view) else {
-            send_error(&Error::internal(), responder);
-            return Outcome::Sent;
+            return send_error(&Error::internal(), responder);
         };
         if self.reaches_back(view, plan.info()) {
             return Outcome::Deferred(self);
@@ -233,10 +227,9 @@ fn send_plan(
         None => Cow::Borrowed(plan.written(|| headers::fields(view, asked, key, plan.info()))),
         Some(_) => Cow::Owned(headers::fields(view, asked, key, plan.info())),
     };
-    let made_of = (plan.info(), plan.made_of());
-    let head = headers::head(view, asked, key, made_of, &fields);
-    let cache_key = || CacheKey::Chart(key, asked.spec.clone());
-    compression::send(view, responder, head, cache_key, plan.body_len(), |out| {
+    let head = headers::head(view, asked, key, plan, &fields);
+    let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &asked.spec));
+    body::send(view, responder, head, cache_key, plan.body_len(), |out| {
         share(plan, out);
     })
 }

@@ -9,13 +9,11 @@
 //! dropped within minutes in any case, since its version is probably gone. The cache knows the clients that
 //! wait by their keys alone.
 
-use super::selection::Selection;
 use crate::http::{Compressor, ETag, Output};
-use crate::json::Decimals;
-use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Bytes compressed at a time: 0.05 ms, and 0.3 ms if a block ends with them.
@@ -31,77 +29,32 @@ const WAITING_BYTES: usize = 4 * 1024 * 1024;
 /// Bodies that may wait to be compressed: each new one is compared with all of them.
 const WAITING_BODIES: usize = 128;
 
-/// What an entry takes besides its key and its bytes: places in two tables, and counts.
+/// What an entry takes besides its bytes: places in two tables, and counts.
 const ENTRY_BYTES: usize = 192;
 
 /// Sweeps in which every entry is looked at, one a second.
 const ROUND: usize = 30;
 
-/// Identifies a body but for its version: with the tag, all that its bytes depend on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum CacheKey {
-    /// The quotes of these symbols; the ready items of `errors`.
-    Quotes {
-        /// In the order of the response.
-        symbols: Box<[SymbolId]>,
-        /// Joined.
-        errors: Box<[u8]>,
-        /// Of this source alone.
-        source: Option<SourceId>,
-        /// How they are written.
-        decimals: Decimals,
-    },
-    /// A list of any length.
-    List(ListKind, Option<Box<Selection>>, Decimals),
-    /// The record of a market.
-    Market(SymbolId, Decimals),
-    /// A chart of a series.
-    Chart(SeriesKey, ChartSpec),
-    /// Charts of several series; the ready items of `errors`.
-    Charts(Box<[SeriesKey]>, ChartSpec, Box<[u8]>),
-    /// Candles of a series in columns.
-    History(SeriesKey, ChartSpec),
-    /// The only body of this address.
-    Address(&'static str),
-}
-
-/// What a list lists.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ListKind {
-    /// All known quotes, of one source or of the best source of each symbol.
-    Quotes(Option<SourceId>),
-    /// The markets of a category, by its id.
-    Category(Box<str>),
-    /// The active markets of the ecosystem.
-    Ecosystem,
-}
+/// Identifies a body but for its version, which the tag does: a hash of where it is from and of what was
+/// chosen there. One body is taken for another only if both are equal by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CacheKey(u64);
 
 impl CacheKey {
-    /// Its bytes in memory.
-    pub fn size(&self) -> usize {
-        let boxed = match self {
-            CacheKey::Quotes { symbols, errors, .. } => size_of_val(&**symbols) + errors.len(),
-            CacheKey::List(rows, selection, _) => {
-                let id = match rows {
-                    ListKind::Category(id) => id.len(),
-                    ListKind::Quotes(_) | ListKind::Ecosystem => 0,
-                };
-                let size = |it: &Selection| size_of::<Selection>() + it.search.len();
-                id + selection.as_deref().map_or(0, size)
-            }
-            CacheKey::Charts(series, _, errors) => size_of_val(&**series) + errors.len(),
-            _ => 0,
-        };
-        size_of::<CacheKey>() + boxed
+    /// The key of a body from here that depends on this choice.
+    pub fn of(place: &str, choice: impl Hash) -> CacheKey {
+        let mut hasher = DefaultHasher::new();
+        (place, choice).hash(&mut hasher);
+        CacheKey(hasher.finish())
     }
 }
 
 /// See the module's page.
 #[derive(Default)]
 pub struct CompressedBodies {
-    entries: HashMap<Arc<CacheKey>, Entry>,
+    entries: HashMap<CacheKey, Entry>,
     /// The keys of all entries. Those at the front are looked at next.
-    order: VecDeque<Arc<CacheKey>>,
+    order: VecDeque<CacheKey>,
     /// The size of all entries.
     bytes: usize,
     most_bytes: usize,
@@ -239,16 +192,15 @@ impl CompressedBodies {
     /// Keeps a compressed body, and drops others until all fit. The second time around, none has been asked
     /// for, so this ends.
     fn keep(&mut self, key: CacheKey, tag: ETag, bytes: &Arc<[u8]>) {
-        let key = Arc::new(key);
         let is_new = !self.entries.contains_key(&key);
         let entry = Entry { tag, bytes: bytes.clone(), was_asked_for: Cell::new(!is_new) };
-        let size = entry.size(&key);
+        let size = entry.size();
         if size > self.most_bytes {
             return;
         }
         self.bytes += size;
-        let old = self.entries.insert(key.clone(), entry);
-        self.bytes -= old.map_or(0, |old| old.size(&key));
+        let old = self.entries.insert(key, entry);
+        self.bytes -= old.map_or(0, |old| old.size());
         while self.bytes > self.most_bytes {
             self.look_at_next();
         }
@@ -267,7 +219,7 @@ impl CompressedBodies {
         match self.entries.get(&key) {
             Some(entry) if entry.was_asked_for.take() => self.order.push_back(key),
             Some(entry) => {
-                self.bytes -= entry.size(&key);
+                self.bytes -= entry.size();
                 self.entries.remove(&key);
             }
             None => {}
@@ -276,8 +228,8 @@ impl CompressedBodies {
 }
 
 impl Entry {
-    fn size(&self, key: &CacheKey) -> usize {
-        ENTRY_BYTES + key.size() + self.bytes.len()
+    fn size(&self) -> usize {
+        ENTRY_BYTES + self.bytes.len()
     }
 }
 
@@ -303,8 +255,6 @@ impl Job {
 mod tests {
     use super::*;
     use crate::http::Decompressor;
-    use crate::json::Decimals;
-    use crate::market::SymbolId;
     use crate::rng::Rng;
     use crate::table::Table;
 
@@ -313,7 +263,7 @@ mod tests {
     }
 
     fn key(number: u32) -> CacheKey {
-        CacheKey::Market(SymbolId(number), Decimals::Number)
+        CacheKey::of("/", number)
     }
 
     /// A body that compresses to about half of its length.
@@ -433,7 +383,7 @@ mod tests {
             assert!(cache.bytes <= MOST, "{} bytes", cache.bytes);
             assert!(number == 0 || is_kept(&cache, 0, 1), "{number}");
         }
-        let sizes = cache.entries.iter().map(|(key, entry)| entry.size(key));
+        let sizes = cache.entries.values().map(Entry::size);
         assert_eq!(cache.bytes, sizes.sum::<usize>());
         assert!((20..60).contains(&cache.entries.len()), "{}", cache.entries.len());
         assert!(!is_kept(&cache, 1, 1) && is_kept(&cache, 199, 1));

@@ -5,17 +5,17 @@
 //! base paths. Tests hold the file to the code: its paths to the table of endpoints, its parameters and
 //! error codes to those in the code, its schemas and examples to real responses.
 
+use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
-use super::list::Body;
-use super::metrics::{self, Figures};
+use super::metrics;
 use super::outcome::Outcome;
 use super::params::Call;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
 use crate::http::{Cache, Decompressor, Responder};
-use crate::json::{Array, Value as _};
+use crate::json::{Array, json};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -46,45 +46,41 @@ fn unpacked() -> String {
 /// Responds to `/openapi.json`.
 pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let mut body = Body::default();
-    body.text(&Document::of(view).on(view.config, call.service));
+    let body = Body::of(Document::of(view).on(view.config, call.service).as_bytes());
     let form = (b'o', Cache::MaxAge(KEPT_S));
-    let key = CacheKey::Address("/openapi.json");
+    let key = CacheKey::of("/openapi.json", ());
     Ok(body.send(responder, view, form, key))
 }
 
-/// The document, and the places in it that depend on the listener.
+/// The document in the pieces of which a listener has some.
 struct Document {
-    text: String,
-    /// The member `servers`.
-    servers: Range<usize>,
-    /// The paths of the API, and behind them those of the ecosystem. Every listener has the others.
-    api: Range<usize>,
-    ecosystem: Range<usize>,
-    /// Behind the opening brace of each path of the ecosystem.
-    inside: Vec<usize>,
+    start: String,
+    /// The paths of the API, and behind them those of the ecosystem.
+    api: String,
+    ecosystem: String,
+    /// The paths that every listener has, and all that is behind the paths.
+    common: String,
 }
 
 /// Writes all addresses of the listener, each with what it is for.
-pub fn write_addresses(out: &mut Array<'_>, call: &Call<'_>) {
+pub fn write_addresses(out: &mut Vec<u8>, call: &Call<'_>) {
     let (config, service) = (call.view.config, call.service);
     let document = Document::of(call.view);
     let (api, ecosystem) = (&config.base_path, &config.ecosystem_base_path);
     let (has_api, has_ecosystem) = (service != Service::Ecosystem, service != Service::Api);
     let base = if has_api { api } else { ecosystem };
-    let others = document.ecosystem.end..document.text.len();
+    let mut array = Array::open(out);
     for (is_served, part, base) in [
-        (has_api, document.api.clone(), api),
-        (has_ecosystem, document.ecosystem.clone(), ecosystem),
-        (true, others, base),
+        (has_api, &document.api, api),
+        (has_ecosystem, &document.ecosystem, ecosystem),
+        (true, &document.common, base),
     ] {
-        for (path, summary) in addresses(&document.text[part]).filter(|_| is_served) {
-            let mut object = out.object();
-            object.put("path", format!("{base}{path}").as_str());
-            object.put("description", summary);
-            object.close();
+        for (path, summary) in addresses(part).filter(|_| is_served) {
+            let path = format!("{base}{path}");
+            json!(array.item(), { "path": path.as_str(), "description": summary });
         }
     }
+    array.close();
 }
 
 /// The paths in a part of the document, each with its summary.
@@ -101,66 +97,54 @@ impl Document {
     /// The document of this program.
     fn of(view: &View<'_>) -> &'static Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
-        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(&Figures::of(view))))
+        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(view)))
     }
 
     /// The document with this schema of the metrics.
     fn new(metrics: &[u8]) -> Document {
-        const SERVERS: &str = "\"servers\":[{\"url\":\"/\"}]";
-        const METRICS: &str = "\"Metrics\":{";
-        let text = unpacked();
-        let place = |wanted| text.find(wanted).expect("the file of the source tree has it");
-        let (schema, servers) = (place(METRICS) + METRICS.len() - 1, place(SERVERS));
-        let ecosystem = place("\"/api/ecosystem/")..place("\"/health\":");
-        // What is for people comes last.
-        let api_end = if HAS_PAGE { ecosystem.start } else { place("\"/udf/") };
-        let api = place("\"/api/v1/")..api_end;
-        let paths = text[ecosystem.clone()].match_indices("{\"get\":");
         let metrics = str::from_utf8(metrics).expect("the table of metrics is ASCII");
+        let metrics = format!("\"Metrics\":{metrics}");
+        let text = unpacked().replacen("\"Metrics\":{}", &metrics, 1);
+        let place = |wanted| text.find(wanted).expect("the file of the source tree has it");
+        let (api, ecosystem) = (place("\"/api/v1/"), place("\"/api/ecosystem/"));
+        let common = place("\"/health\":");
+        // What is for people comes last.
+        let api_end = if HAS_PAGE { ecosystem } else { place("\"/udf/") };
+        let piece = |range: Range<usize>| text[range].to_string();
         Document {
-            text: [&text[..schema], metrics, &text[schema + 2..]].concat(),
-            servers: servers..servers + SERVERS.len(),
-            inside: paths.map(|(at, _)| ecosystem.start + at + 1).collect(),
-            api,
-            ecosystem,
+            start: piece(0..api),
+            api: piece(api..api_end),
+            ecosystem: piece(ecosystem..common),
+            common: piece(common..text.len()),
         }
     }
 
     /// The document of a listener of this service: the addresses that it serves, and their base paths.
-    fn on(&self, config: &Config, service: Service) -> Vec<u8> {
+    fn on(&self, config: &Config, service: Service) -> String {
         let base = match service {
             Service::Ecosystem => &config.ecosystem_base_path,
             _ => &config.base_path,
         };
-        let text = self.text.as_bytes();
-        let mut out = text[..self.servers.start].to_vec();
-        write_servers(&mut out, base);
-        out.extend_from_slice(&text[self.servers.end..self.api.start]);
+        let mut text = self.start.replacen("\"servers\":[{\"url\":\"/\"}]", &servers(base), 1);
         if service != Service::Ecosystem {
-            out.extend_from_slice(&text[self.api.clone()]);
+            text += &self.api;
         }
-        let mut begin = self.ecosystem.start;
-        if service == Service::Api {
-            begin = self.ecosystem.end;
-        } else if config.ecosystem_base_path != *base {
-            for inside in &self.inside {
-                out.extend_from_slice(&text[begin..*inside]);
-                write_servers(&mut out, &config.ecosystem_base_path);
-                out.push(b',');
-                begin = *inside;
-            }
+        if service != Service::Api && config.ecosystem_base_path == *base {
+            text += &self.ecosystem;
+        } else if service != Service::Api {
+            let servers = servers(&config.ecosystem_base_path);
+            text += &self.ecosystem.replace("{\"get\":", &format!("{{{servers},\"get\":"));
         }
-        out.extend_from_slice(&text[begin..]);
-        out
+        text + &self.common
     }
 }
 
-/// Writes the member `servers` with this base path.
-fn write_servers(out: &mut Vec<u8>, base: &str) {
-    out.extend_from_slice(b"\"servers\":[{\"url\":");
+/// The member `servers` with this base path.
+fn servers(base: &str) -> String {
     let base = if base.is_empty() { "/" } else { base };
-    base.write(out);
-    out.extend_from_slice(b"}]");
+    let mut out = Vec::new();
+    json!(&mut out, { "url": base });
+    format!("\"servers\":[{}]", String::from_utf8_lossy(&out))
 }
 
 /// The file.

@@ -3,8 +3,8 @@
 //! A message may repeat a part of the request, at most [`ECHO`] bytes of it, escaped. It never shows
 //! anything internal.
 
-use crate::http::{ALLOW, ErrorResponse, RequestError, Responder};
-use crate::json::Object;
+use crate::http::RequestError;
+use crate::json::json;
 
 /// The most bytes of a request that an error repeats.
 const ECHO: usize = 64;
@@ -88,34 +88,13 @@ impl From<RequestError> for Error {
     }
 }
 
-/// Sends an error.
-pub fn send_error(error: &Error, responder: &mut Responder<'_>) {
-    let mut fields = Vec::new();
-    if let Some(seconds) = error.retry_after {
-        fields.extend_from_slice(format!("Retry-After: {seconds}\r\n").as_bytes());
-    }
-    if error.status == 405 {
-        fields.extend_from_slice(ALLOW);
-    }
-    responder.error(&ErrorResponse {
-        status: error.status,
-        code: error.code,
-        message: error.message.as_bytes(),
-        param: error.param,
-        fields: &fields,
-    });
-}
-
 /// Appends an item of the member `errors` of a response with several symbols.
 pub fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
     if !out.is_empty() {
         out.push(b',');
     }
-    let mut object = Object::open(out);
-    object.put("symbol", echo(asked).as_str());
-    object.put("code", error.code);
-    object.put("message", error.message.as_str());
-    object.close();
+    let (symbol, message) = (echo(asked), error.message.as_str());
+    json!(out, { "symbol": symbol.as_str(), "code": error.code, "message": message });
 }
 
 /// A part of the request as an error repeats it: at most [`ECHO`] bytes, with `?` for what is not printable

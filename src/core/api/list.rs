@@ -1,116 +1,20 @@
-//! Bodies with their fingerprints, and long lists, which are made in parts.
+//! Long lists, which are made in parts.
 
-use super::choice::Choice;
-use super::compressed_cache::{CacheKey, ListKind};
-use super::compression;
+use super::body::Body;
+use super::choice::{Choice, ListKind};
+use super::compressed_cache::CacheKey;
 use super::outcome::{Deferred, Outcome};
-use super::records::{fragment, write_category, write_item, write_market};
+use super::records::{fragment, write_item, write_market};
 use super::symbols::served_quote;
 use super::view::View;
-use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Output, Responder};
-use crate::json::{Decimals, Object};
-use crate::market::{ChartPlan, Quote, SymbolId};
-use std::sync::Arc;
+use crate::fingerprint::Part;
+use crate::http::{Head, Responder};
+use crate::json::{Decimals, Object, Value as _};
+use crate::market::{Quote, SymbolId};
 
 /// Rows of one part, and bytes after which it ends in any case: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
 const PART_BYTES: usize = 32 * 1024;
-
-/// A body that is being written, and its fingerprint. Everything written to it is either the same in all
-/// bodies of its address or a part of the fingerprint. So the tag identifies all of its bytes.
-#[derive(Debug, Default)]
-pub struct Body {
-    /// What is before `bytes`, in parts. One buffer that grows would be copied, and to copy a megabyte takes
-    /// longer than a part of a response may take.
-    parts: Vec<BodyPart>,
-    bytes: Vec<u8>,
-    made_of: Fingerprint,
-}
-
-#[derive(Debug)]
-enum BodyPart {
-    Written(Vec<u8>),
-    /// The rows of a chart, which are shared with its series.
-    Chart(Arc<ChartPlan>),
-}
-
-impl Body {
-    /// Appends text that every body of the address has in this place.
-    pub fn fixed(&mut self, text: &'static [u8]) {
-        self.bytes.extend_from_slice(text);
-    }
-
-    /// The place to write what depends on this part.
-    pub fn part(&mut self, part: Part<'_>) -> &mut Vec<u8> {
-        self.made_of.add(part);
-        &mut self.bytes
-    }
-
-    /// Appends a short text that has no version.
-    pub fn text(&mut self, text: &[u8]) {
-        self.part(Part::Text(text)).extend_from_slice(text);
-    }
-
-    /// Ends a part of the body. The next one takes so many bytes.
-    pub fn cut(&mut self, room: usize) {
-        let part = std::mem::replace(&mut self.bytes, Vec::with_capacity(room));
-        self.parts.push(BodyPart::Written(part));
-    }
-
-    /// Appends the rows of a chart without copying them. What they are made of is added by [`Body::part`].
-    pub fn chart(&mut self, plan: Arc<ChartPlan>) {
-        self.cut(0);
-        self.parts.push(BodyPart::Chart(plan));
-    }
-
-    /// Sends it as JSON. `variant`: a letter that distinguishes bodies of one address that are made of the
-    /// same parts and written differently, such as [`Decimals::variant`].
-    pub fn send(
-        self,
-        responder: &mut Responder<'_>,
-        view: &View<'_>,
-        (variant, cache): (u8, Cache),
-        key: CacheKey,
-    ) -> Outcome {
-        let head = Head::json(Some(self.tag(view, variant)), cache);
-        self.send_under(head, responder, view, || key)
-    }
-
-    /// The same with fields. The tag of the head is that of [`Body::tag`].
-    pub fn send_under(
-        mut self,
-        head: Head<'_>,
-        responder: &mut Responder<'_>,
-        view: &View<'_>,
-        key: impl FnOnce() -> CacheKey,
-    ) -> Outcome {
-        self.parts.push(BodyPart::Written(self.bytes));
-        let lengths = self.parts.iter().map(|part| match part {
-            BodyPart::Written(bytes) => bytes.len(),
-            BodyPart::Chart(plan) => plan.body_len(),
-        });
-        let length = lengths.sum();
-        compression::send(view, responder, head, key, length, |out| {
-            self.parts.into_iter().for_each(|part| match part {
-                BodyPart::Written(bytes) => out.give(bytes),
-                BodyPart::Chart(plan) => share(&plan, out),
-            });
-        })
-    }
-
-    /// Its tag. `variant` as for [`Body::send`].
-    pub fn tag(&self, view: &View<'_>, variant: u8) -> ETag {
-        view.tag(self.made_of, variant)
-    }
-}
-
-/// Appends the body of a chart, without a copy of its rows.
-pub fn share(plan: &ChartPlan, out: &mut Output) {
-    out.bytes().push(b'[');
-    out.share_all(plan.pieces(), plan.body_len() - 2);
-    out.bytes().push(b']');
-}
 
 /// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
 /// list takes some turns.
@@ -124,7 +28,6 @@ pub struct LongList {
     symbols: Vec<SymbolId>,
     /// Which of them are in the list, if not all. The others are gone from `symbols` once that is known.
     choice: Option<Choice>,
-    is_chosen: bool,
     /// The versions that the symbols and their order are from.
     versions: (u64, u64),
     restarts: u8,
@@ -152,8 +55,7 @@ impl LongList {
             ListKind::Category(id) => {
                 let category = catalog.category(id.as_bytes())?;
                 body.fixed(b"{\"category\":");
-                let out = body.part(Part::Catalog(catalog.version()));
-                write_category(out, category);
+                category.write(body.part(Part::Catalog(catalog.version())));
                 body.fixed(b",\"markets\":[");
                 category.symbols.clone()
             }
@@ -162,14 +64,14 @@ impl LongList {
                 catalog.ecosystem().to_vec()
             }
         };
-        if let Some(choice) = &choice {
-            choice.arrange(view, &mut symbols);
+        // The order of the symbols decides between equal values.
+        if choice.as_ref().is_some_and(|choice| choice.selection.sort.is_some()) {
+            symbols.sort_by(|one, other| catalog.name(*one).cmp(catalog.name(*other)));
         }
         Some(LongList {
             rows,
             decimals,
             symbols,
-            is_chosen: choice.is_none(),
             versions: versions(view, choice.as_ref()),
             choice,
             restarts: 0,
@@ -184,7 +86,7 @@ impl LongList {
     /// its turn, since it takes memory for each of them.
     pub fn start(self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let mut list = Box::new(self);
-        let is_short = list.is_chosen || list.symbols.len() <= ROWS_A_PART;
+        let is_short = list.choice.is_none() || list.symbols.len() <= ROWS_A_PART;
         if is_short && list.step(view) {
             return list.finish(view, responder);
         }
@@ -208,24 +110,22 @@ impl LongList {
 
     /// Chooses the rows. Returns true once they are chosen.
     fn choose(&mut self, view: &View<'_>) -> bool {
-        if let Some(choice) = &mut self.choice
-            && !self.is_chosen
-            && let Some(chosen) = choice.step(view, &self.rows, &self.symbols)
-        {
-            self.symbols = chosen;
-            self.is_chosen = true;
-            let total = choice.total().to_le_bytes();
-            self.body.made_of.add(Part::Text(&total));
+        let Some(choice) = self.choice.as_mut().filter(|choice| !choice.is_done) else {
+            return true;
+        };
+        choice.step(view, &self.rows, &mut self.symbols);
+        if choice.is_done {
+            self.body.part(Part::Text(&choice.total.to_le_bytes()));
         }
-        self.is_chosen
+        choice.is_done
     }
 
     /// Writes the row of a symbol, if there is one.
     fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) {
         if self.choice.is_some() {
-            self.body.made_of.add(Part::Symbol(symbol.0));
+            self.body.part(Part::Symbol(symbol.0));
         }
-        let catalog = &view.market.catalog;
+        let (catalog, decimals) = (&view.market.catalog, self.decimals);
         let listed = Part::Catalog(catalog.version());
         match &self.rows {
             ListKind::Quotes(source) => {
@@ -233,7 +133,6 @@ impl LongList {
                     return;
                 };
                 self.stale |= quote.stale();
-                let decimals = self.decimals;
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
                 out.extend_from_slice(&fragment(view, quote, decimals));
             }
@@ -241,7 +140,6 @@ impl LongList {
                 let quote = served_quote(view, symbol, None);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
-                let decimals = self.decimals;
                 let out = self.begin_row(&[listed, shown]);
                 write_market(out, view, symbol, quote, decimals);
             }
@@ -251,7 +149,6 @@ impl LongList {
                     self.body.part(Part::Nothing);
                     return;
                 };
-                let decimals = self.decimals;
                 let mut object = Object::open(self.begin_row(&[listed]));
                 write_item(&mut object, view, &entry, decimals);
                 object.close();
@@ -266,9 +163,9 @@ impl LongList {
         }
         self.written += 1;
         for part in parts {
-            self.body.made_of.add(*part);
+            self.body.part(*part);
         }
-        &mut self.body.bytes
+        self.body.bytes()
     }
 }
 
@@ -289,12 +186,12 @@ impl Deferred for LongList {
             return false;
         }
         let end = self.symbols.len().min(self.next + ROWS_A_PART);
-        while self.next < end && self.body.bytes.len() < PART_BYTES {
+        while self.next < end && self.body.bytes().len() < PART_BYTES {
             self.write_row(view, self.symbols[self.next]);
             self.next += 1;
         }
         let is_done = self.next == self.symbols.len();
-        if !is_done && self.body.bytes.len() >= PART_BYTES {
+        if !is_done && self.body.bytes().len() >= PART_BYTES {
             self.body.cut(PART_BYTES + PART_BYTES / 8);
         }
         is_done
@@ -307,16 +204,12 @@ impl Deferred for LongList {
             ListKind::Category(_) => b"]}",
             ListKind::Ecosystem => b"]",
         });
-        let etag = body.tag(view, decimals.variant());
-        let cache = match stale {
-            true => Cache::NoCache,
-            false => view.until_any_poll(),
-        };
+        let cache = view.until_any_poll_unless(stale);
         let fields = choice.as_ref().map_or(String::new(), Choice::fields);
-        let head = Head { fields: fields.as_bytes(), ..Head::json(Some(etag), cache) };
-        body.send_under(head, responder, view, || {
-            let selection = choice.map(|choice| Box::new(choice.selection));
-            CacheKey::List(rows, selection, decimals)
+        let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
+        body.send_under(head, decimals.variant(), responder, view, || {
+            let selection = choice.as_ref().map(|choice| &choice.selection);
+            CacheKey::of("lists", (rows, selection, decimals))
         })
     }
 }

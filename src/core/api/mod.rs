@@ -6,125 +6,107 @@
 //! with the request's head. A response that takes more than one turn is handed back as an [`Outcome`].
 //!
 //! The endpoints share `params`, `symbols`, `records` (JSON of several endpoints), `list` (long lists) and
-//! `compression`.
+//! `body`.
 //!
 //! # To add an endpoint
 //!
 //! 1. In the file of its family, or in one of its own: a function that reads its parameters with
 //!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
-//!    `Body::send` under a `CacheKey::Address`, and returns an [`Error`] for a wrong request.
-//!    `categories::list` is the shortest example.
-//! 2. Here: an [`Endpoint`] with a number that no other has and its name in the metrics, and a row in the
-//!    table: in `API` below `/api/v1/`, in `ECOSYSTEM` below `/api/ecosystem/`, in `PEOPLE` or in `COMMON`.
-//!    Its handler is `Respond`. `Prepare` is for a request that comes often with the same bytes: what it
-//!    is made into is kept with the head, as another variant of [`Prepared`].
+//!    `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong request.
+//!    `markets::categories` is the shortest example.
+//! 2. In `endpoint`: its name in the metrics. Here: a row in the table: in `API` below `/api/v1/`, in
+//!    `ECOSYSTEM` below `/api/ecosystem/`, in `PEOPLE` or in `COMMON`. Its handler is `Respond`. `Prepare`
+//!    is for a request that comes often with the same bytes: what it is made into is kept with the head,
+//!    as another variant of [`Prepared`].
 //! 3. In `openapi.json`: its path, behind the others of its table, with an example of a response. Tests
 //!    hold it to the code.
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`.
 //! 5. A test in `tests/loopback`, where `described.rs` counts the addresses.
 
-mod categories;
+mod body;
 pub mod chart;
 mod choice;
 pub mod compressed_cache;
-mod compression;
 mod described;
-mod ecosystem;
+mod endpoint;
 mod error;
 mod health;
 pub mod health_log;
 mod list;
+mod markets;
 mod metrics;
 mod outcome;
 mod page;
 mod params;
-mod position;
 mod quotes;
-mod reasons;
 mod records;
-mod selection;
-mod status_line;
 pub mod stream;
 mod symbols;
 mod udf;
 mod view;
 
-pub use error::{Error, send_error};
+pub use endpoint::Endpoint;
+pub use error::Error;
+pub use health::status_line;
 pub use outcome::{
-    Candles, CompressedResponse, Deferred, Outcome, StreamRequest, StreamedSymbols, ToCompress,
+    Candles, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest,
+    StreamRequest, StreamedSymbols, ToCompress, send_error,
 };
-pub use position::Position;
-pub use status_line::status_line;
 pub use view::View;
 
-use super::{Endpoint, Service};
+use super::Service;
 use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
-use Handler::{Prepare, Respond};
+use Handler::{Prepare, Respond, RespondOrFault};
 use Path::{Below, Between, Exactly, Root};
 use health::Kind;
+use outcome::send_fault;
 use params::Call;
-
-static QUOTE: Endpoint = Endpoint::new(0, "quote");
-static QUOTES: Endpoint = Endpoint::new(1, "quotes");
-static CATEGORIES: Endpoint = Endpoint::new(2, "categories");
-static CATEGORY_MARKETS: Endpoint = Endpoint::new(3, "category_markets");
-static ECOSYSTEM_MARKETS: Endpoint = Endpoint::new(4, "ecosystem_markets");
-static ECOSYSTEM_MARKET: Endpoint = Endpoint::new(5, "ecosystem_market");
-static CHART: Endpoint = Endpoint::new(6, "chart");
-static METRICS: Endpoint = Endpoint::new(7, "metrics");
-static PROMETHEUS: Endpoint = Endpoint::new(8, "prometheus");
-static HEALTH: Endpoint = Endpoint::new(9, "health").without_limit();
-static OPENAPI: Endpoint = Endpoint::new(10, "openapi");
-static STREAM: Endpoint = Endpoint::new(11, "stream");
-static PAGE: Endpoint = Endpoint::new(12, "page");
-static UDF: Endpoint = Endpoint::new(16, "udf");
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
 static API: &[Row] = &[
-    Row(&QUOTE, Below("/api/v1/quotes/"), Prepare(|call| Ok(Prepared::Quote(quotes::prepare(call)?)))),
-    Row(&QUOTES, Exactly("/api/v1/quotes"), Prepare(|call| Ok(Prepared::Quotes(quotes::read_list(call)?)))),
-    Row(&CATEGORIES, Exactly("/api/v1/categories"), Respond(categories::list)),
-    Row(&CATEGORY_MARKETS, Between("/api/v1/categories/", "/markets"), Respond(categories::markets)),
-    Row(&METRICS, Exactly("/api/v1/metrics"), Respond(metrics::json)),
-    Row(&STREAM, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
+    Row(Endpoint::Quote, Below("/api/v1/quotes/"), Prepare(quotes::prepare)),
+    Row(Endpoint::Quotes, Exactly("/api/v1/quotes"), Prepare(quotes::prepare_list)),
+    Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(markets::categories)),
+    Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Respond(markets::category)),
+    Row(Endpoint::Metrics, Exactly("/api/v1/metrics"), Respond(metrics::json)),
+    Row(Endpoint::Stream, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
 ];
 
 /// The addresses under `ecosystemBasePath`.
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
-    Row(&CHART, Exactly("/api/ecosystem/chart"),
-        Prepare(|call| Ok(Prepared::from(chart::prepare(call)?)))),
-    Row(&ECOSYSTEM_MARKETS, Exactly("/api/ecosystem/market"), Respond(ecosystem::list)),
-    Row(&ECOSYSTEM_MARKET, Below("/api/ecosystem/market/"), Respond(ecosystem::one)),
+    Row(Endpoint::Chart, Exactly("/api/ecosystem/chart"), Prepare(chart::prepare)),
+    Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Respond(markets::ecosystem)),
+    Row(Endpoint::EcosystemMarket, Below("/api/ecosystem/market/"), Respond(markets::market)),
 ];
 
 /// The addresses for people and for charting libraries, under `basePath`.
 #[rustfmt::skip]
 static PEOPLE: &[Row] = if described::HAS_PAGE { &[
-    Row(&PAGE, Below("/page/"), Respond(page::file)),
-    Row(&UDF, Exactly("/udf/config"), Respond(udf::config)),
-    Row(&UDF, Exactly("/udf/time"), Respond(udf::time)),
-    Row(&UDF, Exactly("/udf/symbols"), Respond(udf::symbols)),
-    Row(&UDF, Exactly("/udf/search"), Respond(udf::search)),
-    Row(&UDF, Exactly("/udf/history"), Respond(udf::history)),
-    Row(&UDF, Exactly("/udf/quotes"), Respond(udf::quotes)),
+    Row(Endpoint::Page, Below("/page/"), Respond(page::file)),
+    Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
+    Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
+    Row(Endpoint::Udf, Exactly("/udf/symbols"), RespondOrFault(udf::symbols)),
+    Row(Endpoint::Udf, Exactly("/udf/search"), RespondOrFault(|call, _| udf::search(call))),
+    Row(Endpoint::Udf, Exactly("/udf/history"), RespondOrFault(|call, _| udf::history(call))),
+    Row(Endpoint::Udf, Exactly("/udf/quotes"), RespondOrFault(udf::quotes)),
 ] } else { &[] };
 
 /// The addresses under both.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
-    Row(&PAGE, Root, Respond(page::root)),
-    Row(&HEALTH, Exactly("/health"), Prepare(|_| Ok(Prepared::Health(Kind::Whole)))),
-    Row(&HEALTH, Exactly("/health/live"), Prepare(|_| Ok(Prepared::Health(Kind::Live)))),
-    Row(&HEALTH, Exactly("/health/ready"), Prepare(|_| Ok(Prepared::Health(Kind::Ready)))),
-    Row(&PROMETHEUS, Exactly("/metrics"), Respond(metrics::prometheus)),
-    Row(&OPENAPI, Exactly("/openapi.json"), Respond(described::document)),
+    Row(Endpoint::Page, Root, Respond(page::root)),
+    Row(Endpoint::Health, Exactly("/health"), Prepare(|_| Ok(Box::new(Kind::Whole)))),
+    Row(Endpoint::Health, Exactly("/health/live"), Prepare(|_| Ok(Box::new(Kind::Live)))),
+    Row(Endpoint::Health, Exactly("/health/ready"), Prepare(|_| Ok(Box::new(Kind::Ready)))),
+    Row(Endpoint::Prometheus, Exactly("/metrics"), Respond(metrics::prometheus)),
+    Row(Endpoint::OpenApi, Exactly("/openapi.json"), Respond(described::document)),
 ];
 
 /// A row of the table: an endpoint, its address, and its handler.
-pub struct Row(&'static Endpoint, Path, Handler);
+pub struct Row(Endpoint, Path, Handler);
 
 /// An address behind the base path.
 enum Path {
@@ -141,56 +123,10 @@ enum Path {
 enum Handler {
     /// Responds, or returns how the response comes about.
     Respond(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
+    /// The same, and sends an error as the protocol of charting libraries wants it.
+    RespondOrFault(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
     /// Prepares a request that is worth keeping until the same request comes again.
-    Prepare(fn(&Call<'_>) -> Result<Prepared, Error>),
-}
-
-/// A request whose parameters are read. It is the same for the same request until the catalog changes, and
-/// does not depend on prices or candles.
-#[derive(Clone, Debug)]
-pub enum Prepared {
-    /// For one quote.
-    Quote(quotes::AskedQuote),
-    /// For several quotes.
-    Quotes(Box<quotes::AskedList>),
-    /// For a chart.
-    Chart(chart::Asked),
-    /// For charts of several markets.
-    Charts(chart::Several),
-    /// For the health of the service.
-    Health(Kind),
-}
-
-impl From<chart::ChartRequest> for Prepared {
-    fn from(request: chart::ChartRequest) -> Prepared {
-        match request {
-            chart::ChartRequest::One(asked) => Prepared::Chart(asked),
-            chart::ChartRequest::Several(several) => Prepared::Charts(several),
-        }
-    }
-}
-
-impl Prepared {
-    #[inline]
-    fn endpoint(&self) -> &'static Endpoint {
-        match self {
-            Prepared::Quote(_) => &QUOTE,
-            Prepared::Quotes(_) => &QUOTES,
-            Prepared::Chart(_) | Prepared::Charts(_) => &CHART,
-            Prepared::Health(_) => &HEALTH,
-        }
-    }
-
-    #[inline]
-    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        match self {
-            Prepared::Quote(asked) => quotes::one(view, asked, responder),
-            Prepared::Quotes(asked) => quotes::many(view, asked, responder),
-            Prepared::Chart(asked) => chart::chart(view, asked, responder),
-            Prepared::Charts(several) => Ok(chart::several::respond(view, several)),
-            Prepared::Health(kind) => health::health(view, *kind, responder),
-        }
-    }
+    Prepare(fn(&Call<'_>) -> Result<Box<dyn Prepared>, Error>),
 }
 
 impl Path {
@@ -213,13 +149,13 @@ impl Path {
 /// What a request is for.
 pub enum Destination<'a> {
     /// The same as an earlier request.
-    Prepared(&'a Prepared),
+    Prepared(&'a PreparedRequest),
     /// OPTIONS of any address.
     Options,
     /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
     Found(&'static Row, Service, &'a [u8]),
     /// An address of this endpoint, or of a tunnel, with a method that is not served.
-    NotAllowed(&'static Endpoint),
+    NotAllowed(Endpoint),
     /// No address.
     NotFound,
 }
@@ -236,7 +172,7 @@ pub fn route<'a>(
     }
     match find(config, service, path) {
         // The far end of a tunnel: CONNECT.
-        None if !path.starts_with(b"/") => Destination::NotAllowed(&Endpoint::UNKNOWN),
+        None if !path.starts_with(b"/") => Destination::NotAllowed(Endpoint::Unknown),
         None => Destination::NotFound,
         Some((row, _)) if !request.method.is_served() => Destination::NotAllowed(row.0),
         Some((row, rest)) => Destination::Found(row, service, rest),
@@ -246,13 +182,13 @@ pub fn route<'a>(
 impl Destination<'_> {
     /// The endpoint, for the rate limit and the metrics.
     #[inline]
-    pub fn endpoint(&self) -> &'static Endpoint {
+    pub fn endpoint(&self) -> Endpoint {
         match self {
-            Destination::Prepared(prepared) => prepared.endpoint(),
-            Destination::Options => &Endpoint::OPTIONS,
+            Destination::Prepared((endpoint, _)) => *endpoint,
+            Destination::Options => Endpoint::Options,
             Destination::Found(row, ..) => row.0,
-            Destination::NotAllowed(endpoint) => endpoint,
-            Destination::NotFound => &Endpoint::UNKNOWN,
+            Destination::NotAllowed(endpoint) => *endpoint,
+            Destination::NotFound => Endpoint::Unknown,
         }
     }
 
@@ -264,30 +200,30 @@ impl Destination<'_> {
         view: &View<'_>,
         request: &Request<'_>,
         responder: &mut Responder<'_>,
-        newly_prepared: &mut Option<Prepared>,
+        newly_prepared: &mut Option<PreparedRequest>,
     ) -> Outcome {
         let result = match self {
-            Destination::Prepared(prepared) => prepared.respond(view, responder),
+            Destination::Prepared((_, prepared)) => prepared.respond(view, responder),
             Destination::Options => {
                 responder.send(&Head::options(), b"");
                 Ok(Outcome::Sent)
             }
             Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
             Destination::NotFound => Err(Error::not_found(request.path)),
-            Destination::Found(Row(_, _, handler), service, rest) => {
-                let call =
-                    Call { view, service, request, path: request.path, rest, query: request.query };
+            Destination::Found(Row(endpoint, _, handler), service, rest) => {
+                let call = Call { view, service, request, rest };
                 match handler {
                     Respond(respond) => respond(&call, responder),
-                    Prepare(prepare) => prepare(&call)
-                        .and_then(|it| newly_prepared.insert(it).respond(view, responder)),
+                    RespondOrFault(respond) => Ok(respond(&call, responder)
+                        .unwrap_or_else(|error| send_fault(&error.message, responder))),
+                    Prepare(prepare) => prepare(&call).and_then(|prepared| {
+                        let (_, prepared) = newly_prepared.insert((*endpoint, prepared));
+                        prepared.respond(view, responder)
+                    }),
                 }
             }
         };
-        result.unwrap_or_else(|error| {
-            send_error(&error, responder);
-            Outcome::Sent
-        })
+        result.unwrap_or_else(|error| send_error(&error, responder))
     }
 }
 
@@ -302,31 +238,12 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
     let api = is_api.then(|| under(&config.base_path)).flatten();
     let ecosystem = (is_ecosystem.then(|| under(&config.ecosystem_base_path))).flatten();
     // Their common prefix is compared first, so that most rows are not looked at.
-    if let Some(path) = api
-        && path.starts_with(b"/api/v1/")
-        && let Some(found) = among(API, path)
-    {
-        return Some(found);
-    }
-    if let Some(path) = ecosystem
-        && path.starts_with(b"/api/ecosystem/")
-        && let Some(found) = among(ECOSYSTEM, path)
-    {
-        return Some(found);
-    }
-    let mut common = [api, ecosystem].into_iter().flatten();
-    let found = common.find_map(|path| among(COMMON, path));
-    found.or_else(|| among(PEOPLE, api?))
-}
-
-#[inline]
-fn among<'a>(rows: &'static [Row], path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
-    for row in rows {
-        if let Some(rest) = row.1.rest(path) {
-            return Some((row, rest));
-        }
-    }
-    None
+    let own = [(api, "/api/v1/", API), (ecosystem, "/api/ecosystem/", ECOSYSTEM)];
+    let shared = [(api, "", COMMON), (ecosystem, "", COMMON), (api, "", PEOPLE)];
+    own.into_iter().chain(shared).find_map(|(path, prefix, rows)| {
+        let path = path.filter(|path| path.starts_with(prefix.as_bytes()))?;
+        rows.iter().find_map(|row| Some((row, row.1.rest(path)?)))
+    })
 }
 
 #[cfg(test)]
@@ -354,16 +271,5 @@ mod tests {
         let rows = [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
         assert_eq!(found, rows.map(std::ptr::from_ref).collect());
         assert_eq!(paths.len(), found.len());
-    }
-
-    #[test]
-    fn endpoints_of_one_number_are_the_same() {
-        let others = || [&Endpoint::OPTIONS, &Endpoint::UNKNOWN, &Endpoint::UNREAD];
-        let rows = || [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
-        let all = || rows().map(|row| row.0).chain(others());
-        for (one, other) in all().flat_map(|one| all().map(move |other| (one, other))) {
-            let (names, numbers) = (one.name() == other.name(), one.number() == other.number());
-            assert_eq!(names, numbers, "{} {}", one.name(), other.name());
-        }
     }
 }

@@ -3,62 +3,39 @@
 //! Owns which of the two a client gets, the files, and what a browser may do with them. The page is built in
 //! unless the feature `page` is off; then everybody gets the index.
 
+use super::body;
+use super::body::Body;
 use super::compressed_cache::CacheKey;
-use super::compression;
 use super::described;
 use super::error::Error;
-use super::list::Body;
 use super::outcome::Outcome;
 use super::params::Call;
 use crate::core::Service;
 use crate::http::{Cache, ContentType, ETag, Head, Responder, normal_path, prefers_html};
-use crate::json::Object;
+use crate::json::json;
 
 /// What a browser may do: nothing that does not come from here.
 const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'\r\nX-Content-Type-Options: nosniff\r\n";
 
-/// A file of the page.
-struct PageFile {
-    name: &'static str,
-    content_type: ContentType,
-    text: &'static [u8],
-}
-
-/// The files with these names and types.
+/// The files with these names, each with its address.
 #[cfg(feature = "page")]
 macro_rules! files {
-    ($($name:literal $content_type:ident,)+) => { [$(
-        PageFile {
-            name: concat!("/page/", $name),
-            content_type: ContentType::$content_type,
-            text: include_bytes!(concat!("../../page/", $name)),
-        },
+    ($($name:literal)+) => { &[$(
+        (concat!("/page/", $name), include_bytes!(concat!("../../page/", $name))),
     )+] };
 }
 
-/// The first is the page itself.
+/// The files of the page by address. The first is the page itself.
 #[cfg(feature = "page")]
-static FILES: &[PageFile] = &files! {
-    "index.html" Html,
-    "page.css" Css,
-    "app.js" JavaScript,
-    "api.js" JavaScript,
-    "chart.js" JavaScript,
-    "draw.js" JavaScript,
-    "feed.js" JavaScript,
-    "panel.js" JavaScript,
-    "series.js" JavaScript,
-    "service.js" JavaScript,
-    "slots.js" JavaScript,
-    "spark.js" JavaScript,
-    "table.js" JavaScript,
-    "text.js" JavaScript,
+static FILES: &[(&str, &[u8])] = files! {
+    "index.html" "page.css" "app.js" "api.js" "chart.js" "draw.js" "feed.js" "panel.js" "series.js"
+    "service.js" "slots.js" "spark.js" "table.js" "text.js"
 };
 
 #[cfg(not(feature = "page"))]
-static FILES: &[PageFile] = &[];
+static FILES: &[(&str, &[u8])] = &[];
 
 /// Responds to `/`, and leads a client there that has left out the slash.
 pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -67,7 +44,7 @@ pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     }
     // The page asks for quotes and charts beside itself.
     let base = call.view.config.base_path.as_bytes();
-    let is_home = normal_path(call.path).strip_suffix(b"/") == Some(base);
+    let is_home = normal_path(call.request.path).strip_suffix(b"/") == Some(base);
     let has_quotes = call.service != Service::Ecosystem && is_home;
     match FILES.first() {
         Some(page) if has_quotes && prefers_html(call.request.fields) => {
@@ -79,59 +56,60 @@ pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
 
 /// Responds to the address of a file of the page.
 pub fn file(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let is_asked = |file: &&PageFile| file.name.as_bytes()["/page/".len()..] == *call.rest;
+    let is_asked = |file: &&(&str, &[u8])| file.0.as_bytes()["/page/".len()..] == *call.rest;
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
-    let file = file.ok_or_else(|| Error::not_found(call.path))?;
+    let file = file.ok_or_else(|| Error::not_found(call.request.path))?;
     Ok(send(call, file, false, responder))
 }
 
 fn send(
     call: &Call<'_>,
-    file: &'static PageFile,
+    (address, text): &(&'static str, &'static [u8]),
     by_media: bool,
     responder: &mut Responder<'_>,
 ) -> Outcome {
+    let content_type = match address.rsplit('.').next() {
+        Some("html") => ContentType::Html,
+        Some("css") => ContentType::Css,
+        _ => ContentType::JavaScript,
+    };
     let head = Head {
-        content_type: file.content_type,
+        content_type,
         fields: POLICY.as_bytes(),
         by_media,
         // There is one version of it in each run.
         ..Head::json(Some(ETag::of_version(call.view.boot, 0, b'p')), Cache::NoCache)
     };
-    let key = || CacheKey::Address(file.name);
-    compression::send(call.view, responder, head, key, file.text.len(), |out| {
-        out.bytes().extend_from_slice(file.text);
+    let key = || CacheKey::of(address, ());
+    body::send(call.view, responder, head, key, text.len(), |out| {
+        out.bytes().extend_from_slice(text);
     })
 }
 
 /// Sends all addresses of this listener.
 fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
     let mut text = Vec::with_capacity(2048);
-    let mut object = Object::open(&mut text);
-    object.put("name", env!("CARGO_PKG_NAME"));
-    object.put("version", env!("CARGO_PKG_VERSION"));
-    let mut array = object.array("endpoints");
-    described::write_addresses(&mut array, call);
-    array.close();
-    object.close();
-    let mut body = Body::default();
-    body.text(&text);
-    let head =
-        Head { by_media: true, ..Head::json(Some(body.tag(call.view, b'i')), Cache::NoCache) };
-    body.send_under(head, responder, call.view, || CacheKey::Address("/"))
+    json!(&mut text, {
+        "name": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call),
+    });
+    let body = Body::of(&text);
+    let head = Head { by_media: true, ..Head::json(None, Cache::NoCache) };
+    body.send_under(head, b'i', responder, call.view, || CacheKey::of("/", ()))
 }
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to
 /// what is before the last slash.
 fn add_slash(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
-    let last = call.path.rsplit(|byte| *byte == b'/').next();
+    let last = call.request.path.rsplit(|byte| *byte == b'/').next();
     let mut fields = b"Location: ".to_vec();
     fields.extend_from_slice(last.unwrap_or_default());
     fields.push(b'/');
-    if !call.query.is_empty() {
+    if !call.request.query.is_empty() {
         fields.push(b'?');
-        fields.extend_from_slice(call.query);
+        fields.extend_from_slice(call.request.query);
     }
     fields.extend_from_slice(b"\r\n");
     let head = Head { status: 308, fields: &fields, ..Head::json(None, Cache::NoCache) };
@@ -153,7 +131,7 @@ mod tests {
             format!("/page/{}", name.to_string_lossy())
         };
         let found: BTreeSet<String> = entries.map(name).collect();
-        let built_in = FILES.iter().map(|file| file.name.to_string()).collect();
+        let built_in = FILES.iter().map(|(address, _)| address.to_string()).collect();
         assert!(found == built_in || !described::HAS_PAGE, "{found:?}");
     }
 }

@@ -20,12 +20,8 @@ pub struct Call<'a> {
     pub service: Service,
     /// Its head.
     pub request: &'a Request<'a>,
-    /// The path, as the client has sent it.
-    pub path: &'a [u8],
     /// The part of the path that the table of endpoints leaves open.
     pub rest: &'a [u8],
-    /// The query, without its question mark.
-    pub query: &'a [u8],
 }
 
 /// The value of a parameter.
@@ -39,10 +35,10 @@ impl<'a> Call<'a> {
         names: [&'static str; N],
     ) -> Result<[ParamValue<'a>; N], Error> {
         let mut values = [const { None }; N];
-        if self.query.is_empty() {
+        if self.request.query.is_empty() {
             return Ok(values);
         }
-        for (key, value) in Query::new(self.query) {
+        for (key, value) in Query::new(self.request.query) {
             let Some(at) = names.iter().position(|name| name.as_bytes() == &*key) else {
                 continue;
             };
@@ -79,12 +75,12 @@ pub fn whole_number(text: &[u8]) -> Option<i64> {
     digits(text).filter(|_| text.len() <= 16)
 }
 
-/// A whole number in this range; the error is the message.
+/// A whole number in this range. `error`: what is returned where it is not, but for its message.
 pub fn count(
     value: &ParamValue<'_>,
-    name: &str,
+    error: Error,
     range: RangeInclusive<usize>,
-) -> Result<Option<usize>, String> {
+) -> Result<Option<usize>, Error> {
     let Some(text) = value.as_deref() else {
         return Ok(None);
     };
@@ -95,32 +91,41 @@ pub fn count(
             usize::MAX => "on".to_string(),
             most => format!("to {most}"),
         };
-        let (least, text) = (range.start(), echo(text));
-        format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".")
+        let (name, least, text) = (error.param.unwrap_or_default(), range.start(), echo(text));
+        let message =
+            format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
+        Error { message, ..error }
     })
 }
 
-/// What one of two words means; the error is the message.
+/// What one of two words means. `error`: as above.
 pub fn either_word<T>(
     value: &ParamValue<'_>,
-    name: &str,
+    error: Error,
     [(one, meaning), (other, other_meaning)]: [(&str, T); 2],
-) -> Result<Option<T>, String> {
+) -> Result<Option<T>, Error> {
     match value.as_deref() {
         None => Ok(None),
         Some(text) if text == one.as_bytes() => Ok(Some(meaning)),
         Some(text) if text == other.as_bytes() => Ok(Some(other_meaning)),
         Some(text) => {
-            let text = echo(text);
-            Err(format!("\"{name}\" must be {one} or {other}, not \"{text}\"."))
+            let (name, text) = (error.param.unwrap_or_default(), echo(text));
+            let message = format!("\"{name}\" must be {one} or {other}, not \"{text}\".");
+            Err(Error { message, ..error })
         }
     }
+}
+
+/// The error for a text that is none of these words. `error`: as above.
+pub fn none_of<const N: usize>(text: &[u8], error: Error, words: [&str; N]) -> Error {
+    let (name, text, good) = (error.param.unwrap_or_default(), echo(text), words.join(" "));
+    let message = format!("Invalid {name} \"{text}\": expected one of {good}.");
+    Error { message, ..error }
 }
 
 /// `decimals`: `number`, which is the default, or `string`.
 pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
     let words = [("number", Decimals::Number), ("string", Decimals::String)];
-    either_word(value, "decimals", words)
-        .map(|found| found.unwrap_or(Decimals::Number))
-        .map_err(|message| Error::bad("invalid_decimals", "decimals", message))
+    let error = Error::bad("invalid_decimals", "decimals", "");
+    Ok(either_word(value, error, words)?.unwrap_or(Decimals::Number))
 }

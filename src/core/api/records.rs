@@ -1,8 +1,9 @@
 //! The JSON that several endpoints share: a quote, a category, a market.
 
 use super::view::View;
-use crate::json::{Decimals, Object};
+use crate::json::{Decimals, Object, Value, json, members};
 use crate::market::{Category, EcosystemEntry, Quote, SymbolId};
+use crate::record::Bounds;
 use std::borrow::Cow;
 
 /// The JSON of a quote. With decimals as numbers, it is made once for each change and kept with the quote.
@@ -19,40 +20,41 @@ pub fn fragment<'v>(view: &View<'_>, quote: &'v Quote, decimals: Decimals) -> Co
 fn rendered(view: &View<'_>, quote: &Quote, decimals: Decimals) -> Vec<u8> {
     let mut out = Vec::with_capacity(448);
     let name = view.market.catalog.name(quote.symbol);
-    let source = &view.config.sources[quote.source.index()].id;
     let ticker = &quote.ticker;
-    let mut object = Object::open(&mut out);
-    object.put("symbol", name.as_str());
-    object.put("base", name.base());
-    object.put("quote", name.quote());
-    object.put("source", source.as_str());
-    object.put("last", decimals.value(Some(&ticker.last)));
-    object.put("bid", decimals.value(ticker.bid.as_ref()));
-    object.put("ask", decimals.value(ticker.ask.as_ref()));
-    object.put("bidVolume", decimals.value(ticker.bid_volume.as_ref()));
-    object.put("askVolume", decimals.value(ticker.ask_volume.as_ref()));
-    object.put("open", decimals.value(ticker.open.as_ref()));
-    object.put("high", decimals.value(ticker.high.as_ref()));
-    object.put("low", decimals.value(ticker.low.as_ref()));
-    object.put("change", decimals.value(ticker.change.as_ref()));
-    object.put("percentage", decimals.value(ticker.percentage.as_ref()));
-    object.put("baseVolume", decimals.value(ticker.base_volume.as_ref()));
-    object.put("quoteVolume", decimals.value(ticker.quote_volume.as_ref()));
-    object.put("timestamp", ticker.timestamp);
-    object.put("receivedAt", quote.received_at);
-    object.put("stale", quote.stale());
-    object.close();
+    json!(&mut out, {
+        "symbol": name.as_str(),
+        "base": name.base(),
+        "quote": name.quote(),
+        "source": view.id_of(quote.source),
+        "last": decimals.value(&ticker.last),
+        "bid": decimals.value(&ticker.bid),
+        "ask": decimals.value(&ticker.ask),
+        "bidVolume": decimals.value(&ticker.bid_volume),
+        "askVolume": decimals.value(&ticker.ask_volume),
+        "open": decimals.value(&ticker.open),
+        "high": decimals.value(&ticker.high),
+        "low": decimals.value(&ticker.low),
+        "change": decimals.value(&ticker.change),
+        "percentage": decimals.value(&ticker.percentage),
+        "baseVolume": decimals.value(&ticker.base_volume),
+        "quoteVolume": decimals.value(&ticker.quote_volume),
+        "timestamp": ticker.timestamp,
+        "receivedAt": quote.received_at,
+        "stale": quote.stale(),
+    });
     out
 }
 
-/// Writes a category.
-pub fn write_category(out: &mut Vec<u8>, category: &Category) {
-    let mut object = Object::open(out);
-    object.put("id", &*category.id);
-    object.put("name", &*category.name);
-    object.put("description", category.description.as_deref());
-    object.put("marketCount", category.symbols.len());
-    object.close();
+/// A category.
+impl Value for &Category {
+    fn write(self, out: &mut Vec<u8>) {
+        json!(out, {
+            "id": &*self.id,
+            "name": &*self.name,
+            "description": self.description.as_deref(),
+            "marketCount": self.symbols.len(),
+        });
+    }
 }
 
 /// Writes one market of a category, with nulls if there is no quote yet.
@@ -65,22 +67,19 @@ pub fn write_market(
 ) {
     let name = view.market.catalog.name(symbol);
     let ticker = quote.map(|quote| &quote.ticker);
-    let source = quote.map(|quote| view.config.sources[quote.source.index()].id.as_str());
-    let mut object = Object::open(out);
-    object.put("symbol", name.as_str());
-    object.put("base", name.base());
-    object.put("quote", name.quote());
-    object.put("active", view.market.catalog.active(symbol));
-    object.put("source", source);
-    object.put("last", decimals.value(ticker.map(|ticker| &ticker.last)));
-    let percentage = ticker.and_then(|ticker| ticker.percentage.as_ref());
-    object.put("percentage", decimals.value(percentage));
-    let volume = ticker.and_then(|ticker| ticker.quote_volume.as_ref());
-    object.put("quoteVolume", decimals.value(volume));
-    object.put("timestamp", ticker.and_then(|ticker| ticker.timestamp));
-    object.put("receivedAt", quote.map(|quote| quote.received_at));
-    object.put("stale", quote.map(Quote::stale));
-    object.close();
+    json!(out, {
+        "symbol": name.as_str(),
+        "base": name.base(),
+        "quote": name.quote(),
+        "active": view.market.catalog.active(symbol),
+        "source": quote.map(|quote| view.id_of(quote.source)),
+        "last": decimals.value(ticker.map(|ticker| &ticker.last)),
+        "percentage": decimals.value(ticker.and_then(|ticker| ticker.percentage.as_ref())),
+        "quoteVolume": decimals.value(ticker.and_then(|ticker| ticker.quote_volume.as_ref())),
+        "timestamp": ticker.and_then(|ticker| ticker.timestamp),
+        "receivedAt": quote.map(|quote| quote.received_at),
+        "stale": quote.map(Quote::stale),
+    });
 }
 
 /// Writes what the list and the record of the ecosystem have in common.
@@ -91,31 +90,35 @@ pub fn write_item(
     decimals: Decimals,
 ) {
     let name = view.market.catalog.name(entry.symbol);
-    object.put("id", &*entry.id);
-    object.put("name", name.as_str());
-    object.put("symbol", name.as_str());
-    object.put("currency", name.base());
-    object.put("pair", name.quote());
-    object.put("isTrending", entry.is_trending);
-    object.put("isHot", entry.is_hot);
-    object.put("icon", entry.icon);
-    object.put("status", entry.status);
     let rules = &entry.rules;
-    let mut metadata = object.object("metadata");
-    let mut precision = metadata.object("precision");
-    precision.put("amount", rules.amount_places.map(u64::from));
-    precision.put("price", rules.price_places.map(u64::from));
-    precision.close();
-    let mut limits = metadata.object("limits");
-    for (key, bounds) in [("amount", &rules.amount), ("price", &rules.price), ("cost", &rules.cost)]
-    {
-        let mut object = limits.object(key);
-        object.put("min", decimals.value(bounds.min.as_ref()));
-        object.put("max", decimals.value(bounds.max.as_ref()));
-        object.close();
+    members!(object,
+        "id": &*entry.id,
+        "name": name.as_str(),
+        "symbol": name.as_str(),
+        "currency": name.base(),
+        "pair": name.quote(),
+        "isTrending": entry.is_trending,
+        "isHot": entry.is_hot,
+        "icon": entry.icon,
+        "status": entry.status,
+        "metadata": {
+            "precision": {
+                "amount": rules.amount_places.map(u64::from),
+                "price": rules.price_places.map(u64::from),
+            },
+            "limits": {
+                "amount": bounds(decimals, &rules.amount),
+                "price": bounds(decimals, &rules.price),
+                "cost": bounds(decimals, &rules.cost),
+            },
+            "taker": decimals.value(&rules.taker),
+            "maker": decimals.value(&rules.maker),
+        },
+    );
+}
+
+fn bounds(decimals: Decimals, bounds: &Bounds) -> impl Value {
+    move |out: &mut Vec<u8>| {
+        json!(out, { "min": decimals.value(&bounds.min), "max": decimals.value(&bounds.max) });
     }
-    limits.close();
-    metadata.put("taker", decimals.value(rules.taker.as_ref()));
-    metadata.put("maker", decimals.value(rules.maker.as_ref()));
-    metadata.close();
 }

@@ -6,15 +6,14 @@
 use super::chart::Followed;
 use super::error::{Error, echo};
 use super::health;
-use super::outcome::{Outcome, StreamRequest, StreamedSymbols};
+use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
 use super::params::{Call, decimals};
-use super::position::Position;
 use super::records::fragment;
-use super::symbols::{look_up, untracked};
+use super::symbols::{self, look_up, untracked};
 use super::view::View;
-use crate::http::{Cache, Coding, ContentType, EndlessBody, Head, Responder};
+use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
-use crate::json::{Decimals, Object, Ready};
+use crate::json::{Decimals, Ready, json};
 use crate::market::{Quote, SourceId, SymbolId};
 use std::collections::HashSet;
 
@@ -113,31 +112,14 @@ fn read_charts(
 
 /// The items of a list, at least one and at most so many.
 fn items<'a>(text: &'a [u8], param: &'static str, most: usize) -> Result<Vec<&'a [u8]>, Error> {
-    let all = text.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
-    let count = items.len();
-    if count == 0 {
-        let message = format!("\"{param}\" names nothing.");
-        return Err(Error::bad("empty_parameter", param, message));
-    }
-    if count > most {
-        let message = format!("\"{param}\" names {count} items; a stream has at most {most}.");
-        return Err(Error::bad("too_many_symbols", param, message));
-    }
-    Ok(items)
+    let bound = format!("items; a stream has at most {most}");
+    symbols::items(text, param, "nothing", (most, &bound))
 }
 
 /// Writes the head of a stream. Returns true if events may follow.
 pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
-    let head = Head {
-        status: 200,
-        etag: None,
-        cache: Cache::NoStore,
-        content_type: ContentType::EventStream,
-        coding: Coding::Fixed,
-        by_media: false,
-        fields: FIELDS,
-    };
+    let content_type = ContentType::EventStream;
+    let head = Head { content_type, fields: FIELDS, ..Head::json(None, Cache::NoStore) };
     responder.begin_endless(&head, body)
 }
 
@@ -175,12 +157,12 @@ pub fn write_candle(
     (row, is_closed): (&[u8], bool),
 ) {
     out.extend_from_slice(b"event: candle\ndata: ");
-    let mut object = Object::open(out);
-    object.put("symbol", view.market.catalog.name(chart.symbol).as_str());
-    object.put("interval", chart.interval.name());
-    object.put("source", view.config.sources[source.index()].id.as_str());
-    object.put("candle", Ready(row));
-    object.put("closed", is_closed);
-    object.close();
+    json!(out, {
+        "symbol": view.market.catalog.name(chart.symbol).as_str(),
+        "interval": chart.interval.name(),
+        "source": view.id_of(source),
+        "candle": Ready(row),
+        "closed": is_closed,
+    });
     out.push(b'\n');
 }

@@ -7,13 +7,8 @@ use crate::http::decode_segment;
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
-/// The symbol that a path names: in one segment, or in two, since proxies decode `%2F`. The path is split
-/// first and then decoded, each segment once.
-pub fn symbol_in_path(call: &Call<'_>) -> Result<SymbolId, Error> {
-    look_up(call.view, &path_text(call)?)
-}
-
-/// The text of one or two raw segments, decoded.
+/// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. The path is
+/// split first and then decoded, each segment once.
 pub fn path_text<'a>(call: &Call<'a>) -> Result<Cow<'a, [u8]>, Error> {
     let path = call.rest;
     let plain = |byte: &u8| *byte != b'%' && *byte != b'/';
@@ -27,7 +22,7 @@ pub fn path_text<'a>(call: &Call<'a>) -> Result<Cow<'a, [u8]>, Error> {
         return Ok(first);
     };
     if segments.next().is_some() {
-        return Err(Error::not_found(call.path));
+        return Err(Error::not_found(call.request.path));
     }
     let second = decode(second)?;
     if first.contains(&b'/') || second.contains(&b'/') {
@@ -50,19 +45,81 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
 
 /// The items of a list of symbols: at least one, and at most `most`.
 pub fn symbol_list(list: &[u8], most: usize) -> Result<Vec<&[u8]>, Error> {
-    let mut items: Vec<&[u8]> = Vec::with_capacity(most.min(64));
+    let bound = format!("symbols; at most {most} are answered");
+    items(list, "symbols", "no symbol", (most, &bound))
+}
+
+/// The items of a list: at least one, and at most `most`. `nothing`, `bound`: what the errors say.
+pub fn items<'a>(
+    list: &'a [u8],
+    param: &'static str,
+    nothing: &str,
+    (most, bound): (usize, &str),
+) -> Result<Vec<&'a [u8]>, Error> {
     let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    items.extend(all.filter(|item| !item.is_empty()));
+    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
     let count = items.len();
     if count == 0 {
-        let message = "\"symbols\" names no symbol.";
-        return Err(Error::bad("empty_parameter", "symbols", message));
+        let message = format!("\"{param}\" names {nothing}.");
+        return Err(Error::bad("empty_parameter", param, message));
     }
     if count > most {
-        let message = format!("\"symbols\" names {count} symbols; at most {most} are answered.");
-        return Err(Error::bad("too_many_symbols", "symbols", message));
+        let message = format!("\"{param}\" names {count} {bound}.");
+        return Err(Error::bad("too_many_symbols", param, message));
     }
     Ok(items)
+}
+
+/// The markets that a list names, each once, in the order of their first appearance.
+#[derive(Clone, Debug)]
+pub struct NamedMarkets {
+    /// All names, joined.
+    text: Vec<u8>,
+    /// Where in the text each ends, and its symbol. `None` if the catalog does not know it.
+    names: Vec<(usize, Option<SymbolId>)>,
+}
+
+impl NamedMarkets {
+    /// Reads a list of at most `most` names.
+    pub fn read(view: &View<'_>, list: &[u8], most: usize) -> Result<NamedMarkets, Error> {
+        let all = symbol_list(list, most)?;
+        let (text, names) = (Vec::with_capacity(list.len()), Vec::with_capacity(all.len()));
+        let mut markets = NamedMarkets { text, names };
+        for name in all {
+            let symbol = look_up(view, name).ok();
+            let is_same = |(text, other): (&[u8], Option<SymbolId>)| match symbol {
+                Some(_) => other == symbol,
+                None => text == name,
+            };
+            if !markets.names().any(is_same) {
+                markets.text.extend_from_slice(name);
+                markets.names.push((markets.text.len(), symbol));
+            }
+        }
+        Ok(markets)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Each name, with its symbol or why it has none.
+    pub fn look_up(
+        &self,
+        view: &View<'_>,
+    ) -> impl Iterator<Item = (&[u8], Result<SymbolId, Error>)> {
+        let found = |text, symbol: Option<_>| symbol.map_or_else(|| look_up(view, text), Ok);
+        self.names().map(move |(text, symbol)| (text, found(text, symbol)))
+    }
+
+    fn names(&self) -> impl Iterator<Item = (&[u8], Option<SymbolId>)> {
+        let mut begin = 0;
+        self.names.iter().map(move |(end, symbol)| {
+            let name = std::mem::replace(&mut begin, *end)..*end;
+            (&self.text[name], *symbol)
+        })
+    }
 }
 
 fn invalid(text: &[u8]) -> Error {
@@ -98,7 +155,7 @@ pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<
     if tracks || catalog.may_track(source, symbol) {
         return None;
     }
-    let id = &view.config.sources[source.index()].id;
+    let id = view.id_of(source);
     let name = catalog.name(symbol).as_str();
     let message = format!("Source \"{id}\" does not track \"{name}\".");
     Some(Error::new(404, "symbol_not_found", message).about("source"))

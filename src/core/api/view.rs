@@ -56,6 +56,14 @@ impl<'a> View<'a> {
         self.until(next.min().unwrap_or_default())
     }
 
+    /// The same for a response that is stale, or not.
+    pub fn until_any_poll_unless(&self, is_stale: bool) -> Cache {
+        match is_stale {
+            true => Cache::NoCache,
+            false => self.until_any_poll(),
+        }
+    }
+
     fn until(&self, next: Mono) -> Cache {
         let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
         Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
@@ -83,6 +91,11 @@ impl<'a> View<'a> {
     pub fn has_interval(&self, source: SourceId, interval: Stored) -> bool {
         let dialect = Dialect::of(&self.config.sources[source.index()]);
         dialect.is_some_and(|dialect| dialect.has_interval(interval))
+    }
+
+    /// The id of a source.
+    pub fn id_of(&self, source: SourceId) -> &'a str {
+        &self.config.sources[source.index()].id
     }
 
     /// The source with this id.

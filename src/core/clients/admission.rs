@@ -7,8 +7,8 @@
 
 use crate::config::{Config, Limits, Network};
 use crate::core::Context;
+use crate::core::api::Endpoint;
 use crate::core::clients::rate_limiter::RateLimiter;
-use crate::durations::Endpoint;
 use crate::http::{Fields, Quota, Request};
 use crate::log_targets::HTTP;
 use crate::time::Mono;
@@ -76,7 +76,7 @@ impl Admission {
         &mut self,
         peer: Option<IpAddr>,
         request: &Request<'_>,
-        endpoint: &Endpoint,
+        endpoint: Endpoint,
         cx: &mut Context,
     ) -> Admitted {
         match self.is_needed || peer.is_none() {
@@ -89,7 +89,7 @@ impl Admission {
         &mut self,
         peer: Option<IpAddr>,
         request: &Request<'_>,
-        endpoint: &Endpoint,
+        endpoint: Endpoint,
         cx: &mut Context,
     ) -> Admitted {
         let client = self.client(peer, request.fields);

@@ -180,12 +180,12 @@ fn response(connections: &mut Table<Connection>, key: Key) -> Option<&mut Pendin
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::core::api::Endpoint;
     use crate::core::api::compressed_cache::CompressedBodies;
     use crate::core::api::{Candles, Deferred, Outcome};
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};
-    use crate::durations::Endpoint;
     use crate::http::{HeadLimits, Parsed, Responder, parse};
     use crate::interval::Stored;
     use crate::market::{Market, SourceId, SymbolId};
@@ -241,7 +241,7 @@ mod tests {
                 panic!("a request");
             };
             let served = Served {
-                endpoint: &Endpoint::UNKNOWN,
+                endpoint: Endpoint::Unknown,
                 closing: None,
                 admitted: Admitted::unlimited(None),
                 line: None,

@@ -9,7 +9,7 @@
 //! It never holds a response: those are made from the current market.
 
 use crate::core::Service;
-use crate::core::api::Prepared;
+use crate::core::api::PreparedRequest;
 use crate::http::{Request, RequestBody, RequestOffsets};
 
 /// Heads that are kept: as many as there are clients that are likely to poll at the same time.
@@ -47,7 +47,7 @@ struct Entry {
 struct Valid {
     service: Service,
     catalog: u64,
-    prepared: Prepared,
+    prepared: PreparedRequest,
 }
 
 /// Selects the place of a head.
@@ -93,14 +93,14 @@ impl HeadCache {
 impl CachedHead<'_> {
     /// The prepared request, if there is one that is still valid.
     #[inline]
-    pub fn prepared(&self, service: Service, catalog: u64) -> Option<&Prepared> {
+    pub fn prepared(&self, service: Service, catalog: u64) -> Option<&PreparedRequest> {
         let valid = self.0.entry(self.1)?.prepared.as_ref()?;
         let holds = valid.catalog == catalog && valid.service == service;
         holds.then_some(&valid.prepared)
     }
 
     /// Keeps the prepared request.
-    pub fn keep(&mut self, service: Service, catalog: u64, prepared: Prepared) {
+    pub fn keep(&mut self, service: Service, catalog: u64, prepared: PreparedRequest) {
         if let Some(entry) = &mut self.0.places[self.1.0 as usize % PLACES].entry {
             entry.prepared = Some(Valid { service, catalog, prepared });
         }
@@ -132,6 +132,7 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::config::Limits;
+    use crate::core::api::Endpoint;
     use crate::core::api::chart::Asked;
     use crate::http::{HeadLimits, Parsed, parse};
     use crate::interval::Interval;
@@ -204,7 +205,7 @@ mod tests {
             fill_previous: false,
             quoted: false,
         };
-        let prepared = Prepared::Chart(Asked::new(SymbolId(1), spec, None));
+        let prepared = (Endpoint::Chart, Box::new(Asked::new(SymbolId(1), spec, None)) as _);
         let mut cached = CachedHead(&mut cache, key);
         assert!(cached.prepared(Service::Api, 7).is_none());
         cached.keep(Service::Api, 7, prepared);

@@ -3,10 +3,10 @@
 //! The connection that waits for the response owns it (`Phase::Waiting`), so that it is dropped with the
 //! connection. It never touches a connection.
 
+use crate::core::api::Endpoint;
 use crate::core::api::{CompressedResponse, Deferred};
 use crate::core::clients::admission::Admitted;
 use crate::core::{CloseReason, Context};
-use crate::durations::Endpoint;
 use crate::http::{Accept, Method, Output, Persistence, Request, Responder, Stamp};
 use crate::time::Mono;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum PendingResponse {
 /// What a response is counted by, and what becomes of its connection.
 pub struct Served {
     /// What the request is for.
-    pub endpoint: &'static Endpoint,
+    pub endpoint: Endpoint,
     /// Why the connection closes after the response, if it does.
     pub closing: Option<CloseReason>,
     /// For which address the request counts.
@@ -58,9 +58,9 @@ impl Served {
         http.not_modified += u64::from(status == 304);
         http.classes[usize::from(status / 100).clamp(2, 5) - 2] += 1;
         match took {
-            None => http.durations.note(self.endpoint, status),
+            None => http.durations.note(self.endpoint as usize, status),
             Some(took) => {
-                (http.durations).note_long(self.endpoint, status, took.as_micros() as u64);
+                (http.durations).note_long(self.endpoint as usize, status, took.as_micros() as u64);
             }
         }
     }

@@ -6,6 +6,7 @@
 //! says (`api`).
 
 use crate::config::Config;
+use crate::core::api::Endpoint;
 use crate::core::api::compressed_cache::CompressedBodies;
 use crate::core::api::{self, Error, Outcome, StreamRequest, ToCompress, View};
 use crate::core::clients::access_log::AccessLog;
@@ -18,7 +19,6 @@ use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, Se
 use crate::core::clients::streams::Streams;
 use crate::core::{Action, CloseReason, Context, ProcessFacts, Service};
 use crate::demo::Demo;
-use crate::durations::Endpoint;
 use crate::http::{Cache, Head, Output, Request, RequestError, Responder, Stamp, normal_path};
 use crate::table::Table;
 use std::collections::VecDeque;
@@ -113,10 +113,7 @@ impl Responses {
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
             }
             // The connection stays: to open another one would cost more than this response.
-            Some(retry_s) => {
-                api::send_error(&Error::too_many_requests(retry_s), &mut responder);
-                Outcome::Sent
-            }
+            Some(retry_s) => api::send_error(&Error::too_many_requests(retry_s), &mut responder),
         };
         let (status, weight) = (responder.status(), responder.weight());
         if let (Some(cached), Some(prepared)) = (&mut cached, newly_prepared) {
@@ -212,7 +209,7 @@ impl Responses {
             return connection.responded(Some(reason), cx);
         }
         let served = Served {
-            endpoint: &Endpoint::UNREAD,
+            endpoint: Endpoint::Unread,
             closing: Some(reason),
             admitted: Admitted::unlimited(connection.peer),
             line,

@@ -1,8 +1,9 @@
 //! The parameters of a request for a chart.
 
 use crate::core::api::error::{Error, echo};
+use crate::core::api::outcome::Prepared;
 use crate::core::api::params::{self, Call, ParamValue, whole_number};
-use crate::core::api::symbols::{look_up, symbol_list};
+use crate::core::api::symbols::{NamedMarkets, look_up};
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
@@ -55,36 +56,19 @@ impl Asked {
     }
 }
 
-/// A request for one chart, or for charts of several markets.
-pub enum ChartRequest {
-    /// `symbol`.
-    One(Asked),
-    /// `symbols`.
-    Several(Several),
-}
-
 /// A request for charts of several markets.
 #[derive(Clone, Debug)]
 pub struct Several {
-    /// The markets, as they were named, each once.
-    pub items: Box<[Item]>,
+    /// The markets.
+    pub markets: NamedMarkets,
     /// Which candles of each, and their form.
     pub spec: ChartSpec,
     /// Of this source, if given.
     pub source: Option<SourceId>,
 }
 
-/// One of several markets.
-#[derive(Clone, Debug)]
-pub struct Item {
-    /// As the client has named it.
-    pub asked: Box<[u8]>,
-    /// The market, or why there is none.
-    pub symbol: Result<SymbolId, Box<Error>>,
-}
-
 /// Reads the parameters.
-pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
+pub fn prepare(call: &Call<'_>) -> Result<Box<dyn Prepared>, Error> {
     #[rustfmt::skip]
     let [
         symbol, symbols, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals,
@@ -96,7 +80,7 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
     let is_one = name == "symbol";
     let wanted = match is_one {
         true => Ok(read_symbol(call, symbol)?),
-        false => Err(read_items(call, &symbol.unwrap_or_default())?),
+        false => Err(NamedMarkets::read(call.view, &symbol.unwrap_or_default(), MAX_SYMBOLS)?),
     };
     let interval = read_interval(interval, resolution)?;
     let (first, last) = (
@@ -115,10 +99,9 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
         (Some(_), Some(_)) => most,
         _ => DEFAULT_LIMIT,
     };
-    let limit = params::count(&limit, "limit", 1..=most)
-        .map_err(|message| Error::bad("invalid_limit", "limit", message))?;
-    let fills = params::either_word(&fill, "fill", [("none", false), ("previous", true)])
-        .map_err(|message| Error::bad("invalid_fill", "fill", message))?;
+    let limit = params::count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=most)?;
+    let fills = [("none", false), ("previous", true)];
+    let fills = params::either_word(&fill, Error::bad("invalid_fill", "fill", ""), fills)?;
     let spec = ChartSpec {
         interval,
         from,
@@ -129,8 +112,8 @@ pub fn prepare(call: &Call<'_>) -> Result<ChartRequest, Error> {
     };
     let source = call.source(&source)?;
     Ok(match wanted {
-        Ok(symbol) => ChartRequest::One(Asked::new(symbol, spec, source)),
-        Err(items) => ChartRequest::Several(Several { items, spec, source }),
+        Ok(symbol) => Box::new(Asked::new(symbol, spec, source)),
+        Err(markets) => Box::new(Several { markets, spec, source }),
     })
 }
 
@@ -162,24 +145,6 @@ fn read_symbol(call: &Call<'_>, value: ParamValue<'_>) -> Result<SymbolId, Error
     look_up(call.view, text)
 }
 
-/// The markets that a list names, in the order of their first appearance.
-fn read_items(call: &Call<'_>, list: &[u8]) -> Result<Box<[Item]>, Error> {
-    let mut items: Vec<Item> = Vec::new();
-    for asked in symbol_list(list, MAX_SYMBOLS)? {
-        let symbol = look_up(call.view, asked).map_err(Box::new);
-        let is_same = |item: &Item| match (&item.symbol, &symbol) {
-            (Ok(one), Ok(other)) => one == other,
-            (Err(_), Err(_)) => *item.asked == *asked,
-            _ => false,
-        };
-        if !items.iter().any(is_same) {
-            let asked = asked.into();
-            items.push(Item { asked, symbol });
-        }
-    }
-    Ok(items.into())
-}
-
 fn read_interval(interval: ParamValue<'_>, resolution: ParamValue<'_>) -> Result<Interval, Error> {
     let (param, asked) = either(("interval", interval), ("resolution", resolution))?;
     let Some(asked) = asked else {
@@ -190,10 +155,11 @@ fn read_interval(interval: ParamValue<'_>, resolution: ParamValue<'_>) -> Result
         _ => (Interval::parse(&asked), Interval::name),
     };
     found.ok_or_else(|| {
-        let good: Vec<&str> = Interval::ALL.into_iter().map(name_of).collect();
-        let message =
-            format!("Invalid {param} \"{}\": expected one of {}.", echo(&asked), good.join(" "));
-        Error::bad("invalid_interval", param, message)
+        params::none_of(
+            &asked,
+            Error::bad("invalid_interval", param, ""),
+            Interval::ALL.map(name_of),
+        )
     })
 }
 

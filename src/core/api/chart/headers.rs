@@ -2,10 +2,9 @@
 
 use super::asked::{Asked, SECONDS_BELOW};
 use crate::core::api::view::View;
-use crate::fingerprint::Fingerprint;
 use crate::http::{Cache, Head};
-use crate::json::{Decimals, Value as _};
-use crate::market::{ChartInfo, REREAD, SeriesKey, floor_slot};
+use crate::json::Decimals;
+use crate::market::{ChartInfo, ChartPlan, REREAD, SeriesKey, floor_slot};
 use crate::time::UnixMs;
 
 /// Seconds for which a chart may be cached that no poll will change.
@@ -16,15 +15,11 @@ pub fn head<'a>(
     view: &View<'_>,
     asked: &Asked,
     key: SeriesKey,
-    (info, made_of): (&ChartInfo, Fingerprint),
+    plan: &ChartPlan,
     fields: &'a [u8],
 ) -> Head<'a> {
-    let decimals = match asked.spec.quoted {
-        true => Decimals::String,
-        false => Decimals::Number,
-    };
-    let etag = view.tag(made_of, decimals.variant());
-    let cache = match is_settled(view, asked, key, info) {
+    let etag = view.tag(plan.made_of(), Decimals::of(asked.spec.quoted).variant());
+    let cache = match is_settled(view, asked, key, plan.info()) {
         true => Cache::MaxAge(SETTLED_S),
         false => view.until_poll(key.source),
     };
@@ -33,24 +28,17 @@ pub fn head<'a>(
 
 /// The `Chart-` fields, and a link to the next page.
 pub fn fields(view: &View<'_>, asked: &Asked, key: SeriesKey, info: &ChartInfo) -> Vec<u8> {
-    let mut out = Vec::with_capacity(256);
-    out.extend_from_slice(b"Chart-Interval: ");
-    out.extend_from_slice(asked.spec.interval.name().as_bytes());
-    out.extend_from_slice(b"\r\nChart-Source: ");
-    out.extend_from_slice(view.config.sources[key.source.index()].id.as_bytes());
+    let (interval, source) = (asked.spec.interval.name(), view.id_of(key.source));
+    let mut fields = format!("Chart-Interval: {interval}\r\nChart-Source: {source}\r\n");
     if let Some(closed) = info.last_closed {
-        out.extend_from_slice(b"\r\nChart-Last-Closed: ");
-        closed.write(&mut out);
+        fields += &format!("Chart-Last-Closed: {}\r\n", closed.0);
     }
-    out.extend_from_slice(b"\r\nChart-Gaps: ");
-    info.gaps.write(&mut out);
-    out.extend_from_slice(b"\r\nChart-Coverage: ");
-    out.extend_from_slice(coverage(info).as_bytes());
-    out.extend_from_slice(b"\r\n");
+    let (gaps, coverage) = (info.gaps, coverage(info));
+    fields += &format!("Chart-Gaps: {gaps}\r\nChart-Coverage: {coverage}\r\n");
     if let Some(from) = info.next_from {
-        out.extend_from_slice(format!("Link: {}\r\n", link(view, asked, from)).as_bytes());
+        fields += &format!("Link: {}\r\n", link(view, asked, from));
     }
-    out
+    fields.into_bytes()
 }
 
 /// Whether the exchange has spoken of all of the range.
@@ -79,7 +67,7 @@ fn link(view: &View<'_>, asked: &Asked, from: UnixMs) -> String {
         link += "&decimals=string";
     }
     if let Some(source) = asked.source {
-        link += &format!("&source={}", view.config.sources[source.index()].id);
+        link += &format!("&source={}", view.id_of(source));
     }
     link + ">; rel=\"next\""
 }

@@ -6,15 +6,15 @@
 use super::asked::{Asked, Several};
 use super::headers::coverage;
 use super::{DeferredChart, choose};
+use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::error::write_item_error;
-use crate::core::api::list::Body;
-use crate::core::api::outcome::{Candles, Deferred, Outcome};
+use crate::core::api::error::{Error, write_item_error};
+use crate::core::api::outcome::{Candles, Deferred, Outcome, Prepared};
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
-use crate::json::{Decimals, Object};
-use crate::market::ChartSpec;
+use crate::json::{Decimals, Object, Ready, members};
+use crate::market::{ChartSpec, SeriesKey};
 
 /// Charts of one step, if their candles are only copied: some 0.05 ms.
 const CHARTS_A_STEP: usize = 8;
@@ -33,30 +33,25 @@ struct DeferredCharts {
     body: Body,
 }
 
-/// Responds with charts of several markets.
-pub fn respond(view: &View<'_>, several: &Several) -> Outcome {
-    let mut charts = Vec::with_capacity(several.items.len());
-    let mut errors = Vec::new();
-    for item in &several.items {
-        let chosen = item.symbol.clone().and_then(|symbol| {
-            let asked = Asked::new(symbol, several.spec.clone(), several.source);
-            let key = choose(view, &asked).map_err(Box::new)?;
-            Ok(DeferredChart::new(view, &asked, key).0)
-        });
-        match chosen {
-            Ok(chart) => charts.push(chart),
-            Err(error) => write_item_error(&mut errors, &item.asked, &error),
+impl Prepared for Several {
+    fn respond(&self, view: &View<'_>, _: &mut Responder<'_>) -> Result<Outcome, Error> {
+        let mut charts = Vec::with_capacity(self.markets.len());
+        let mut errors = Vec::new();
+        for (name, symbol) in self.markets.look_up(view) {
+            let chosen = symbol.and_then(|symbol| {
+                let asked = Asked::new(symbol, self.spec.clone(), self.source);
+                let key = choose(view, &asked)?;
+                Ok(DeferredChart::new(view, &asked, key).0)
+            });
+            match chosen {
+                Ok(chart) => charts.push(chart),
+                Err(error) => write_item_error(&mut errors, name, &error),
+            }
         }
+        let (spec, mut body) = (self.spec.clone(), Body::default());
+        body.fixed(b"{");
+        Ok(Outcome::Deferred(Box::new(DeferredCharts { charts, spec, errors, at: 0, body })))
     }
-    let mut body = Body::default();
-    body.fixed(b"{");
-    Outcome::Deferred(Box::new(DeferredCharts {
-        charts,
-        spec: several.spec.clone(),
-        errors,
-        at: 0,
-        body,
-    }))
 }
 
 impl DeferredCharts {
@@ -71,12 +66,13 @@ impl DeferredCharts {
         let mut member = Object::open(&mut said);
         let name = view.market.catalog.name(chart.asked.symbol).as_str();
         let mut object = member.object(name);
-        object.put("coverage", coverage(info));
-        let source = &view.config.sources[chart.key.source.index()].id;
-        object.put("source", source.as_str());
-        object.put("lastClosed", info.last_closed);
-        object.put("gaps", info.gaps);
-        object.key("candles");
+        members!(object,
+            "coverage": coverage(info),
+            "source": view.id_of(chart.key.source),
+            "lastClosed": info.last_closed,
+            "gaps": info.gaps,
+            "candles": Ready(b""),
+        );
         // The brace in front belongs to the whole.
         self.body.text(&said[1..]);
         let made_of = plan.made_of().number().to_le_bytes();
@@ -123,17 +119,12 @@ impl Deferred for DeferredCharts {
         body.fixed(b"\"errors\":[");
         body.text(&errors);
         body.fixed(b"]}");
-        let decimals = match spec.quoted {
-            true => Decimals::String,
-            false => Decimals::Number,
-        };
-        let etag = body.tag(view, decimals.variant());
+        let variant = Decimals::of(spec.quoted).variant();
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
-        let head =
-            Head { fields: fields.as_bytes(), ..Head::json(Some(etag), view.until_any_poll()) };
-        body.send_under(head, responder, view, || {
-            let series = charts.iter().map(|chart| chart.key).collect();
-            CacheKey::Charts(series, spec.clone(), errors.into())
+        let head = Head { fields: fields.as_bytes(), ..Head::json(None, view.until_any_poll()) };
+        body.send_under(head, variant, responder, view, || {
+            let series: Vec<SeriesKey> = charts.iter().map(|chart| chart.key).collect();
+            CacheKey::of("/api/ecosystem/chart", (series, &spec, &errors))
         })
     }
 }

@@ -12,6 +12,11 @@ pub struct Figures<'a> {
     pub view: &'a View<'a>,
     /// What the system says of the process.
     pub facts: ProcessFacts,
+    pub quotes: QuoteCounts,
+    pub charts: ChartCounts,
+    pub history: &'a HistoryStatus,
+    pub http: &'a HttpStatus,
+    pub streams: &'a StreamStatus,
     /// The source, for the rows of a source.
     pub source: Option<SourceId>,
 }
@@ -19,23 +24,16 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// The figures as of now.
     pub fn of(view: &'a View<'a>) -> Figures<'a> {
-        Figures { view, facts: view.facts.map(|facts| facts()).unwrap_or_default(), source: None }
-    }
-
-    pub fn quotes(&self) -> QuoteCounts {
-        self.view.market.quotes.counts()
-    }
-
-    pub fn charts(&self) -> ChartCounts {
-        self.view.market.charts.counts()
-    }
-
-    pub fn history(&self) -> &'a HistoryStatus {
-        &self.view.status.history
-    }
-
-    pub fn has_cluster(&self) -> bool {
-        self.view.status.cluster.is_some()
+        Figures {
+            view,
+            facts: view.facts.map(|facts| facts()).unwrap_or_default(),
+            quotes: view.market.quotes.counts(),
+            charts: view.market.charts.counts(),
+            history: &view.status.history,
+            http: &view.status.http,
+            streams: &view.status.streams,
+            source: None,
+        }
     }
 
     pub fn cluster(&self) -> &'a ClusterStatus {
@@ -49,34 +47,14 @@ impl<'a> Figures<'a> {
         source.copied().unwrap_or_default()
     }
 
-    pub fn role(&self) -> &'static str {
-        match self.cluster_source().collects {
-            true => "collector",
-            false => "follower",
-        }
-    }
-
-    pub fn streams(&self) -> &'a StreamStatus {
-        &self.view.status.streams
-    }
-
     /// True if the history file can be used. `None`: there is none.
     pub fn usable(&self) -> Option<bool> {
-        self.history().enabled.then_some(!self.history().unusable)
-    }
-
-    pub fn http(&self) -> &'a HttpStatus {
-        &self.view.status.http
-    }
-
-    pub fn uptime_ms(&self) -> u64 {
-        let started = self.view.status.started.mono;
-        self.view.now.mono.since(started).as_millis() as u64
+        self.history.enabled.then_some(!self.history.unusable)
     }
 
     /// Series and candles that are stored: in the file, or in memory if there is none.
     pub fn stored(&self) -> (u64, u64) {
-        let (history, charts) = (self.history(), self.charts());
+        let (history, charts) = (self.history, self.charts);
         match history.enabled {
             true => (history.stored.series() as u64, history.stored.candles()),
             false => (charts.series as u64, charts.candles as u64),

@@ -3,10 +3,41 @@
 
 use super::figures::Figures;
 use super::table::{METRICS, Metric, Read};
-use crate::durations::Buckets;
-use crate::json::{Object, Ready};
+use crate::core::api::error::Error;
+use crate::core::api::outcome::Outcome;
+use crate::core::api::params::Call;
+use crate::core::api::view::View;
+use crate::durations::Histogram;
+use crate::http::{Cache, ContentType, Head, Responder};
+use crate::json::{List, Object, Ready, Value, json, members};
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
+
+/// The figures as JSON.
+pub fn json(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let mut body = Vec::with_capacity(2 * 1024);
+    write_rows(Object::open(&mut body), METRICS, &Figures::of(call.view));
+    send(ContentType::Json, &body, responder)
+}
+
+/// The figures as Prometheus text.
+pub fn prometheus(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let mut page = Page(String::with_capacity(8 * 1024));
+    page.rows(METRICS, &[Figures::of(call.view)]);
+    send(ContentType::Prometheus, page.0.as_bytes(), responder)
+}
+
+fn send(
+    content_type: ContentType,
+    body: &[u8],
+    responder: &mut Responder<'_>,
+) -> Result<Outcome, Error> {
+    let head = Head { content_type, ..Head::json(None, Cache::NoStore) };
+    // To make the body takes eight times as long as to copy it.
+    responder.weigh(8 * body.len());
+    responder.send(&head, body);
+    Ok(Outcome::Sent)
+}
 
 /// The figure of a row.
 enum Figure<'a> {
@@ -51,13 +82,6 @@ fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
     it.view.status.running().map(move |(id, _)| Figures { source: Some(id), ..it })
 }
 
-/// All rows as JSON.
-pub fn json(it: &Figures<'_>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(2 * 1024);
-    write_rows(Object::open(&mut out), METRICS, it);
-    out
-}
-
 fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
     for row in rows.iter().filter(|row| !row.key.is_empty()) {
         match &row.read {
@@ -92,21 +116,20 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 }
 
 /// The schema of the JSON. It refers to the schemas in `openapi.json`.
-pub fn schema(it: &Figures<'_>) -> Vec<u8> {
+pub fn schema(view: &View<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 * 1024);
-    describe_rows(Object::open(&mut out), METRICS, it);
+    describe_rows(Object::open(&mut out), "object", METRICS, &Figures::of(view));
     out
 }
 
-fn describe_rows(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
-    schema.put("type", "object");
-    describe_members(schema, rows, it);
-}
-
-fn describe_members(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
+/// Writes the schema of an object of these rows.
+fn describe_rows(mut schema: Object<'_>, kind: impl Value, rows: &[Metric], it: &Figures<'_>) {
     let rows = rows.iter().filter(|row| !row.key.is_empty());
-    schema.put("additionalProperties", false);
-    schema.list("required", rows.clone().map(|row| row.key));
+    members!(schema,
+        "type": kind,
+        "additionalProperties": false,
+        "required": List(rows.clone().map(|row| row.key)),
+    );
     let mut properties = schema.object("properties");
     for row in rows {
         let mut schema = properties.object(row.key);
@@ -120,26 +143,25 @@ fn describe_members(mut schema: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 /// Writes the rest of a row's schema.
 fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
     match read {
-        Read::Object(rows) => return describe_rows(schema, rows, it),
+        Read::Object(rows) => return describe_rows(schema, "object", rows, it),
         Read::MaybeObject(_, rows) => {
-            schema.list("type", ["object", "null"]);
-            return describe_members(schema, rows, it);
+            return describe_rows(schema, List(["object", "null"]), rows, it);
         }
         Read::Sources(rows) => {
             schema.put("type", "array");
-            describe_rows(schema.object("items"), rows, it);
+            describe_rows(schema.object("items"), "object", rows, it);
         }
         Read::Each(_, read) => {
             let mut keys = Vec::new();
             read(it, &mut |value, _| keys.push(value.to_string()));
-            schema.put("type", "object");
-            schema.put("additionalProperties", false);
-            schema.list("required", keys.iter().map(String::as_str));
+            members!(schema,
+                "type": "object",
+                "additionalProperties": false,
+                "required": List(keys.iter().map(String::as_str)),
+            );
             let mut properties = schema.object("properties");
             for key in &keys {
-                let mut count = properties.object(key);
-                count.put("$ref", "#/components/schemas/Count");
-                count.close();
+                json!(properties.key(key), { "$ref": "#/components/schemas/Count" });
             }
             properties.close();
         }
@@ -147,30 +169,20 @@ fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
         Read::Time(_) => schema.put("$ref", "#/components/schemas/Time"),
         Read::MaybeTime(_) => schema.put("$ref", "#/components/schemas/TimeOrNull"),
         Read::MaybeCount(_) | Read::MaybeMillis(_) => {
-            schema.list("type", ["integer", "null"]);
-            schema.put("minimum", 0u64);
+            members!(schema, "type": List(["integer", "null"]), "minimum": 0u64);
         }
         Read::Micros(_) => {
-            schema.put("type", "number");
-            schema.put("minimum", 0u64);
+            members!(schema, "type": "number", "minimum": 0u64);
         }
         Read::Flag(_) => schema.put("type", "boolean"),
         Read::Text(_) => schema.put("type", "string"),
         Read::MaybeText(_) => schema.list("type", ["string", "null"]),
         Read::OneOf(words, _) => {
-            schema.put("type", "string");
-            schema.list("enum", words.iter().copied());
+            members!(schema, "type": "string", "enum": List(words.iter().copied()));
         }
         Read::Durations(_) => {}
     }
     schema.close();
-}
-
-/// All rows as Prometheus reads them.
-pub fn prometheus(it: &Figures<'_>) -> String {
-    let mut page = Page(String::with_capacity(8 * 1024));
-    page.rows(METRICS, &[*it]);
-    page.0
 }
 
 /// What the name of a metric begins with: nothing, if it is one that every process has.
@@ -227,8 +239,8 @@ impl Page {
                 let label = format!("{label}=\"{value}\"");
                 self.sample(row.name, &[&source, &label], count);
             }),
-            Read::Durations(read) => read(it, &mut |labels, buckets| {
-                self.histogram(row.name, &[&source, labels], &buckets);
+            Read::Durations(read) => read(it, &mut |labels, histogram| {
+                self.histogram(row.name, &[&source, labels], histogram);
             }),
             read => match read.figure(it) {
                 Figure::None => {}
@@ -244,18 +256,18 @@ impl Page {
         }
     }
 
-    fn histogram(&mut self, name: &str, labels: &[&str; 2], buckets: &Buckets<'_>) {
+    fn histogram(&mut self, name: &str, labels: &[&str; 2], durations: &Histogram) {
         let [source, labels] = labels;
         let bucket = format!("{name}_bucket");
         let mut sum = 0;
-        for (bound, count) in buckets.bounds_us.iter().zip(buckets.counts) {
+        for (bound, count) in durations.bounds_us.iter().zip(durations.counts()) {
             sum += count;
             let bound = format!("le=\"{}\"", Seconds(*bound, 6));
             self.sample(&bucket, &[source, labels, &bound], sum);
         }
-        let count = sum + buckets.above;
+        let count = durations.count();
         self.sample(&bucket, &[source, labels, "le=\"+Inf\""], count);
-        let sum = Seconds(buckets.sum_us, 6);
+        let sum = Seconds(durations.sum_us, 6);
         self.sample(&format!("{name}_sum"), &[source, labels], sum);
         self.sample(&format!("{name}_count"), &[source, labels], count);
     }

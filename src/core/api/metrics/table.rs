@@ -15,8 +15,9 @@
 //! bytes), `_total` on counters, labels from closed sets only (sources, statuses, reasons).
 
 use super::figures::Figures;
+use crate::core::api::endpoint::Endpoint;
 use crate::core::{CloseReason, SourceState};
-use crate::durations::{Buckets, POLL_BOUNDS_US, REQUEST_BOUNDS_US, TURN_BOUNDS};
+use crate::durations::Histogram;
 use crate::time::UnixMs;
 use Read::*;
 
@@ -75,29 +76,29 @@ pub enum Read {
 pub type TellCount<'a> = &'a mut dyn FnMut(&str, u64);
 
 /// Takes labels, each with its histogram.
-pub type TellDurations<'a> = &'a mut dyn FnMut(&str, Buckets<'_>);
+pub type TellDurations<'a> = &'a mut dyn FnMut(&str, &Histogram);
 
 /// All rows.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
-    counter("quotesCollected", "quotes_collected_total", "Tickers applied.",
-        Count(|it| it.quotes().collected)),
-    gauge("cachedEntries", "quotes_cached", "Quotes held.", Count(|it| it.quotes().cached as u64)),
+    counter("quotesCollected", "quotes_collected_total", "Tickers applied.", Count(|it| it.quotes.collected)),
+    gauge("cachedEntries", "quotes_cached", "Quotes held.", Count(|it| it.quotes.cached as u64)),
     gauge("chartsStored", "charts_stored",
         "Candle series stored: in the history file, or in memory where there is none.",
         Count(|it| it.stored().0)),
     gauge("candlesStored", "candles_stored",
         "Closed candles stored: in the history file, or in memory where there is none.",
         Count(|it| it.stored().1)),
-    gauge("startedAt", "start_time_seconds", "When marketd started.",
-        Time(|it| it.view.status.started.unix)),
-    gauge("uptimeMs", "uptime_seconds", "Time since the start.", Millis(|it| it.uptime_ms())),
+    gauge("startedAt", "start_time_seconds", "When marketd started.", Time(|it| it.view.status.started.unix)),
+    gauge("uptimeMs", "uptime_seconds", "Time since the start.",
+        Millis(|it| it.view.now.mono.since(it.view.status.started.mono).as_millis() as u64)),
     gauge("version", "build_info", "Version of marketd.", Text(|_| env!("CARGO_PKG_VERSION"))),
     object("quotes", "Quotes of all sources.", QUOTES),
     object("charts", "Candles in memory.", CHARTS),
     object("history", "The history file.", HISTORY),
     sources("upstreams", "The sources.", SOURCE),
-    shown("cluster", "The cluster; null where there is none.", MaybeObject(|it| it.has_cluster(), CLUSTER)),
+    shown("cluster", "The cluster; null where there is none.",
+        MaybeObject(|it| it.view.status.cluster.is_some(), CLUSTER)),
     object("http", "Clients and their requests.", HTTP),
     object("streams", "Streams of clients.", STREAMS),
     object("process", "The process and its event loop.", PROCESS),
@@ -105,46 +106,45 @@ pub const METRICS: &[Metric] = &[
 
 #[rustfmt::skip]
 const QUOTES: &[Metric] = &[
-    shown("collected", "Tickers applied.", Count(|it| it.quotes().collected)),
-    counter("rejected", "quotes_rejected_total", "Tickers refused.", Count(|it| it.quotes().rejected)),
-    gauge("stale", "quotes_stale", "Quotes held that are stale.", Count(|it| it.quotes().stale as u64)),
-    gauge("symbols", "quote_symbols", "Symbols with a quote.", Count(|it| it.quotes().symbols as u64)),
+    shown("collected", "Tickers applied.", Count(|it| it.quotes.collected)),
+    counter("rejected", "quotes_rejected_total", "Tickers refused.", Count(|it| it.quotes.rejected)),
+    gauge("stale", "quotes_stale", "Quotes held that are stale.", Count(|it| it.quotes.stale as u64)),
+    gauge("symbols", "quote_symbols", "Symbols with a quote.", Count(|it| it.quotes.symbols as u64)),
     shown("failovers", "Quotes that another source took over.", Count(|it| it.sum(|of| of.failovers))),
     shown("returns", "Quotes that came back to the first source.", Count(|it| it.sum(|of| of.returns))),
 ];
 
 #[rustfmt::skip]
 const CHARTS: &[Metric] = &[
-    gauge("series", "chart_series", "Candle series followed.", Count(|it| it.charts().series as u64)),
-    gauge("candles", "chart_candles", "Closed candles held.", Count(|it| it.charts().candles as u64)),
+    gauge("series", "chart_series", "Candle series followed.", Count(|it| it.charts.series as u64)),
+    gauge("candles", "chart_candles", "Closed candles held.", Count(|it| it.charts.candles as u64)),
     counter("written", "chart_candles_written_total", "Candles put into memory.",
-        Count(|it| it.charts().written)),
-    counter("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts().updated)),
-    gauge("gaps", "chart_gaps", "Slots without a candle among those answered.",
-        Count(|it| it.charts().gaps)),
-    counter("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts().evicted)),
-    gauge("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts().bytes as u64)),
+        Count(|it| it.charts.written)),
+    counter("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts.updated)),
+    gauge("gaps", "chart_gaps", "Slots without a candle among those answered.", Count(|it| it.charts.gaps)),
+    counter("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts.evicted)),
+    gauge("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts.bytes as u64)),
     counter("persistErrors", "chart_persist_errors_total", "Writes to the history file that failed.",
-        Count(|it| it.history().persist_errors)),
+        Count(|it| it.history.persist_errors)),
 ];
 
 #[rustfmt::skip]
 const HISTORY: &[Metric] = &[
-    shown("enabled", "Whether there is to be one.", Flag(|it| it.history().enabled)),
+    shown("enabled", "Whether there is to be one.", Flag(|it| it.history.enabled)),
     shown("usable", "Whether the history file can be used; no where there is none.",
         Flag(|it| it.usable().unwrap_or(false))),
     gauge("", "history_usable", "Whether the history file can be used. Left out where there is none.",
         MaybeCount(|it| it.usable().map(u64::from))),
     gauge("", "history_write_failed",
         "Whether the last write of history failed, or has been under way for more than 10 seconds.",
-        Flag(|it| it.history().write_failed)),
+        Flag(|it| it.history.write_failed)),
     counter("inserted", "history_candles_inserted_total", "Candles written to the history file.",
-        Count(|it| it.history().inserted)),
+        Count(|it| it.history.inserted)),
     counter("updated", "history_candles_updated_total", "Candles revised in the history file.",
-        Count(|it| it.history().updated)),
+        Count(|it| it.history.updated)),
     counter("evicted", "history_candles_evicted_total", "Candles that left the history file for their age.",
-        Count(|it| it.history().evicted)),
-    gauge("bytes", "history_bytes", "Size of the history file.", Count(|it| it.history().bytes)),
+        Count(|it| it.history.evicted)),
+    gauge("bytes", "history_bytes", "Size of the history file.", Count(|it| it.history.bytes)),
 ];
 
 #[rustfmt::skip]
@@ -192,7 +192,7 @@ const SOURCE: &[Metric] = &[
         Flag(|it| it.view.market.quotes.frozen(it.id()))),
     histogram("source_poll_duration_seconds",
         "From a request's first byte to its response's last, of those answered well.",
-        Durations(|it, tell| tell("", it.source().latencies.buckets(&POLL_BOUNDS_US)))),
+        Durations(|it, tell| tell("", &it.source().latencies))),
     object("backfill", "Candles of the past, fetched unasked.", BACKFILL),
 ];
 
@@ -229,7 +229,9 @@ const CLUSTER: &[Metric] = &[
 const CLUSTER_SOURCE: &[Metric] = &[
     shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
     shown("role", "Whether this node collects it, or follows the node that does.",
-        OneOf(&["collector", "follower"], |it| it.role())),
+        OneOf(&["collector", "follower"], |it| {
+            if it.cluster_source().collects { "collector" } else { "follower" }
+        })),
     gauge("", "cluster_collector", "Whether this node collects the source.",
         Flag(|it| it.cluster_source().collects)),
     gauge("epoch", "cluster_epoch", "The newest lease of the source that this node knows.",
@@ -240,64 +242,63 @@ const CLUSTER_SOURCE: &[Metric] = &[
 
 #[rustfmt::skip]
 const HTTP: &[Metric] = &[
-    counter("requests", "http_requests_total", "Requests read.", Count(|it| it.http().requests)),
-    gauge("inFlight", "http_requests_in_flight", "Requests being answered.",
-        Count(|it| it.http().in_flight)),
+    counter("requests", "http_requests_total", "Requests read.", Count(|it| it.http.requests)),
+    gauge("inFlight", "http_requests_in_flight", "Requests being answered.", Count(|it| it.http.in_flight)),
     counter("status", "http_responses_total", "Responses by class of status.",
         Each("class", |it, tell| {
-            let [success, redirection, client_error, server_error] = it.http().classes;
+            let [success, redirection, client_error, server_error] = it.http.classes;
             tell("2xx", success);
             tell("3xx", redirection);
             tell("4xx", client_error);
             tell("5xx", server_error);
         })),
-    counter("notModified", "http_not_modified_total", "Responses 304.", Count(|it| it.http().not_modified)),
+    counter("notModified", "http_not_modified_total", "Responses 304.", Count(|it| it.http.not_modified)),
     counter("badRequests", "http_bad_requests_total", "Requests not understood.",
-        Count(|it| it.http().bad_requests)),
+        Count(|it| it.http.bad_requests)),
     counter("timeouts", "http_timeouts_total", "Connections closed by a deadline while they were in use.",
-        Count(|it| it.http().timeouts)),
-    counter("rejected", "http_rejected_total", "Connections turned away.", Count(|it| it.http().rejected)),
+        Count(|it| it.http.timeouts)),
+    counter("rejected", "http_rejected_total", "Connections turned away.", Count(|it| it.http.rejected)),
     counter("rateLimited", "http_rate_limited_total", "Requests turned back by the rate limit.",
-        Count(|it| it.http().rate_limited)),
+        Count(|it| it.http.rate_limited)),
     counter("", "http_rate_limit_forgotten_total", "Client addresses that the rate limit forgot for others.",
-        Count(|it| it.http().rates_forgotten)),
+        Count(|it| it.http.rates_forgotten)),
     gauge("bytesPending", "http_pending_bytes", "Bytes of responses that clients have not taken.",
-        Count(|it| it.http().pending)),
+        Count(|it| it.http.pending)),
     gauge("", "http_held_bytes", "Bytes of requests that are not whole or not answered.",
-        Count(|it| it.http().held)),
-    counter("bytesOut", "http_sent_bytes_total", "Bytes sent.", Count(|it| it.http().bytes_out)),
-    gauge("connectionsOpen", "http_connections", "Open client connections.", Count(|it| it.http().open)),
+        Count(|it| it.http.held)),
+    counter("bytesOut", "http_sent_bytes_total", "Bytes sent.", Count(|it| it.http.bytes_out)),
+    gauge("connectionsOpen", "http_connections", "Open client connections.", Count(|it| it.http.open)),
     gauge("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
         Count(|it| it.view.status.packed_bytes as u64)),
     counter("connectionsTotal", "http_connections_total", "Client connections since the start.",
-        Count(|it| it.http().total)),
+        Count(|it| it.http.total)),
     counter("", "http_closes_total", "Closed client connections by reason.",
         Each("reason", |it, tell| {
-            CloseReason::all().for_each(|reason| tell(reason.name(), it.http().closes[reason as usize]));
+            CloseReason::all().for_each(|reason| tell(reason.name(), it.http.closes[reason as usize]));
         })),
     histogram("http_request_duration_seconds",
         "From a request's last byte to its response; within one turn of the loop, that turn.",
         Durations(|it, tell| {
-            for (endpoint, class, histogram) in it.http().durations.counted() {
-                let labels = format!("route=\"{}\",class=\"{class}xx\"", endpoint.name());
-                tell(&labels, histogram.buckets(&REQUEST_BOUNDS_US));
+            for (endpoint, class, histogram) in it.http.durations.counted() {
+                let labels = format!("route=\"{}\",class=\"{class}xx\"", Endpoint::NAMES[endpoint]);
+                tell(&labels, histogram);
             }
         })),
 ];
 
 #[rustfmt::skip]
 const STREAMS: &[Metric] = &[
-    gauge("open", "streams_open", "Open streams.", Count(|it| it.streams().open)),
-    counter("opened", "streams_opened_total", "Streams since the start.", Count(|it| it.streams().opened)),
+    gauge("open", "streams_open", "Open streams.", Count(|it| it.streams.open)),
+    counter("opened", "streams_opened_total", "Streams since the start.", Count(|it| it.streams.opened)),
     counter("refused", "streams_refused_total", "Streams refused at a limit.",
-        Count(|it| it.streams().refused)),
-    counter("events", "stream_events_total", "Events written to streams.", Count(|it| it.streams().events)),
+        Count(|it| it.streams.refused)),
+    counter("events", "stream_events_total", "Events written to streams.", Count(|it| it.streams.events)),
     counter("conflated", "stream_conflated_total",
         "Changes that a reader was not told of, because a newer one came first.",
-        Count(|it| it.streams().conflated)),
+        Count(|it| it.streams.conflated)),
     counter("closes", "stream_closes_total", "Ended streams by the reason that their connection closed.",
         Each("reason", |it, tell| {
-            let closes = it.streams().closes;
+            let closes = it.streams.closes;
             CloseReason::all().for_each(|reason| tell(reason.name(), closes[reason as usize]));
         })),
 ];
@@ -327,7 +328,7 @@ const PROCESS: &[Metric] = &[
             tell("polls_staged", queues.staged as u64);
         })),
     histogram("loop_turn_seconds", "Turns of the event loop, from wake-up to sleep.",
-        Durations(|it, tell| tell("", it.view.status.turns.durations.buckets(&TURN_BOUNDS)))),
+        Durations(|it, tell| tell("", &it.view.status.turns.durations))),
     gauge("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
         Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
 ];

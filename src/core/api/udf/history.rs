@@ -7,19 +7,18 @@
 //! request or the end of what is kept. Its rows are then turned into columns, in parts.
 
 use super::markets::{Named, read_symbol};
-use super::sending::send_fault;
+use crate::core::api::body;
+use crate::core::api::body::Body;
 use crate::core::api::chart::{self, Asked, DeferredChart};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::compression;
-use crate::core::api::error::{Error, echo};
-use crate::core::api::list::Body;
-use crate::core::api::outcome::{Candles, Deferred, Outcome};
-use crate::core::api::params::{Call, ParamValue, whole_number};
+use crate::core::api::error::Error;
+use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
+use crate::core::api::params::{Call, ParamValue, none_of, whole_number};
 use crate::core::api::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, Head, Responder};
+use crate::http::{Head, Output, Responder};
 use crate::interval::Interval;
-use crate::market::{ChartInfo, ChartPlan, ChartSpec, floor_slot, needed};
+use crate::market::{ChartInfo, ChartPlan, ChartSpec, SourceId, floor_slot, needed};
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,13 +59,14 @@ struct History {
     begun: Mono,
     /// The slots that were waited for last. If they are still missing, they do not come.
     last: Option<Range<i64>>,
-    /// The candles, once it is known which are sent.
-    bars: Option<Bars>,
 }
 
-/// Candles that are turned into columns.
+/// Candles that are turned into columns, once it is known which are sent.
 struct Bars {
     plan: Arc<ChartPlan>,
+    /// The source of the candles, and what the columns are kept by when they are compressed.
+    source: SourceId,
+    key: CacheKey,
     /// Only those from this time on.
     since: UnixMs,
     /// The next piece of the chart.
@@ -118,7 +118,6 @@ pub fn history(call: &Call<'_>) -> Result<Outcome, Error> {
         goal,
         begun: view.now.mono,
         last: None,
-        bars: None,
     })))
 }
 
@@ -139,12 +138,9 @@ fn clipped(
 
 fn read_resolution(value: &ParamValue<'_>) -> Result<Interval, Error> {
     let text = value.as_deref().unwrap_or_default();
-    Interval::parse_resolution(text).ok_or_else(|| {
-        let good = Interval::ALL.map(Interval::resolution).join(" ");
-        let text = echo(text);
-        let message = format!("Invalid resolution \"{text}\": expected one of {good}.");
-        Error::bad("invalid_interval", "resolution", message)
-    })
+    let good = Interval::ALL.map(Interval::resolution);
+    let param = Error::bad("invalid_interval", "resolution", "");
+    Interval::parse_resolution(text).ok_or_else(|| none_of(text, param, good))
 }
 
 /// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.
@@ -164,15 +160,12 @@ fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<Un
 
 /// How many candles; 0 is none given.
 fn read_countback(value: &ParamValue<'_>) -> Result<Option<usize>, Error> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
-    };
-    let count = whole_number(text).and_then(|count| usize::try_from(count).ok());
-    let count = count.ok_or_else(|| {
+    let count = |text| whole_number(text).and_then(|count| usize::try_from(count).ok());
+    let count = value.as_deref().map(|text| {
         let message = "\"countback\" must be a whole number.";
-        Error::bad("invalid_limit", "countback", message)
-    })?;
-    Ok(Some(count).filter(|count| *count > 0))
+        count(text).ok_or_else(|| Error::bad("invalid_limit", "countback", message))
+    });
+    Ok(count.transpose()?.filter(|count| *count > 0))
 }
 
 impl Deferred for History {
@@ -181,23 +174,14 @@ impl Deferred for History {
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<Candles> {
-        match &self.bars {
-            None => self.chart.missing(view),
-            Some(_) => Vec::new(),
-        }
+        self.chart.missing(view)
     }
 
     fn step(&mut self, view: &View<'_>) -> bool {
-        match &mut self.bars {
-            None => self.chart.step(view),
-            Some(bars) => bars.step(),
-        }
+        self.chart.step(view)
     }
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        if let Some(bars) = self.bars.take() {
-            return bars.send(view, self.form(view), responder);
-        }
         let Some(plan) = self.chart.made(view) else {
             return send_fault("Something went wrong here.", responder);
         };
@@ -274,9 +258,11 @@ impl History {
     }
 
     /// Begins to turn the candles from this time on into columns.
-    fn turn(mut self: Box<Self>, plan: Arc<ChartPlan>, since: UnixMs) -> Outcome {
-        self.bars = Some(Bars::new(plan, since));
-        Outcome::Deferred(self)
+    fn turn(&self, plan: Arc<ChartPlan>, since: UnixMs) -> Outcome {
+        let room = plan.body_len() / COLUMNS.len();
+        let columns = COLUMNS.map(|_| Vec::with_capacity(room + room / 4));
+        let (source, key) = (self.chart.key.source, self.cache_key());
+        Outcome::Deferred(Box::new(Bars { plan, source, key, since, next: 0, columns }))
     }
 
     /// Sends that there is no candle, and when the one before it was.
@@ -294,26 +280,17 @@ impl History {
         }
         body.fixed(b"}");
         body.part(Part::Text(&made_of.number().to_le_bytes()));
-        let (cache, key) = self.form(view);
-        body.send(responder, view, (VARIANT, cache), key)
+        let form = (VARIANT, view.until_poll(self.chart.key.source));
+        body.send(responder, view, form, self.cache_key())
     }
 
-    /// How long a response may be cached, and what it is kept by when it is compressed.
-    fn form(&self, view: &View<'_>) -> (Cache, CacheKey) {
-        let key = self.chart.key;
-        let cache_key = CacheKey::History(key, self.chart.asked.spec.clone());
-        (view.until_poll(key.source), cache_key)
+    fn cache_key(&self) -> CacheKey {
+        CacheKey::of("/udf/history", (self.chart.key, &self.chart.asked.spec))
     }
 }
 
-impl Bars {
-    fn new(plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
-        let room = plan.body_len() / COLUMNS.len();
-        Bars { columns: COLUMNS.map(|_| Vec::with_capacity(room + room / 4)), since, next: 0, plan }
-    }
-
-    /// Turns the next rows. Returns true if those were the last.
-    fn step(&mut self) -> bool {
+impl Deferred for Bars {
+    fn step(&mut self, _: &View<'_>) -> bool {
         let mut left = PART_BYTES;
         while let Some((rows, range)) = self.plan.pieces().get(self.next) {
             if left == 0 {
@@ -326,33 +303,22 @@ impl Bars {
         true
     }
 
-    /// Sends the columns.
-    fn send(
-        self,
-        view: &View<'_>,
-        (cache, key): (Cache, CacheKey),
-        responder: &mut Responder<'_>,
-    ) -> Outcome {
-        let mut made_of = self.plan.made_of();
-        made_of.add(Part::From(self.since.0));
-        let head = Head::json(Some(view.tag(made_of, VARIANT)), cache);
-        let parts = COLUMNS.iter().zip(self.columns);
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let Bars { plan, source, key, since, columns, .. } = *self;
+        let mut made_of = plan.made_of();
+        made_of.add(Part::From(since.0));
+        let head = Head::json(Some(view.tag(made_of, VARIANT)), view.until_poll(source));
+        let parts = COLUMNS.iter().zip(columns);
         let lengths = parts.clone().map(|(name, column)| name.len() + column.len());
         let length = lengths.sum::<usize>() + END.len();
-        compression::send(
-            view,
-            responder,
-            head,
-            || key,
-            length,
-            |out| {
-                for (name, column) in parts {
-                    out.bytes().extend_from_slice(name);
-                    out.give(column);
-                }
-                out.bytes().extend_from_slice(END);
-            },
-        )
+        let write = |out: &mut Output| {
+            for (name, column) in parts {
+                out.bytes().extend_from_slice(name);
+                out.give(column);
+            }
+            out.bytes().extend_from_slice(END);
+        };
+        body::send(view, responder, head, || key, length, write)
     }
 }
 

@@ -1,18 +1,20 @@
-//! `/udf/symbols` and `/udf/quotes`: a market as a charting library wants it, and the quotes of some.
+//! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
+//! some, and those whose symbols have a text in them, the best match first.
 
-use super::sending::send_text;
+use crate::core::api::body::Body;
+use crate::core::api::choice::{Selection, find as finds};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
-use crate::core::api::list::Body;
-use crate::core::api::outcome::Outcome;
-use crate::core::api::params::{Call, ParamValue};
+use crate::core::api::outcome::{Deferred, Outcome};
+use crate::core::api::params::{Call, ParamValue, whole_number};
 use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
-use crate::http::Responder;
+use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
-use crate::json::{Decimals, Object};
-use crate::market::{Quote, SourceId, SymbolId};
+use crate::json::{Decimals, List, Object, Ready, Value as _, json, members};
+use crate::market::{Quote, SourceId, SymbolId, SymbolName};
+use std::collections::BTreeSet;
 
 /// The type of all markets.
 pub const TYPE: &str = "crypto";
@@ -57,11 +59,11 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<Named, Err
 fn exchange<'v>(view: &View<'v>, named: Named) -> &'v str {
     let first = view.market.catalog.sources_of(named.symbol).first();
     let source = named.source.as_ref().or(first);
-    source.map_or("", |source| &view.config.sources[source.index()].id)
+    source.map_or("", |source| view.id_of(*source))
 }
 
 /// Writes what a result of a search and a market have in common.
-pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
+fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
     let name = view.market.catalog.name(named.symbol);
     let id = exchange(view, named);
     let full_name = format!("{id}:{}", name.as_str());
@@ -69,17 +71,18 @@ pub fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
         Some(_) => full_name.as_str(),
         None => name.as_str(),
     };
-    object.put("symbol", name.as_str());
-    object.put("ticker", ticker);
-    object.put("full_name", full_name.as_str());
-    let description = format!("{} / {}", name.base(), name.quote());
-    object.put("description", description.as_str());
-    object.put("exchange", id);
-    object.put("type", TYPE);
+    members!(object,
+        "symbol": name.as_str(),
+        "ticker": ticker,
+        "full_name": full_name.as_str(),
+        "description": format!("{} / {}", name.base(), name.quote()).as_str(),
+        "exchange": id,
+        "type": TYPE,
+    );
 }
 
 /// Responds to `/udf/symbols`.
-pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [value] = call.params(["symbol"])?;
     let named = read_symbol(view, &value)?;
@@ -94,18 +97,6 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
         (None, None) => DEFAULT_PLACES,
     };
     let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
-    let mut text = Vec::with_capacity(1024);
-    let mut object = Object::open(&mut text);
-    object.put("name", name.as_str());
-    write_names(&mut object, view, named);
-    object.put("listed_exchange", exchange(view, named));
-    object.put("currency_code", name.quote());
-    object.put("session", "24x7");
-    object.put("timezone", "Etc/UTC");
-    object.put("format", "price");
-    object.put("minmov", 1u64);
-    object.put("pricescale", 10u64.pow(price_places.min(MOST_PLACES)));
-    object.put("volume_precision", u64::from(volume_places));
     let sources = match &named.source {
         Some(source) => std::slice::from_ref(source),
         None => catalog.sources_of(named.symbol),
@@ -116,17 +107,32 @@ pub fn symbol(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
     };
     let is_intraday = |it: &Interval| it.base() != Stored::D1;
     let has_days = of(|it| it.base() == Stored::D1).next().is_some();
-    object.put("has_intraday", of(is_intraday).next().is_some());
-    object.put("has_daily", has_days);
-    object.put("has_weekly_and_monthly", has_days);
-    object.list("intraday_multipliers", of(is_intraday));
-    object.list("daily_multipliers", ["1", "3"]);
-    object.list("weekly_multipliers", ["1"]);
-    object.list("monthly_multipliers", ["1"]);
-    object.list("supported_resolutions", of(|_| true));
-    object.put("data_status", "streaming");
+    let mut text = Vec::with_capacity(1024);
+    let mut object = Object::open(&mut text);
+    object.put("name", name.as_str());
+    write_names(&mut object, view, named);
+    members!(object,
+        "listed_exchange": exchange(view, named),
+        "currency_code": name.quote(),
+        "session": "24x7",
+        "timezone": "Etc/UTC",
+        "format": "price",
+        "minmov": 1u64,
+        "pricescale": 10u64.pow(price_places.min(MOST_PLACES)),
+        "volume_precision": u64::from(volume_places),
+        "has_intraday": of(is_intraday).next().is_some(),
+        "has_daily": has_days,
+        "has_weekly_and_monthly": has_days,
+        "intraday_multipliers": List(of(is_intraday)),
+        "daily_multipliers": List(["1", "3"]),
+        "weekly_multipliers": List(["1"]),
+        "monthly_multipliers": List(["1"]),
+        "supported_resolutions": List(of(|_| true)),
+        "data_status": "streaming",
+    );
     object.close();
-    Ok(send_text(&text, "/udf/symbols", view, responder))
+    let key = CacheKey::of("/udf/symbols", ());
+    Ok(Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key))
 }
 
 /// The most digits behind the point of a quote's prices.
@@ -151,62 +157,143 @@ pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome,
         }
         let quote = find(view, item).and_then(|named| {
             let quote = served_quote(view, named.symbol, named.source);
-            quote.map(|quote| (named, quote)).ok_or_else(|| {
+            quote.ok_or_else(|| {
                 Error::new(404, "quote_not_found", "No quote has been collected yet.")
             })
         });
+        let mut text = Vec::with_capacity(512);
         match quote {
-            Ok((named, quote)) => {
-                let mut text = Vec::with_capacity(512);
-                write_quote(&mut text, view, item, (named, quote));
-                body.text(&text);
-            }
+            Ok(quote) => write_quote(&mut text, view, item, quote),
             Err(error) => {
-                let mut text = Vec::with_capacity(128);
-                let mut object = Object::open(&mut text);
-                object.put("s", "error");
-                object.put("n", item);
-                object.put("errmsg", error.message.as_str());
-                object.object("v").close();
-                object.close();
-                body.text(&text);
+                let message = error.message.as_str();
+                json!(&mut text, { "s": "error", "n": item, "errmsg": message, "v": Ready(b"{}") });
             }
         }
+        body.text(&text);
     }
     body.fixed(b"]}");
     let form = (b'u', view.until_any_poll());
-    let key = CacheKey::Address("/udf/quotes");
+    let key = CacheKey::of("/udf/quotes", ());
     Ok(body.send(responder, view, form, key))
 }
 
-fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], (named, quote): (Named, &Quote)) {
-    let name = view.market.catalog.name(named.symbol);
+fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], quote: &Quote) {
+    let name = view.market.catalog.name(quote.symbol);
     let ticker = &quote.ticker;
     let spread =
         (ticker.ask.as_ref().zip(ticker.bid.as_ref())).and_then(|(ask, bid)| ask.checked_sub(bid));
-    let mut object = Object::open(out);
-    object.put("s", "ok");
-    object.put("n", item);
-    let mut values = object.object("v");
-    for (key, value) in [
-        ("lp", Some(&ticker.last)),
-        ("ch", ticker.change.as_ref()),
-        ("chp", ticker.percentage.as_ref()),
-        ("bid", ticker.bid.as_ref()),
-        ("ask", ticker.ask.as_ref()),
-        ("spread", spread.as_ref()),
-        ("open_price", ticker.open.as_ref()),
-        ("high_price", ticker.high.as_ref()),
-        ("low_price", ticker.low.as_ref()),
-        ("prev_close_price", ticker.open.as_ref()),
-        ("volume", ticker.base_volume.as_ref()),
-    ] {
-        values.put(key, Decimals::Number.value(value));
+    let decimals = Decimals::Number;
+    json!(out, {
+        "s": "ok",
+        "n": item,
+        "v": {
+            "lp": decimals.value(&ticker.last),
+            "ch": decimals.value(&ticker.change),
+            "chp": decimals.value(&ticker.percentage),
+            "bid": decimals.value(&ticker.bid),
+            "ask": decimals.value(&ticker.ask),
+            "spread": decimals.value(&spread),
+            "open_price": decimals.value(&ticker.open),
+            "high_price": decimals.value(&ticker.high),
+            "low_price": decimals.value(&ticker.low),
+            "prev_close_price": decimals.value(&ticker.open),
+            "volume": decimals.value(&ticker.base_volume),
+            "short_name": name.as_str(),
+            "exchange": view.id_of(quote.source),
+            "description": name.as_str(),
+        },
+    });
+}
+
+/// Markets looked at in one step: some 0.1 ms.
+const MARKETS_A_STEP: usize = 512;
+
+/// The most results: some screens.
+const MAX_RESULTS: usize = 200;
+
+/// What a client gets that does not say how much it wants.
+const DEFAULT_RESULTS: usize = 30;
+
+/// A search in progress.
+struct Search {
+    needle: Box<[u8]>,
+    /// Only markets of this source.
+    source: Option<SourceId>,
+    limit: usize,
+    /// How many markets were looked at.
+    seen: usize,
+    /// The best matches so far, by rank and place in the list of all markets.
+    best: BTreeSet<(u8, usize, SymbolId)>,
+}
+
+/// Responds to `/udf/search`.
+pub fn search(call: &Call<'_>) -> Result<Outcome, Error> {
+    let [query, kind, exchange, limit] = call.params(["query", "type", "exchange", "limit"])?;
+    let limit = match limit.as_deref() {
+        None | Some(b"") => DEFAULT_RESULTS,
+        Some(text) => whole_number(text)
+            .and_then(|limit| usize::try_from(limit).ok())
+            .filter(|limit| *limit > 0)
+            .ok_or_else(|| {
+                let message = "\"limit\" must be a whole number from 1 on.";
+                Error::bad("invalid_limit", "limit", message)
+            })?,
+    };
+    let is_given = |text: &&[u8]| !text.is_empty();
+    let exchange = exchange.as_deref().filter(is_given);
+    let kind = kind.as_deref().filter(is_given);
+    let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
+    // There is no other type, and nothing on an exchange that is not configured.
+    let is_empty = kind.is_some_and(|kind| kind != TYPE.as_bytes()) || source == Some(None);
+    Ok(Outcome::Deferred(Box::new(Search {
+        needle: Selection::needle(query.as_deref().unwrap_or_default()),
+        source: source.flatten(),
+        limit: if is_empty { 0 } else { limit.min(MAX_RESULTS) },
+        seen: 0,
+        best: BTreeSet::new(),
+    })))
+}
+
+/// How well a symbol matches; less is better.
+fn rank(needle: &[u8], name: &SymbolName) -> u8 {
+    match name {
+        _ if name.base().as_bytes() == needle => 0,
+        _ if name.as_str().as_bytes().starts_with(needle) => 1,
+        _ => 2,
     }
-    values.put("short_name", name.as_str());
-    let source = &view.config.sources[quote.source.index()].id;
-    values.put("exchange", source.as_str());
-    values.put("description", name.as_str());
-    values.close();
-    object.close();
+}
+
+impl Deferred for Search {
+    fn step(&mut self, view: &View<'_>) -> bool {
+        let catalog = &view.market.catalog;
+        let known = catalog.known();
+        let end = known.len().min(self.seen + MARKETS_A_STEP);
+        for (place, &symbol) in known.iter().enumerate().take(end).skip(self.seen) {
+            let name = catalog.name(symbol);
+            let is_there = |source| catalog.sources_of(symbol).contains(&source);
+            if finds(&self.needle, name) && self.source.is_none_or(is_there) {
+                self.best.insert((rank(&self.needle, name), place, symbol));
+                if self.best.len() > self.limit {
+                    self.best.pop_last();
+                }
+            }
+        }
+        self.seen = end;
+        end == known.len()
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let mut text = Vec::with_capacity(self.best.len() * 192 + 2);
+        let result = |(_, _, symbol): &(u8, usize, SymbolId)| {
+            let named = Named { symbol: *symbol, source: self.source };
+            move |out: &mut Vec<u8>| {
+                let mut object = Object::open(out);
+                write_names(&mut object, view, named);
+                object.close();
+            }
+        };
+        List(self.best.iter().map(result)).write(&mut text);
+        let key = CacheKey::of("/udf/search", ());
+        Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key)
+    }
 }

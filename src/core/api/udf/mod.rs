@@ -5,52 +5,44 @@
 
 mod history;
 mod markets;
-mod search;
-mod sending;
 
+use super::body::Body;
+use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::outcome::Outcome;
 use super::params::Call;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
-use crate::json::Object;
-use sending::{or_fault, send_text};
+use crate::json::{List, Value, json};
+pub use history::history;
+pub use markets::{quotes, search, symbols};
 
 /// Responds to `/udf/config`: what this feed can do.
 pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut text = Vec::with_capacity(1024);
-    let mut object = Object::open(&mut text);
-    for (feature, is_there) in [
-        ("supports_search", true),
-        ("supports_group_request", false),
-        ("supports_marks", false),
-        ("supports_timescale_marks", false),
-        ("supports_time", true),
-    ] {
-        object.put(feature, is_there);
-    }
-    let mut exchanges = object.array("exchanges");
     let sources = call.view.status.running().map(|(_, source)| &*source.id);
-    for id in std::iter::once("").chain(sources) {
-        let mut exchange = exchanges.object();
-        exchange.put("value", id);
-        exchange.put("name", if id.is_empty() { "All exchanges" } else { id });
-        exchange.put("desc", id);
-        exchange.close();
+    let kind =
+        |(name, value)| move |out: &mut Vec<u8>| json!(out, { "name": name, "value": value });
+    json!(&mut text, {
+        "supports_search": true,
+        "supports_group_request": false,
+        "supports_marks": false,
+        "supports_timescale_marks": false,
+        "supports_time": true,
+        "exchanges": List(std::iter::once("").chain(sources).map(exchange)),
+        "symbols_types": List([("All types", ""), ("Crypto", markets::TYPE)].map(kind)),
+        "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
+    });
+    let key = CacheKey::of("/udf/config", ());
+    Ok(Body::of(&text).send(responder, call.view, (b'u', Cache::NoCache), key))
+}
+
+/// An exchange as the library lists them; the empty id is that of all.
+fn exchange(id: &str) -> impl Value {
+    move |out: &mut Vec<u8>| {
+        let name = if id.is_empty() { "All exchanges" } else { id };
+        json!(out, { "value": id, "name": name, "desc": id });
     }
-    exchanges.close();
-    let mut types = object.array("symbols_types");
-    for (name, value) in [("All types", ""), ("Crypto", markets::TYPE)] {
-        let mut kind = types.object();
-        kind.put("name", name);
-        kind.put("value", value);
-        kind.close();
-    }
-    types.close();
-    let resolutions = Interval::ALL.map(Interval::resolution);
-    object.list("supported_resolutions", resolutions);
-    object.close();
-    Ok(send_text(&text, "/udf/config", call.view, responder))
 }
 
 /// Responds to `/udf/time`: the time in seconds.
@@ -59,24 +51,4 @@ pub fn time(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
     let head = Head { content_type: ContentType::Text, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
     Ok(Outcome::Sent)
-}
-
-/// Responds to `/udf/symbols`.
-pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(markets::symbol(call, responder), responder)
-}
-
-/// Responds to `/udf/quotes`.
-pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(markets::quotes(call, responder), responder)
-}
-
-/// Responds to `/udf/search`.
-pub fn search(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(search::search(call), responder)
-}
-
-/// Responds to `/udf/history`.
-pub fn history(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    or_fault(history::history(call), responder)
 }

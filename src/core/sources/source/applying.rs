@@ -9,7 +9,6 @@ use crate::core::sources::jobs::{Job, Symbols};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Staged, Tickers};
 use crate::core::sources::task::Task;
-use crate::durations::POLL_BOUNDS_US;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
@@ -55,7 +54,7 @@ impl Source {
         status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
-        (status.latencies).note(&POLL_BOUNDS_US, took.as_micros() as u64, 1);
+        status.latencies.note(took.as_micros() as u64, 1);
         if task.is_quotes() {
             self.newest_quotes = cx.now.mono;
             self.schedule.backoff.quotes_came(cx);
