@@ -184,11 +184,8 @@ fn known(dialect: &Dialect) -> KnownDialect {
 static RULES: LazyLock<ArcSwap<Filter>> =
     LazyLock::new(|| ArcSwap::from_pointee(env_filter::Builder::new().build()));
 
-/// Writes the lines that the rules choose to standard error.
-struct Logger {
-    format: LineFormat,
-    clock: Clock,
-}
+/// Writes the lines that the rules choose.
+struct Logger(env_logger::Logger);
 
 impl log::Log for Logger {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
@@ -196,24 +193,26 @@ impl log::Log for Logger {
     }
 
     fn log(&self, record: &log::Record<'_>) {
-        if !RULES.load().matches(record) {
-            return;
+        if RULES.load().matches(record) {
+            self.0.log(record);
         }
-        // One write for a line, or those of two threads could mix.
-        let mut line = Vec::new();
-        let written = self.format.write(&mut line, record, self.clock.now().unix);
-        // If nobody reads it, there is nobody to tell.
-        let _ = written.and_then(|()| io::stderr().write_all(&line));
     }
 
-    fn flush(&self) {}
+    fn flush(&self) {
+        self.0.flush();
+    }
 }
 
-/// Starts the logger.
+/// Writes log lines to standard error.
 fn start_log(loaded: &LoadedConfig) {
+    let clock = Clock::new();
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    if log::set_boxed_logger(Box::new(Logger { format, clock: Clock::new() })).is_err() {
+    let lines = env_logger::Builder::new()
+        .filter_level(log::LevelFilter::Trace)
+        .format(move |out, record| format.write(out, record, clock.now().unix))
+        .build();
+    if log::set_boxed_logger(Box::new(Logger(lines))).is_err() {
         tell("marketd: ", &["the logger runs already"]);
     }
     set_rules(&loaded.filter());
