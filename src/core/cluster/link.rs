@@ -4,8 +4,9 @@
 //! Closed -> Connecting (-> Securing) -> Open -> Closed
 //! ```
 //!
-//! [`Link`] owns how far it is connected, the bytes that are to be sent, those of a reply that is not complete,
-//! and the commands that wait for one, each with its deadline. It does not know what a command means.
+//! [`Link`] owns how far it is connected, the bytes that are to be sent, those of a reply that is not
+//! complete, and the commands that wait for one, each with its deadline. It does not know what a command
+//! means.
 
 use super::scripts::Script;
 use crate::core::Action;

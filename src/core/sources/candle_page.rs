@@ -106,8 +106,8 @@ impl CandlePage {
         self.key
     }
 
-    /// Takes out the next slice. The oldest come first, because a series is filled and evicted from there. But
-    /// if coverage can take no further piece, a page in front of it is taken from its end: the slice that
+    /// Takes out the next slice. The oldest come first, because a series is filled and evicted from there.
+    /// But if coverage can take no further piece, a page in front of it is taken from its end: the slice that
     /// touches what is known comes first, and each other one touches the one before.
     fn next(&mut self, covered: &IntervalSet) -> Option<(Range<i64>, Vec<Reported>)> {
         let left = self.slices.front()?.0.start..self.slices.back()?.0.end;

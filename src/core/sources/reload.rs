@@ -23,8 +23,8 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Of a new configuration in place of that of the context, whose keys `fixed` hold until the end. The error
-    /// says why nothing is changed.
+    /// Of a new configuration in place of that of the context, whose keys `fixed` hold until the end. The
+    /// error says why nothing is changed.
     pub fn new(
         mut config: Config,
         mut fixed: Vec<&'static str>,
