@@ -43,9 +43,9 @@ impl Backend {
         Sources::capacity(config) + Cluster::capacity(config)
     }
 
-    /// The backend of the configuration. `boot` tells this run from those of other nodes, and seeds the
-    /// jitter.
-    pub fn new(boot: u64, cx: &mut Context) -> Backend {
+    /// The backend of the configuration.
+    pub fn new(cx: &mut Context) -> Backend {
+        let boot = cx.boot;
         let mut sources = Sources::new(&cx.config, boot, cx.now);
         let first = Sources::capacity(&cx.config);
         Backend {

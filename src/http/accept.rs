@@ -1,24 +1,9 @@
 //! The content codings and media types that a client accepts (RFC 9110, 12.5.1 and 12.5.3).
 //!
 //! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and
-//! between HTML and JSON. It parses the field
-//! only when needed: most responses have only one coding. A malformed field means no coding, which every
-//! client understands.
+//! between HTML and JSON. A malformed field means no coding, which every client understands.
 
 use super::head::{Fields, members};
-
-/// The `Accept-Encoding` of a request, parsed or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accept<'a> {
-    /// There is no such field, or it was parsed: gzip is not accepted.
-    Plain,
-    /// It was parsed: gzip is accepted.
-    Gzip,
-    /// One field, not parsed.
-    List(&'a [u8]),
-    /// Several of these fields, not parsed. They are one list (5.3).
-    Lists(Fields<'a>),
-}
 
 /// A quality value, in thousandths.
 type Quality = u16;
@@ -32,31 +17,10 @@ struct Wanted {
     others: Option<Quality>,
 }
 
-impl Accept<'_> {
-    /// True if gzip is accepted, and no coding is not preferred to it.
-    pub fn takes_gzip(self) -> bool {
-        let mut wanted = Wanted::default();
-        let read = match self {
-            Accept::Plain => return false,
-            Accept::Gzip => return true,
-            Accept::List(list) => wanted.read(list),
-            Accept::Lists(mut fields) => fields.try_for_each(|(name, value)| {
-                match name.eq_ignore_ascii_case(b"accept-encoding") {
-                    true => wanted.read(value),
-                    false => Some(()),
-                }
-            }),
-        };
-        read.is_some() && wanted.is_gzip()
-    }
-
-    /// The same, parsed.
-    pub fn known(self) -> Accept<'static> {
-        match self.takes_gzip() {
-            true => Accept::Gzip,
-            false => Accept::Plain,
-        }
-    }
+/// True if `Accept-Encoding` accepts gzip, and does not prefer no coding to it.
+pub fn accepts_gzip(list: &[u8]) -> bool {
+    let mut wanted = Wanted::default();
+    wanted.read(list).is_some() && wanted.is_gzip()
 }
 
 /// True if the client names `text/html`, and does not prefer JSON to it. Programs that accept anything do not
@@ -136,9 +100,7 @@ mod tests {
     use super::*;
 
     fn check(list: &str, expected: bool) {
-        let accept = Accept::List(list.as_bytes());
-        assert_eq!(accept.takes_gzip(), expected, "{list:?}");
-        assert_eq!(accept.known().takes_gzip(), expected, "{list:?}");
+        assert_eq!(accepts_gzip(list.as_bytes()), expected, "{list:?}");
     }
 
     #[test]
@@ -217,13 +179,8 @@ mod tests {
 
     #[test]
     fn several_fields_are_one_list() {
-        let check = |lines: &str, expected: bool| {
-            let fields = Fields::of_parsed(lines.as_bytes());
-            assert_eq!(Accept::Lists(fields).takes_gzip(), expected, "{lines}");
-        };
-        check("Accept-Encoding: br\r\nX: y\r\naccept-encoding: gzip\r\n", true);
-        check("Accept-Encoding: *\r\nAccept-Encoding: gzip;q=0\r\n", false);
-        check("Accept-Encoding: gzip\r\nAccept-Encoding: ;\r\n", false);
-        assert!(!Accept::Plain.takes_gzip());
+        check("br,gzip", true);
+        check("*,gzip;q=0", false);
+        check("gzip,;", false);
     }
 }

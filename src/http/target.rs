@@ -10,6 +10,9 @@ use std::net::Ipv6Addr;
 
 const BAD_TARGET: RequestError = RequestError::BadRequest("Malformed request target.");
 
+/// The path of an absolute target that has none.
+pub(super) const ROOT: &[u8] = b"/";
+
 /// The parts of a target, still percent-encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
@@ -75,7 +78,7 @@ fn split_absolute(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     }
     let target = split_origin(rest)?;
     if target.path.is_empty() {
-        return Ok(Target { path: b"/", query: target.query });
+        return Ok(Target { path: ROOT, query: target.query });
     }
     Ok(target)
 }

@@ -12,7 +12,7 @@ use super::position::Position;
 use super::records::fragment;
 use super::symbols::{look_up, untracked};
 use super::view::View;
-use crate::http::{Cache, Coding, ContentType, EndlessBody, Head, Responder};
+use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{Decimals, Object, Ready};
 use crate::market::{Quote, SourceId, SymbolId};
@@ -130,13 +130,9 @@ fn items<'a>(text: &'a [u8], param: &'static str, most: usize) -> Result<Vec<&'a
 /// Writes the head of a stream. Returns true if events may follow.
 pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
     let head = Head {
-        status: 200,
-        etag: None,
-        cache: Cache::NoStore,
         content_type: ContentType::EventStream,
-        coding: Coding::Fixed,
-        by_media: false,
         fields: FIELDS,
+        ..Head::json(None, Cache::NoStore)
     };
     responder.begin_endless(&head, body)
 }

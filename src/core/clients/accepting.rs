@@ -4,13 +4,12 @@
 //! is accepted as long as there is room to send it a 503, and dropped above that. At the limit on all, the
 //! connection that has been silent for the longest time is closed for a new one.
 
-use crate::core::clients::address_counts::AddressCounts;
+use crate::core::clients::address_counts::{AddressCounts, Peer};
 use crate::core::clients::connection::Connection;
 use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -161,18 +160,6 @@ impl SilentConnections {
             self.0.pop_front();
         }
         false
-    }
-}
-
-/// An address in the log.
-struct Peer(Option<IpAddr>);
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(peer) => peer.fmt(f),
-            None => f.write_str("-"),
-        }
     }
 }
 

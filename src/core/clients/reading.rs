@@ -1,29 +1,41 @@
 //! Reads requests from client connections.
 //!
 //! Owns the order within one connection: requests are served in the order in which they arrive, until the
-//! connection has used its share (`fairness`), its output has reached the high-water mark, or a response is
+//! connection has used its share ([`SHARE`]), its output has reached the high-water mark, or a response is
 //! deferred. The rest stays in the inbox. A request that is already there gets no new read event, so the
 //! connection queues for its turn when its output is sent.
+//!
+//! Owns the queue of the connections that wait for their turn. It never reads a clock: the driver does so
+//! whenever the cost of what was served has risen by enough.
 //!
 //! A body is read and dropped; then the request is served as if it had none. `responses` writes the
 //! responses.
 
 use crate::config::{Config, Limits};
 use crate::core::clients::connection::{Connection, PendingBody, Phase};
-use crate::core::clients::fairness::{self, FairQueue};
-use crate::core::clients::head_cache::{CachedHead, HeadCache, HeadKey};
+use crate::core::clients::head_cache::{HeadCache, HeadKey};
+use crate::core::clients::pending::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event, Service};
 use crate::http::{
-    BodyReader, CONTINUE, HeadLimits, Parsed, Request, RequestBody, RequestError, empty_lines,
-    parse,
+    BodyReader, CONTINUE, HeadLimits, KeptRequest, Parsed, Request, RequestBody, RequestError,
+    empty_lines, parse,
 };
-use crate::table::Table;
+use crate::table::{Key, Table};
+use std::collections::VecDeque;
+
+/// What a request costs besides its response, as a number of bytes: 64 of the shortest are a share.
+const REQUEST: u64 = 1024;
+
+/// What a byte of a request's head costs, as a number of bytes of a response: it is parsed, and names
+/// in it are looked up.
+const HEAD_BYTE: u64 = 4;
 
 /// See the module's page.
 pub struct RequestReader {
     pub responses: Responses,
-    pub queue: FairQueue,
+    /// The connections whose next requests are in their inbox. Some may have closed.
+    pub queue: VecDeque<Key>,
     heads: HeadCache,
 }
 
@@ -51,7 +63,7 @@ enum Occasion {
 impl RequestReader {
     /// A reader that has seen no request.
     pub fn new(responses: Responses) -> RequestReader {
-        RequestReader { responses, queue: FairQueue::default(), heads: HeadCache::new() }
+        RequestReader { responses, queue: VecDeque::new(), heads: HeadCache::new() }
     }
 
     /// Takes in a new configuration, in place of one with these limits. What is in the cache was parsed
@@ -80,11 +92,8 @@ impl RequestReader {
 
     /// Serves one share of the connection that has waited longest for its turn.
     pub fn step_queue(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let Some(key) = self.queue.pop() else {
-            return;
-        };
-        // It may have been closed.
-        if let Some(connection) = connections.get_mut(key)
+        if let Some(key) = self.queue.pop_front()
+            && let Some(connection) = connections.get_mut(key)
             && matches!(connection.phase, Phase::Queued)
         {
             connection.enter(Phase::Idle, cx);
@@ -142,8 +151,7 @@ impl RequestReader {
         }
         let is_streaming = matches!(connection.phase, Phase::Streaming(_));
         if is_streaming {
-            let is_all = connection.output.is_empty();
-            self.responses.streams.sent(connection.key, count, is_all);
+            self.responses.streams.sent(connection, count);
         }
         if !connection.output.is_empty() {
             if is_streaming || matches!(connection.phase, Phase::Writing | Phase::Finishing) {
@@ -171,7 +179,7 @@ impl RequestReader {
 
     fn enqueue(&mut self, connection: &mut Connection, cx: &mut Context) {
         connection.enter(Phase::Queued, cx);
-        self.queue.push(connection.key);
+        self.queue.push_back(connection.key);
     }
 
     /// Serves what is in the inbox.
@@ -196,14 +204,14 @@ impl RequestReader {
         cx: &mut Context,
     ) -> usize {
         let mut used = 0;
-        let share_ends = self.queue.spent() + fairness::SHARE;
+        let share_ends = self.responses.spent + SHARE;
         connection.has_more = false;
         while used < bytes.len() {
             // No further request is begun. A body that has begun is read on.
             let is_between = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Writing);
             let pending = connection.output.len();
             let is_full = pending >= cx.config.limits.output_high_water;
-            if is_between && (is_full || pending > 0 && self.queue.spent() >= share_ends) {
+            if is_between && (is_full || pending > 0 && self.responses.spent >= share_ends) {
                 connection.has_more = true;
                 break;
             }
@@ -215,7 +223,7 @@ impl RequestReader {
                 },
                 _ if is_between => match self.next_request(connection, rest, why, cx) {
                     Next::Taken(head) => {
-                        self.queue.charge_request(head);
+                        self.responses.spent += REQUEST + HEAD_BYTE * head as u64;
                         used += head;
                     }
                     Next::Partial(blank) => {
@@ -257,25 +265,22 @@ impl RequestReader {
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
         let head_key = (connection.blank == 0).then(|| HeadKey::of(bytes));
         if let Some(head_key) = head_key
-            && let Some((request, head)) = self.heads.find(head_key, bytes)
+            && let Some((request, cached)) = self.heads.find(head_key, bytes)
         {
             if is_heavy(&request) {
                 return Next::Heavy;
             }
-            let cached = CachedHead(&mut self.heads, head_key);
-            let cost = (self.responses).respond(connection, &request, Some(cached), cx);
-            self.queue.charge(cost);
-            return Next::Taken(head);
+            self.responses.respond(connection, &request, Some(cached), cx);
+            return Next::Taken(request.head.len());
         }
         match parse(bytes, &head_limits(connection, cx)) {
             Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => Next::Heavy,
             Ok(Parsed::Complete { request, used }) => {
                 connection.blank = 0;
-                let head = &bytes[..used];
                 if let Some(head_key) = head_key {
-                    self.heads.note(head_key, &request, head);
+                    self.heads.note(head_key, &request);
                 }
-                self.take(connection, &request, head, cx);
+                self.take(connection, &request, cx);
                 Next::Taken(used)
             }
             Ok(Parsed::Partial) => {
@@ -300,29 +305,20 @@ impl RequestReader {
     }
 
     /// Serves a request whose head is complete, or begins to read its body.
-    fn take(
-        &mut self,
-        connection: &mut Connection,
-        request: &Request<'_>,
-        head: &[u8],
-        cx: &mut Context,
-    ) {
-        let reader = match request.body {
-            RequestBody::None => {
-                let cost = self.responses.respond(connection, request, None, cx);
-                return self.queue.charge(cost);
-            }
-            body => BodyReader::new(body.into(), cx.config.limits.body_bytes as u64),
-        };
-        let reader = match reader {
-            Ok(reader) => reader,
-            Err(error) => return self.responses.reject(connection, error.into(), b"", cx),
-        };
-        if request.expect_continue {
-            connection.output.bytes().extend_from_slice(CONTINUE);
+    fn take(&mut self, connection: &mut Connection, request: &Request<'_>, cx: &mut Context) {
+        if request.body == RequestBody::None {
+            return self.responses.respond(connection, request, None, cx);
         }
-        let head = head.to_vec();
-        connection.enter(Phase::Body(Box::new(PendingBody { head, reader })), cx);
+        match BodyReader::new(request.body, cx.config.limits.body_bytes as u64) {
+            Ok(reader) => {
+                if request.expect_continue {
+                    connection.output.bytes().extend_from_slice(CONTINUE);
+                }
+                let request = KeptRequest::new(request);
+                connection.enter(Phase::Body(Box::new(PendingBody { request, reader })), cx);
+            }
+            Err(error) => self.responses.reject(connection, error.into(), b"", cx),
+        }
     }
 
     /// Drops a part of a request's body, and serves the request at the end of the body. Returns how many
@@ -333,32 +329,24 @@ impl RequestReader {
         bytes: &[u8],
         cx: &mut Context,
     ) -> Option<usize> {
-        let mut used = 0;
         let Phase::Body(pending) = &mut connection.phase else {
             return Some(0);
         };
-        loop {
+        let mut used = 0;
+        while used < bytes.len() && !pending.reader.is_done() {
             match pending.reader.decode(&bytes[used..]) {
-                Ok(piece) => {
-                    used += piece.used;
-                    if piece.done {
-                        break;
-                    }
-                    if used == bytes.len() || piece.used == 0 {
-                        return Some(used);
-                    }
-                }
+                Ok(piece) => used += piece.used,
                 Err(error) => {
                     self.responses.reject(connection, error.into(), b"", cx);
                     return None;
                 }
             }
         }
-        let head = std::mem::take(&mut pending.head);
-        connection.enter(Phase::Idle, cx);
-        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits(connection, cx)) {
-            let cost = self.responses.respond(connection, &request, None, cx);
-            self.queue.charge(cost);
+        if pending.reader.is_done()
+            && let Phase::Body(pending) = std::mem::replace(&mut connection.phase, Phase::Idle)
+        {
+            connection.enter(Phase::Idle, cx);
+            self.responses.respond(connection, &pending.request.get(), None, cx);
         }
         Some(used)
     }

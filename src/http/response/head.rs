@@ -142,12 +142,9 @@ impl Head<'static> {
     pub const fn options() -> Head<'static> {
         Head {
             status: 204,
-            etag: None,
-            cache: Cache::NoStore,
             content_type: ContentType::None,
-            coding: Coding::Fixed,
-            by_media: false,
             fields: PREFLIGHT,
+            ..Head::json(None, Cache::NoStore)
         }
     }
 }

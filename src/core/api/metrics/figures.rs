@@ -19,7 +19,7 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// The figures as of now.
     pub fn of(view: &'a View<'a>) -> Figures<'a> {
-        Figures { view, facts: view.facts.map(|facts| facts()).unwrap_or_default(), source: None }
+        Figures { view, facts: (view.facts)(), source: None }
     }
 
     pub fn quotes(&self) -> QuoteCounts {

@@ -4,18 +4,17 @@
 //! that have closed last: rendered once for all readers. It asks for the candles that a chart lacks, as a
 //! request for it does.
 
-use crate::core::api::View;
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
+use crate::core::api::{Candles, View};
 use crate::core::clients::streams::events::Events;
-use crate::core::clients::streams::readers::Readers;
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
 use crate::time::UnixMs;
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::Bound;
 
 /// Closed candles of one chart that are sent together: of a client that was away, there may be thousands.
 const CLOSES_A_PART: usize = 32;
@@ -37,7 +36,8 @@ pub struct FollowedCharts {
 /// A chart as it was last looked at.
 #[derive(Default)]
 struct Chart {
-    readers: Readers,
+    /// With the place that each has it at.
+    readers: BTreeMap<Key, u32>,
     /// Increases whenever its newest candle or its newest closed one changes.
     version: u64,
     newest: Option<Newest>,
@@ -85,9 +85,6 @@ pub struct ChartPlace {
     pub closed: Option<UnixMs>,
 }
 
-/// Candles that a chart lacks.
-pub type MissingCandles = (SeriesKey, Range<i64>);
-
 impl FollowedCharts {
     /// A stream follows a chart at this place. Returns the candles that it lacks.
     pub fn add(
@@ -95,9 +92,9 @@ impl FollowedCharts {
         followed: Followed,
         (stream, place): (Key, usize),
         view: &View<'_>,
-    ) -> Option<MissingCandles> {
+    ) -> Option<Candles> {
         let chart = self.all.entry(followed).or_default();
-        chart.readers.add(stream, place);
+        chart.readers.insert(stream, place as u32);
         chart.refresh(&followed, view);
         missing(&followed, view)
     }
@@ -105,7 +102,7 @@ impl FollowedCharts {
     /// A stream does not follow it any more.
     pub fn remove(&mut self, followed: Followed, stream: Key) {
         if let Some(chart) = self.all.get_mut(&followed) {
-            chart.readers.remove(stream);
+            chart.readers.remove(&stream);
             if chart.readers.is_empty() {
                 self.all.remove(&followed);
             }
@@ -126,7 +123,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.each(&mut note);
+                chart.readers.iter().for_each(|(key, place)| note(*key, *place as usize));
                 cost += chart.readers.len();
             }
         }
@@ -134,7 +131,7 @@ impl FollowedCharts {
     }
 
     /// Some of the charts that have no series: it could not be opened yet, or was closed for another one.
-    pub fn without_series(&mut self, view: &View<'_>) -> Vec<MissingCandles> {
+    pub fn without_series(&mut self, view: &View<'_>) -> Vec<Candles> {
         let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.all.range((behind, Bound::Unbounded));
         let mut found = Vec::new();
@@ -200,7 +197,7 @@ impl FollowedCharts {
 }
 
 /// The candles that a chart lacks.
-fn missing(followed: &Followed, view: &View<'_>) -> Option<MissingCandles> {
+fn missing(followed: &Followed, view: &View<'_>) -> Option<Candles> {
     let key = followed.series(view).ok()?;
     Some((key, followed.missing(view, key)?))
 }

@@ -4,7 +4,6 @@
 
 use crate::core::api::stream::served_quote;
 use crate::core::api::{StreamedSymbols, View};
-use crate::core::clients::streams::readers::Readers;
 use crate::core::clients::streams::stream::EventStream;
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
@@ -13,40 +12,32 @@ use std::collections::BTreeMap;
 /// See the module's page.
 #[derive(Default)]
 pub struct QuoteReaders {
-    named: BTreeMap<(SymbolId, Option<SourceId>), Named>,
-    /// By source: those who read every symbol.
-    all: BTreeMap<Option<SourceId>, All>,
+    /// The quotes that a stream names, and those that have changed while a stream reads every symbol.
+    quotes: BTreeMap<(SymbolId, Option<SourceId>), ReadQuote>,
+    /// By source: those who read every symbol, with the place of the first one.
+    all: BTreeMap<Option<SourceId>, BTreeMap<Key, u32>>,
 }
 
-/// A quote that some streams name.
 #[derive(Default)]
-struct Named {
+struct ReadQuote {
     version: u64,
-    readers: Readers,
-}
-
-#[derive(Default)]
-struct All {
-    /// By symbol.
-    versions: Vec<u64>,
-    /// With the place of the first symbol.
-    readers: Readers,
+    /// Those who name it, with its place.
+    readers: BTreeMap<Key, u32>,
 }
 
 impl QuoteReaders {
     /// A stream reads its symbols from now on.
     pub fn add(&mut self, key: Key, stream: &EventStream, view: &View<'_>) {
-        let first = stream.charts.len();
+        let (source, first) = (stream.source, stream.charts.len() as u32);
         match &stream.symbols {
             StreamedSymbols::All => {
-                let all = self.all.entry(stream.source).or_default();
-                all.readers.add(key, first);
+                self.all.entry(source).or_default().insert(key, first);
             }
             StreamedSymbols::Named(symbols) => {
-                for (at, symbol) in symbols.iter().enumerate() {
-                    let named = self.named.entry((*symbol, stream.source)).or_default();
-                    named.version = version(view, *symbol, stream.source);
-                    named.readers.add(key, first + at);
+                for (symbol, place) in symbols.iter().zip(first..) {
+                    let quote = self.quotes.entry((*symbol, source)).or_default();
+                    quote.version = version(view, *symbol, source);
+                    quote.readers.insert(key, place);
                 }
             }
         }
@@ -55,21 +46,17 @@ impl QuoteReaders {
     /// A stream does not read them any more.
     pub fn remove(&mut self, key: Key, stream: &EventStream) {
         match &stream.symbols {
-            StreamedSymbols::All => {
-                if let Some(all) = self.all.get_mut(&stream.source) {
-                    all.readers.remove(key);
-                    if all.readers.is_empty() {
-                        self.all.remove(&stream.source);
-                    }
-                }
-            }
+            StreamedSymbols::All => self.all.retain(|_, readers| {
+                readers.remove(&key);
+                !readers.is_empty()
+            }),
             StreamedSymbols::Named(symbols) => {
                 for symbol in symbols {
                     let place = (*symbol, stream.source);
-                    if let Some(named) = self.named.get_mut(&place) {
-                        named.readers.remove(key);
-                        if named.readers.is_empty() {
-                            self.named.remove(&place);
+                    if let Some(quote) = self.quotes.get_mut(&place) {
+                        quote.readers.remove(&key);
+                        if quote.readers.is_empty() {
+                            self.quotes.remove(&place);
                         }
                     }
                 }
@@ -85,24 +72,21 @@ impl QuoteReaders {
         view: &View<'_>,
         mut note: impl FnMut(Key, usize),
     ) -> usize {
-        let mut count = 0;
-        let of_symbol = self.named.range_mut((symbol, None)..);
-        for ((_, source), named) in of_symbol.take_while(|((it, _), _)| *it == symbol) {
-            let version = version(view, symbol, *source);
-            if std::mem::replace(&mut named.version, version) != version {
-                named.readers.each(&mut note);
-                count += named.readers.len();
-            }
+        for source in self.all.keys() {
+            self.quotes.entry((symbol, *source)).or_default();
         }
-        for (source, all) in &mut self.all {
-            let at = symbol.index();
-            if all.versions.len() <= at {
-                all.versions.resize(at + 1, 0);
-            }
+        let mut count = 0;
+        let of_symbol = self.quotes.range_mut((symbol, None)..);
+        for ((_, source), quote) in of_symbol.take_while(|((it, _), _)| *it == symbol) {
             let version = version(view, symbol, *source);
-            if std::mem::replace(&mut all.versions[at], version) != version {
-                all.readers.each(|key, first| note(key, first + at));
-                count += all.readers.len();
+            if std::mem::replace(&mut quote.version, version) == version {
+                continue;
+            }
+            let all = self.all.get(source).into_iter().flatten();
+            let all = all.map(|(key, first)| (key, first + symbol.0));
+            for (key, place) in quote.readers.iter().map(|(key, place)| (key, *place)).chain(all) {
+                note(*key, place as usize);
+                count += 1;
             }
         }
         count
