@@ -3,24 +3,41 @@
 //! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and
 //! between HTML and JSON. A malformed field means no coding, which every client understands.
 
-use super::head::{Fields, members};
+use super::head::{Fields, is_token, members};
 
 /// A quality value, in thousandths.
 type Quality = u16;
 
-/// The quality values of the codings that matter here.
-#[derive(Default)]
-struct Wanted {
-    gzip: Option<Quality>,
-    identity: Option<Quality>,
-    /// Of all others: `*`.
-    others: Option<Quality>,
-}
-
 /// True if `Accept-Encoding` accepts gzip, and does not prefer no coding to it.
 pub fn accepts_gzip(list: &[u8]) -> bool {
-    let mut wanted = Wanted::default();
-    wanted.read(list).is_some() && wanted.is_gzip()
+    let (mut gzip, mut identity, mut others) = (None, None, None);
+    for member in members(list) {
+        let Some((coding, quality)) = read_coding(member) else {
+            return false;
+        };
+        let is = |name: &[u8]| coding.eq_ignore_ascii_case(name);
+        let place = match coding {
+            b"*" => &mut others,
+            // 8.4.1.3: the old name is the same coding.
+            _ if is(b"gzip") || is(b"x-gzip") => &mut gzip,
+            _ if is(b"identity") => &mut identity,
+            _ => continue,
+        };
+        // If a coding is listed twice, the lower quality counts.
+        *place = Some(place.map_or(quality, |before: Quality| before.min(quality)));
+    }
+    // Without a quality for identity, both are equally good, and gzip is shorter.
+    let gzip = gzip.or(others).unwrap_or(0);
+    gzip > 0 && gzip >= identity.or(others).unwrap_or(0)
+}
+
+/// A coding and its quality. `None` if the member is malformed.
+fn read_coding(member: &[u8]) -> Option<(&[u8], Quality)> {
+    let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    let coding = parts.next()?;
+    let quality = parts.next().map_or(Some(1000), weight)?;
+    let is_name = !coding.is_empty() && coding.iter().all(|&byte| is_token(byte));
+    (is_name && parts.next().is_none()).then_some((coding, quality))
 }
 
 /// True if the client names `text/html`, and does not prefer JSON to it. Programs that accept anything do not
@@ -43,38 +60,6 @@ pub fn prefers_html(fields: Fields<'_>) -> bool {
     }
     let json = json.or(application).or(anything).unwrap_or(0);
     html.is_some_and(|html| html > 0 && html >= json)
-}
-
-impl Wanted {
-    /// Parses a list. `None` if it is malformed.
-    fn read(&mut self, list: &[u8]) -> Option<()> {
-        for member in members(list) {
-            let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
-            let coding = parts.next()?;
-            let quality = parts.next().map_or(Some(1000), weight)?;
-            if parts.next().is_some() || !coding.iter().all(|&byte| super::head::is_token(byte)) {
-                return None;
-            }
-            let is = |name: &[u8]| coding.eq_ignore_ascii_case(name);
-            let place = match coding {
-                b"" => return None,
-                b"*" => &mut self.others,
-                // 8.4.1.3: the old name is the same coding.
-                _ if is(b"gzip") || is(b"x-gzip") => &mut self.gzip,
-                _ if is(b"identity") => &mut self.identity,
-                _ => continue,
-            };
-            // If a coding is listed twice, the lower quality counts.
-            *place = Some(place.map_or(quality, |before| before.min(quality)));
-        }
-        Some(())
-    }
-
-    /// Without a quality for identity, both are equally good, and gzip is shorter.
-    fn is_gzip(&self) -> bool {
-        let gzip = self.gzip.or(self.others).unwrap_or(0);
-        gzip > 0 && gzip >= self.identity.or(self.others).unwrap_or(0)
-    }
 }
 
 /// Parses a quality value (RFC 9110, 12.4.2): `q=`, and 0 to 1 with at most three decimal places.

@@ -4,7 +4,7 @@
 //! connection. It copies nothing: a [`Piece`] borrows the data. Its only state is a few counters, each
 //! of which is bounded.
 
-use super::head::{is_field_text, is_token};
+use super::head::{hex_digit, is_field_text, is_token};
 use std::fmt;
 
 /// Most bytes of all chunk extensions of a body. Nobody sends any. hyper has the same limit.
@@ -204,7 +204,7 @@ impl BodyReader {
                 b' ' | b'\t' if digits > 0 => {
                     self.extension(size).map(|_| State::SizeBlank { size })
                 }
-                _ => hex(byte)
+                _ => hex_digit(byte)
                     .filter(|_| digits < SIZE_DIGITS)
                     .map(|digit| State::Size {
                         digits: digits + 1,
@@ -269,10 +269,6 @@ impl BodyReader {
 
 /// The start of a chunk.
 const SIZE: State = State::Size { digits: 0, size: 0 };
-
-fn hex(byte: u8) -> Option<u8> {
-    (byte as char).to_digit(16).map(|digit| digit as u8)
-}
 
 #[cfg(test)]
 mod tests {

@@ -83,16 +83,10 @@ impl<'a> Responder<'a> {
             self.refuse(&RequestError::PreconditionFailed);
             return None;
         }
-        let mut tail = Tail::new();
         self.status = head.status;
+        let mut tail = Tail::new();
         if let Some(etag) = head.etag {
-            match etag.boot == self.stamp.boot {
-                true => tail.etag_with_prefix(&self.stamp.etag, etag),
-                false => {
-                    tail.push(ETAG);
-                    tail.etag(etag);
-                }
-            }
+            tail = self.stamp.tag(etag);
             if head.status == 200
                 && let Some(asked) = self.list(ListField::IfNoneMatch)
                 && matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly)
@@ -163,10 +157,9 @@ impl<'a> Responder<'a> {
 
     /// True if `If-None-Match` has this tag, so that a 200 with it becomes a 304.
     pub fn has(&self, etag: ETag) -> bool {
-        let mut tail = Tail::new();
-        tail.etag(etag);
+        let tail = self.stamp.tag(etag);
         let asked = self.list(ListField::IfNoneMatch);
-        asked.is_some_and(|asked| matches_any(&asked, tail.text(), Compare::Weakly))
+        asked.is_some_and(|asked| matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly))
     }
 
     /// True if `If-Match` is absent or matches this tag (RFC 9110, 13.1.1: `*`, or a list that is
@@ -174,11 +167,9 @@ impl<'a> Responder<'a> {
     #[inline]
     pub fn is_wanted(&self, etag: Option<ETag>) -> bool {
         self.list(ListField::IfMatch).is_none_or(|asked| {
-            let mut tail = Tail::new();
-            if let Some(etag) = etag {
-                tail.etag(etag);
-            }
-            matches_any(&asked, tail.text(), Compare::Strongly)
+            let tail = etag.map(|etag| self.stamp.tag(etag));
+            let tag = tail.as_ref().map_or(&b""[..], |tail| &tail.text()[ETAG.len()..]);
+            matches_any(&asked, tag, Compare::Strongly)
         })
     }
 
@@ -305,7 +296,7 @@ mod tests {
     use crate::config::Limits;
     use crate::time::UnixMs;
 
-    const ETAG: ETag = ETag { boot: 0x18a3_f2b0, version: 26, variant: b'q' };
+    const ETAG: ETag = ETag { version: 26, variant: b'q' };
 
     /// What a client that sends `raw` reads, the service keeping the connection.
     fn respond(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
@@ -314,7 +305,7 @@ mod tests {
             Ok(Parsed::Complete { request, .. }) => request,
             other => panic!("{raw:?}: {other:?}"),
         };
-        let mut stamp = Stamp::new(0);
+        let mut stamp = Stamp::new(0x18a3_f2b0);
         stamp.refresh(UnixMs(784_111_777_999));
         let mut out = Output::default();
         out.bytes().extend_from_slice(b"before");

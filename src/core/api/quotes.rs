@@ -42,7 +42,7 @@ pub fn one(
 ) -> Result<Outcome, Error> {
     let AskedQuote { symbol, source, decimals } = *asked;
     let quote = find(view, symbol, source)?;
-    let etag = ETag::of_version(view.boot, quote.version, decimals.variant());
+    let etag = ETag::new(quote.version, decimals.variant());
     let cache = match quote.stale() {
         true => Cache::NoCache,
         false => view.until_poll(quote.source),
