@@ -253,6 +253,22 @@ fn lines_of_the_log_and_limits_follow_the_file() {
 }
 
 #[test]
+fn more_streams_are_served_once_their_limit_is_raised() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let file = |streams: usize| {
+        with(config(&[source("a", &exchange)]), "limits", json!({ "streams": streams }))
+    };
+    let marketd = start(&file(1));
+    let open = || EventSource::open(marketd.addr(), "/api/v1/stream?symbols=*");
+    let first = open();
+    assert_eq!(status_of(&marketd, "/api/v1/stream?symbols=*"), 503);
+    reload_well(&marketd, &file(3));
+    let others = (open(), open());
+    assert_eq!(metrics(&marketd)["streams"]["open"], 3);
+    drop((first, others));
+}
+
+#[test]
 fn the_manager_is_told_that_the_file_is_read_again() {
     let (manager, name) = Manager::new();
     let exchange = exchange_of(&["BTC/USDT"]);

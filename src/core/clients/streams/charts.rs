@@ -94,8 +94,11 @@ impl FollowedCharts {
         view: &View<'_>,
     ) -> Option<Candles> {
         let chart = self.all.entry(followed).or_default();
+        // Where others follow it, they may not have been told of its newest candle yet.
+        if chart.readers.is_empty() {
+            chart.refresh(&followed, view);
+        }
         chart.readers.insert(stream, place as u32);
-        chart.refresh(&followed, view);
         missing(&followed, view)
     }
 

@@ -35,8 +35,12 @@ impl QuoteReaders {
             }
             StreamedSymbols::Named(symbols) => {
                 for (symbol, place) in symbols.iter().zip(first..) {
-                    let quote = self.quotes.entry((*symbol, source)).or_default();
-                    quote.version = version(view, *symbol, source);
+                    let quote = self.quotes.entry((*symbol, source));
+                    // Where others read it, they may not have been told of the newest one yet.
+                    let quote = quote.or_insert_with(|| ReadQuote {
+                        version: version(view, *symbol, source),
+                        readers: BTreeMap::new(),
+                    });
                     quote.readers.insert(key, place);
                 }
             }
@@ -96,4 +100,94 @@ impl QuoteReaders {
 /// The version of the quote that is served; 0 if there is none.
 fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
     served_quote(view, symbol, source).map_or(0, |quote| quote.version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::core::api::StreamRequest;
+    use crate::core::api::compressed_cache::CompressedBodies;
+    use crate::core::clients::admission::Admitted;
+    use crate::core::clients::pending::Served;
+    use crate::core::{Context, Status};
+    use crate::decimal::Decimal;
+    use crate::durations::Endpoint;
+    use crate::http::EndlessBody;
+    use crate::json::Decimals;
+    use crate::market::Market;
+    use crate::record::{MarketInfo, MarketRules, Ticker};
+    use crate::table::Table;
+    use crate::time::{Mono, Now, UnixMs};
+
+    const SOURCE: SourceId = SourceId(0);
+
+    /// A market with one symbol.
+    fn context() -> (Context, SymbolId) {
+        let now = Now { mono: Mono(1), unix: UnixMs(1) };
+        let symbols = vec!["BTC/USDT".to_string()];
+        let source = SourceConfig { symbols, ..SourceConfig::of("binance") };
+        let config = Config { sources: vec![source], ..Config::default() };
+        let mut market = Market::new(&config);
+        market.catalog.begin_list(SOURCE);
+        market.catalog.list(
+            SOURCE,
+            MarketInfo {
+                ticker_id: "BTCUSDT".into(),
+                candle_id: None,
+                base: "BTC".into(),
+                quote: "USDT".into(),
+                active: true,
+                rules: MarketRules::default(),
+            },
+        );
+        market.catalog.end_list(SOURCE).expect("a usable list");
+        while market.catalog.refresh_list(SOURCE, now.unix).is_none() {}
+        let stats = Status::new(["binance"].into_iter(), now);
+        let symbol = market.catalog.known()[0];
+        (Context::new(config, market, stats, now), symbol)
+    }
+
+    fn stream(symbols: StreamedSymbols, view: &View<'_>) -> EventStream {
+        let request = StreamRequest {
+            symbols,
+            charts: Vec::new(),
+            source: None,
+            decimals: Decimals::Number,
+            resumed: None,
+            body: EndlessBody::Chunked,
+        };
+        let served = Served {
+            endpoint: &Endpoint::UNKNOWN,
+            closing: None,
+            admitted: Admitted::unlimited(None),
+            line: None,
+            asked_at: view.now.mono,
+        };
+        EventStream::new(request, served, view)
+    }
+
+    #[test]
+    fn a_reader_that_comes_between_a_change_and_its_note_keeps_it_from_nobody() {
+        let (mut cx, symbol) = context();
+        let compressed = CompressedBodies::new(0);
+        let mut keys = Table::new(3);
+        let keys = [(); 3].map(|()| keys.insert(()).expect("room for all"));
+        let mut readers = QuoteReaders::default();
+        let named = || StreamedSymbols::Named([symbol].into());
+        let view = View::new(&cx, &compressed);
+        readers.add(keys[0], &stream(named(), &view), &view);
+        readers.add(keys[1], &stream(StreamedSymbols::All, &view), &view);
+        let ticker = Ticker::of_last(Decimal::from(7));
+        cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
+        let view = View::new(&cx, &compressed);
+        readers.add(keys[2], &stream(named(), &view), &view);
+        let mut noted = Vec::new();
+        let count = readers.changed(symbol, &view, |key, place| noted.push((key, place)));
+        noted.sort();
+        assert_eq!(noted, keys.map(|key| (key, 0)));
+        assert_eq!(count, 3);
+        let again = readers.changed(symbol, &view, |_, _| panic!("nothing has changed"));
+        assert_eq!(again, 0);
+    }
 }
