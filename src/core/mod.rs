@@ -21,7 +21,6 @@ mod cluster;
 mod context;
 mod event;
 mod history;
-mod next_wake;
 mod sources;
 mod stats;
 

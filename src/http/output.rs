@@ -6,6 +6,7 @@
 //! Invariant: the positions of the parts in the written bytes ascend, and those of unsent parts are not
 //! before the sent bytes.
 
+use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -27,10 +28,8 @@ pub struct Output {
 
 #[derive(Debug, Default)]
 struct Shared {
-    parts: Vec<Part>,
-    /// The first part that is not completely sent, and how much of it is sent.
-    next: usize,
-    next_sent: usize,
+    /// Those that are not completely sent, without what of them is sent.
+    parts: VecDeque<Part>,
     /// Unsent bytes of all parts.
     left: usize,
 }
@@ -99,20 +98,15 @@ impl Output {
             let parts = parts.iter().map(|(bytes, range)| &bytes[range.clone()]);
             return parts.for_each(|part| self.bytes.extend_from_slice(part));
         }
-        let at = self.bytes.len();
-        let shared = self.shared.get_or_insert_default();
-        shared.left += len;
-        shared.parts.extend(parts.iter().map(|(bytes, range)| Part {
-            at,
-            bytes: Bytes::Shared(bytes.clone()),
-            range: range.clone(),
-        }));
+        for (bytes, range) in parts {
+            self.push(Bytes::Shared(bytes.clone()), range.clone());
+        }
     }
 
     fn push(&mut self, bytes: Bytes, range: Range<usize>) {
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
-        shared.parts.push(Part { at: self.bytes.len(), bytes, range });
+        shared.parts.push_back(Part { at: self.bytes.len(), bytes, range });
     }
 
     /// The unsent bytes.
@@ -140,20 +134,19 @@ impl Output {
         }
         let mut left = count;
         while let Some(shared) = self.shared.as_deref_mut()
-            && let Some(part) = shared.parts.get(shared.next)
+            && let Some(part) = shared.parts.front_mut()
         {
             let written = left.min(part.at - self.sent);
             self.sent += written;
             left -= written;
-            let of_part = left.min(part.range.len() - shared.next_sent);
-            shared.next_sent += of_part;
+            let of_part = left.min(part.range.len());
+            part.range.start += of_part;
             shared.left -= of_part;
             left -= of_part;
-            if shared.next_sent < part.range.len() {
+            if !part.range.is_empty() {
                 return;
             }
-            shared.next += 1;
-            shared.next_sent = 0;
+            shared.parts.pop_front();
         }
         self.sent += left;
     }
@@ -193,7 +186,7 @@ impl Output {
         self.sent = 0;
         if let Some(shared) = &mut self.shared {
             shared.parts.clear();
-            (shared.next, shared.next_sent, shared.left) = (0, 0, 0);
+            shared.left = 0;
         }
     }
 }
@@ -222,16 +215,14 @@ impl<'a> Outgoing<'a> {
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
         if let Some(shared) = self.shared {
-            let mut sent = shared.next_sent;
-            for part in &shared.parts[shared.next..] {
+            for part in &shared.parts {
                 if begin < part.at && !take(&self.bytes[begin..part.at]) {
                     return;
                 }
                 begin = part.at;
-                if !take(&part.bytes[part.range.start + sent..part.range.end]) {
+                if !take(&part.bytes[part.range.clone()]) {
                     return;
                 }
-                sent = 0;
             }
         }
         if begin < self.bytes.len() {

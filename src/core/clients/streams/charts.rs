@@ -41,7 +41,7 @@ struct Chart {
     /// Increases whenever its newest candle or its newest closed one changes.
     version: u64,
     newest: Option<Newest>,
-    /// By the form of decimals.
+    /// Events of this version, by the form of decimals.
     rendered: [Rendered; 2],
 }
 
@@ -57,15 +57,14 @@ struct Newest {
     closed: Option<UnixMs>,
 }
 
-/// Events in one form of decimals, and the version that they are of.
+/// Events in one form of decimals, once they are rendered.
 #[derive(Default)]
 struct Rendered {
-    newest: (u64, Vec<u8>),
-    closes: (u64, Closes),
+    newest: Option<Vec<u8>>,
+    closes: Option<Closes>,
 }
 
 /// Events of candles that have closed one behind the other.
-#[derive(Default)]
 struct Closes {
     /// Open time of the closed candle before them.
     from: UnixMs,
@@ -183,8 +182,7 @@ impl FollowedCharts {
             if events.is_full() {
                 return false;
             }
-            let of = (chart.version, newest);
-            let closes = rendered.closes(followed, of, (from, to), decimals, view);
+            let closes = rendered.closes(followed, newest, (from, to), decimals, view);
             for event in &closes.events {
                 events.next().extend_from_slice(event);
             }
@@ -192,7 +190,7 @@ impl FollowedCharts {
         }
         let is_wanted = newest.is_forming() && place.closed < Some(newest.open) || is_new;
         if std::mem::replace(&mut place.sent, chart.version) != chart.version && is_wanted {
-            let event = rendered.newest(followed, (chart.version, newest), decimals, view);
+            let event = rendered.newest(followed, newest, decimals, view);
             events.next().extend_from_slice(event);
         }
         true
@@ -212,6 +210,7 @@ impl Chart {
         let has_changed = newest.is_some() && newest != self.newest;
         if has_changed {
             self.newest = newest;
+            self.rendered = Default::default();
             self.version += 1;
         }
         has_changed
@@ -235,11 +234,11 @@ impl Rendered {
     fn newest(
         &mut self,
         followed: &Followed,
-        (version, newest): (u64, &Newest),
+        newest: &Newest,
         decimals: Decimals,
         view: &View<'_>,
     ) -> &[u8] {
-        if self.newest.0 != version {
+        self.newest.get_or_insert_with(|| {
             let quoted;
             let rows = match decimals {
                 Decimals::Number => &newest.rows,
@@ -253,21 +252,21 @@ impl Rendered {
                 let row = (row, !newest.is_forming());
                 write_candle(&mut event, view, followed, newest.key.source, row);
             }
-            self.newest = (version, event);
-        }
-        &self.newest.1
+            event
+        })
     }
 
     /// The events of the first candles that have closed behind `from`.
     fn closes(
         &mut self,
         followed: &Followed,
-        (version, newest): (u64, &Newest),
+        newest: &Newest,
         (from, to): (UnixMs, UnixMs),
         decimals: Decimals,
         view: &View<'_>,
     ) -> &Closes {
-        if (self.closes.0, self.closes.1.from) != (version, from) {
+        let closes = self.closes.take_if(|closes| closes.from == from);
+        self.closes.insert(closes.unwrap_or_else(|| {
             let first = followed.interval.step(from, 1);
             let range = (Some((first, to)), CLOSES_A_PART);
             let found = followed.rows(view, newest.key, range, decimals);
@@ -283,9 +282,8 @@ impl Rendered {
             let info = found.as_ref().map(|(_, info)| info);
             let last = info.and_then(|info| info.next_from.and(info.last));
             let to = last.unwrap_or(to).max(first);
-            self.closes = (version, Closes { from, to, events });
-        }
-        &self.closes.1
+            Closes { from, to, events }
+        }))
     }
 }
 
