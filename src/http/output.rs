@@ -22,16 +22,10 @@ pub struct Output {
     bytes: Vec<u8>,
     /// Number of written bytes that were sent.
     sent: usize,
-    /// The parts. Boxed, because most responses have none, and many connections are idle.
-    shared: Option<Box<Shared>>,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    /// Those that are not completely sent, without what of them is sent.
+    /// The parts that are not completely sent, without what of them is sent.
     parts: VecDeque<Part>,
-    /// Unsent bytes of all parts.
-    left: usize,
+    /// The bytes in them.
+    in_parts: usize,
 }
 
 #[derive(Debug)]
@@ -65,7 +59,8 @@ impl Deref for Bytes {
 pub struct Outgoing<'a> {
     bytes: &'a [u8],
     sent: usize,
-    shared: Option<&'a Shared>,
+    parts: &'a VecDeque<Part>,
+    in_parts: usize,
 }
 
 impl Output {
@@ -104,21 +99,19 @@ impl Output {
     }
 
     fn push(&mut self, bytes: Bytes, range: Range<usize>) {
-        let shared = self.shared.get_or_insert_default();
-        shared.left += range.len();
-        shared.parts.push_back(Part { at: self.bytes.len(), bytes, range });
+        self.in_parts += range.len();
+        self.parts.push_back(Part { at: self.bytes.len(), bytes, range });
     }
 
     /// The unsent bytes.
     pub fn pending(&self) -> Outgoing<'_> {
-        let shared = self.shared.as_deref().filter(|shared| shared.left > 0);
-        Outgoing { bytes: &self.bytes, sent: self.sent, shared }
+        let Output { bytes, sent, parts, in_parts } = self;
+        Outgoing { bytes, sent: *sent, parts, in_parts: *in_parts }
     }
 
     /// Number of unsent bytes.
     pub fn len(&self) -> usize {
-        let shared = self.shared.as_ref().map_or(0, |shared| shared.left);
-        self.bytes.len() - self.sent + shared
+        self.pending().len()
     }
 
     /// True if nothing is to be sent.
@@ -130,23 +123,24 @@ impl Output {
     pub fn advance(&mut self, count: usize) {
         debug_assert!(count <= self.len(), "more sent than there was");
         if count >= self.len() {
-            return self.clear();
+            self.bytes.clear();
+            self.parts.clear();
+            (self.sent, self.in_parts) = (0, 0);
+            return;
         }
         let mut left = count;
-        while let Some(shared) = self.shared.as_deref_mut()
-            && let Some(part) = shared.parts.front_mut()
-        {
+        while let Some(part) = self.parts.front_mut() {
             let written = left.min(part.at - self.sent);
             self.sent += written;
             left -= written;
             let of_part = left.min(part.range.len());
             part.range.start += of_part;
-            shared.left -= of_part;
+            self.in_parts -= of_part;
             left -= of_part;
             if !part.range.is_empty() {
                 return;
             }
-            shared.parts.pop_front();
+            self.parts.pop_front();
         }
         self.sent += left;
     }
@@ -169,40 +163,21 @@ impl Output {
         }
     }
 
-    /// The memory that the buffers take.
-    pub fn capacity(&self) -> usize {
-        let Some(shared) = &self.shared else {
-            return self.bytes.capacity();
-        };
-        let given = shared.parts.iter().map(|part| match &part.bytes {
-            Bytes::Shared(_) => 0,
-            Bytes::Given(bytes) => bytes.capacity(),
-        });
-        self.bytes.capacity() + shared.parts.capacity() * size_of::<Part>() + given.sum::<usize>()
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.sent = 0;
-        if let Some(shared) = &mut self.shared {
-            shared.parts.clear();
-            shared.left = 0;
-        }
+    /// The memory that the buffers take once all is sent.
+    fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.parts.capacity() * size_of::<Part>()
     }
 }
 
 impl<'a> Outgoing<'a> {
     /// All of it, if it is one piece.
     pub fn whole(&self) -> Option<&'a [u8]> {
-        match self.shared {
-            None => Some(&self.bytes[self.sent..]),
-            Some(_) => None,
-        }
+        self.parts.is_empty().then(|| &self.bytes[self.sent..])
     }
 
     /// Number of bytes.
     pub fn len(&self) -> usize {
-        self.bytes.len() - self.sent + self.shared.map_or(0, |shared| shared.left)
+        self.bytes.len() - self.sent + self.in_parts
     }
 
     /// True if there are no bytes.
@@ -214,15 +189,13 @@ impl<'a> Outgoing<'a> {
     /// would take four times as long.
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
-        if let Some(shared) = self.shared {
-            for part in &shared.parts {
-                if begin < part.at && !take(&self.bytes[begin..part.at]) {
-                    return;
-                }
-                begin = part.at;
-                if !take(&part.bytes[part.range.clone()]) {
-                    return;
-                }
+        for part in self.parts {
+            if begin < part.at && !take(&self.bytes[begin..part.at]) {
+                return;
+            }
+            begin = part.at;
+            if !take(&part.bytes[part.range.clone()]) {
+                return;
             }
         }
         if begin < self.bytes.len() {
@@ -243,7 +216,8 @@ impl<'a> Outgoing<'a> {
 
 impl<'a> From<&'a [u8]> for Outgoing<'a> {
     fn from(bytes: &'a [u8]) -> Outgoing<'a> {
-        Outgoing { bytes, sent: 0, shared: None }
+        static NONE: VecDeque<Part> = VecDeque::new();
+        Outgoing { bytes, sent: 0, parts: &NONE, in_parts: 0 }
     }
 }
 

@@ -6,19 +6,10 @@
 use super::head::hex_digit;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
-use std::fmt;
 
 /// A `%` without two hexadecimal digits, or an escaped control byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEscape;
-
-impl fmt::Display for BadEscape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("malformed percent-escape")
-    }
-}
-
-impl std::error::Error for BadEscape {}
 
 /// Decodes a path segment (RFC 3986, 2.1). The result has no control byte, but may have slashes and
 /// bytes that are not UTF-8. A `+` stays a `+`.

@@ -115,28 +115,21 @@ pub fn parse_response<'a>(
 ) -> Result<Option<Response<'a>>, ResponseError> {
     let window = &bytes[..bytes.len().min(limits.head_bytes)];
     let mut begin = 0;
-    loop {
-        let Some((status, version, fields, used)) = parse_one(&window[begin..], limits)? else {
-            return if bytes.len() >= limits.head_bytes {
-                Err(ResponseError::TooLarge)
-            } else {
-                Ok(None)
-            };
-        };
+    while let Some((status, version, fields, used)) = parse_one(&window[begin..], limits)? {
         begin += used;
         match status {
-            // Another protocol would follow, which was not requested.
-            101 => return Err(ResponseError::Malformed("status")),
-            100..=199 => {}
+            100 | 102..=199 => {}
             200..=599 => {
-                return Ok(Some(Response {
-                    head: read(status, version, fields)?,
-                    fields,
-                    used: begin,
-                }));
+                let head = read(status, version, fields)?;
+                return Ok(Some(Response { head, fields, used: begin }));
             }
+            // After a 101 another protocol would follow, which was not requested.
             _ => return Err(ResponseError::Malformed("status")),
         }
+    }
+    match bytes.len() >= limits.head_bytes {
+        true => Err(ResponseError::TooLarge),
+        false => Ok(None),
     }
 }
 

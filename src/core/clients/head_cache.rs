@@ -39,20 +39,9 @@ struct Place {
 #[derive(Debug)]
 pub struct CachedHead {
     request: KeptRequest,
-    prepared: Option<Valid>,
+    /// The prepared request, and for which listener and version of the catalog it is valid.
+    prepared: Option<((Service, u64), Prepared)>,
 }
-
-/// A prepared request, and for which listener and version of the catalog it is valid.
-#[derive(Debug)]
-struct Valid {
-    service: Service,
-    catalog: u64,
-    prepared: Prepared,
-}
-
-/// Selects the place of a head.
-#[derive(Clone, Copy, Debug)]
-pub struct HeadKey(u64);
 
 impl HeadCache {
     /// An empty cache.
@@ -60,21 +49,17 @@ impl HeadCache {
         HeadCache { places: (0..PLACES).map(|_| Place::default()).collect() }
     }
 
-    /// The request at the start of `bytes`, which have this key, and what is kept of it.
+    /// The request at the start of `bytes`, and what is kept of it.
     #[inline]
-    pub fn find<'b>(
-        &mut self,
-        key: HeadKey,
-        bytes: &'b [u8],
-    ) -> Option<(Request<'b>, &mut CachedHead)> {
-        let head = self.places[key.0 as usize % PLACES].head.as_deref_mut()?;
+    pub fn find<'b>(&mut self, bytes: &'b [u8]) -> Option<(Request<'b>, &mut CachedHead)> {
+        let head = self.place(bytes).head.as_deref_mut()?;
         Some((head.request.find(bytes)?, head))
     }
 
-    /// Notes a request that was parsed because it was not found. One that a body follows is not kept: no
-    /// client needs to send one.
-    pub fn note(&mut self, key: HeadKey, request: &Request<'_>) {
-        let place = &mut self.places[key.0 as usize % PLACES];
+    /// Notes a request that was parsed because it was not found at the start of `bytes`. One that a body
+    /// follows is not kept: no client needs to send one.
+    pub fn note(&mut self, bytes: &[u8], request: &Request<'_>) {
+        let place = self.place(bytes);
         // Heads that differ only behind their first bytes ask for the same place, each of them once.
         let hash = hash(request.head);
         let came_before = std::mem::replace(&mut place.last, hash) == hash;
@@ -84,28 +69,26 @@ impl HeadCache {
             place.head = Some(Box::new(CachedHead { request, prepared: None }));
         }
     }
+
+    /// The place of the head that `bytes` begin with.
+    #[inline]
+    fn place(&mut self, bytes: &[u8]) -> &mut Place {
+        let key = hash(&bytes[..bytes.len().min(KEY_BYTES)]);
+        &mut self.places[key as usize % PLACES]
+    }
 }
 
 impl CachedHead {
     /// The prepared request, if there is one that is still valid.
     #[inline]
     pub fn prepared(&self, service: Service, catalog: u64) -> Option<&Prepared> {
-        let valid = self.prepared.as_ref()?;
-        let holds = valid.catalog == catalog && valid.service == service;
-        holds.then_some(&valid.prepared)
+        let (valid_for, prepared) = self.prepared.as_ref()?;
+        (*valid_for == (service, catalog)).then_some(prepared)
     }
 
     /// Keeps the prepared request.
     pub fn keep(&mut self, service: Service, catalog: u64, prepared: Prepared) {
-        self.prepared = Some(Valid { service, catalog, prepared });
-    }
-}
-
-impl HeadKey {
-    /// The key of the bytes that begin with a head.
-    #[inline]
-    pub fn of(bytes: &[u8]) -> HeadKey {
-        HeadKey(hash(&bytes[..bytes.len().min(KEY_BYTES)]))
+        self.prepared = Some(((service, catalog), prepared));
     }
 }
 
@@ -136,12 +119,11 @@ mod tests {
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        let key = HeadKey::of(raw);
-        if let Some((found, _)) = cache.find(key, raw) {
+        if let Some((found, _)) = cache.find(raw) {
             assert_eq!((found, found.head.len()), (request, used));
             return true;
         }
-        cache.note(key, &request);
+        cache.note(raw, &request);
         false
     }
 
@@ -166,7 +148,7 @@ mod tests {
         assert!(look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes()));
         assert!(!look(&mut cache, format!("{}\r\n\r\n", head("b")).as_bytes()));
         let part = head("a");
-        let found = cache.find(HeadKey::of(part.as_bytes()), part.as_bytes());
+        let found = cache.find(part.as_bytes());
         assert!(found.is_none(), "a part of a head is none");
     }
 
@@ -193,7 +175,7 @@ mod tests {
             quoted: false,
         };
         let prepared = Prepared::Chart(Asked::new(SymbolId(1), spec, None));
-        let (_, cached) = cache.find(HeadKey::of(raw), raw).expect("it has come three times");
+        let (_, cached) = cache.find(raw).expect("it has come three times");
         assert!(cached.prepared(Service::Api, 7).is_none());
         cached.keep(Service::Api, 7, prepared);
         assert!(cached.prepared(Service::Api, 7).is_some());

@@ -43,7 +43,7 @@ use crate::http::Outgoing;
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
-use accepting::{Accepted, Acceptor};
+use accepting::Acceptor;
 pub use accepting::{DEMO_CLIENTS, LOBBY};
 use connection::{Connection, Phase};
 use reading::RequestReader;
@@ -111,19 +111,15 @@ impl Clients {
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        let connections = &mut self.connections;
-        match self.acceptor.accept(connections, peer, service, cx)? {
-            Accepted::Served(key) => Some(key),
-            Accepted::Refused(key) => {
-                let connection = self.connections.get_mut(key)?;
-                let responses = &mut self.reader.responses;
-                cx.stats.http.rejected += 1;
-                let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-                responses.fail(connection, &error, CloseReason::Refused, None, cx);
-                connection.recount(&mut cx.stats.http);
-                Some(key)
-            }
+        let key = self.acceptor.accept(&mut self.connections, peer, service, cx)?;
+        let connection = self.connections.get_mut(key)?;
+        if let Some(reason) = connection.reason {
+            cx.stats.http.rejected += 1;
+            let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
+            self.reader.responses.fail(connection, &error, reason, None, cx);
+            connection.recount(&mut cx.stats.http);
         }
+        Some(key)
     }
 
     /// The socket of a connection is dropped.

@@ -13,7 +13,7 @@
 
 use crate::config::{Config, Limits};
 use crate::core::clients::connection::{Connection, PendingBody, Phase};
-use crate::core::clients::head_cache::{HeadCache, HeadKey};
+use crate::core::clients::head_cache::HeadCache;
 use crate::core::clients::pending::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event, Service};
@@ -23,6 +23,7 @@ use crate::http::{
 };
 use crate::table::{Key, Table};
 use std::collections::VecDeque;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What a request costs besides its response, as a number of bytes: 64 of the shortest are a share.
 const REQUEST: u64 = 1024;
@@ -39,17 +40,8 @@ pub struct RequestReader {
     heads: HeadCache,
 }
 
-/// What came of the bytes at the start of a request.
-enum Next {
-    /// A request with a head of this length, which is served or whose body follows.
-    Taken(usize),
-    /// An incomplete head. This many bytes of empty lines before it are dropped.
-    Partial(usize),
-    /// Not a request. The client has been told.
-    Rejected,
-    /// A request that waits for the connection's turn.
-    Heavy,
-}
+/// How many bytes are used, and whether to go on behind them.
+type Step = ControlFlow<usize, usize>;
 
 /// Why a connection is served now.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -216,32 +208,19 @@ impl RequestReader {
                 break;
             }
             let rest = &bytes[used..];
-            match connection.phase {
-                Phase::Body(_) => match self.read_body(connection, rest, cx) {
-                    Some(count) => used += count,
-                    None => return bytes.len(),
-                },
-                _ if is_between => match self.next_request(connection, rest, why, cx) {
-                    Next::Taken(head) => {
-                        self.responses.spent += REQUEST + HEAD_BYTE * head as u64;
-                        used += head;
-                    }
-                    Next::Partial(blank) => {
-                        used += blank;
-                        break;
-                    }
-                    Next::Rejected => return bytes.len(),
-                    Next::Heavy => {
-                        connection.has_more = true;
-                        if connection.output.is_empty() {
-                            self.enqueue(connection, cx);
-                        }
-                        break;
-                    }
-                },
+            let step = match connection.phase {
+                Phase::Body(_) => self.read_body(connection, rest, cx),
+                _ if is_between => self.next_request(connection, rest, why, cx),
                 // Its stream ends with the connection: what comes behind the request is never served.
-                Phase::Streaming(_) => return bytes.len(),
-                _ => break,
+                Phase::Streaming(_) => Break(rest.len()),
+                _ => Break(0),
+            };
+            match step {
+                Continue(count) => used += count,
+                Break(count) => {
+                    used += count;
+                    break;
+                }
             }
         }
         if matches!(connection.phase, Phase::Idle | Phase::Head) && !connection.output.is_empty() {
@@ -250,38 +229,39 @@ impl RequestReader {
         used
     }
 
-    /// Takes the request at the start of `bytes`, if its head is complete.
+    /// Takes the request at the start of `bytes`, if its head is complete. Of an incomplete one, empty lines
+    /// before it are dropped.
     fn next_request(
         &mut self,
         connection: &mut Connection,
         bytes: &[u8],
         why: Occasion,
         cx: &mut Context,
-    ) -> Next {
+    ) -> Step {
         // However short the queue is: hundreds of clients that ask for metrics at once must not delay
         // those that ask for a quote.
         let is_heavy =
             |request: &Request<'_>| why == Occasion::Event && request.path.ends_with(b"metrics");
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
-        let head_key = (connection.blank == 0).then(|| HeadKey::of(bytes));
-        if let Some(head_key) = head_key
-            && let Some((request, cached)) = self.heads.find(head_key, bytes)
+        if connection.blank == 0
+            && let Some((request, cached)) = self.heads.find(bytes)
         {
             if is_heavy(&request) {
-                return Next::Heavy;
+                return self.put_off(connection, cx);
             }
             self.responses.respond(connection, &request, Some(cached), cx);
-            return Next::Taken(request.head.len());
+            return self.taken(request.head.len());
         }
         match parse(bytes, &head_limits(connection, cx)) {
-            Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => Next::Heavy,
+            Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => {
+                self.put_off(connection, cx)
+            }
             Ok(Parsed::Complete { request, used }) => {
-                connection.blank = 0;
-                if let Some(head_key) = head_key {
-                    self.heads.note(head_key, &request);
+                if std::mem::take(&mut connection.blank) == 0 {
+                    self.heads.note(bytes, &request);
                 }
                 self.take(connection, &request, cx);
-                Next::Taken(used)
+                self.taken(used)
             }
             Ok(Parsed::Partial) => {
                 // Some clients send an empty line after a body. It does not begin a request, and renews no
@@ -290,18 +270,33 @@ impl RequestReader {
                 connection.blank += blank;
                 if connection.blank >= cx.config.limits.head_bytes {
                     (self.responses).reject(connection, RequestError::HeadersTooLarge, bytes, cx);
-                    return Next::Rejected;
+                    return Break(bytes.len());
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {
                     connection.enter(Phase::Head, cx);
                 }
-                Next::Partial(blank)
+                Break(blank)
             }
             Err(error) => {
                 self.responses.reject(connection, error, bytes, cx);
-                Next::Rejected
+                Break(bytes.len())
             }
         }
+    }
+
+    /// A request with a head of this length is served, or its body follows.
+    fn taken(&mut self, head: usize) -> Step {
+        self.responses.spent += REQUEST + HEAD_BYTE * head as u64;
+        Continue(head)
+    }
+
+    /// The next request waits for the connection's turn.
+    fn put_off(&mut self, connection: &mut Connection, cx: &mut Context) -> Step {
+        connection.has_more = true;
+        if connection.output.is_empty() {
+            self.enqueue(connection, cx);
+        }
+        Break(0)
     }
 
     /// Serves a request whose head is complete, or begins to read its body.
@@ -321,16 +316,10 @@ impl RequestReader {
         }
     }
 
-    /// Drops a part of a request's body, and serves the request at the end of the body. Returns how many
-    /// bytes are used; `None` if the body is malformed or too large, which the client has been told.
-    fn read_body(
-        &mut self,
-        connection: &mut Connection,
-        bytes: &[u8],
-        cx: &mut Context,
-    ) -> Option<usize> {
+    /// Drops a part of a request's body, and serves the request at the end of the body.
+    fn read_body(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) -> Step {
         let Phase::Body(pending) = &mut connection.phase else {
-            return Some(0);
+            return Break(0);
         };
         let mut used = 0;
         while used < bytes.len() && !pending.reader.is_done() {
@@ -338,7 +327,7 @@ impl RequestReader {
                 Ok(piece) => used += piece.used,
                 Err(error) => {
                     self.responses.reject(connection, error.into(), b"", cx);
-                    return None;
+                    return Break(bytes.len());
                 }
             }
         }
@@ -348,7 +337,7 @@ impl RequestReader {
             connection.enter(Phase::Idle, cx);
             self.responses.respond(connection, &pending.request.get(), None, cx);
         }
-        Some(used)
+        Continue(used)
     }
 }
 
