@@ -30,8 +30,8 @@ pub struct Backend {
     /// The next wake-up, if it is known. Most turns change none of what it follows from, so it is computed
     /// once.
     ///
-    /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the history
-    /// or the cluster act must forget it; debug builds compare each time.
+    /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
+    /// history or the cluster act must forget it; debug builds compare each time.
     next_wake: Cell<Option<NextWake>>,
     /// True if something has come that a client may wait for.
     has_news: bool,

@@ -14,8 +14,9 @@ pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
     Access-Control-Max-Age: 86400\r\n";
 
 /// A strong entity tag: bodies with equal tags have equal bytes (RFC 9110, 8.8.3). Written as
-/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers; the boot id is that of the [`Stamp`](super::Stamp), because
-/// versions start anew in each run. It depends only on what the body was made of.
+/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. The boot id is that of the
+/// [`Stamp`](super::Stamp), because versions start anew in each run. The tag depends only on what the body
+/// was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag {
     pub(super) version: u64,
