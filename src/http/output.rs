@@ -6,7 +6,6 @@
 //! Invariant: the positions of the parts in the written bytes ascend, and those of unsent parts are not
 //! before the sent bytes.
 
-use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -22,10 +21,18 @@ pub struct Output {
     bytes: Vec<u8>,
     /// Number of written bytes that were sent.
     sent: usize,
-    /// The parts that are not completely sent, without what of them is sent.
-    parts: VecDeque<Part>,
-    /// The bytes in them.
-    in_parts: usize,
+    /// The parts. Boxed, because most responses have none, and many connections are idle.
+    shared: Option<Box<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    parts: Vec<Part>,
+    /// The first part that is not completely sent, and how much of it is sent.
+    next: usize,
+    next_sent: usize,
+    /// Unsent bytes of all parts.
+    left: usize,
 }
 
 #[derive(Debug)]
@@ -59,8 +66,7 @@ impl Deref for Bytes {
 pub struct Outgoing<'a> {
     bytes: &'a [u8],
     sent: usize,
-    parts: &'a VecDeque<Part>,
-    in_parts: usize,
+    shared: Option<&'a Shared>,
 }
 
 impl Output {
@@ -93,25 +99,32 @@ impl Output {
             let parts = parts.iter().map(|(bytes, range)| &bytes[range.clone()]);
             return parts.for_each(|part| self.bytes.extend_from_slice(part));
         }
-        for (bytes, range) in parts {
-            self.push(Bytes::Shared(bytes.clone()), range.clone());
-        }
+        let at = self.bytes.len();
+        let shared = self.shared.get_or_insert_default();
+        shared.left += len;
+        shared.parts.extend(parts.iter().map(|(bytes, range)| Part {
+            at,
+            bytes: Bytes::Shared(bytes.clone()),
+            range: range.clone(),
+        }));
     }
 
     fn push(&mut self, bytes: Bytes, range: Range<usize>) {
-        self.in_parts += range.len();
-        self.parts.push_back(Part { at: self.bytes.len(), bytes, range });
+        let shared = self.shared.get_or_insert_default();
+        shared.left += range.len();
+        shared.parts.push(Part { at: self.bytes.len(), bytes, range });
     }
 
     /// The unsent bytes.
     pub fn pending(&self) -> Outgoing<'_> {
-        let Output { bytes, sent, parts, in_parts } = self;
-        Outgoing { bytes, sent: *sent, parts, in_parts: *in_parts }
+        let shared = self.shared.as_deref().filter(|shared| shared.left > 0);
+        Outgoing { bytes: &self.bytes, sent: self.sent, shared }
     }
 
     /// Number of unsent bytes.
     pub fn len(&self) -> usize {
-        self.pending().len()
+        let shared = self.shared.as_ref().map_or(0, |shared| shared.left);
+        self.bytes.len() - self.sent + shared
     }
 
     /// True if nothing is to be sent.
@@ -123,24 +136,24 @@ impl Output {
     pub fn advance(&mut self, count: usize) {
         debug_assert!(count <= self.len(), "more sent than there was");
         if count >= self.len() {
-            self.bytes.clear();
-            self.parts.clear();
-            (self.sent, self.in_parts) = (0, 0);
-            return;
+            return self.clear();
         }
         let mut left = count;
-        while let Some(part) = self.parts.front_mut() {
+        while let Some(shared) = self.shared.as_deref_mut()
+            && let Some(part) = shared.parts.get(shared.next)
+        {
             let written = left.min(part.at - self.sent);
             self.sent += written;
             left -= written;
-            let of_part = left.min(part.range.len());
-            part.range.start += of_part;
-            self.in_parts -= of_part;
+            let of_part = left.min(part.range.len() - shared.next_sent);
+            shared.next_sent += of_part;
+            shared.left -= of_part;
             left -= of_part;
-            if !part.range.is_empty() {
+            if shared.next_sent < part.range.len() {
                 return;
             }
-            self.parts.pop_front();
+            shared.next += 1;
+            shared.next_sent = 0;
         }
         self.sent += left;
     }
@@ -163,21 +176,40 @@ impl Output {
         }
     }
 
-    /// The memory that the buffers take once all is sent.
-    fn capacity(&self) -> usize {
-        self.bytes.capacity() + self.parts.capacity() * size_of::<Part>()
+    /// The memory that the buffers take.
+    pub fn capacity(&self) -> usize {
+        let Some(shared) = &self.shared else {
+            return self.bytes.capacity();
+        };
+        let given = shared.parts.iter().map(|part| match &part.bytes {
+            Bytes::Shared(_) => 0,
+            Bytes::Given(bytes) => bytes.capacity(),
+        });
+        self.bytes.capacity() + shared.parts.capacity() * size_of::<Part>() + given.sum::<usize>()
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.sent = 0;
+        if let Some(shared) = &mut self.shared {
+            shared.parts.clear();
+            (shared.next, shared.next_sent, shared.left) = (0, 0, 0);
+        }
     }
 }
 
 impl<'a> Outgoing<'a> {
     /// All of it, if it is one piece.
     pub fn whole(&self) -> Option<&'a [u8]> {
-        self.parts.is_empty().then(|| &self.bytes[self.sent..])
+        match self.shared {
+            None => Some(&self.bytes[self.sent..]),
+            Some(_) => None,
+        }
     }
 
     /// Number of bytes.
     pub fn len(&self) -> usize {
-        self.bytes.len() - self.sent + self.in_parts
+        self.bytes.len() - self.sent + self.shared.map_or(0, |shared| shared.left)
     }
 
     /// True if there are no bytes.
@@ -189,13 +221,17 @@ impl<'a> Outgoing<'a> {
     /// would take four times as long.
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
-        for part in self.parts {
-            if begin < part.at && !take(&self.bytes[begin..part.at]) {
-                return;
-            }
-            begin = part.at;
-            if !take(&part.bytes[part.range.clone()]) {
-                return;
+        if let Some(shared) = self.shared {
+            let mut sent = shared.next_sent;
+            for part in &shared.parts[shared.next..] {
+                if begin < part.at && !take(&self.bytes[begin..part.at]) {
+                    return;
+                }
+                begin = part.at;
+                if !take(&part.bytes[part.range.start + sent..part.range.end]) {
+                    return;
+                }
+                sent = 0;
             }
         }
         if begin < self.bytes.len() {
@@ -216,8 +252,7 @@ impl<'a> Outgoing<'a> {
 
 impl<'a> From<&'a [u8]> for Outgoing<'a> {
     fn from(bytes: &'a [u8]) -> Outgoing<'a> {
-        static NONE: VecDeque<Part> = VecDeque::new();
-        Outgoing { bytes, sent: 0, parts: &NONE, in_parts: 0 }
+        Outgoing { bytes, sent: 0, shared: None }
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Responder<'a> {
         self.status = head.status;
         let mut tail = Tail::new();
         if let Some(etag) = head.etag {
-            tail = self.stamp.tag(etag);
+            self.stamp.tag(etag, &mut tail);
             if head.status == 200
                 && let Some(asked) = self.list(ListField::IfNoneMatch)
                 && matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly)
@@ -157,7 +157,8 @@ impl<'a> Responder<'a> {
 
     /// True if `If-None-Match` has this tag, so that a 200 with it becomes a 304.
     pub fn has(&self, etag: ETag) -> bool {
-        let tail = self.stamp.tag(etag);
+        let mut tail = Tail::new();
+        self.stamp.tag(etag, &mut tail);
         let asked = self.list(ListField::IfNoneMatch);
         asked.is_some_and(|asked| matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly))
     }
@@ -167,8 +168,11 @@ impl<'a> Responder<'a> {
     #[inline]
     pub fn is_wanted(&self, etag: Option<ETag>) -> bool {
         self.list(ListField::IfMatch).is_none_or(|asked| {
-            let tail = etag.map(|etag| self.stamp.tag(etag));
-            let tag = tail.as_ref().map_or(&b""[..], |tail| &tail.text()[ETAG.len()..]);
+            let mut tail = Tail::new();
+            if let Some(etag) = etag {
+                self.stamp.tag(etag, &mut tail);
+            }
+            let tag = tail.text().get(ETAG.len()..).unwrap_or_default();
             matches_any(&asked, tag, Compare::Strongly)
         })
     }

@@ -72,13 +72,12 @@ impl Stamp {
             .expect("an HTTP date has 29 bytes");
     }
 
-    /// A field `ETag`, without the end of its line.
+    /// Begins a tail with a field `ETag`, without the end of its line.
     #[inline(always)]
-    pub(super) fn tag(&self, etag: ETag) -> Tail {
-        let mut tail = self.etag.clone();
+    pub(super) fn tag(&self, etag: ETag, tail: &mut Tail) {
+        tail.begin_with(&self.etag);
         tail.hexadecimal(etag.version);
         tail.push(&[b'-', etag.variant, b'"']);
-        tail
     }
 
     /// The common fields alone.
