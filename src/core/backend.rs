@@ -9,7 +9,6 @@ use super::api::health_log::HealthLog;
 use super::cluster::{Cluster, OptionalCluster};
 use super::context::Context;
 use super::history::{History, ReadStart};
-use super::next_wake::{CachedWake, NextWake};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
 use crate::core::Event;
@@ -17,6 +16,8 @@ use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{SeriesKey, SourceId};
 use crate::table::Key;
+use crate::time::Mono;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::ops::Range;
 
@@ -26,9 +27,12 @@ pub struct Backend {
     history: History,
     cluster: OptionalCluster,
     health: HealthLog,
-    /// Whoever lets the sources, the quotes, the health log or the history act must call
-    /// `next_wake.forget()`.
-    next_wake: CachedWake,
+    /// The next wake-up, if it is known. Most turns change none of what it follows from, so it is computed
+    /// once.
+    ///
+    /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
+    /// history or the cluster act must forget it; debug builds compare each time.
+    next_wake: Cell<Option<NextWake>>,
     /// True if something has come that a client may wait for.
     has_news: bool,
     /// The most sources that there may be, those that have ended included.
@@ -37,15 +41,26 @@ pub struct Backend {
     reload: Option<Box<Reload>>,
 }
 
+/// What the parts of the backend want next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextWake {
+    /// When one of them is to be told that time has passed.
+    pub due: Mono,
+    /// True if one of them has a job to step.
+    pub has_work: bool,
+    /// Responses that are read and not yet completely in the market.
+    pub staged: usize,
+}
+
 impl Backend {
     /// The indexes that the keys of its connections may have, from zero on.
     pub fn capacity(config: &Config) -> usize {
         Sources::capacity(config) + Cluster::capacity(config)
     }
 
-    /// The backend of the configuration. `boot` tells this run from those of other nodes, and seeds the
-    /// jitter.
-    pub fn new(boot: u64, cx: &mut Context) -> Backend {
+    /// The backend of the configuration.
+    pub fn new(cx: &mut Context) -> Backend {
+        let boot = cx.boot;
         let mut sources = Sources::new(&cx.config, boot, cx.now);
         let first = Sources::capacity(&cx.config);
         Backend {
@@ -53,7 +68,7 @@ impl Backend {
             cluster: OptionalCluster(Cluster::new(boot, first, &mut sources, cx)),
             sources,
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
-            next_wake: CachedWake::default(),
+            next_wake: Cell::new(None),
             has_news: false,
             most_sources: Sources::most(&cx.config),
             reload: None,
@@ -160,7 +175,7 @@ impl Backend {
     /// for that.
     #[inline]
     pub fn handle_timeout(&mut self, cx: &mut Context) {
-        if !self.next_wake.is_after(cx.now.mono) {
+        if self.next_wake.get().is_none_or(|it| it.due <= cx.now.mono) {
             self.keep_time(cx);
         }
     }
@@ -185,7 +200,7 @@ impl Backend {
             self.tell_history(History::handle_timeout, cx);
         }
         self.watch(cx);
-        self.next_wake.forget();
+        self.next_wake.set(None);
     }
 
     /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
@@ -227,7 +242,7 @@ impl Backend {
         let Some(cluster) = self.cluster.get_mut().filter(|it| it.has_work(staged)) else {
             return false;
         };
-        self.next_wake.forget();
+        self.next_wake.set(None);
         cluster.work(&mut self.sources, &mut self.history, cx);
         self.relay(cx);
         true
@@ -266,11 +281,37 @@ impl Backend {
         self.sources.connections() + of_cluster
     }
 
-    /// The next wake-up. Every turn asks for it several times, and most turns change none of it.
+    /// The next wake-up. Every turn asks for it several times.
     #[inline(always)]
     pub fn next_wake(&self, cx: &Context) -> NextWake {
-        let (sources, history, health) = (&self.sources, &self.history, &self.health);
-        self.next_wake.get(|| NextWake::of(sources, history, health, self.cluster.get(), cx))
+        let known = self.next_wake.get();
+        debug_assert!(
+            known.is_none_or(|it| it == self.compute_wake(cx)),
+            "a change did not forget the next wake-up"
+        );
+        let next = known.unwrap_or_else(|| self.compute_wake(cx));
+        self.next_wake.set(Some(next));
+        next
+    }
+
+    fn compute_wake(&self, cx: &Context) -> NextWake {
+        let Backend { sources, history, health, .. } = self;
+        let (cluster, staged) = (self.cluster.get(), sources.staged());
+        let all = [
+            // At the end nothing more is requested from exchanges.
+            sources.due().filter(|_| !cx.stats.stopping),
+            cx.market.quotes.next_flip(),
+            sources.failover_due(),
+            health.next_due(),
+            history.due(),
+            cluster.and_then(Cluster::due),
+        ];
+        let is_reading = cluster.is_some_and(|it| it.has_work(staged));
+        NextWake {
+            due: all.into_iter().flatten().min().unwrap_or(Mono::NEVER),
+            has_work: history.has_work() || sources.has_work() || is_reading,
+            staged,
+        }
     }
 
     /// Begins the end: what is in flight is finished.
@@ -298,7 +339,7 @@ impl Backend {
         cx: &mut Context,
     ) {
         if let Some(cluster) = self.cluster.get_mut() {
-            self.next_wake.forget();
+            self.next_wake.set(None);
             act(cluster, &mut self.sources, cx);
             self.relay(cx);
             self.watch(cx);
@@ -309,14 +350,14 @@ impl Backend {
     #[inline]
     fn relay(&mut self, cx: &mut Context) {
         if let Some(cluster) = self.cluster.get_mut() {
-            self.next_wake.forget();
+            self.next_wake.set(None);
             cluster.relay(&mut self.sources, &self.history, cx);
         }
     }
 
     /// The sources and the history, which are about to act.
     fn split(&mut self) -> (&mut Sources, &mut History) {
-        self.next_wake.forget();
+        self.next_wake.set(None);
         (&mut self.sources, &mut self.history)
     }
 
@@ -345,7 +386,7 @@ impl Backend {
         let has_logged = self.health.update(stats, &market.quotes, *now);
         stats.health_changes = self.health.changes();
         if has_logged || self.sources.watch_failover(cx) {
-            self.next_wake.forget();
+            self.next_wake.set(None);
         }
     }
 }

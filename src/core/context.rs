@@ -1,11 +1,13 @@
 //! What every part of the core works on, beside its own state: one [`Context`], which the core owns.
 
 use crate::config::Config;
-use crate::core::{Action, Status};
+use crate::core::{Action, ProcessFacts, Status};
 use crate::log_targets::SOURCE;
-use crate::market::{Market, SourceId};
+use crate::market::{Market, SeriesKey, SourceId};
+use crate::table::Key;
 use crate::time::{Now, UnixMs};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
 /// The wall clock has moved against the monotonic one when it did so by more than this: reading one
@@ -22,16 +24,40 @@ pub struct Context {
     pub stats: Status,
     /// What the driver is to do.
     pub actions: VecDeque<Action>,
+    /// The candles that clients wait for and that nobody has asked for yet.
+    pub wishes: VecDeque<Wish>,
+    /// Tells this run from others, and seeds what is left to chance.
+    pub boot: u64,
+    /// How to ask the system about the process.
+    pub facts: fn() -> ProcessFacts,
     /// The time of this call.
     pub now: Now,
     /// What the wall clock shows when the monotonic one is zero, in milliseconds.
     wall_zero: i64,
 }
 
+/// Candles that a client waits for. The conductor knows who can bring them.
+pub struct Wish {
+    /// Whose response is deferred for them; `None` if they are for a stream.
+    pub client: Option<Key>,
+    /// Which; at least one.
+    pub candles: Vec<(SeriesKey, Range<i64>)>,
+}
+
 impl Context {
-    /// A context without actions.
+    /// A context without actions, of the run 0 and of a process without figures.
     pub fn new(config: Config, market: Market, stats: Status, now: Now) -> Context {
-        Context { config, market, stats, actions: VecDeque::new(), now, wall_zero: wall_zero(now) }
+        Context {
+            config,
+            market,
+            stats,
+            actions: VecDeque::new(),
+            wishes: VecDeque::new(),
+            boot: 0,
+            facts: ProcessFacts::default,
+            now,
+            wall_zero: wall_zero(now),
+        }
     }
 
     /// The exchange's time now, as far as it is known.

@@ -21,7 +21,6 @@ mod cluster;
 mod context;
 mod event;
 mod history;
-mod next_wake;
 mod sources;
 mod stats;
 
@@ -37,8 +36,8 @@ use crate::market::{Market, SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use backend::Backend;
-use clients::{Clients, Wish};
-use context::Context;
+use clients::Clients;
+use context::{Context, Wish};
 use history::ReadStart;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -75,10 +74,11 @@ impl Core {
         }
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let mut cx = Context::new(config, market, stats, now);
+        (cx.boot, cx.facts) = (boot, facts);
         let first = Backend::capacity(&cx.config);
         let mut core = Core {
-            clients: Clients::new(&cx.config, demo, facts, boot, (first, now.mono)),
-            backend: Backend::new(boot, &mut cx),
+            clients: Clients::new(demo, first, &cx),
+            backend: Backend::new(&mut cx),
             cx,
             next_slice: 0,
             stop_at: None,
@@ -334,21 +334,15 @@ impl Core {
     }
 
     /// Has the candles brought that clients wait for.
-    #[inline(always)]
+    #[inline]
     fn grant_wishes(&mut self) {
-        if self.clients.has_wishes() {
-            self.grant_all();
-        }
-    }
-
-    #[inline(never)]
-    fn grant_all(&mut self) {
-        while let Some(wish) = self.clients.next_wish() {
+        while let Some(wish) = self.cx.wishes.pop_front() {
             self.grant(&wish);
         }
     }
 
     /// Has candles read from the file, or requested.
+    #[inline(never)]
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
         for (series, slots) in &wish.candles {

@@ -1,62 +1,43 @@
 //! The content codings and media types that a client accepts (RFC 9110, 12.5.1 and 12.5.3).
 //!
 //! Owns the grammar of `Accept-Encoding` and `Accept`, and the choices between gzip and no coding and
-//! between HTML and JSON. It parses the field
-//! only when needed: most responses have only one coding. A malformed field means no coding, which every
-//! client understands.
+//! between HTML and JSON. A malformed field means no coding, which every client understands.
 
-use super::head::{Fields, members};
-
-/// The `Accept-Encoding` of a request, parsed or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accept<'a> {
-    /// There is no such field, or it was parsed: gzip is not accepted.
-    Plain,
-    /// It was parsed: gzip is accepted.
-    Gzip,
-    /// One field, not parsed.
-    List(&'a [u8]),
-    /// Several of these fields, not parsed. They are one list (5.3).
-    Lists(Fields<'a>),
-}
+use super::head::{Fields, is_token, members};
 
 /// A quality value, in thousandths.
 type Quality = u16;
 
-/// The quality values of the codings that matter here.
-#[derive(Default)]
-struct Wanted {
-    gzip: Option<Quality>,
-    identity: Option<Quality>,
-    /// Of all others: `*`.
-    others: Option<Quality>,
+/// True if `Accept-Encoding` accepts gzip, and does not prefer no coding to it.
+pub fn accepts_gzip(list: &[u8]) -> bool {
+    let (mut gzip, mut identity, mut others) = (None, None, None);
+    for member in members(list) {
+        let Some((coding, quality)) = read_coding(member) else {
+            return false;
+        };
+        let is = |name: &[u8]| coding.eq_ignore_ascii_case(name);
+        let place = match coding {
+            b"*" => &mut others,
+            // 8.4.1.3: the old name is the same coding.
+            _ if is(b"gzip") || is(b"x-gzip") => &mut gzip,
+            _ if is(b"identity") => &mut identity,
+            _ => continue,
+        };
+        // If a coding is listed twice, the lower quality counts.
+        *place = Some(place.map_or(quality, |before: Quality| before.min(quality)));
+    }
+    // Without a quality for identity, both are equally good, and gzip is shorter.
+    let gzip = gzip.or(others).unwrap_or(0);
+    gzip > 0 && gzip >= identity.or(others).unwrap_or(0)
 }
 
-impl Accept<'_> {
-    /// True if gzip is accepted, and no coding is not preferred to it.
-    pub fn takes_gzip(self) -> bool {
-        let mut wanted = Wanted::default();
-        let read = match self {
-            Accept::Plain => return false,
-            Accept::Gzip => return true,
-            Accept::List(list) => wanted.read(list),
-            Accept::Lists(mut fields) => fields.try_for_each(|(name, value)| {
-                match name.eq_ignore_ascii_case(b"accept-encoding") {
-                    true => wanted.read(value),
-                    false => Some(()),
-                }
-            }),
-        };
-        read.is_some() && wanted.is_gzip()
-    }
-
-    /// The same, parsed.
-    pub fn known(self) -> Accept<'static> {
-        match self.takes_gzip() {
-            true => Accept::Gzip,
-            false => Accept::Plain,
-        }
-    }
+/// A coding and its quality. `None` if the member is malformed.
+fn read_coding(member: &[u8]) -> Option<(&[u8], Quality)> {
+    let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    let coding = parts.next()?;
+    let quality = parts.next().map_or(Some(1000), weight)?;
+    let is_name = !coding.is_empty() && coding.iter().all(|&byte| is_token(byte));
+    (is_name && parts.next().is_none()).then_some((coding, quality))
 }
 
 /// True if the client names `text/html`, and does not prefer JSON to it. Programs that accept anything do not
@@ -79,38 +60,6 @@ pub fn prefers_html(fields: Fields<'_>) -> bool {
     }
     let json = json.or(application).or(anything).unwrap_or(0);
     html.is_some_and(|html| html > 0 && html >= json)
-}
-
-impl Wanted {
-    /// Parses a list. `None` if it is malformed.
-    fn read(&mut self, list: &[u8]) -> Option<()> {
-        for member in members(list) {
-            let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
-            let coding = parts.next()?;
-            let quality = parts.next().map_or(Some(1000), weight)?;
-            if parts.next().is_some() || !coding.iter().all(|&byte| super::head::is_token(byte)) {
-                return None;
-            }
-            let is = |name: &[u8]| coding.eq_ignore_ascii_case(name);
-            let place = match coding {
-                b"" => return None,
-                b"*" => &mut self.others,
-                // 8.4.1.3: the old name is the same coding.
-                _ if is(b"gzip") || is(b"x-gzip") => &mut self.gzip,
-                _ if is(b"identity") => &mut self.identity,
-                _ => continue,
-            };
-            // If a coding is listed twice, the lower quality counts.
-            *place = Some(place.map_or(quality, |before| before.min(quality)));
-        }
-        Some(())
-    }
-
-    /// Without a quality for identity, both are equally good, and gzip is shorter.
-    fn is_gzip(&self) -> bool {
-        let gzip = self.gzip.or(self.others).unwrap_or(0);
-        gzip > 0 && gzip >= self.identity.or(self.others).unwrap_or(0)
-    }
 }
 
 /// Parses a quality value (RFC 9110, 12.4.2): `q=`, and 0 to 1 with at most three decimal places.
@@ -136,9 +85,7 @@ mod tests {
     use super::*;
 
     fn check(list: &str, expected: bool) {
-        let accept = Accept::List(list.as_bytes());
-        assert_eq!(accept.takes_gzip(), expected, "{list:?}");
-        assert_eq!(accept.known().takes_gzip(), expected, "{list:?}");
+        assert_eq!(accepts_gzip(list.as_bytes()), expected, "{list:?}");
     }
 
     #[test]
@@ -217,13 +164,8 @@ mod tests {
 
     #[test]
     fn several_fields_are_one_list() {
-        let check = |lines: &str, expected: bool| {
-            let fields = Fields::of_parsed(lines.as_bytes());
-            assert_eq!(Accept::Lists(fields).takes_gzip(), expected, "{lines}");
-        };
-        check("Accept-Encoding: br\r\nX: y\r\naccept-encoding: gzip\r\n", true);
-        check("Accept-Encoding: *\r\nAccept-Encoding: gzip;q=0\r\n", false);
-        check("Accept-Encoding: gzip\r\nAccept-Encoding: ;\r\n", false);
-        assert!(!Accept::Plain.takes_gzip());
+        check("br,gzip", true);
+        check("*,gzip;q=0", false);
+        check("gzip,;", false);
     }
 }

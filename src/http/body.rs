@@ -4,7 +4,7 @@
 //! connection. It copies nothing: a [`Piece`] borrows the data. Its only state is a few counters, each
 //! of which is bounded.
 
-use super::head::{is_field_text, is_token};
+use super::head::{hex_digit, is_field_text, is_token};
 use std::fmt;
 
 /// Most bytes of all chunk extensions of a body. Nobody sends any. hyper has the same limit.
@@ -33,7 +33,11 @@ pub enum Framing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyReader {
     state: State,
-    /// Data bytes that are still allowed, without those that the state expects.
+    /// Data bytes of the body or of the chunk that have not come yet: of a size, as far as it was read.
+    left: u64,
+    /// The digits of that size that were read.
+    digits: u8,
+    /// Data bytes that are still allowed, without those that have been announced.
     room: u64,
     extension_room: usize,
     trailer_room: usize,
@@ -43,19 +47,19 @@ pub struct BodyReader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Data of a known length, at least one byte.
-    Data { left: u64 },
+    Data,
     /// Data until the connection ends.
     UntilClose,
     /// The digits of a chunk's size.
-    Size { digits: u8, size: u64 },
+    Size,
     /// Blanks after the size. An extension must follow.
-    SizeBlank { size: u64 },
+    SizeBlank,
     /// A chunk's extension, which is ignored.
-    Extension { size: u64 },
+    Extension,
     /// LF after the size.
-    SizeLf { size: u64 },
+    SizeLf,
     /// Data of a chunk, at least one byte.
-    Chunk { left: u64 },
+    Chunk,
     /// CR after a chunk's data.
     ChunkCr,
     /// LF after a chunk's data.
@@ -126,6 +130,8 @@ impl BodyReader {
     pub fn new(framing: Framing, cap: u64) -> Result<BodyReader, BodyError> {
         let mut reader = BodyReader {
             state: State::Done,
+            left: 0,
+            digits: 0,
             room: cap,
             extension_room: EXTENSION_BYTES,
             trailer_room: TRAILER_BYTES,
@@ -134,9 +140,10 @@ impl BodyReader {
             Framing::None | Framing::Length(0) => State::Done,
             Framing::Length(length) => {
                 reader.take_room(length)?;
-                State::Data { left: length }
+                reader.left = length;
+                State::Data
             }
-            Framing::Chunked => SIZE,
+            Framing::Chunked => State::Size,
             Framing::UntilClose => State::UntilClose,
         };
         Ok(reader)
@@ -154,7 +161,7 @@ impl BodyReader {
         loop {
             let rest = &input[used..];
             let data = match self.state {
-                State::Data { left } | State::Chunk { left } => self.run(rest, left),
+                State::Data | State::Chunk => self.run(rest),
                 State::UntilClose => {
                     self.take_room(rest.len() as u64)?;
                     rest
@@ -181,97 +188,73 @@ impl BodyReader {
         }
     }
 
-    /// The data at the start of `rest`, of which `left` bytes are expected.
-    fn run<'a>(&mut self, rest: &'a [u8], left: u64) -> &'a [u8] {
-        let taken = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
-        let left = left - taken as u64;
-        self.state = match self.state {
-            State::Chunk { .. } if left == 0 => State::ChunkCr,
-            State::Chunk { .. } => State::Chunk { left },
-            _ if left == 0 => State::Done,
-            _ => State::Data { left },
-        };
+    /// The data at the start of `rest`.
+    fn run<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        let taken = usize::try_from(self.left).map_or(rest.len(), |left| left.min(rest.len()));
+        self.left -= taken as u64;
+        if self.left == 0 {
+            let is_chunk = self.state == State::Chunk;
+            self.state = if is_chunk { State::ChunkCr } else { State::Done };
+        }
         &rest[..taken]
     }
 
     /// Reads a byte of framing, exactly as in RFC 9112, 7.1: servers disagree about a bare LF, a sign
-    /// or `0x`, and so about the end of a message.
+    /// or `0x`, and so about the end of a message. Field lines after the last chunk are checked as in a head,
+    /// and ignored.
     fn step(&mut self, byte: u8) -> Result<State, BodyError> {
-        match self.state {
-            State::Size { digits, size } => match byte {
-                b'\r' if digits > 0 => Ok(State::SizeLf { size }),
-                b';' if digits > 0 => self.extension(size),
-                b' ' | b'\t' if digits > 0 => {
-                    self.extension(size).map(|_| State::SizeBlank { size })
-                }
-                _ => hex(byte)
-                    .filter(|_| digits < SIZE_DIGITS)
-                    .map(|digit| State::Size {
-                        digits: digits + 1,
-                        size: size << 4 | u64::from(digit),
-                    })
-                    .ok_or(BodyError::BadChunkSize),
-            },
-            State::SizeBlank { size } => match byte {
-                b' ' | b'\t' => self.extension(size).map(|_| State::SizeBlank { size }),
-                b';' => self.extension(size),
-                _ => Err(BodyError::BadChunkSize),
-            },
-            State::Extension { size } => match byte {
-                b'\r' => Ok(State::SizeLf { size }),
-                _ if is_field_text(byte) => self.extension(size),
-                _ => Err(BodyError::BadChunkSize),
-            },
-            State::SizeLf { size } => match byte {
-                b'\n' if size == 0 => Ok(State::TrailerBegin),
-                b'\n' => {
-                    self.take_room(size)?;
-                    Ok(State::Chunk { left: size })
-                }
-                _ => Err(BodyError::BadChunkSize),
-            },
-            State::ChunkCr if byte == b'\r' => Ok(State::ChunkLf),
-            State::ChunkLf if byte == b'\n' => Ok(SIZE),
-            State::ChunkCr | State::ChunkLf => Err(BodyError::BadChunkEnd),
-            _ => self.step_trailer(byte),
+        use State::*;
+        let has_size = self.digits > 0;
+        match (self.state, byte) {
+            (Size | Extension, b'\r') if has_size => Ok(SizeLf),
+            (Size | SizeBlank, b';') if has_size => self.extension(Extension),
+            (Size | SizeBlank, b' ' | b'\t') if has_size => self.extension(SizeBlank),
+            (Size, _) => {
+                let digit = hex_digit(byte).filter(|_| self.digits < SIZE_DIGITS);
+                let digit = digit.ok_or(BodyError::BadChunkSize)?;
+                self.left = self.left << 4 | u64::from(digit);
+                self.digits += 1;
+                Ok(Size)
+            }
+            (Extension, _) if is_field_text(byte) => self.extension(Extension),
+            (SizeLf, b'\n') if self.left == 0 => Ok(TrailerBegin),
+            (SizeLf, b'\n') => self.take_room(self.left).map(|()| Chunk),
+            (SizeBlank | Extension | SizeLf, _) => Err(BodyError::BadChunkSize),
+            (ChunkCr, b'\r') => Ok(ChunkLf),
+            (ChunkLf, b'\n') => {
+                self.digits = 0;
+                Ok(Size)
+            }
+            (ChunkCr | ChunkLf, _) => Err(BodyError::BadChunkEnd),
+            (TrailerBegin, b'\r') => Ok(LastLf),
+            (LastLf, b'\n') => Ok(Done),
+            (TrailerBegin | TrailerName, _) if is_token(byte) => self.trailer(TrailerName),
+            (TrailerName, b':') => self.trailer(TrailerValue),
+            (TrailerValue, b'\r') => self.trailer(TrailerLf),
+            (TrailerValue, _) if is_field_text(byte) => self.trailer(TrailerValue),
+            (TrailerLf, b'\n') => self.trailer(TrailerBegin),
+            _ => Err(BodyError::BadTrailer),
         }
     }
 
-    /// Reads a byte after the last chunk. Field lines are checked as in a head, and ignored.
-    fn step_trailer(&mut self, byte: u8) -> Result<State, BodyError> {
-        let next = match (self.state, byte) {
-            (State::TrailerBegin, b'\r') => return Ok(State::LastLf),
-            (State::LastLf, b'\n') => return Ok(State::Done),
-            (State::TrailerBegin | State::TrailerName, _) if is_token(byte) => State::TrailerName,
-            (State::TrailerName, b':') => State::TrailerValue,
-            (State::TrailerValue, b'\r') => State::TrailerLf,
-            (State::TrailerValue, _) if is_field_text(byte) => State::TrailerValue,
-            (State::TrailerLf, b'\n') => State::TrailerBegin,
-            _ => return Err(BodyError::BadTrailer),
-        };
-        let room = self.trailer_room.checked_sub(1);
-        self.trailer_room = room.ok_or(BodyError::TrailersTooLarge)?;
+    /// Counts a byte of an extension, or of the blanks before it.
+    fn extension(&mut self, next: State) -> Result<State, BodyError> {
+        let room = self.extension_room.checked_sub(1);
+        self.extension_room = room.ok_or(BodyError::ExtensionsTooLarge)?;
         Ok(next)
     }
 
-    /// Counts a byte of an extension, or of the blanks before it.
-    fn extension(&mut self, size: u64) -> Result<State, BodyError> {
-        let room = self.extension_room.checked_sub(1);
-        self.extension_room = room.ok_or(BodyError::ExtensionsTooLarge)?;
-        Ok(State::Extension { size })
+    /// Counts a byte of a trailer field.
+    fn trailer(&mut self, next: State) -> Result<State, BodyError> {
+        let room = self.trailer_room.checked_sub(1);
+        self.trailer_room = room.ok_or(BodyError::TrailersTooLarge)?;
+        Ok(next)
     }
 
     fn take_room(&mut self, bytes: u64) -> Result<(), BodyError> {
         self.room = self.room.checked_sub(bytes).ok_or(BodyError::TooLarge)?;
         Ok(())
     }
-}
-
-/// The start of a chunk.
-const SIZE: State = State::Size { digits: 0, size: 0 };
-
-fn hex(byte: u8) -> Option<u8> {
-    (byte as char).to_digit(16).map(|digit| digit as u8)
 }
 
 #[cfg(test)]

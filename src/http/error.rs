@@ -5,7 +5,6 @@
 
 use super::body::BodyError;
 use crate::json::Object;
-use std::fmt;
 
 /// Why the HTTP layer refuses a request. Each error except [`RequestError::PreconditionFailed`] closes
 /// the connection: where the next request begins is not certain.
@@ -77,14 +76,6 @@ impl RequestError {
         }
     }
 }
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
-    }
-}
-
-impl std::error::Error for RequestError {}
 
 impl From<BodyError> for RequestError {
     fn from(error: BodyError) -> RequestError {

@@ -69,18 +69,12 @@ pub struct Decompressor {
 struct Slice {
     bytes: Vec<u8>,
     room: u64,
-    overflowed: bool,
 }
 
 impl Write for Slice {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.room.checked_sub(bytes.len() as u64) {
-            Some(room) => self.room = room,
-            None => {
-                self.overflowed = true;
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
-        }
+        let room = self.room.checked_sub(bytes.len() as u64);
+        self.room = room.ok_or(io::ErrorKind::FileTooLarge)?;
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -119,11 +113,7 @@ impl Decompressor {
     /// Reads a body of at most `most` plain bytes.
     pub fn new(most: u64) -> Decompressor {
         Decompressor {
-            decoder: MultiGzDecoder::new(Slice {
-                bytes: Vec::new(),
-                room: most,
-                overflowed: false,
-            }),
+            decoder: MultiGzDecoder::new(Slice { bytes: Vec::new(), room: most }),
             compressed: Vec::new(),
             consumed: 0,
         }
@@ -147,14 +137,14 @@ impl Decompressor {
             let bite = &self.compressed[self.consumed..end.min(self.consumed + BITE)];
             match self.decoder.write(bite) {
                 Ok(count) => self.consumed += count,
-                Err(error) => return Err(self.fault(&error)),
+                Err(error) => return Err(fault(&error)),
             }
         }
         if self.consumed == self.compressed.len() {
             self.compressed.clear();
             self.consumed = 0;
             // flate2 may hold back plain bytes of what it has consumed.
-            self.decoder.flush().map_err(|error| self.fault(&error))?;
+            self.decoder.flush().map_err(|error| fault(&error))?;
         }
         Ok(&self.decoder.get_ref().bytes)
     }
@@ -166,12 +156,13 @@ impl Decompressor {
             _ => Err(DecompressError::Incomplete),
         }
     }
+}
 
-    fn fault(&self, error: &io::Error) -> DecompressError {
-        match self.decoder.get_ref().overflowed {
-            true => DecompressError::TooLarge,
-            false => DecompressError::Malformed(error.to_string()),
-        }
+/// Why flate2 or the [`Slice`] behind it has failed.
+fn fault(error: &io::Error) -> DecompressError {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => DecompressError::TooLarge,
+        _ => DecompressError::Malformed(error.to_string()),
     }
 }
 

@@ -103,58 +103,25 @@ pub(super) fn members(list: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
-    if value.is_empty() {
-        return None;
-    }
-    value.iter().try_fold(0u64, |number, &byte| {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        number.checked_mul(10)?.checked_add(u64::from(digit))
-    })
+    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    let text = str::from_utf8(value).ok().filter(|_| is_number)?;
+    text.parse().ok()
 }
 
-/// The classes of each byte.
-const CLASSES: [u8; 256] = {
-    let mut classes = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let alphanumeric = (byte as u8).is_ascii_alphanumeric();
-        // RFC 9110, 5.6.2: tchar.
-        if alphanumeric || is_one_of(byte as u8, b"!#$%&'*+-.^_`|~") {
-            classes[byte] |= TOKEN;
-        }
-        // RFC 3986, 2.2 and 2.3: unreserved and sub-delims.
-        if alphanumeric || is_one_of(byte as u8, b"-._~!$&'()*+,;=") {
-            classes[byte] |= NAME;
-        }
-        byte += 1;
-    }
-    classes
-};
-const TOKEN: u8 = 1;
-const NAME: u8 = 2;
-
-const fn is_one_of(byte: u8, list: &[u8]) -> bool {
-    let mut at = 0;
-    while at < list.len() {
-        if list[at] == byte {
-            return true;
-        }
-        at += 1;
-    }
-    false
+/// The value of a hexadecimal digit.
+pub(super) fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
-/// True if the byte is allowed in a method or a field name.
+/// True if the byte is allowed in a method or a field name (RFC 9110, 5.6.2: tchar).
 pub(super) fn is_token(byte: u8) -> bool {
-    CLASSES[byte as usize] & TOKEN != 0
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// True if the byte is allowed, unescaped, in a host name.
+/// True if the byte is allowed, unescaped, in a host name (RFC 3986, 2.2 and 2.3: unreserved and
+/// sub-delims).
 pub(super) fn is_host_name(byte: u8) -> bool {
-    CLASSES[byte as usize] & NAME != 0
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
 }
 
 /// True if the byte is allowed in a field value, a chunk extension or a trailer (RFC 9110, 5.5): any byte

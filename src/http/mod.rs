@@ -14,7 +14,6 @@ pub mod body;
 pub mod error;
 pub mod gzip;
 mod head;
-mod offsets;
 pub mod output;
 mod parser;
 pub mod query;
@@ -24,19 +23,18 @@ mod target;
 pub mod tunnel;
 pub mod upstream;
 
-pub use accept::{Accept, prefers_html};
+pub use accept::prefers_html;
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{ErrorResponse, RequestError, write_error_body};
 pub use gzip::{Compressor, DecompressError, Decompressor};
 pub use head::{Fields, HeadLimits};
-pub use offsets::RequestOffsets;
 pub use output::{Outgoing, Output};
 pub use parser::{Parsed, empty_lines, parse};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
-pub use request::{Method, Request, RequestBody, Version};
+pub use request::{KeptRequest, ListField, Method, Request, RequestBody, Version};
 pub use response::{
-    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Persistence,
-    Quota, Responder, Stamp,
+    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota,
+    Responder, Stamp,
 };
 pub use tunnel::write_connect;
 pub use upstream::{

@@ -167,6 +167,7 @@ fn read<'a>(
     known.check(version)?;
     let body = known.body();
     Ok(Request {
+        head,
         method: *known_method,
         path: parts.path,
         query: parts.query,
@@ -174,15 +175,11 @@ fn read<'a>(
         version,
         // The bytes after a CONNECT may be meant for the tunnel, which was refused.
         keep_alive: known.keeps_alive(version) && method != "CONNECT",
-        has_if_match: known.has_if_match,
-        if_none_match: known.if_none_match,
-        none_match_repeats: known.none_match_repeats,
-        accept_encoding: known.accept_encoding,
-        accept_encoding_repeats: known.accept_encoding_repeats,
         // RFC 9110, 10.1.1: ignored from a 1.0 client and without a body.
         expect_continue: known.expects && version == Version::Http11 && body != RequestBody::None,
         body,
         fields: Fields::of_parsed(&head[line + 2..head.len() - 2]),
+        lists: known.lists,
     })
 }
 
@@ -207,6 +204,7 @@ fn skip_blanks(head: &[u8], mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::request::ListField;
     use super::*;
     use crate::config::Limits;
 
@@ -231,8 +229,8 @@ mod tests {
         assert_eq!(request.version, Version::Http11);
         assert!(request.keep_alive && !request.expect_continue);
         assert_eq!(request.body, RequestBody::None);
-        assert_eq!(request.if_none_match, Some(&b"\"a\""[..]));
-        assert_eq!(request.accept_encoding, Some(&b"gzip, br"[..]));
+        assert_eq!(request.list(ListField::IfNoneMatch).as_deref(), Some(&b"\"a\""[..]));
+        assert_eq!(request.list(ListField::AcceptEncoding).as_deref(), Some(&b"gzip, br"[..]));
         assert_eq!(request.fields.get("host"), Some(&b"h:80"[..]));
         assert_eq!(request.fields.get("x"), Some(&b"y"[..]));
         assert_eq!(request.fields.count(), 5);

@@ -3,21 +3,13 @@
 //! Text is split before it is decoded, and decoded only once. So an escaped slash or ampersand is part
 //! of its segment or value.
 
+use super::head::hex_digit;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
-use std::fmt;
 
 /// A `%` without two hexadecimal digits, or an escaped control byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadEscape;
-
-impl fmt::Display for BadEscape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("malformed percent-escape")
-    }
-}
-
-impl std::error::Error for BadEscape {}
 
 /// Decodes a path segment (RFC 3986, 2.1). The result has no control byte, but may have slashes and
 /// bytes that are not UTF-8. A `+` stays a `+`.
@@ -106,7 +98,9 @@ fn unescape(
     let mut rest = &raw[first..];
     while let Some((&byte, tail)) = rest.split_first() {
         let escaped = match (byte, tail) {
-            (b'%', [high, low, ..]) => meaning(hex(*high).zip(hex(*low)).map(|(h, l)| h << 4 | l))?,
+            (b'%', [high, low, ..]) => {
+                meaning(hex_digit(*high).zip(hex_digit(*low)).map(|(h, l)| h << 4 | l))?
+            }
             (b'%', _) => meaning(None)?,
             _ => None,
         };
@@ -114,10 +108,6 @@ fn unescape(
         rest = if escaped.is_some() { &tail[2..] } else { tail };
     }
     Ok(Cow::Owned(out))
-}
-
-fn hex(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! A client's request: what its head says.
 //!
-//! A [`Request`] borrows from the bytes that arrived, and copies nothing. [`super::parse`] makes it.
+//! A [`Request`] borrows from the bytes that arrived, and copies nothing. [`super::parse`] makes it. What
+//! is needed later is copied as a [`KeptRequest`].
 
-use super::accept::Accept;
 use super::body::Framing;
 use super::head::Fields;
+use super::target;
 use std::borrow::Cow;
 
 /// The method of a request.
@@ -62,30 +63,39 @@ pub enum Version {
     Http11,
 }
 
-/// The body that follows the head of a request.
+/// The body that follows the head of a request. It never ends with the connection.
+pub type RequestBody = Framing;
+
+/// A field of a request whose value is a list, which is parsed only where it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestBody {
-    /// None: the next byte belongs to the next request.
-    None,
-    /// This many bytes, at least one.
-    Length(u64),
-    /// Chunks, the last of which is empty.
-    Chunked,
+pub enum ListField {
+    /// `If-Match`.
+    IfMatch,
+    /// `If-None-Match`.
+    IfNoneMatch,
+    /// `Accept-Encoding`.
+    AcceptEncoding,
 }
 
-impl From<RequestBody> for Framing {
-    fn from(body: RequestBody) -> Framing {
-        match body {
-            RequestBody::None => Framing::None,
-            RequestBody::Length(length) => Framing::Length(length),
-            RequestBody::Chunked => Framing::Chunked,
-        }
-    }
+impl ListField {
+    /// Their names, in the order of the variants.
+    pub(super) const NAMES: [&[u8]; 3] = [b"if-match", b"if-none-match", b"accept-encoding"];
+}
+
+/// The lists of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lists<'a> {
+    /// The first field of each, by [`ListField`].
+    pub(super) first: [Option<&'a [u8]>; ListField::NAMES.len()],
+    /// True if one of them comes more than once.
+    pub(super) repeat: bool,
 }
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
+    /// The bytes of the head, without empty lines before it.
+    pub head: &'a [u8],
     /// The method.
     pub method: Method,
     /// The path, still percent-encoded. It begins with `/`, except for `*` of OPTIONS and the authority
@@ -99,57 +109,169 @@ pub struct Request<'a> {
     pub version: Version,
     /// True if the client may send another request on this connection (RFC 9112, 9.3).
     pub keep_alive: bool,
-    /// True if there is a field `If-Match`. [`Request::if_match`] returns its list.
-    pub has_if_match: bool,
-    /// The first field `If-None-Match`. [`Request::none_match`] returns the whole list.
-    pub if_none_match: Option<&'a [u8]>,
-    /// True if there is another field with this name.
-    pub none_match_repeats: bool,
-    /// The first field `Accept-Encoding`. [`Request::accept`] returns the whole list.
-    pub accept_encoding: Option<&'a [u8]>,
-    /// True if there is another field with this name.
-    pub accept_encoding_repeats: bool,
     /// True if the client waits for `100 Continue` before it sends the body (RFC 9110, 10.1.1).
     pub expect_continue: bool,
     /// The body that follows the head.
     pub body: RequestBody,
     /// All fields.
     pub fields: Fields<'a>,
+    /// The lists among them, for [`Request::list`].
+    pub lists: Lists<'a>,
 }
 
 impl<'a> Request<'a> {
-    /// The list in `If-None-Match`. Several fields are one list (RFC 9110, 5.3). Only these are copied,
-    /// and clients rarely send them.
+    /// A list. Several fields are one list (RFC 9110, 5.3). Only these are copied, and clients rarely send
+    /// them.
     #[inline]
-    pub fn none_match(&self) -> Option<Cow<'a, [u8]>> {
-        let first = self.if_none_match?;
-        if !self.none_match_repeats {
-            return Some(Cow::Borrowed(first));
+    pub fn list(&self, field: ListField) -> Option<Cow<'a, [u8]>> {
+        let first = self.lists.first[field as usize]?;
+        match self.lists.repeat {
+            true => Some(Cow::Owned(self.joined(ListField::NAMES[field as usize]))),
+            false => Some(Cow::Borrowed(first)),
         }
-        Some(Cow::Owned(self.list(b"if-none-match")))
-    }
-
-    /// The list in `If-Match`, which clients rarely send.
-    #[inline]
-    pub fn if_match(&self) -> Option<Box<[u8]>> {
-        self.has_if_match.then(|| self.list(b"if-match").into())
     }
 
     /// The values of all fields with this name, as one list.
     #[cold]
-    fn list(&self, wanted: &[u8]) -> Vec<u8> {
+    fn joined(&self, wanted: &[u8]) -> Vec<u8> {
         let named = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(wanted);
         let values: Vec<&[u8]> = self.fields.filter(named).map(|(_, value)| value).collect();
         values.join(&b',')
     }
+}
 
-    /// The list in `Accept-Encoding`, which is not parsed yet.
-    #[inline]
-    pub fn accept(&self) -> Accept<'a> {
-        match self.accept_encoding {
-            None => Accept::Plain,
-            Some(_) if self.accept_encoding_repeats => Accept::Lists(self.fields),
-            Some(list) => Accept::List(list),
+/// A request that outlives the bytes that it arrived in: it has a copy of its head, and knows where in it
+/// everything is, so that an equal head need not be parsed again.
+#[derive(Clone, Debug)]
+pub struct KeptRequest {
+    head: Box<[u8]>,
+    /// The request without its bytes.
+    rest: Request<'static>,
+    path: Span,
+    query: Span,
+    raw_target: Span,
+    lines: Span,
+    lists: [Option<Span>; ListField::NAMES.len()],
+}
+
+/// Start and end of a part of the head.
+type Span = (u32, u32);
+
+impl KeptRequest {
+    /// Copies a request.
+    pub fn new(request: &Request<'_>) -> KeptRequest {
+        let head = request.head;
+        let span = |part: &[u8]| {
+            let begin = part.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
+            let end = begin.wrapping_add(part.len());
+            // An empty part may point anywhere.
+            if part.is_empty() || end > head.len() { (0, 0) } else { (begin as u32, end as u32) }
+        };
+        KeptRequest {
+            rest: Request {
+                head: b"",
+                method: request.method,
+                path: b"",
+                query: b"",
+                raw_target: b"",
+                version: request.version,
+                keep_alive: request.keep_alive,
+                expect_continue: request.expect_continue,
+                body: request.body,
+                fields: Fields::of_parsed(b""),
+                lists: Lists { repeat: request.lists.repeat, ..Lists::default() },
+            },
+            path: span(request.path),
+            query: span(request.query),
+            raw_target: span(request.raw_target),
+            lines: span(request.fields.lines()),
+            lists: request.lists.first.map(|list| list.map(span)),
+            head: head.into(),
         }
+    }
+
+    /// The request.
+    pub fn get(&self) -> Request<'_> {
+        self.read(&self.head)
+    }
+
+    /// The request at the start of these bytes, if its head is the same.
+    #[inline]
+    pub fn find<'b>(&self, bytes: &'b [u8]) -> Option<Request<'b>> {
+        let head = bytes.get(..self.head.len())?;
+        (*head == *self.head).then(|| self.read(head))
+    }
+
+    /// The length of its head.
+    pub fn head_bytes(&self) -> usize {
+        self.head.len()
+    }
+
+    /// The request that was parsed from the same bytes as these.
+    fn read<'b>(&self, head: &'b [u8]) -> Request<'b> {
+        let part = |(begin, end): Span| &head[begin as usize..end as usize];
+        Request {
+            head,
+            // That of a bare authority is not in the head.
+            path: if self.path.1 == 0 { target::ROOT } else { part(self.path) },
+            query: part(self.query),
+            raw_target: part(self.raw_target),
+            fields: Fields::of_parsed(part(self.lines)),
+            lists: Lists { first: self.lists.map(|list| list.map(part)), ..self.rest.lists },
+            ..self.rest
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::head::HeadLimits;
+    use super::super::parser::{Parsed, parse};
+    use super::*;
+    use crate::config::Limits;
+
+    #[test]
+    fn a_kept_request_is_read_from_other_bytes_as_it_was_parsed() {
+        let limits = HeadLimits::from(&Limits::default());
+        let check = |raw: &str| {
+            let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
+                panic!("{raw:?} is a request");
+            };
+            let kept = KeptRequest::new(&request);
+            assert_eq!(kept.get(), request, "{raw:?}");
+            let other = [request.head, b"GET /and-more"].concat();
+            assert_eq!(kept.find(&other), Some(request), "{raw:?}");
+            assert_eq!(kept.find(&other[..request.head.len() - 1]), None, "{raw:?}");
+        };
+        check("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        check("\r\n\r\nHEAD /a?b=%2F HTTP/1.0\r\n\r\n");
+        check(
+            "GET /a?b HTTP/1.1\r\nhost:\r\nif-match: *\r\nif-none-match: \"a\" \r\nIf-None-Match:\r\n\
+             Accept-Encoding: gzip\r\norigin: null\r\nConnection: close\r\n\r\nbehind",
+        );
+        check(
+            "POST http://h/ HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\
+             Expect: 100-continue\r\n\r\n",
+        );
+        check("GET http://h HTTP/1.1\r\nHost: h\r\n\r\n");
+        check("GET http://h?a HTTP/1.1\r\nHost: h\r\n\r\n");
+    }
+
+    #[test]
+    fn several_fields_are_one_list() {
+        let limits = HeadLimits::from(&Limits::default());
+        let check = |lines: &str, field: ListField, expected: Option<&str>| {
+            let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
+            let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
+                panic!("{raw:?} is a request");
+            };
+            assert_eq!(request.list(field).as_deref(), expected.map(str::as_bytes), "{lines}");
+        };
+        let encodings = "Accept-Encoding: br\r\nX: y\r\naccept-encoding: gzip\r\n";
+        check(encodings, ListField::AcceptEncoding, Some("br,gzip"));
+        check(encodings, ListField::IfMatch, None);
+        let both = format!("{encodings}If-Match: \"a\"\r\n");
+        check(&both, ListField::IfMatch, Some("\"a\""));
+        check("If-None-Match: *\r\n", ListField::IfNoneMatch, Some("*"));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns the head of every response: the status line, the common fields, caching, conditional requests
 //! (RFC 9110, 13), and that HEAD has no body. It makes no body, and does not decide whether the
-//! connection closes: the caller passes a [`Persistence`].
+//! connection closes: the caller says so.
 //!
 //! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
 //! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
@@ -19,43 +19,11 @@ pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PR
 pub use self::stamp::Stamp;
 use self::stamp::{ETAG, JSON};
 use self::tail::{TAIL_BYTES, Tail};
-use super::accept::Accept;
+use super::accept::accepts_gzip;
 use super::error::{ErrorResponse, RequestError, write_error_body};
 use super::output::{MIN_GIVEN, Output};
-use super::request::{Method, Request, Version};
+use super::request::{ListField, Method, Request, Version};
 use std::borrow::Cow;
-
-/// What a response says about its connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Persistence {
-    /// Nothing: the connection stays open, which is the default.
-    Stay,
-    /// `keep-alive`, for a 1.0 client that has asked for it.
-    StayHttp10,
-    /// `close`.
-    Close,
-}
-
-impl Persistence {
-    /// The persistence for a request. `keep` is false if the service closes the connection.
-    pub fn of(request: &Request, keep: bool) -> Persistence {
-        match request.version {
-            _ if !keep || !request.keep_alive => Persistence::Close,
-            Version::Http10 => Persistence::StayHttp10,
-            Version::Http11 => Persistence::Stay,
-        }
-    }
-
-    /// Its field.
-    #[inline]
-    fn line(self) -> &'static [u8] {
-        match self {
-            Persistence::Stay => b"",
-            Persistence::StayHttp10 => b"Connection: keep-alive\r\n",
-            Persistence::Close => b"Connection: close\r\n",
-        }
-    }
-}
 
 /// What is left of a client's rate limit: `RateLimit-Limit`, `-Remaining` and `-Reset`
 /// (draft-ietf-httpapi-ratelimit-headers-06, section 4).
@@ -74,11 +42,10 @@ pub struct Quota {
 pub struct Responder<'a> {
     out: &'a mut Output,
     stamp: &'a Stamp,
-    head_only: bool,
-    persistence: Persistence,
-    if_match: Option<Cow<'a, [u8]>>,
-    if_none_match: Option<Cow<'a, [u8]>>,
-    accept: Accept<'a>,
+    /// `None` if the bytes were not a request.
+    request: Option<&'a Request<'a>>,
+    /// False if the connection closes.
+    keep: bool,
     quota: Option<Quota>,
     status: u16,
     weight: usize,
@@ -90,52 +57,16 @@ impl<'a> Responder<'a> {
     pub fn new(
         out: &'a mut Output,
         stamp: &'a Stamp,
-        request: &Request<'a>,
+        request: &'a Request<'a>,
         keep: bool,
     ) -> Responder<'a> {
-        Responder {
-            head_only: request.method == Method::Head,
-            persistence: Persistence::of(request, keep),
-            if_match: request.if_match().map(|list| Cow::Owned(list.into_vec())),
-            if_none_match: request.none_match(),
-            accept: request.accept(),
-            ..Responder::closing(out, stamp)
-        }
-    }
-
-    /// Responds to a request whose bytes are gone, from what the head of its response depends on.
-    pub fn resumed(
-        out: &'a mut Output,
-        stamp: &'a Stamp,
-        head_only: bool,
-        persistence: Persistence,
-        (if_match, if_none_match): (Option<&'a [u8]>, Option<&'a [u8]>),
-        accept: Accept<'a>,
-    ) -> Responder<'a> {
-        Responder {
-            head_only,
-            persistence,
-            if_match: if_match.map(Cow::Borrowed),
-            if_none_match: if_none_match.map(Cow::Borrowed),
-            accept,
-            ..Responder::closing(out, stamp)
-        }
+        let keep = keep && request.keep_alive;
+        Responder { request: Some(request), keep, ..Responder::closing(out, stamp) }
     }
 
     /// Responds to bytes that are not a request, or before a request: with a body, and closing.
     pub fn closing(out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
-        Responder {
-            out,
-            stamp,
-            head_only: false,
-            persistence: Persistence::Close,
-            if_match: None,
-            if_none_match: None,
-            accept: Accept::Plain,
-            quota: None,
-            status: 0,
-            weight: 0,
-        }
+        Responder { out, stamp, request: None, keep: false, quota: None, status: 0, weight: 0 }
     }
 
     /// Sets the quota that the head states.
@@ -148,23 +79,17 @@ impl<'a> Responder<'a> {
     /// a 412, which has its own body, if `If-Match` does not have its tag.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         self.weigh(body_len);
-        if self.if_match.is_some() && head.status == 200 && !self.is_wanted(head.etag) {
+        if head.status == 200 && !self.is_wanted(head.etag) {
             self.refuse(&RequestError::PreconditionFailed);
             return None;
         }
-        let mut tail = Tail::new();
         self.status = head.status;
+        let mut tail = Tail::new();
         if let Some(etag) = head.etag {
-            match etag.boot == self.stamp.boot {
-                true => tail.etag_with_prefix(&self.stamp.etag, etag),
-                false => {
-                    tail.push(ETAG);
-                    tail.etag(etag);
-                }
-            }
+            self.stamp.tag(etag, &mut tail);
             if head.status == 200
-                && let Some(asked) = &self.if_none_match
-                && matches_any(asked, &tail.text()[ETAG.len()..], Compare::Weakly)
+                && let Some(asked) = self.list(ListField::IfNoneMatch)
+                && matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly)
             {
                 self.status = 304;
             }
@@ -177,9 +102,9 @@ impl<'a> Responder<'a> {
             tail.decimal(body_len as u64);
             tail.push(b"\r\n");
         }
-        tail.push(self.persistence.line());
+        tail.push(self.connection_line());
         tail.push(b"\r\n");
-        let has_body = has_length && !self.head_only;
+        let has_body = has_length && !self.is_head();
         // A longer body is not copied.
         let body_room = if has_body { body_len.min(MIN_GIVEN) } else { 0 };
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + TAIL_BYTES;
@@ -215,15 +140,8 @@ impl<'a> Responder<'a> {
     pub fn error(&mut self, error: &ErrorResponse) {
         let mut body = Vec::new();
         write_error_body(&mut body, error);
-        let head = Head {
-            status: error.status,
-            etag: None,
-            cache: Cache::NoStore,
-            content_type: ContentType::Json,
-            coding: Coding::Fixed,
-            by_media: false,
-            fields: error.fields,
-        };
+        let head =
+            Head { status: error.status, fields: error.fields, ..Head::json(None, Cache::NoStore) };
         self.send(&head, &body);
     }
 
@@ -234,32 +152,53 @@ impl<'a> Responder<'a> {
 
     /// True if the client accepts gzip.
     pub fn takes_gzip(&self) -> bool {
-        self.accept.takes_gzip()
+        self.list(ListField::AcceptEncoding).is_some_and(|list| accepts_gzip(&list))
     }
 
     /// True if `If-None-Match` has this tag, so that a 200 with it becomes a 304.
     pub fn has(&self, etag: ETag) -> bool {
         let mut tail = Tail::new();
-        tail.etag(etag);
-        let asked = self.if_none_match.as_ref();
-        asked.is_some_and(|asked| matches_any(asked, tail.text(), Compare::Weakly))
-    }
-
-    /// True if there is an `If-Match` that does not have this tag.
-    pub fn refuses(&self, etag: ETag) -> bool {
-        self.if_match.is_some() && !self.is_wanted(Some(etag))
+        self.stamp.tag(etag, &mut tail);
+        let asked = self.list(ListField::IfNoneMatch);
+        asked.is_some_and(|asked| matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly))
     }
 
     /// True if `If-Match` is absent or matches this tag (RFC 9110, 13.1.1: `*`, or a list that is
     /// compared strongly). A list never matches a representation without a tag.
-    #[cold]
-    fn is_wanted(&self, etag: Option<ETag>) -> bool {
-        let mut tail = Tail::new();
-        if let Some(etag) = etag {
-            tail.etag(etag);
+    #[inline]
+    pub fn is_wanted(&self, etag: Option<ETag>) -> bool {
+        self.list(ListField::IfMatch).is_none_or(|asked| {
+            let mut tail = Tail::new();
+            if let Some(etag) = etag {
+                self.stamp.tag(etag, &mut tail);
+            }
+            let tag = tail.text().get(ETAG.len()..).unwrap_or_default();
+            matches_any(&asked, tag, Compare::Strongly)
+        })
+    }
+
+    #[inline]
+    fn list(&self, field: ListField) -> Option<Cow<'a, [u8]>> {
+        self.request?.list(field)
+    }
+
+    /// True if the response has no body in any case.
+    #[inline]
+    fn is_head(&self) -> bool {
+        self.request.is_some_and(|request| request.method == Method::Head)
+    }
+
+    /// What the head says about the connection. Without a field it stays open, but a client of HTTP/1.0 that
+    /// has asked for that is told.
+    #[inline]
+    fn connection_line(&self) -> &'static [u8] {
+        match self.request {
+            Some(request) if self.keep => match request.version {
+                Version::Http10 => b"Connection: keep-alive\r\n",
+                Version::Http11 => b"",
+            },
+            _ => b"Connection: close\r\n",
         }
-        let asked = self.if_match.as_ref();
-        asked.is_none_or(|asked| matches_any(asked, tail.text(), Compare::Strongly))
     }
 
     /// The status that was written; 0 if none was.
@@ -361,7 +300,7 @@ mod tests {
     use crate::config::Limits;
     use crate::time::UnixMs;
 
-    const ETAG: ETag = ETag { boot: 0x18a3_f2b0, version: 26, variant: b'q' };
+    const ETAG: ETag = ETag { version: 26, variant: b'q' };
 
     /// What a client that sends `raw` reads, the service keeping the connection.
     fn respond(raw: &str, write: impl FnOnce(&mut Responder)) -> String {
@@ -370,7 +309,7 @@ mod tests {
             Ok(Parsed::Complete { request, .. }) => request,
             other => panic!("{raw:?}: {other:?}"),
         };
-        let mut stamp = Stamp::new(0);
+        let mut stamp = Stamp::new(0x18a3_f2b0);
         stamp.refresh(UnixMs(784_111_777_999));
         let mut out = Output::default();
         out.bytes().extend_from_slice(b"before");

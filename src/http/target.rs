@@ -4,11 +4,14 @@
 //! It splits a target but does not decode it.
 
 use super::error::RequestError;
-use super::head::is_host_name;
+use super::head::{digits, is_host_name};
 use memchr::{memchr, memchr2};
 use std::net::Ipv6Addr;
 
 const BAD_TARGET: RequestError = RequestError::BadRequest("Malformed request target.");
+
+/// The path of an absolute target that has none.
+pub(super) const ROOT: &[u8] = b"/";
 
 /// The parts of a target, still percent-encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +78,7 @@ fn split_absolute(raw: &[u8]) -> Result<Target<'_>, RequestError> {
     }
     let target = split_origin(rest)?;
     if target.path.is_empty() {
-        return Ok(Target { path: b"/", query: target.query });
+        return Ok(Target { path: ROOT, query: target.query });
     }
     Ok(target)
 }
@@ -88,31 +91,37 @@ fn strip_scheme<'a>(raw: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
 /// True if this is `host` or `host:port` (RFC 3986, 3.2), without user information. It may be empty: a
 /// client sends an empty `Host` if its URI has no host (RFC 9110, 7.2).
 pub(super) fn is_authority(text: &[u8]) -> bool {
-    let name = text.iter().position(|&byte| !is_host_name(byte));
-    let name = name.unwrap_or(text.len());
-    match text.get(name) {
-        None => true,
-        Some(b':') => name > 0 && is_port(&text[name + 1..]),
-        Some(b'[') => name == 0 && is_literal_authority(&text[1..]),
-        Some(b'%') => is_escaped_authority(text),
-        Some(_) => false,
+    if let Some(literal) = text.strip_prefix(b"[") {
+        let end = memchr(b']', literal).unwrap_or(literal.len());
+        let (address, rest) = literal.split_at(end);
+        return is_literal(address)
+            && match rest {
+                [b']'] => true,
+                [b']', b':', port @ ..] => is_port(port),
+                _ => false,
+            };
     }
+    let (host, rest) = text.split_at(memchr(b':', text).unwrap_or(text.len()));
+    is_escaped_name(host)
+        && match rest {
+            [_, port @ ..] => !host.is_empty() && is_port(port),
+            [] => true,
+        }
 }
 
-/// True for what follows the bracket of an IPv6 address: `2001:db8::1]:80`.
-#[cold]
-fn is_literal_authority(text: &[u8]) -> bool {
-    let Some(end) = text.iter().position(|&byte| byte == b']') else {
-        return false;
-    };
-    let address = std::str::from_utf8(&text[..end]).unwrap_or_default();
-    let is_address = address.parse::<Ipv6Addr>().is_ok() || is_future(address.as_bytes());
-    is_address
-        && match &text[end + 1..] {
-            [] => true,
-            [b':', port @ ..] => is_port(port),
-            _ => false,
-        }
+/// True for an IP address that stands in brackets.
+fn is_literal(address: &[u8]) -> bool {
+    let text = str::from_utf8(address).unwrap_or_default();
+    text.parse::<Ipv6Addr>().is_ok() || is_future(address)
+}
+
+/// True for a host name, in which two hexadecimal digits follow each `%`.
+fn is_escaped_name(host: &[u8]) -> bool {
+    let mut parts = host.split(|&byte| byte == b'%');
+    let is_name = |part: &[u8]| part.iter().all(|&byte| is_host_name(byte));
+    let is_escape = |digits: &[u8; 2]| digits.iter().all(u8::is_ascii_hexdigit);
+    parts.next().is_none_or(is_name)
+        && parts.all(|part| part.first_chunk().is_some_and(is_escape) && is_name(part))
 }
 
 /// True for `v1.something`: an address of a future version (RFC 3986, IPvFuture).
@@ -130,34 +139,9 @@ fn is_future(address: &[u8]) -> bool {
     }
 }
 
-/// True for a host name with percent-escapes, and an optional port.
-#[cold]
-fn is_escaped_authority(text: &[u8]) -> bool {
-    let mut rest = text;
-    loop {
-        rest = match rest {
-            [] => return true,
-            [b':', port @ ..] => return rest.len() < text.len() && is_port(port),
-            [b'%', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                rest
-            }
-            [byte, rest @ ..] if is_host_name(*byte) => rest,
-            _ => return false,
-        };
-    }
-}
-
 /// True for a number up to 65535. It may be empty, which means the default port.
 fn is_port(port: &[u8]) -> bool {
-    let mut number = 0;
-    for &byte in port {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 || number > 65_535 {
-            return false;
-        }
-        number = number * 10 + u32::from(digit);
-    }
-    number <= 65_535
+    port.is_empty() || digits(port).is_some_and(|number| number <= 65_535)
 }
 
 fn has_port(authority: &[u8]) -> bool {

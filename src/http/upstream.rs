@@ -115,28 +115,21 @@ pub fn parse_response<'a>(
 ) -> Result<Option<Response<'a>>, ResponseError> {
     let window = &bytes[..bytes.len().min(limits.head_bytes)];
     let mut begin = 0;
-    loop {
-        let Some((status, version, fields, used)) = parse_one(&window[begin..], limits)? else {
-            return if bytes.len() >= limits.head_bytes {
-                Err(ResponseError::TooLarge)
-            } else {
-                Ok(None)
-            };
-        };
+    while let Some((status, version, fields, used)) = parse_one(&window[begin..], limits)? {
         begin += used;
         match status {
-            // Another protocol would follow, which was not requested.
-            101 => return Err(ResponseError::Malformed("status")),
-            100..=199 => {}
+            100 | 102..=199 => {}
             200..=599 => {
-                return Ok(Some(Response {
-                    head: read(status, version, fields)?,
-                    fields,
-                    used: begin,
-                }));
+                let head = read(status, version, fields)?;
+                return Ok(Some(Response { head, fields, used: begin }));
             }
+            // After a 101 another protocol would follow, which was not requested.
             _ => return Err(ResponseError::Malformed("status")),
         }
+    }
+    match bytes.len() >= limits.head_bytes {
+        true => Err(ResponseError::TooLarge),
+        false => Ok(None),
     }
 }
 
@@ -158,14 +151,10 @@ fn parse_one<'a>(
             const WHOLE: &str = "httparse has found a complete head";
             let status = raw.code.expect(WHOLE);
             let version = raw.version.expect(WHOLE);
-            let lines = raw
-                .headers
-                .first()
-                .map_or(0, |field| field.name.as_ptr() as usize - bytes.as_ptr() as usize);
-            let lines = match raw.headers {
-                [] => b"",
-                _ => &bytes[lines..used],
-            };
+            // The names and values point into `bytes`.
+            let begin =
+                |field: &httparse::Header| field.name.as_ptr().addr() - bytes.as_ptr().addr();
+            let lines = raw.headers.first().map_or(&b""[..], |it| &bytes[begin(it)..used]);
             Ok(Some((status, version, Fields::of_parsed(lines), used)))
         }
         Ok(httparse::Status::Partial) => Ok(None),
@@ -198,7 +187,14 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
             11 if is("retry-after") => retry_after = retry_after.or_else(|| read_retry(value)),
             14 if is("content-length") => length = Some(read_length(length, value)?),
             16 if is("content-encoding") => {
-                content_encoding = join(content_encoding, read_encoding(value));
+                let is = |coding: &[u8], known: &str| coding.eq_ignore_ascii_case(known.as_bytes());
+                for coding in members(value).filter(|coding| !is(coding, "identity")) {
+                    let is_gzip = is(coding, "gzip") || is(coding, "x-gzip");
+                    content_encoding = match content_encoding {
+                        Encoding::Identity if is_gzip => Encoding::Gzip,
+                        _ => Encoding::Other,
+                    };
+                }
             }
             17 if is("transfer-encoding") => {
                 if chunked || !value.eq_ignore_ascii_case(b"chunked") {
@@ -265,28 +261,6 @@ pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
     let is_current = fields.get("age").is_none_or(|age| age == b"0");
     let date = fields.get("date").filter(|_| is_current);
     date.and_then(read_date)
-}
-
-fn read_encoding(value: &[u8]) -> Encoding {
-    members(value).fold(Encoding::Identity, |before, coding| {
-        let is = |known: &str| coding.eq_ignore_ascii_case(known.as_bytes());
-        let coding = if is("identity") {
-            Encoding::Identity
-        } else if is("gzip") || is("x-gzip") {
-            Encoding::Gzip
-        } else {
-            Encoding::Other
-        };
-        join(before, coding)
-    })
-}
-
-/// The result of one coding applied to another.
-fn join(inner: Encoding, outer: Encoding) -> Encoding {
-    match (inner, outer) {
-        (Encoding::Identity, coding) | (coding, Encoding::Identity) => coding,
-        _ => Encoding::Other,
-    }
 }
 
 #[cfg(test)]

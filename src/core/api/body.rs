@@ -41,7 +41,7 @@ pub fn send(
         let tag = etag.packed();
         let has_compressed = responder.has(tag);
         // A client that wants or has only the plain body must not, or need not, get this one.
-        if !responder.refuses(tag) && (has_compressed || !responder.has(etag)) {
+        if responder.is_wanted(Some(tag)) && (has_compressed || !responder.has(etag)) {
             let head = Head { etag: Some(tag), coding: Coding::Gzip, ..head };
             if has_compressed {
                 // A 304 has no body, so the body need not be cached.

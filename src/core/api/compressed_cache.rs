@@ -259,7 +259,7 @@ mod tests {
     use crate::table::Table;
 
     fn tag(version: u64) -> ETag {
-        ETag::of_version(1, version, b'o')
+        ETag::new(version, b'o')
     }
 
     fn key(number: u32) -> CacheKey {

@@ -79,7 +79,7 @@ fn send(
         fields: POLICY.as_bytes(),
         by_media,
         // There is one version of it in each run.
-        ..Head::json(Some(ETag::of_version(call.view.boot, 0, b'p')), Cache::NoCache)
+        ..Head::json(Some(ETag::new(0, b'p')), Cache::NoCache)
     };
     let key = || CacheKey::of(address, ());
     body::send(call.view, responder, head, key, text.len(), |out| {

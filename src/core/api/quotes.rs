@@ -38,7 +38,7 @@ impl Prepared for AskedQuote {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         let AskedQuote { symbol, source, decimals } = *self;
         let quote = find(view, symbol, source)?;
-        let etag = ETag::of_version(view.boot, quote.version, decimals.variant());
+        let etag = ETag::new(quote.version, decimals.variant());
         let cache = match quote.stale() {
             true => Cache::NoCache,
             false => view.until_poll(quote.source),

@@ -26,21 +26,21 @@ pub struct View<'a> {
     /// The time of this turn.
     pub now: Now,
     /// How to ask the system about the process.
-    pub facts: Option<fn() -> ProcessFacts>,
+    pub facts: fn() -> ProcessFacts,
 }
 
 impl<'a> View<'a> {
     /// A view of the core.
     #[inline]
-    pub fn new(cx: &'a Context, compressed: &'a CompressedBodies, boot: u64) -> View<'a> {
+    pub fn new(cx: &'a Context, compressed: &'a CompressedBodies) -> View<'a> {
         View {
             config: &cx.config,
             market: &cx.market,
             status: &cx.stats,
             compressed,
-            boot,
+            boot: cx.boot,
             now: cx.now,
-            facts: None,
+            facts: cx.facts,
         }
     }
 
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
 
     /// The tag of a body that is made of these parts.
     pub fn tag(&self, made_of: Fingerprint, variant: u8) -> ETag {
-        ETag::of_parts(self.boot, made_of, variant)
+        ETag::new(made_of.number(), variant)
     }
 
     /// The time on the clock of an exchange.

@@ -4,13 +4,12 @@
 //! is accepted as long as there is room to send it a 503, and dropped above that. At the limit on all, the
 //! connection that has been silent for the longest time is closed for a new one.
 
-use crate::core::clients::address_counts::AddressCounts;
+use crate::core::clients::address_counts::{AddressCounts, Peer};
 use crate::core::clients::connection::Connection;
 use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
 use std::collections::VecDeque;
-use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -29,35 +28,23 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Acceptor {
-    silent: SilentConnections,
+    /// Connections that may not have sent a byte yet, oldest first.
+    silent: VecDeque<Key>,
     addresses: AddressCounts,
     /// Connections to the demo exchange. They count for nothing else.
     demo_open: usize,
 }
 
-/// Connections that may not have sent a byte yet, oldest first.
-#[derive(Debug, Default)]
-struct SilentConnections(VecDeque<Key>);
-
-/// What becomes of a new connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Accepted {
-    /// It is served.
-    Served(Key),
-    /// It is to be sent a 503.
-    Refused(Key),
-}
-
 impl Acceptor {
-    /// Accepts a connection, which counts for its address if that is known and has a limit. `None`: there
-    /// is no room even to refuse it.
+    /// Accepts a connection, which counts for its address if that is known and has a limit. One above a limit
+    /// is [`CloseReason::Refused`], and is to be sent a 503. `None`: there is no room even for that.
     pub fn accept(
         &mut self,
         connections: &mut Table<Connection>,
         peer: Option<IpAddr>,
         service: Service,
         cx: &mut Context,
-    ) -> Option<Accepted> {
+    ) -> Option<Key> {
         let limits = &cx.config.limits;
         let deadline = cx.now.mono + limits.idle_timeout;
         let counted = peer.filter(|_| limits.connections_per_address > 0);
@@ -67,7 +54,7 @@ impl Acceptor {
                 return None;
             }
             self.demo_open += 1;
-            return connections.insert_with(new).map(Accepted::Served);
+            return connections.insert_with(new);
         }
         let (most, most_of_peer) = (limits.max_connections, limits.connections_per_address);
         let open = cx.stats.http.open as usize;
@@ -80,8 +67,7 @@ impl Acceptor {
             log::debug!(target: HTTP, "dropped peer={} reason={reason} open={open}", Peer(peer));
             return None;
         }
-        let is_full =
-            !cx.stats.stopping && open >= most && !self.silent.close_oldest(connections, cx);
+        let is_full = !cx.stats.stopping && open >= most && !self.close_oldest(connections, cx);
         let is_refused = is_full || is_over(0) || cx.stats.stopping;
         let http = &mut cx.stats.http;
         http.open += 1;
@@ -95,15 +81,38 @@ impl Acceptor {
             http.open
         );
         let key = connections.insert_with(new)?;
+        let connection = connections.get_mut(key)?;
+        connection.reason = is_refused.then_some(CloseReason::Refused);
         if let Some(peer) = counted {
             self.addresses.enter(peer);
-            connections.get_mut(key)?.is_counted = true;
+            connection.is_counted = true;
         }
-        self.silent.push(key, connections, most + LOBBY);
-        Some(match is_refused {
-            true => Accepted::Refused(key),
-            false => Accepted::Served(key),
-        })
+        // At most so many are silent; others in the list have sent something since.
+        if self.silent.len() >= 2 * (most + LOBBY) {
+            let is_silent = |key: &Key| connections.get(*key).is_some_and(Connection::is_silent);
+            self.silent.retain(is_silent);
+        }
+        self.silent.push_back(key);
+        Some(key)
+    }
+
+    /// Closes the connection that has been silent for the longest time. `false` if all have sent
+    /// something, or are too new.
+    fn close_oldest(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> bool {
+        let idle_timeout = cx.config.limits.idle_timeout;
+        let newest_deadline = cx.now.mono + idle_timeout.saturating_sub(SILENCE);
+        while let Some(&key) = self.silent.front() {
+            let connection = connections.get_mut(key).filter(|it| it.is_silent());
+            if connection.as_ref().is_some_and(|it| it.deadline > newest_deadline) {
+                return false;
+            }
+            self.silent.pop_front();
+            if let Some(connection) = connection {
+                connection.close(CloseReason::MadeRoom, cx);
+                return true;
+            }
+        }
+        false
     }
 
     /// The socket of a connection is dropped.
@@ -133,49 +142,6 @@ impl Acceptor {
     }
 }
 
-impl SilentConnections {
-    /// Notes a new connection. At most `most` are silent; others in the list have sent something since.
-    fn push(&mut self, key: Key, connections: &Table<Connection>, most: usize) {
-        if self.0.len() >= 2 * most {
-            let is_silent = |key: &Key| connections.get(*key).is_some_and(Connection::is_silent);
-            self.0.retain(is_silent);
-        }
-        self.0.push_back(key);
-    }
-
-    /// Closes the connection that has been silent for the longest time. `false` if all have sent
-    /// something, or are too new.
-    fn close_oldest(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> bool {
-        let idle_timeout = cx.config.limits.idle_timeout;
-        let newest_deadline = cx.now.mono + idle_timeout.saturating_sub(SILENCE);
-        while let Some(&key) = self.0.front() {
-            let connection = connections.get_mut(key).filter(|it| it.is_silent());
-            if let Some(connection) = connection {
-                if connection.deadline > newest_deadline {
-                    return false;
-                }
-                self.0.pop_front();
-                connection.close(CloseReason::MadeRoom, cx);
-                return true;
-            }
-            self.0.pop_front();
-        }
-        false
-    }
-}
-
-/// An address in the log.
-struct Peer(Option<IpAddr>);
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(peer) => peer.fmt(f),
-            None => f.write_str("-"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,8 +165,8 @@ mod tests {
         let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
         let mut accept = |peer: &str| {
             let peer = peer.parse().ok();
-            let accepted = acceptor.accept(&mut table, peer, Service::Api, &mut cx);
-            accepted.map(|it| matches!(it, Accepted::Served(_)))
+            let key = acceptor.accept(&mut table, peer, Service::Api, &mut cx)?;
+            table.get(key).map(|it| it.reason.is_none())
         };
         let found: Vec<Option<bool>> = (0..8).map(|_| accept("192.0.2.1")).collect();
         let (served, refused) = (Some(true), Some(false));
@@ -214,17 +180,16 @@ mod tests {
     fn at_the_limit_the_connection_that_is_silent_for_longest_makes_room() {
         let mut cx = context(|config| config.limits.max_connections = 2);
         let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
-        let mut accept = |cx: &mut Context| acceptor.accept(&mut table, None, Service::Api, cx);
-        let first = accept(&mut cx);
-        let Some(Accepted::Served(oldest)) = first else {
-            panic!("{first:?}");
+        let mut accept = |cx: &mut Context| {
+            let key = acceptor.accept(&mut table, None, Service::Api, cx).expect("there is room");
+            (key, table.get(key).and_then(|it| it.reason))
         };
+        let (oldest, served) = accept(&mut cx);
+        assert_eq!(served, None);
         accept(&mut cx);
-        let third = accept(&mut cx);
-        assert!(matches!(third, Some(Accepted::Refused(_))), "both are new");
+        assert_eq!(accept(&mut cx).1, Some(CloseReason::Refused), "both are new");
         cx.now.mono = cx.now.mono + SILENCE;
-        let fourth = accept(&mut cx);
-        assert!(matches!(fourth, Some(Accepted::Served(_))));
+        assert_eq!(accept(&mut cx).1, None);
         assert_eq!(cx.actions, [Action::Close(oldest)]);
     }
 }

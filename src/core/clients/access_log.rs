@@ -7,11 +7,11 @@
 //! It never writes a client's bytes unescaped: a byte that is not visible ASCII, a quote or a backslash is
 //! written like `\x0a`, and a long target is cut. So one line is one response.
 
+use crate::core::clients::address_counts::Peer;
 use crate::core::clients::pending::Served;
 use crate::http::Request;
 use crate::log_targets::ACCESS;
 use crate::time::Mono;
-use std::fmt::{Display, Formatter, Write as _};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -33,19 +33,6 @@ pub struct AccessLog {
     turn: Vec<String>,
 }
 
-/// What a line says.
-#[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
-    /// The client address that the request counts for.
-    pub peer: Option<IpAddr>,
-    /// What [`AccessLog::describe`] has returned; `None` if no request could be read.
-    pub request: Option<&'a str>,
-    /// The status of the response.
-    pub status: u16,
-    /// The bytes of its head and body.
-    pub bytes: usize,
-}
-
 impl AccessLog {
     /// On if the logger, which runs already, takes such lines.
     pub fn new() -> AccessLog {
@@ -55,11 +42,6 @@ impl AccessLog {
     /// The logger may take other lines than before.
     pub fn reconfigure(&mut self) {
         self.on = log::log_enabled!(target: ACCESS, log::Level::Info);
-    }
-
-    /// True if lines are written.
-    pub fn is_on(&self) -> bool {
-        self.on
     }
 
     /// A request's part of its line, to be kept until the response is written.
@@ -77,29 +59,21 @@ impl AccessLog {
         })
     }
 
-    /// Logs a response of so many bytes, if lines are written.
+    /// Logs a response of so many bytes, if lines are written. The line of a response that was made in the
+    /// turn that read its request is written at the end of the turn.
     #[inline(always)]
     pub fn log(&mut self, served: &Served, status: u16, bytes: usize, now: Mono) {
-        if self.is_on() {
-            let line = Line {
-                peer: served.admitted.client,
-                request: served.line.as_deref(),
-                status,
-                bytes,
-            };
-            self.note(&line, served.took(now));
+        if self.on {
+            let line = line(served.admitted.client, served.line.as_deref(), status, bytes);
+            self.note(line, served.took(now));
         }
     }
 
-    /// Logs a response. `None` if it was made in the turn that read its request: then its line is written at
-    /// the end of the turn.
-    pub fn note(&mut self, line: &Line<'_>, took: Option<Duration>) {
-        if let Some(took) = took {
-            write_line(line, took);
-        } else if self.turn.len() < LINES {
-            self.turn.push(line.to_string());
-        } else {
-            log::info!(target: ACCESS, "{line} ms=-");
+    fn note(&mut self, line: String, took: Option<Duration>) {
+        match took {
+            Some(took) => write_line(&line, took),
+            None if self.turn.len() < LINES => self.turn.push(line),
+            None => log::info!(target: ACCESS, "{line} ms=-"),
         }
     }
 
@@ -107,25 +81,21 @@ impl AccessLog {
     pub fn end_turn(&mut self, took_us: u64) {
         if !self.turn.is_empty() {
             let took = Duration::from_micros(took_us);
-            self.turn.drain(..).for_each(|line| write_line(line, took));
+            self.turn.drain(..).for_each(|line| write_line(&line, took));
         }
     }
 }
 
-fn write_line(line: impl Display, took: Duration) {
+fn write_line(line: &str, took: Duration) {
     let micros = took.as_micros();
     log::info!(target: ACCESS, "{line} ms={}.{:03}", micros / 1000, micros % 1000);
 }
 
-impl Display for Line<'_> {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self.peer {
-            Some(peer) => write!(f, "peer={peer} ")?,
-            None => f.write_str("peer=- ")?,
-        }
-        f.write_str(self.request.unwrap_or("method=- target=-"))?;
-        write!(f, " status={} bytes={}", self.status, self.bytes)
-    }
+/// What a line says. `peer`: the client address that the request counts for. `request`: what
+/// [`AccessLog::describe`] has returned; `None` if no request could be read.
+fn line(peer: Option<IpAddr>, request: Option<&str>, status: u16, bytes: usize) -> String {
+    let request = request.unwrap_or("method=- target=-");
+    format!("peer={} {request} status={status} bytes={bytes}", Peer(peer))
 }
 
 fn describe(request: &Request<'_>) -> String {
@@ -148,12 +118,10 @@ fn line_of(method: &[u8], target: &[u8]) -> String {
 /// Appends at most `most` bytes of a client's, escaped.
 fn show(text: &mut String, bytes: &[u8], most: usize) {
     for byte in bytes.iter().take(most) {
-        match byte {
-            b'"' | b'\\' => write!(text, "\\x{byte:02x}"),
-            0x21..=0x7e => write!(text, "{}", char::from(*byte)),
-            _ => write!(text, "\\x{byte:02x}"),
+        match byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\') {
+            true => text.push(char::from(*byte)),
+            false => text.push_str(&format!("\\x{byte:02x}")),
         }
-        .expect("a string takes every character");
     }
     if bytes.len() > most {
         text.push_str("...");
@@ -220,16 +188,10 @@ mod tests {
 
     #[test]
     fn a_line_says_who_asked_what_and_what_came_of_it() {
-        let line = Line {
-            peer: "2001:db8::1".parse().ok(),
-            request: Some("method=GET target=\"/x\""),
-            status: 404,
-            bytes: 512,
-        };
+        let peer = "2001:db8::1".parse().ok();
         let expected = "peer=2001:db8::1 method=GET target=\"/x\" status=404 bytes=512";
-        assert_eq!(line.to_string(), expected);
-        let unread = Line { peer: None, request: None, status: 400, bytes: 1 };
+        assert_eq!(line(peer, Some("method=GET target=\"/x\""), 404, 512), expected);
         let expected = "peer=- method=- target=- status=400 bytes=1";
-        assert_eq!(unread.to_string(), expected);
+        assert_eq!(line(None, None, 400, 1), expected);
     }
 }

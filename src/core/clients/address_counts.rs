@@ -1,9 +1,10 @@
-//! The number of connections of each client address.
+//! The number of connections of each client address, and what an address counts and is logged as.
 //!
 //! Owns one count for each address that is connected, and keeps nothing of others, so that the table is
 //! never larger than the number of connections. It never decides who is refused.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// See the module's page.
@@ -42,6 +43,18 @@ pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
         v4 => v4,
+    }
+}
+
+/// The address of a client in the log.
+pub struct Peer(pub Option<IpAddr>);
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(peer) => peer.fmt(f),
+            None => f.write_str("-"),
+        }
     }
 }
 

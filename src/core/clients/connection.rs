@@ -27,9 +27,10 @@
 
 use crate::config::Limits;
 use crate::core::clients::pending::Pending;
+use crate::core::clients::streams::EventStream;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::http::{BodyReader, EndlessBody, Output, Request};
+use crate::http::{BodyReader, EndlessBody, KeptRequest, Output, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
@@ -56,6 +57,8 @@ pub struct Connection {
     pub inbox: Vec<u8>,
     /// Responses that are not sent yet.
     pub output: Output,
+    /// Its stream, from its beginning until the driver has dropped the socket.
+    pub stream: Option<Box<EventStream>>,
     /// Bytes of empty lines before the next request that are no longer in the inbox. They count as bytes
     /// of its head (RFC 9112, 2.2).
     pub blank: usize,
@@ -78,7 +81,7 @@ pub enum Phase {
     Idle,
     /// The inbox has a part of a head.
     Head,
-    /// A request with a body: the head is kept, the body is dropped.
+    /// A request with a body: the request is kept, the body is dropped.
     Body(Box<PendingBody>),
     /// The response is deferred.
     Waiting(Box<Pending>),
@@ -97,10 +100,9 @@ pub enum Phase {
 }
 
 /// A request whose body is being read.
-#[derive(Debug)]
 pub struct PendingBody {
-    /// The request's head, which is parsed again at the end of the body.
-    pub head: Vec<u8>,
+    /// The request.
+    pub request: KeptRequest,
     /// Follows the framing.
     pub reader: BodyReader,
 }
@@ -125,6 +127,7 @@ impl Connection {
             deadline,
             inbox: Vec::new(),
             output: Output::default(),
+            stream: None,
             blank: 0,
             has_more: false,
             served: 0,
@@ -199,7 +202,7 @@ impl Connection {
     #[inline]
     pub fn held_bytes(&self) -> usize {
         let head = match &self.phase {
-            Phase::Body(pending) => pending.head.capacity(),
+            Phase::Body(pending) => pending.request.head_bytes(),
             _ => 0,
         };
         self.inbox.capacity() + head

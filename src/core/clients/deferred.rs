@@ -8,7 +8,6 @@
 //! A waiting response is small; one that is being made holds a body. So only the first few take turns, and
 //! the others queue. A connection may be gone by the time that its key is looked at.
 
-use crate::core::api::Candles;
 use crate::core::api::View;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::pending::{Pending, PendingResponse};
@@ -22,14 +21,6 @@ use std::sync::Arc;
 /// Responses that may wait for candles. Each time that candles have come, all of them are checked, which
 /// must take well below a millisecond. Above the limit, a response is made without its candles.
 const WAITING: usize = 1024;
-
-/// Candles that a client waits for. The conductor knows who can bring them.
-pub struct Wish {
-    /// Whose response is deferred for them; `None` if they are for a stream.
-    pub client: Option<Key>,
-    /// Which; at least one.
-    pub candles: Vec<Candles>,
-}
 
 /// See the module's page.
 pub struct DeferredResponses {
@@ -77,16 +68,14 @@ impl DeferredResponses {
         self.waiting.len() < WAITING
     }
 
-    /// Takes in a connection whose response is deferred. One that waits for its compressed body comes back
-    /// by [`DeferredResponses::compressed`].
-    pub fn insert(&mut self, key: Key, response: &PendingResponse) {
-        match response {
-            PendingResponse::InParts(_, Some(until)) => {
+    /// Takes in a connection whose response waits for candles until then, or is made in parts now.
+    pub fn insert(&mut self, key: Key, until: Option<Mono>) {
+        match until {
+            Some(until) => {
                 self.waiting.push(key);
-                self.next_due = Some(self.next_due.map_or(*until, |due| due.min(*until)));
+                self.next_due = Some(self.next_due.map_or(until, |due| due.min(until)));
             }
-            PendingResponse::InParts(_, None) => self.running.push_back(key),
-            PendingResponse::Compressed(..) => {}
+            None => self.running.push_back(key),
         }
     }
 
@@ -117,15 +106,12 @@ impl DeferredResponses {
     ) {
         self.next_due = None;
         for key in std::mem::take(&mut self.waiting) {
-            let Some(response) = response(connections, key) else {
-                continue;
-            };
-            if let PendingResponse::InParts(deferred, until) = response {
+            if let Some(PendingResponse::InParts(deferred, until)) = response(connections, key) {
                 let missing = deferred.missing(view);
                 let comes = missing.iter().any(|(series, slots)| comes(*series, slots));
                 until.take_if(|until| *until <= view.now.mono || !comes);
+                self.insert(key, *until);
             }
-            self.insert(key, response);
         }
     }
 
@@ -186,7 +172,7 @@ mod tests {
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};
-    use crate::http::{HeadLimits, Parsed, Responder, parse};
+    use crate::http::{HeadLimits, KeptRequest, Parsed, Responder, parse};
     use crate::interval::Stored;
     use crate::market::{Market, SourceId, SymbolId};
     use crate::time::{Now, UnixMs};
@@ -248,8 +234,8 @@ mod tests {
                 asked_at: self.cx.now.mono,
             };
             let response = PendingResponse::InParts(Box::new(Parts(parts)), until);
-            self.queue.insert(key, &response);
-            let request = PendingRequest::new(&request, served);
+            self.queue.insert(key, until);
+            let request = PendingRequest { request: KeptRequest::new(&request), served };
             let pending = Box::new(Pending { request, response });
             let connection = self.connections.get_mut(key).expect("it is there");
             connection.enter(Phase::Waiting(pending), &self.cx);
@@ -259,14 +245,14 @@ mod tests {
         /// Makes one part. Returns the connection whose response that has finished.
         fn step(&mut self) -> Option<Key> {
             let compressed = CompressedBodies::new(0);
-            let view = View::new(&self.cx, &compressed, 1);
+            let view = View::new(&self.cx, &compressed);
             let done = self.queue.step(&mut self.connections, &view);
             done.map(|(connection, _)| connection.key)
         }
 
         fn wake(&mut self, comes: bool) {
             let compressed = CompressedBodies::new(0);
-            let view = View::new(&self.cx, &compressed, 1);
+            let view = View::new(&self.cx, &compressed);
             self.queue.wake(&mut self.connections, &view, |_, _| comes);
         }
     }

@@ -10,7 +10,7 @@
 
 use crate::core::Service;
 use crate::core::api::PreparedRequest;
-use crate::http::{Request, RequestBody, RequestOffsets};
+use crate::http::{KeptRequest, Request, RequestBody};
 
 /// Heads that are kept: as many as there are clients that are likely to poll at the same time.
 const PLACES: usize = 256;
@@ -32,30 +32,16 @@ pub struct HeadCache {
 struct Place {
     /// The hash of the whole head that asked for this place last.
     last: u64,
-    entry: Option<Box<Entry>>,
+    head: Option<Box<CachedHead>>,
 }
 
+/// A head that is kept.
 #[derive(Debug)]
-struct Entry {
-    head: Box<[u8]>,
-    request: RequestOffsets,
-    prepared: Option<Valid>,
+pub struct CachedHead {
+    request: KeptRequest,
+    /// The prepared request, and for which listener and version of the catalog it is valid.
+    prepared: Option<((Service, u64), PreparedRequest)>,
 }
-
-/// A prepared request, and for which listener and version of the catalog it is valid.
-#[derive(Debug)]
-struct Valid {
-    service: Service,
-    catalog: u64,
-    prepared: PreparedRequest,
-}
-
-/// Selects the place of a head.
-#[derive(Clone, Copy, Debug)]
-pub struct HeadKey(u64);
-
-/// A head that was found in the cache.
-pub struct CachedHead<'a>(pub &'a mut HeadCache, pub HeadKey);
 
 impl HeadCache {
     /// An empty cache.
@@ -63,55 +49,46 @@ impl HeadCache {
         HeadCache { places: (0..PLACES).map(|_| Place::default()).collect() }
     }
 
-    /// The request at the start of `bytes`, which have this key, and the length of its head.
+    /// The request at the start of `bytes`, and what is kept of it.
     #[inline]
-    pub fn find<'a>(&self, key: HeadKey, bytes: &'a [u8]) -> Option<(Request<'a>, usize)> {
-        let entry = self.entry(key)?;
-        let head = bytes.get(..entry.head.len())?;
-        (*head == *entry.head).then(|| (entry.request.request(head), head.len()))
+    pub fn find<'b>(&mut self, bytes: &'b [u8]) -> Option<(Request<'b>, &mut CachedHead)> {
+        let head = self.place(bytes).head.as_deref_mut()?;
+        Some((head.request.find(bytes)?, head))
     }
 
-    /// Notes a head that was parsed because it was not found. A head that a body follows is not kept: no
-    /// client needs to send one.
-    pub fn note(&mut self, key: HeadKey, request: &Request<'_>, head: &[u8]) {
-        let place = &mut self.places[key.0 as usize % PLACES];
+    /// Notes a request that was parsed because it was not found at the start of `bytes`. One that a body
+    /// follows is not kept: no client needs to send one.
+    pub fn note(&mut self, bytes: &[u8], request: &Request<'_>) {
+        let place = self.place(bytes);
         // Heads that differ only behind their first bytes ask for the same place, each of them once.
-        let hash = hash(head);
+        let hash = hash(request.head);
         let came_before = std::mem::replace(&mut place.last, hash) == hash;
-        if !came_before || head.len() > HEAD_BYTES || request.body != RequestBody::None {
-            return;
+        let may_be_kept = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
+        if came_before && may_be_kept {
+            let request = KeptRequest::new(request);
+            place.head = Some(Box::new(CachedHead { request, prepared: None }));
         }
-        place.entry = RequestOffsets::new(request, head)
-            .map(|request| Box::new(Entry { head: head.into(), request, prepared: None }));
     }
 
-    fn entry(&self, key: HeadKey) -> Option<&Entry> {
-        self.places[key.0 as usize % PLACES].entry.as_deref()
+    /// The place of the head that `bytes` begin with.
+    #[inline]
+    fn place(&mut self, bytes: &[u8]) -> &mut Place {
+        let key = hash(&bytes[..bytes.len().min(KEY_BYTES)]);
+        &mut self.places[key as usize % PLACES]
     }
 }
 
-impl CachedHead<'_> {
+impl CachedHead {
     /// The prepared request, if there is one that is still valid.
     #[inline]
     pub fn prepared(&self, service: Service, catalog: u64) -> Option<&PreparedRequest> {
-        let valid = self.0.entry(self.1)?.prepared.as_ref()?;
-        let holds = valid.catalog == catalog && valid.service == service;
-        holds.then_some(&valid.prepared)
+        let (valid_for, prepared) = self.prepared.as_ref()?;
+        (*valid_for == (service, catalog)).then_some(prepared)
     }
 
     /// Keeps the prepared request.
     pub fn keep(&mut self, service: Service, catalog: u64, prepared: PreparedRequest) {
-        if let Some(entry) = &mut self.0.places[self.1.0 as usize % PLACES].entry {
-            entry.prepared = Some(Valid { service, catalog, prepared });
-        }
-    }
-}
-
-impl HeadKey {
-    /// The key of the bytes that begin with a head.
-    #[inline]
-    pub fn of(bytes: &[u8]) -> HeadKey {
-        HeadKey(hash(&bytes[..bytes.len().min(KEY_BYTES)]))
+        self.prepared = Some(((service, catalog), prepared));
     }
 }
 
@@ -143,17 +120,12 @@ mod tests {
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        let key = HeadKey::of(raw);
-        match cache.find(key, raw) {
-            Some(found) => {
-                assert_eq!(found, (request, used));
-                true
-            }
-            None => {
-                cache.note(key, &request, &raw[..used]);
-                false
-            }
+        if let Some((found, _)) = cache.find(raw) {
+            assert_eq!((found, found.head.len()), (request, used));
+            return true;
         }
+        cache.note(raw, &request);
+        false
     }
 
     #[test]
@@ -177,8 +149,8 @@ mod tests {
         assert!(look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes()));
         assert!(!look(&mut cache, format!("{}\r\n\r\n", head("b")).as_bytes()));
         let part = head("a");
-        let found = cache.find(HeadKey::of(part.as_bytes()), part.as_bytes());
-        assert_eq!(found, None, "a part of a head is none");
+        let found = cache.find(part.as_bytes());
+        assert!(found.is_none(), "a part of a head is none");
     }
 
     #[test]
@@ -187,8 +159,7 @@ mod tests {
         let path = "x".repeat(KEY_BYTES);
         let head = |number: u8| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nX: {number}\r\n\r\n");
         (0..9).for_each(|number| _ = look(&mut cache, head(number).as_bytes()));
-        let entry = cache.entry(HeadKey::of(head(0).as_bytes()));
-        assert!(entry.is_none(), "none has come twice");
+        assert!(cache.places.iter().all(|place| place.head.is_none()), "none has come twice");
     }
 
     #[test]
@@ -196,7 +167,6 @@ mod tests {
         let mut cache = HeadCache::new();
         let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         (0..3).for_each(|_| _ = look(&mut cache, raw));
-        let key = HeadKey::of(raw);
         let spec = ChartSpec {
             interval: Interval::H1,
             from: None,
@@ -206,7 +176,7 @@ mod tests {
             quoted: false,
         };
         let prepared = (Endpoint::Chart, Box::new(Asked::new(SymbolId(1), spec, None)) as _);
-        let mut cached = CachedHead(&mut cache, key);
+        let (_, cached) = cache.find(raw).expect("it has come three times");
         assert!(cached.prepared(Service::Api, 7).is_none());
         cached.keep(Service::Api, 7, prepared);
         assert!(cached.prepared(Service::Api, 7).is_some());

@@ -5,10 +5,10 @@
 //! - `connection`: the life of one connection, from accept to close; which deadline closes it, and why.
 //! - `accepting`: the limits on the number of connections (`address_counts`).
 //! - `sweeping`: deadlines, and the limits on the bytes of all connections.
-//! - `reading`: requests (`head_cache`) and the order in which they are served (`fairness`).
+//! - `reading`: requests (`head_cache`) and the order in which they are served.
 //! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `pending`,
 //!   `deferred`).
-//! - `streams`: clients that are told of every change.
+//! - `streaming`: clients that are told of every change (`streams`).
 //!
 //! # To add a limit
 //!
@@ -24,28 +24,27 @@ mod address_counts;
 mod admission;
 mod connection;
 mod deferred;
-mod fairness;
 mod head_cache;
 mod pending;
 mod rate_limiter;
 mod reading;
 mod responses;
+mod streaming;
 mod streams;
 mod sweeping;
 
 use crate::config::{Config, Limits};
 use crate::core::api::View;
-use crate::core::{Census, Context, Event, ProcessFacts, Service, Status};
+use crate::core::{Census, Context, Event, Service, Status};
 use crate::core::{CloseReason, api};
 use crate::demo::Demo;
 use crate::http::Outgoing;
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
-use accepting::{Accepted, Acceptor};
+use accepting::Acceptor;
 pub use accepting::{DEMO_CLIENTS, LOBBY};
 use connection::{Connection, Phase};
-pub use deferred::Wish;
 use reading::RequestReader;
 use responses::Responses;
 use std::net::IpAddr;
@@ -79,22 +78,16 @@ pub struct Clients {
 
 impl Clients {
     /// No connections yet. `first`: the lowest index of their keys.
-    pub fn new(
-        config: &Config,
-        demo: Option<Demo>,
-        facts: fn() -> ProcessFacts,
-        boot: u64,
-        (first, now): (usize, Mono),
-    ) -> Clients {
-        let most = config.limits.max_connections + LOBBY + DEMO_CLIENTS;
+    pub fn new(demo: Option<Demo>, first: usize, cx: &Context) -> Clients {
+        let most = cx.config.limits.max_connections + LOBBY + DEMO_CLIENTS;
         Clients {
             connections: Table::behind(first, most),
             acceptor: Acceptor::default(),
-            sweeper: Sweeper::new(now),
-            reader: RequestReader::new(Responses::new(config, demo, facts, boot)),
+            sweeper: Sweeper::new(cx.now.mono),
+            reader: RequestReader::new(Responses::new(demo, cx)),
             next_work: 0,
             peak_bytes: 0,
-            crowded_at: now,
+            crowded_at: cx.now.mono,
         }
     }
 
@@ -117,37 +110,30 @@ impl Clients {
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        let connections = &mut self.connections;
-        match self.acceptor.accept(connections, peer, service, cx)? {
-            Accepted::Served(key) => Some(key),
-            Accepted::Refused(key) => {
-                let connection = self.connections.get_mut(key)?;
-                let responses = &mut self.reader.responses;
-                cx.stats.http.rejected += 1;
-                let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-                responses.fail(connection, &error, CloseReason::Refused, None, cx);
-                connection.recount(&mut cx.stats.http);
-                Some(key)
-            }
+        let key = self.acceptor.accept(&mut self.connections, peer, service, cx)?;
+        let connection = self.connections.get_mut(key)?;
+        if let Some(reason) = connection.reason {
+            cx.stats.http.rejected += 1;
+            let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
+            self.reader.responses.fail(connection, &error, reason, None, cx);
+            connection.recount(&mut cx.stats.http);
         }
+        Some(key)
     }
 
     /// The socket of a connection is dropped.
     pub fn closed(&mut self, key: Key, cx: &mut Context) {
-        if let Some(connection) = self.connections.remove(key) {
-            self.reader.responses.deferred.forget(key);
-            self.end_stream(&connection, cx);
-            self.acceptor.closed(&connection, cx);
+        let Some(mut connection) = self.connections.remove(key) else {
+            return;
+        };
+        let Responses { deferred, streams, access_log, .. } = &mut self.reader.responses;
+        deferred.forget(key);
+        if let Some(stream) = connection.stream.take() {
+            let reason = connection.reason.unwrap_or(CloseReason::Broken);
+            access_log.log(&stream.served, 200, stream.sent_bytes, cx.now.mono);
+            streams.closed(key, stream, reason, cx);
         }
-    }
-
-    /// Ends the stream of a connection that has closed, if it has one.
-    fn end_stream(&mut self, connection: &Connection, cx: &mut Context) {
-        let reason = connection.reason.unwrap_or(CloseReason::Broken);
-        let Responses { streams, access_log, .. } = &mut self.reader.responses;
-        if let Some((served, bytes)) = streams.closed(connection.key, reason, cx) {
-            access_log.log(&served, 200, bytes, cx.now.mono);
-        }
+        self.acceptor.closed(&connection, cx);
     }
 
     /// Handles an event of a connection.
@@ -176,7 +162,7 @@ impl Clients {
     /// What all responses have cost so far. It only rises.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.reader.queue.spent()
+        self.reader.responses.spent
     }
 
     /// Handles deadlines and the limits on the bytes of all connections.
@@ -257,21 +243,6 @@ impl Clients {
         due.is_some_and(|due| due <= now)
     }
 
-    /// True if a client waits for candles that nobody has asked for yet.
-    #[inline(always)]
-    pub fn has_wishes(&self) -> bool {
-        let responses = &self.reader.responses;
-        !responses.wishes.is_empty() || responses.streams.lacks_candles()
-    }
-
-    /// The candles that a client waits for and that nobody has asked for yet.
-    pub fn next_wish(&mut self) -> Option<Wish> {
-        let Responses { wishes, streams, .. } = &mut self.reader.responses;
-        let of_stream = |candles| Wish { client: None, candles: vec![candles] };
-        let wish = wishes.pop_front();
-        wish.or_else(|| streams.next_missing().map(of_stream))
-    }
-
     /// The candles that this client's response waits for will not come: it is made without them.
     pub fn go_without(&mut self, client: Option<Key>) {
         let Some(key) = client else {
@@ -293,8 +264,8 @@ impl Clients {
     /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
     /// their way.
     pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
-        let Responses { deferred, compressed, boot, .. } = &mut self.reader.responses;
-        let view = View::new(cx, compressed, *boot);
+        let Responses { deferred, compressed, .. } = &mut self.reader.responses;
+        let view = View::new(cx, compressed);
         deferred.wake(&mut self.connections, &view, comes);
     }
 

@@ -1,43 +1,47 @@
 //! Reads requests from client connections.
 //!
 //! Owns the order within one connection: requests are served in the order in which they arrive, until the
-//! connection has used its share (`fairness`), its output has reached the high-water mark, or a response is
+//! connection has used its share ([`SHARE`]), its output has reached the high-water mark, or a response is
 //! deferred. The rest stays in the inbox. A request that is already there gets no new read event, so the
 //! connection queues for its turn when its output is sent.
+//!
+//! Owns the queue of the connections that wait for their turn. It never reads a clock: the driver does so
+//! whenever the cost of what was served has risen by enough.
 //!
 //! A body is read and dropped; then the request is served as if it had none. `responses` writes the
 //! responses.
 
 use crate::config::{Config, Limits};
 use crate::core::clients::connection::{Connection, PendingBody, Phase};
-use crate::core::clients::fairness::{self, FairQueue};
-use crate::core::clients::head_cache::{CachedHead, HeadCache, HeadKey};
+use crate::core::clients::head_cache::HeadCache;
+use crate::core::clients::pending::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event, Service};
 use crate::http::{
-    BodyReader, CONTINUE, HeadLimits, Parsed, Request, RequestBody, RequestError, empty_lines,
-    parse,
+    BodyReader, CONTINUE, HeadLimits, KeptRequest, Parsed, Request, RequestBody, RequestError,
+    empty_lines, parse,
 };
-use crate::table::Table;
+use crate::table::{Key, Table};
+use std::collections::VecDeque;
+use std::ops::ControlFlow::{self, Break, Continue};
+
+/// What a request costs besides its response, as a number of bytes: 64 of the shortest are a share.
+const REQUEST: u64 = 1024;
+
+/// What a byte of a request's head costs, as a number of bytes of a response: it is parsed, and names
+/// in it are looked up.
+const HEAD_BYTE: u64 = 4;
 
 /// See the module's page.
 pub struct RequestReader {
     pub responses: Responses,
-    pub queue: FairQueue,
+    /// The connections whose next requests are in their inbox. Some may have closed.
+    pub queue: VecDeque<Key>,
     heads: HeadCache,
 }
 
-/// What came of the bytes at the start of a request.
-enum Next {
-    /// A request with a head of this length, which is served or whose body follows.
-    Taken(usize),
-    /// An incomplete head. This many bytes of empty lines before it are dropped.
-    Partial(usize),
-    /// Not a request. The client has been told.
-    Rejected,
-    /// A request that waits for the connection's turn.
-    Heavy,
-}
+/// How many bytes are used, and whether to go on behind them.
+type Step = ControlFlow<usize, usize>;
 
 /// Why a connection is served now.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +55,7 @@ enum Occasion {
 impl RequestReader {
     /// A reader that has seen no request.
     pub fn new(responses: Responses) -> RequestReader {
-        RequestReader { responses, queue: FairQueue::default(), heads: HeadCache::new() }
+        RequestReader { responses, queue: VecDeque::new(), heads: HeadCache::new() }
     }
 
     /// Takes in a new configuration, in place of one with these limits. What is in the cache was parsed
@@ -80,11 +84,8 @@ impl RequestReader {
 
     /// Serves one share of the connection that has waited longest for its turn.
     pub fn step_queue(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let Some(key) = self.queue.pop() else {
-            return;
-        };
-        // It may have been closed.
-        if let Some(connection) = connections.get_mut(key)
+        if let Some(key) = self.queue.pop_front()
+            && let Some(connection) = connections.get_mut(key)
             && matches!(connection.phase, Phase::Queued)
         {
             connection.enter(Phase::Idle, cx);
@@ -142,8 +143,7 @@ impl RequestReader {
         }
         let is_streaming = matches!(connection.phase, Phase::Streaming(_));
         if is_streaming {
-            let is_all = connection.output.is_empty();
-            self.responses.streams.sent(connection.key, count, is_all);
+            self.responses.streams.sent(connection, count);
         }
         if !connection.output.is_empty() {
             if is_streaming || matches!(connection.phase, Phase::Writing | Phase::Finishing) {
@@ -171,7 +171,7 @@ impl RequestReader {
 
     fn enqueue(&mut self, connection: &mut Connection, cx: &mut Context) {
         connection.enter(Phase::Queued, cx);
-        self.queue.push(connection.key);
+        self.queue.push_back(connection.key);
     }
 
     /// Serves what is in the inbox.
@@ -196,44 +196,31 @@ impl RequestReader {
         cx: &mut Context,
     ) -> usize {
         let mut used = 0;
-        let share_ends = self.queue.spent() + fairness::SHARE;
+        let share_ends = self.responses.spent + SHARE;
         connection.has_more = false;
         while used < bytes.len() {
             // No further request is begun. A body that has begun is read on.
             let is_between = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Writing);
             let pending = connection.output.len();
             let is_full = pending >= cx.config.limits.output_high_water;
-            if is_between && (is_full || pending > 0 && self.queue.spent() >= share_ends) {
+            if is_between && (is_full || pending > 0 && self.responses.spent >= share_ends) {
                 connection.has_more = true;
                 break;
             }
             let rest = &bytes[used..];
-            match connection.phase {
-                Phase::Body(_) => match self.read_body(connection, rest, cx) {
-                    Some(count) => used += count,
-                    None => return bytes.len(),
-                },
-                _ if is_between => match self.next_request(connection, rest, why, cx) {
-                    Next::Taken(head) => {
-                        self.queue.charge_request(head);
-                        used += head;
-                    }
-                    Next::Partial(blank) => {
-                        used += blank;
-                        break;
-                    }
-                    Next::Rejected => return bytes.len(),
-                    Next::Heavy => {
-                        connection.has_more = true;
-                        if connection.output.is_empty() {
-                            self.enqueue(connection, cx);
-                        }
-                        break;
-                    }
-                },
+            let step = match connection.phase {
+                Phase::Body(_) => self.read_body(connection, rest, cx),
+                _ if is_between => self.next_request(connection, rest, why, cx),
                 // Its stream ends with the connection: what comes behind the request is never served.
-                Phase::Streaming(_) => return bytes.len(),
-                _ => break,
+                Phase::Streaming(_) => Break(rest.len()),
+                _ => Break(0),
+            };
+            match step {
+                Continue(count) => used += count,
+                Break(count) => {
+                    used += count;
+                    break;
+                }
             }
         }
         if matches!(connection.phase, Phase::Idle | Phase::Head) && !connection.output.is_empty() {
@@ -242,41 +229,39 @@ impl RequestReader {
         used
     }
 
-    /// Takes the request at the start of `bytes`, if its head is complete.
+    /// Takes the request at the start of `bytes`, if its head is complete. Of an incomplete one, empty lines
+    /// before it are dropped.
     fn next_request(
         &mut self,
         connection: &mut Connection,
         bytes: &[u8],
         why: Occasion,
         cx: &mut Context,
-    ) -> Next {
+    ) -> Step {
         // However short the queue is: hundreds of clients that ask for metrics at once must not delay
         // those that ask for a quote.
         let is_heavy =
             |request: &Request<'_>| why == Occasion::Event && request.path.ends_with(b"metrics");
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
-        let head_key = (connection.blank == 0).then(|| HeadKey::of(bytes));
-        if let Some(head_key) = head_key
-            && let Some((request, head)) = self.heads.find(head_key, bytes)
+        if connection.blank == 0
+            && let Some((request, cached)) = self.heads.find(bytes)
         {
             if is_heavy(&request) {
-                return Next::Heavy;
+                return self.put_off(connection, cx);
             }
-            let cached = CachedHead(&mut self.heads, head_key);
-            let cost = (self.responses).respond(connection, &request, Some(cached), cx);
-            self.queue.charge(cost);
-            return Next::Taken(head);
+            self.responses.respond(connection, &request, Some(cached), cx);
+            return self.taken(request.head.len());
         }
         match parse(bytes, &head_limits(connection, cx)) {
-            Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => Next::Heavy,
+            Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => {
+                self.put_off(connection, cx)
+            }
             Ok(Parsed::Complete { request, used }) => {
-                connection.blank = 0;
-                let head = &bytes[..used];
-                if let Some(head_key) = head_key {
-                    self.heads.note(head_key, &request, head);
+                if std::mem::take(&mut connection.blank) == 0 {
+                    self.heads.note(bytes, &request);
                 }
-                self.take(connection, &request, head, cx);
-                Next::Taken(used)
+                self.take(connection, &request, cx);
+                self.taken(used)
             }
             Ok(Parsed::Partial) => {
                 // Some clients send an empty line after a body. It does not begin a request, and renews no
@@ -285,82 +270,74 @@ impl RequestReader {
                 connection.blank += blank;
                 if connection.blank >= cx.config.limits.head_bytes {
                     (self.responses).reject(connection, RequestError::HeadersTooLarge, bytes, cx);
-                    return Next::Rejected;
+                    return Break(bytes.len());
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {
                     connection.enter(Phase::Head, cx);
                 }
-                Next::Partial(blank)
+                Break(blank)
             }
             Err(error) => {
                 self.responses.reject(connection, error, bytes, cx);
-                Next::Rejected
+                Break(bytes.len())
             }
         }
+    }
+
+    /// A request with a head of this length is served, or its body follows.
+    fn taken(&mut self, head: usize) -> Step {
+        self.responses.spent += REQUEST + HEAD_BYTE * head as u64;
+        Continue(head)
+    }
+
+    /// The next request waits for the connection's turn.
+    fn put_off(&mut self, connection: &mut Connection, cx: &mut Context) -> Step {
+        connection.has_more = true;
+        if connection.output.is_empty() {
+            self.enqueue(connection, cx);
+        }
+        Break(0)
     }
 
     /// Serves a request whose head is complete, or begins to read its body.
-    fn take(
-        &mut self,
-        connection: &mut Connection,
-        request: &Request<'_>,
-        head: &[u8],
-        cx: &mut Context,
-    ) {
-        let reader = match request.body {
-            RequestBody::None => {
-                let cost = self.responses.respond(connection, request, None, cx);
-                return self.queue.charge(cost);
-            }
-            body => BodyReader::new(body.into(), cx.config.limits.body_bytes as u64),
-        };
-        let reader = match reader {
-            Ok(reader) => reader,
-            Err(error) => return self.responses.reject(connection, error.into(), b"", cx),
-        };
-        if request.expect_continue {
-            connection.output.bytes().extend_from_slice(CONTINUE);
+    fn take(&mut self, connection: &mut Connection, request: &Request<'_>, cx: &mut Context) {
+        if request.body == RequestBody::None {
+            return self.responses.respond(connection, request, None, cx);
         }
-        let head = head.to_vec();
-        connection.enter(Phase::Body(Box::new(PendingBody { head, reader })), cx);
+        match BodyReader::new(request.body, cx.config.limits.body_bytes as u64) {
+            Ok(reader) => {
+                if request.expect_continue {
+                    connection.output.bytes().extend_from_slice(CONTINUE);
+                }
+                let request = KeptRequest::new(request);
+                connection.enter(Phase::Body(Box::new(PendingBody { request, reader })), cx);
+            }
+            Err(error) => self.responses.reject(connection, error.into(), b"", cx),
+        }
     }
 
-    /// Drops a part of a request's body, and serves the request at the end of the body. Returns how many
-    /// bytes are used; `None` if the body is malformed or too large, which the client has been told.
-    fn read_body(
-        &mut self,
-        connection: &mut Connection,
-        bytes: &[u8],
-        cx: &mut Context,
-    ) -> Option<usize> {
-        let mut used = 0;
+    /// Drops a part of a request's body, and serves the request at the end of the body.
+    fn read_body(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) -> Step {
         let Phase::Body(pending) = &mut connection.phase else {
-            return Some(0);
+            return Break(0);
         };
-        loop {
+        let mut used = 0;
+        while used < bytes.len() && !pending.reader.is_done() {
             match pending.reader.decode(&bytes[used..]) {
-                Ok(piece) => {
-                    used += piece.used;
-                    if piece.done {
-                        break;
-                    }
-                    if used == bytes.len() || piece.used == 0 {
-                        return Some(used);
-                    }
-                }
+                Ok(piece) => used += piece.used,
                 Err(error) => {
                     self.responses.reject(connection, error.into(), b"", cx);
-                    return None;
+                    return Break(bytes.len());
                 }
             }
         }
-        let head = std::mem::take(&mut pending.head);
-        connection.enter(Phase::Idle, cx);
-        if let Ok(Parsed::Complete { request, .. }) = parse(&head, &head_limits(connection, cx)) {
-            let cost = self.responses.respond(connection, &request, None, cx);
-            self.queue.charge(cost);
+        if pending.reader.is_done()
+            && let Phase::Body(pending) = std::mem::replace(&mut connection.phase, Phase::Idle)
+        {
+            connection.enter(Phase::Idle, cx);
+            self.responses.respond(connection, &pending.request.get(), None, cx);
         }
-        Some(used)
+        Continue(used)
     }
 }
 

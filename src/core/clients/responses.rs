@@ -5,23 +5,24 @@
 //! deferred and what comes of it. It never reads a request (`reading`), and never knows what a response
 //! says (`api`).
 
-use crate::config::Config;
 use crate::core::api::Endpoint;
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Error, Outcome, StreamRequest, ToCompress, View};
+use crate::core::api::{self, Deferred, Error, Outcome, StreamRequest, ToCompress, View};
 use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::{Admission, Admitted};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::deferred::{DeferredResponses, Wish};
-use crate::core::clients::fairness;
+use crate::core::clients::deferred::DeferredResponses;
 use crate::core::clients::head_cache::CachedHead;
-use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, Served};
-use crate::core::clients::streams::Streams;
-use crate::core::{Action, CloseReason, Context, ProcessFacts, Service};
+use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, SHARE, Served};
+use crate::core::clients::streaming::Streams;
+use crate::core::context::Wish;
+use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::Demo;
-use crate::http::{Cache, Head, Output, Request, RequestError, Responder, Stamp, normal_path};
-use crate::table::Table;
-use std::collections::VecDeque;
+use crate::http::{
+    Cache, Head, KeptRequest, Output, Request, RequestError, Responder, Stamp, normal_path,
+};
+use crate::table::{Key, Table};
+use crate::time::Mono;
 
 /// Output buffers larger than this are not kept for the next response.
 const SPARE_BYTES: usize = 256 * 1024;
@@ -38,7 +39,6 @@ pub struct Responses {
     pub compressed: CompressedBodies,
     pub deferred: DeferredResponses,
     pub streams: Streams,
-    pub wishes: VecDeque<Wish>,
     pub access_log: AccessLog,
     pub admission: Admission,
     /// Buffers for the next response.
@@ -46,42 +46,36 @@ pub struct Responses {
     demo: Option<Demo>,
     /// Reused for the bodies of the demo exchange.
     scratch: Vec<u8>,
-    pub boot: u64,
-    facts: fn() -> ProcessFacts,
+    /// What all requests and responses have cost so far, in bytes of responses. It only rises.
+    pub spent: u64,
 }
 
 impl Responses {
     /// No response is deferred yet.
-    pub fn new(
-        config: &Config,
-        demo: Option<Demo>,
-        facts: fn() -> ProcessFacts,
-        boot: u64,
-    ) -> Responses {
+    pub fn new(demo: Option<Demo>, cx: &Context) -> Responses {
+        let limits = &cx.config.limits;
         Responses {
-            stamp: Stamp::new(boot),
-            compressed: CompressedBodies::new(config.limits.packed_bytes),
-            deferred: DeferredResponses::new(config.limits.long_answers),
-            streams: Streams::new(boot),
-            wishes: VecDeque::new(),
+            stamp: Stamp::new(cx.boot),
+            compressed: CompressedBodies::new(limits.packed_bytes),
+            deferred: DeferredResponses::new(limits.long_answers),
+            streams: Streams::new(cx.boot),
             access_log: AccessLog::new(),
-            admission: Admission::new(config),
+            admission: Admission::new(&cx.config),
             spare: Output::default(),
             demo,
             scratch: Vec::new(),
-            boot,
-            facts,
+            spent: 0,
         }
     }
 
-    /// Responds to a request, or defers the response. Returns what that has cost, in bytes of responses.
+    /// Responds to a request, or defers the response.
     pub fn respond(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
-        mut cached: Option<CachedHead<'_>>,
+        cached: Option<&mut CachedHead>,
         cx: &mut Context,
-    ) -> u64 {
+    ) {
         let closing = connection.count_request(request, cx);
         connection.output.borrow(&mut self.spare);
         let service = connection.service;
@@ -91,7 +85,7 @@ impl Responses {
         let begin = connection.output.len();
         let catalog = cx.market.catalog.version();
         let path;
-        let prepared = cached.as_ref().and_then(|it| it.prepared(service, catalog));
+        let prepared = cached.as_deref().and_then(|it| it.prepared(service, catalog));
         let route = match prepared {
             Some(prepared) => api::Destination::Prepared(prepared),
             None => {
@@ -108,15 +102,14 @@ impl Responses {
         let mut newly_prepared = None;
         let outcome = match admitted.retry_s {
             None => {
-                let view =
-                    View { facts: Some(self.facts), ..View::new(cx, &self.compressed, self.boot) };
+                let view = View::new(cx, &self.compressed);
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
             }
             // The connection stays: to open another one would cost more than this response.
             Some(retry_s) => api::send_error(&Error::too_many_requests(retry_s), &mut responder),
         };
         let (status, weight) = (responder.status(), responder.weight());
-        if let (Some(cached), Some(prepared)) = (&mut cached, newly_prepared) {
+        if let (Some(cached), Some(prepared)) = (cached, newly_prepared) {
             cached.keep(service, catalog, prepared);
         }
         let served = Served {
@@ -128,25 +121,26 @@ impl Responses {
         };
         match outcome {
             Outcome::Sent => {
+                self.spent += weight as u64;
                 self.complete(connection, &served, (status, begin), cx);
-                weight as u64
             }
             outcome => {
-                let request = PendingRequest::new(request, served);
+                self.spent += SHARE;
+                let request = PendingRequest { request: KeptRequest::new(request), served };
                 self.defer(connection, outcome, request, cx);
-                fairness::SHARE
             }
         }
     }
 
-    /// Responds to a request to the demo exchange, which counts for nothing. Returns its cost.
+    /// Responds to a request to the demo exchange, which counts for nothing.
     fn respond_demo(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
         closing: Option<CloseReason>,
         cx: &mut Context,
-    ) -> u64 {
+    ) {
+        self.spent += SHARE;
         let keep = closing.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
         if let Some(demo) = &mut self.demo {
@@ -156,7 +150,6 @@ impl Responses {
             responder.send(&head, &self.scratch);
         }
         connection.responded(closing, cx);
-        fairness::SHARE
     }
 
     /// Counts a response that stands in the output from `begin` on, and lets its connection go on.
@@ -218,7 +211,8 @@ impl Responses {
         self.complete(connection, &served, (error.status, begin), cx);
     }
 
-    /// Defers a response, and asks for the candles that it lacks.
+    /// Defers a response: until its candles have come and it is made, or until its body is compressed. A
+    /// stream is opened instead.
     fn defer(
         &mut self,
         connection: &mut Connection,
@@ -226,46 +220,48 @@ impl Responses {
         request: PendingRequest,
         cx: &mut Context,
     ) {
-        let deferred = match outcome {
+        let response = match outcome {
             Outcome::Sent => return,
-            Outcome::Deferred(deferred) => deferred,
-            Outcome::ToCompress(body) => return self.compress(connection, *body, request, cx),
             Outcome::Stream(asked) => return self.open_stream(connection, *asked, request, cx),
+            // The other half is for responses that need not be deferred.
+            Outcome::Deferred(_)
+                if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 =>
+            {
+                let error = Error::unavailable(SLOW_READERS, 1);
+                return self.refuse(connection, &request, &error, cx);
+            }
+            Outcome::Deferred(deferred) => {
+                self.ask_for_candles(connection.key, deferred, request.served.asked_at, cx)
+            }
+            Outcome::ToCompress(body) => {
+                let ToCompress { key, tag, body, response } = *body;
+                self.compressed.insert(key, tag, body, connection.key);
+                PendingResponse::Compressed(response, None)
+            }
         };
-        // The other half is for responses that need not be deferred.
-        if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 {
-            let error = Error::unavailable(SLOW_READERS, 1);
-            return self.refuse(connection, &request, &error, cx);
-        }
-        let missing = deferred.missing(&View::new(cx, &self.compressed, self.boot));
+        connection.enter(Phase::Waiting(Box::new(Pending { request, response })), cx);
+    }
+
+    /// Has the candles brought that a response lacks, and lets it wait for them.
+    fn ask_for_candles(
+        &mut self,
+        client: Key,
+        deferred: Box<dyn Deferred>,
+        asked_at: Mono,
+        cx: &mut Context,
+    ) -> PendingResponse {
+        let missing = deferred.missing(&View::new(cx, &self.compressed));
         for (series, slots) in deferred.needs() {
             cx.market.charts.want(series, slots);
         }
         let waits = !missing.is_empty() && self.deferred.has_room();
         // One deadline, however often the response is deferred.
-        let asked_at = request.served.asked_at;
         let until = waits.then(|| asked_at + cx.config.limits.chart_wait);
         if !missing.is_empty() {
-            self.wishes.push_back(Wish { client: Some(connection.key), candles: missing });
+            cx.wishes.push_back(Wish { client: Some(client), candles: missing });
         }
-        let response = PendingResponse::InParts(deferred, until);
-        self.deferred.insert(connection.key, &response);
-        let pending = Pending { request, response };
-        connection.enter(Phase::Waiting(Box::new(pending)), cx);
-    }
-
-    /// Defers a response until its body is compressed.
-    fn compress(
-        &mut self,
-        connection: &mut Connection,
-        body: ToCompress,
-        request: PendingRequest,
-        cx: &mut Context,
-    ) {
-        self.compressed.insert(body.key, body.tag, body.body, connection.key);
-        let response = PendingResponse::Compressed(body.response, None);
-        let pending = Pending { request, response };
-        connection.enter(Phase::Waiting(Box::new(pending)), cx);
+        self.deferred.insert(client, until);
+        PendingResponse::InParts(deferred, until)
     }
 
     /// Opens a stream. It counts as a response now, and is logged at its end.
@@ -279,15 +275,15 @@ impl Responses {
         if let Some(error) = self.streams.refusal(request.served.admitted.client, cx) {
             return self.refuse(connection, &request, &error, cx);
         }
-        request.close_after(CloseReason::Answered);
+        request.served.closing.get_or_insert(CloseReason::Answered);
         let begin = connection.output.len();
-        let mut responder = request.responder(&mut connection.output, &self.stamp);
-        if !api::stream::begin(&mut responder, asked.body) {
-            let status = responder.status();
+        let write = |responder: &mut Responder<'_>| api::stream::begin(responder, asked.body);
+        let (is_begun, status) = request.respond(&mut connection.output, &self.stamp, write);
+        if !is_begun {
             return self.complete(connection, &request.served, (status, begin), cx);
         }
-        request.served.count(responder.status(), cx);
-        (self.streams).open(connection, asked, request.served, &self.compressed, cx);
+        request.served.count(status, cx);
+        self.streams.open(connection, asked, request.served, &self.compressed, cx);
     }
 
     /// Sends an error in place of a response that would be deferred, or of a stream.
@@ -299,9 +295,9 @@ impl Responses {
         cx: &mut Context,
     ) {
         let begin = connection.output.len();
-        let mut responder = request.responder(&mut connection.output, &self.stamp);
-        api::send_error(error, &mut responder);
-        self.complete(connection, &request.served, (error.status, begin), cx);
+        let write = |responder: &mut Responder<'_>| api::send_error(error, responder);
+        let (_, status) = request.respond(&mut connection.output, &self.stamp, write);
+        self.complete(connection, &request.served, (status, begin), cx);
     }
 
     /// Too many wait for the history file: this client's deferred response is refused.
@@ -316,26 +312,25 @@ impl Responses {
 
     /// Makes one part of one deferred response, and writes it if that was the last part.
     pub fn step_deferred(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let view = View::new(cx, &self.compressed, self.boot);
+        let view = View::new(cx, &self.compressed);
         let Some((connection, pending)) = self.deferred.step(connections, &view) else {
             return;
         };
         let Pending { mut request, response } = pending;
         // The requests behind it in the inbox are served too, and the last of their responses closes.
         if cx.stats.stopping && connection.inbox.is_empty() {
-            request.close_after(CloseReason::Stopping);
+            request.served.closing.get_or_insert(CloseReason::Stopping);
         }
         let begin = connection.output.len();
-        let mut responder = request.responder(&mut connection.output, &self.stamp);
-        let outcome = match response {
-            PendingResponse::InParts(deferred, _) => deferred.finish(&view, &mut responder),
+        let write = |responder: &mut Responder<'_>| match response {
+            PendingResponse::InParts(deferred, _) => deferred.finish(&view, responder),
             PendingResponse::Compressed(response, body) => {
                 let body = body.expect("it runs when its body is compressed");
-                response.send(&body, &mut responder);
+                response.send(&body, responder);
                 Outcome::Sent
             }
         };
-        let status = responder.status();
+        let (outcome, status) = request.respond(&mut connection.output, &self.stamp, write);
         if matches!(outcome, Outcome::Sent) {
             self.complete(connection, &request.served, (status, begin), cx);
             self.flush(connection, cx);

@@ -4,7 +4,7 @@
 
 use super::super::error::RequestError;
 use super::super::head::{digits, is_token, members};
-use super::super::request::{RequestBody, Version};
+use super::super::request::{ListField, Lists, RequestBody, Version};
 use super::super::target::is_authority;
 
 const BAD_HOST: RequestError = RequestError::BadRequest("Malformed Host field.");
@@ -19,49 +19,32 @@ pub(super) struct KnownFields<'a> {
     close: bool,
     keep_alive: bool,
     pub(super) expects: bool,
-    pub(super) has_if_match: bool,
-    pub(super) if_none_match: Option<&'a [u8]>,
-    pub(super) none_match_repeats: bool,
-    pub(super) accept_encoding: Option<&'a [u8]>,
-    pub(super) accept_encoding_repeats: bool,
+    pub(super) lists: Lists<'a>,
 }
 
 impl<'a> KnownFields<'a> {
     /// Notes a field. The length of its name is compared first, which excludes most fields.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         match name.len() {
-            4 if name.eq_ignore_ascii_case(b"host") => self.host(value),
-            6 | 8 | 10 | 13 | 14 | 15 | 17 => self.known_length(name, value),
+            4 if is(b"host") => self.host(value),
+            6 if is(b"expect") => self.expect(value),
+            10 if is(b"connection") => {
+                self.connection(value);
+                Ok(())
+            }
+            14 if is(b"content-length") => self.content_length(value),
+            17 if is(b"transfer-encoding") => self.transfer_encoding(value),
+            8 | 13 | 15 => {
+                if let Some(at) = ListField::NAMES.into_iter().position(is) {
+                    let first = &mut self.lists.first[at];
+                    self.lists.repeat |= first.replace(first.unwrap_or(value)).is_some();
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
-    }
-
-    /// Notes a field whose name has the length of a known one. The first letter is compared next:
-    /// browsers send many other fields of these lengths.
-    #[inline(never)]
-    fn known_length(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
-        match (name.len(), name[0].to_ascii_lowercase()) {
-            (6, b'e') if name.eq_ignore_ascii_case(b"expect") => return self.expect(value),
-            (8, b'i') if name.eq_ignore_ascii_case(b"if-match") => self.has_if_match = true,
-            (10, b'c') if name.eq_ignore_ascii_case(b"connection") => self.connection(value),
-            (13, b'i') if name.eq_ignore_ascii_case(b"if-none-match") => {
-                self.none_match_repeats = self.if_none_match.is_some();
-                keep_first(&mut self.if_none_match, value);
-            }
-            (14, b'c') if name.eq_ignore_ascii_case(b"content-length") => {
-                return self.content_length(value);
-            }
-            (15, b'a') if name.eq_ignore_ascii_case(b"accept-encoding") => {
-                self.accept_encoding_repeats = self.accept_encoding.is_some();
-                keep_first(&mut self.accept_encoding, value);
-            }
-            (17, b't') if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                return self.transfer_encoding(value);
-            }
-            _ => {}
-        }
-        Ok(())
     }
 
     /// At most one, in both versions (RFC 9112, 3.2).
@@ -151,8 +134,4 @@ impl<'a> KnownFields<'a> {
             Some(length) => RequestBody::Length(length),
         }
     }
-}
-
-fn keep_first<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {
-    place.get_or_insert(value);
 }

@@ -57,7 +57,7 @@ impl Responder<'_> {
     /// Writes the head of a 200 with such a body. Returns true if the body is to follow: not for HEAD, and
     /// not if `If-Match` names a tag, which such a body does not have.
     pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
-        if self.if_match.is_some() && !self.is_wanted(None) {
+        if !self.is_wanted(None) {
             self.refuse(&RequestError::PreconditionFailed);
             return false;
         }
@@ -71,12 +71,12 @@ impl Responder<'_> {
         if body == EndlessBody::Chunked {
             tail.push(b"Transfer-Encoding: chunked\r\n");
         }
-        tail.push(self.persistence.line());
+        tail.push(self.connection_line());
         tail.push(b"\r\n");
         let out = self.out.bytes();
         out.extend_from_slice(head.fields);
         out.extend_from_slice(tail.text());
-        !self.head_only
+        !self.is_head()
     }
 }
 

@@ -1,7 +1,5 @@
 //! What differs between the heads of responses: plain data.
 
-use crate::fingerprint::Fingerprint;
-
 /// The interim response to `Expect: 100-continue`.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -16,26 +14,21 @@ pub const PREFLIGHT: &[u8] = b"Allow: GET, HEAD, OPTIONS\r\n\
     Access-Control-Max-Age: 86400\r\n";
 
 /// A strong entity tag: bodies with equal tags have equal bytes (RFC 9110, 8.8.3). Written as
-/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. It depends only on what the body was made
-/// of.
+/// `"<boot>-<version>-<variant>"`, with hexadecimal numbers. The boot id is that of the
+/// [`Stamp`](super::Stamp), because versions start anew in each run. The tag depends only on what the body
+/// was made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ETag {
-    /// Differs between runs of the service, because versions start anew in each.
-    pub(super) boot: u64,
     pub(super) version: u64,
     /// A letter or digit that names the representation.
     pub(super) variant: u8,
 }
 
 impl ETag {
-    /// The tag of a body with this fingerprint.
-    pub fn of_parts(boot: u64, made_of: Fingerprint, variant: u8) -> ETag {
-        ETag::of_version(boot, made_of.number(), variant)
-    }
-
-    /// The tag of a body that depends on one version. No other state of anything may have this version.
-    pub fn of_version(boot: u64, version: u64, variant: u8) -> ETag {
-        ETag { boot, version, variant }
+    /// The tag of a body with this version, or with a fingerprint of several. No other state of anything may
+    /// have this version.
+    pub fn new(version: u64, variant: u8) -> ETag {
+        ETag { version, variant }
     }
 
     /// The tag of the same body in gzip: its variant is the next letter. No endpoint uses two adjacent
@@ -142,12 +135,9 @@ impl Head<'static> {
     pub const fn options() -> Head<'static> {
         Head {
             status: 204,
-            etag: None,
-            cache: Cache::NoStore,
             content_type: ContentType::None,
-            coding: Coding::Fixed,
-            by_media: false,
             fields: PREFLIGHT,
+            ..Head::json(None, Cache::NoStore)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Parts of heads that are rendered once a second.
 
-use super::tail::{EtagPrefix, Tail};
+use super::head::ETag;
+use super::tail::Tail;
 use crate::time::UnixMs;
 use std::io::Write;
 use std::ops::Range;
@@ -23,9 +24,8 @@ pub(super) const JSON: &[u8] = b"Content-Type: application/json\r\n";
 /// Rendered lines with the date of the current second.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    /// The boot id, which entity tags of this run begin with.
-    pub(super) boot: u64,
-    pub(super) etag: EtagPrefix,
+    /// What all fields `ETag` of this run begin with: name, quotation mark, boot id and hyphen.
+    etag: Tail,
     /// The milliseconds of the current second.
     span: Range<i64>,
     /// The status line of a 200, the common fields, and the content type of JSON.
@@ -35,11 +35,13 @@ pub struct Stamp {
 impl Stamp {
     /// Lines for the run with this boot id. Their date is in 1970 until the first [`Stamp::refresh`].
     pub fn new(boot: u64) -> Stamp {
-        let mut tail = Tail::new();
-        tail.push(ETAG);
+        let mut etag = Tail::new();
+        etag.push(ETAG);
+        etag.push(b"\"");
+        etag.hexadecimal(boot);
+        etag.push(b"-");
         let mut stamp = Stamp {
-            boot,
-            etag: tail.etag_prefix(boot),
+            etag,
             span: 0..0,
             ok_json: [OK_LINE, DATE, &[0; DATE_BYTES], COMMON, JSON].concat(),
         };
@@ -68,6 +70,14 @@ impl Stamp {
         let begin = OK_LINE.len() + DATE.len();
         write!(&mut self.ok_json[begin..begin + DATE_BYTES], "{date}")
             .expect("an HTTP date has 29 bytes");
+    }
+
+    /// Begins a tail with a field `ETag`, without the end of its line.
+    #[inline(always)]
+    pub(super) fn tag(&self, etag: ETag, tail: &mut Tail) {
+        tail.begin_with(&self.etag);
+        tail.hexadecimal(etag.version);
+        tail.push(&[b'-', etag.variant, b'"']);
     }
 
     /// The common fields alone.

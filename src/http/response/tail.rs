@@ -2,9 +2,10 @@
 //!
 //! A [`Tail`] is a buffer of fixed size on the stack, in which the longest tail fits. It never allocates.
 
-use super::head::{Cache, ETag};
+use super::head::Cache;
 
 /// The end of a head. Its pieces are short, and a vector would check its capacity for each of them.
+#[derive(Clone, Debug)]
 pub(super) struct Tail {
     bytes: [u8; TAIL_BYTES],
     len: usize,
@@ -13,6 +14,10 @@ pub(super) struct Tail {
 /// The longest tail: an entity tag (44 bytes with its name), `Cache-Control` (43), `Content-Length`
 /// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
 pub(super) const TAIL_BYTES: usize = 160;
+
+/// The longest prefix: the name `ETag` (6 bytes), a quotation mark, 16 digits and a hyphen, in a power of
+/// two.
+const PREFIX_BYTES: usize = 32;
 
 /// The digits of each number below a hundred.
 const PAIRS: [[u8; 2]; 100] = {
@@ -24,16 +29,6 @@ const PAIRS: [[u8; 2]; 100] = {
     }
     pairs
 };
-
-/// The name of the field `ETag`, and the part of its value that all tags of a run share.
-#[derive(Clone, Debug)]
-pub(super) struct EtagPrefix {
-    bytes: [u8; PREFIX_BYTES],
-    len: usize,
-}
-
-/// Six bytes of the name, a quotation mark, 16 digits and a hyphen, in a power of two.
-const PREFIX_BYTES: usize = 32;
 
 impl Tail {
     #[inline]
@@ -73,40 +68,12 @@ impl Tail {
         }
     }
 
-    #[inline]
-    pub(super) fn etag(&mut self, etag: ETag) {
-        self.push(b"\"");
-        self.hexadecimal(etag.boot);
-        self.push(b"-");
-        self.etag_end(etag);
-    }
-
-    /// The bytes so far and the part of a tag that all tags of a run share.
-    pub(super) fn etag_prefix(mut self, boot: u64) -> EtagPrefix {
-        self.push(b"\"");
-        self.hexadecimal(boot);
-        self.push(b"-");
-        let mut bytes = [0; PREFIX_BYTES];
-        bytes[..self.len].copy_from_slice(self.text());
-        let len = self.len;
-        EtagPrefix { bytes, len }
-    }
-
-    /// Appends a tag with its name. All of the prefix's buffer is copied: a copy of fixed size needs no
-    /// call.
+    /// Replaces what is there by a tail of at most [`PREFIX_BYTES`]. As many are copied: a copy of fixed size
+    /// needs no call.
     #[inline(always)]
-    pub(super) fn etag_with_prefix(&mut self, prefix: &EtagPrefix, etag: ETag) {
-        let begin = self.len;
-        self.push(&prefix.bytes);
-        self.len = begin + prefix.len;
-        self.etag_end(etag);
-    }
-
-    /// Appends the part of a tag that follows the boot id.
-    #[inline(always)]
-    pub(super) fn etag_end(&mut self, etag: ETag) {
-        self.hexadecimal(etag.version);
-        self.push(&[b'-', etag.variant, b'"']);
+    pub(super) fn begin_with(&mut self, prefix: &Tail) {
+        self.bytes[..PREFIX_BYTES].copy_from_slice(&prefix.bytes[..PREFIX_BYTES]);
+        self.len = prefix.len;
     }
 
     #[inline]
@@ -131,7 +98,7 @@ impl Tail {
 
     /// Appends a number without leading zeros.
     #[inline(always)]
-    fn hexadecimal(&mut self, number: u64) {
+    pub(super) fn hexadecimal(&mut self, number: u64) {
         let (high, low) = ((number >> 32) as u32, number as u32);
         if high == 0 {
             self.short_hexadecimal(low);
@@ -165,6 +132,7 @@ fn hex_digits(number: u32) -> [u8; 8] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{ETag, Stamp};
     use super::*;
 
     #[test]
@@ -195,8 +163,7 @@ mod tests {
     #[test]
     fn the_longest_head_fits() {
         let mut tail = Tail::new();
-        tail.push(b"ETag: ");
-        tail.etag(ETag { boot: u64::MAX, version: u64::MAX, variant: b'z' });
+        Stamp::new(u64::MAX).tag(ETag::new(u64::MAX, b'z'), &mut tail);
         tail.push(b"\r\n");
         tail.cache(Cache::MaxAge(u32::MAX));
         tail.push(b"Content-Length: ");

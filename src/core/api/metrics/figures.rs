@@ -26,7 +26,7 @@ impl<'a> Figures<'a> {
     pub fn of(view: &'a View<'a>) -> Figures<'a> {
         Figures {
             view,
-            facts: view.facts.map(|facts| facts()).unwrap_or_default(),
+            facts: (view.facts)(),
             quotes: view.market.quotes.counts(),
             charts: view.market.charts.counts(),
             history: &view.status.history,

@@ -4,18 +4,17 @@
 //! that have closed last: rendered once for all readers. It asks for the candles that a chart lacks, as a
 //! request for it does.
 
-use crate::core::api::View;
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
+use crate::core::api::{Candles, View};
 use crate::core::clients::streams::events::Events;
-use crate::core::clients::streams::readers::Readers;
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
 use crate::time::UnixMs;
 use std::collections::BTreeMap;
-use std::ops::{Bound, Range};
+use std::ops::Bound;
 
 /// Closed candles of one chart that are sent together: of a client that was away, there may be thousands.
 const CLOSES_A_PART: usize = 32;
@@ -37,11 +36,12 @@ pub struct FollowedCharts {
 /// A chart as it was last looked at.
 #[derive(Default)]
 struct Chart {
-    readers: Readers,
+    /// With the place that each has it at.
+    readers: BTreeMap<Key, u32>,
     /// Increases whenever its newest candle or its newest closed one changes.
     version: u64,
     newest: Option<Newest>,
-    /// By the form of decimals.
+    /// Events of this version, by the form of decimals.
     rendered: [Rendered; 2],
 }
 
@@ -57,15 +57,14 @@ struct Newest {
     closed: Option<UnixMs>,
 }
 
-/// Events in one form of decimals, and the version that they are of.
+/// Events in one form of decimals, once they are rendered.
 #[derive(Default)]
 struct Rendered {
-    newest: (u64, Vec<u8>),
-    closes: (u64, Closes),
+    newest: Option<Vec<u8>>,
+    closes: Option<Closes>,
 }
 
 /// Events of candles that have closed one behind the other.
-#[derive(Default)]
 struct Closes {
     /// Open time of the closed candle before them.
     from: UnixMs,
@@ -85,9 +84,6 @@ pub struct ChartPlace {
     pub closed: Option<UnixMs>,
 }
 
-/// Candles that a chart lacks.
-pub type MissingCandles = (SeriesKey, Range<i64>);
-
 impl FollowedCharts {
     /// A stream follows a chart at this place. Returns the candles that it lacks.
     pub fn add(
@@ -95,17 +91,20 @@ impl FollowedCharts {
         followed: Followed,
         (stream, place): (Key, usize),
         view: &View<'_>,
-    ) -> Option<MissingCandles> {
+    ) -> Option<Candles> {
         let chart = self.all.entry(followed).or_default();
-        chart.readers.add(stream, place);
-        chart.refresh(&followed, view);
+        // Where others follow it, they may not have been told of its newest candle yet.
+        if chart.readers.is_empty() {
+            chart.refresh(&followed, view);
+        }
+        chart.readers.insert(stream, place as u32);
         missing(&followed, view)
     }
 
     /// A stream does not follow it any more.
     pub fn remove(&mut self, followed: Followed, stream: Key) {
         if let Some(chart) = self.all.get_mut(&followed) {
-            chart.readers.remove(stream);
+            chart.readers.remove(&stream);
             if chart.readers.is_empty() {
                 self.all.remove(&followed);
             }
@@ -126,7 +125,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.each(&mut note);
+                chart.readers.iter().for_each(|(key, place)| note(*key, *place as usize));
                 cost += chart.readers.len();
             }
         }
@@ -134,7 +133,7 @@ impl FollowedCharts {
     }
 
     /// Some of the charts that have no series: it could not be opened yet, or was closed for another one.
-    pub fn without_series(&mut self, view: &View<'_>) -> Vec<MissingCandles> {
+    pub fn without_series(&mut self, view: &View<'_>) -> Vec<Candles> {
         let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.all.range((behind, Bound::Unbounded));
         let mut found = Vec::new();
@@ -183,8 +182,7 @@ impl FollowedCharts {
             if events.is_full() {
                 return false;
             }
-            let of = (chart.version, newest);
-            let closes = rendered.closes(followed, of, (from, to), decimals, view);
+            let closes = rendered.closes(followed, newest, (from, to), decimals, view);
             for event in &closes.events {
                 events.next().extend_from_slice(event);
             }
@@ -192,7 +190,7 @@ impl FollowedCharts {
         }
         let is_wanted = newest.is_forming() && place.closed < Some(newest.open) || is_new;
         if std::mem::replace(&mut place.sent, chart.version) != chart.version && is_wanted {
-            let event = rendered.newest(followed, (chart.version, newest), decimals, view);
+            let event = rendered.newest(followed, newest, decimals, view);
             events.next().extend_from_slice(event);
         }
         true
@@ -200,7 +198,7 @@ impl FollowedCharts {
 }
 
 /// The candles that a chart lacks.
-fn missing(followed: &Followed, view: &View<'_>) -> Option<MissingCandles> {
+fn missing(followed: &Followed, view: &View<'_>) -> Option<Candles> {
     let key = followed.series(view).ok()?;
     Some((key, followed.missing(view, key)?))
 }
@@ -212,6 +210,7 @@ impl Chart {
         let has_changed = newest.is_some() && newest != self.newest;
         if has_changed {
             self.newest = newest;
+            self.rendered = Default::default();
             self.version += 1;
         }
         has_changed
@@ -235,11 +234,11 @@ impl Rendered {
     fn newest(
         &mut self,
         followed: &Followed,
-        (version, newest): (u64, &Newest),
+        newest: &Newest,
         decimals: Decimals,
         view: &View<'_>,
     ) -> &[u8] {
-        if self.newest.0 != version {
+        self.newest.get_or_insert_with(|| {
             let quoted;
             let rows = match decimals {
                 Decimals::Number => &newest.rows,
@@ -253,21 +252,21 @@ impl Rendered {
                 let row = (row, !newest.is_forming());
                 write_candle(&mut event, view, followed, newest.key.source, row);
             }
-            self.newest = (version, event);
-        }
-        &self.newest.1
+            event
+        })
     }
 
     /// The events of the first candles that have closed behind `from`.
     fn closes(
         &mut self,
         followed: &Followed,
-        (version, newest): (u64, &Newest),
+        newest: &Newest,
         (from, to): (UnixMs, UnixMs),
         decimals: Decimals,
         view: &View<'_>,
     ) -> &Closes {
-        if (self.closes.0, self.closes.1.from) != (version, from) {
+        let closes = self.closes.take_if(|closes| closes.from == from);
+        self.closes.insert(closes.unwrap_or_else(|| {
             let first = followed.interval.step(from, 1);
             let range = (Some((first, to)), CLOSES_A_PART);
             let found = followed.rows(view, newest.key, range, decimals);
@@ -283,9 +282,8 @@ impl Rendered {
             let info = found.as_ref().map(|(_, info)| info);
             let last = info.and_then(|info| info.next_from.and(info.last));
             let to = last.unwrap_or(to).max(first);
-            self.closes = (version, Closes { from, to, events });
-        }
-        &self.closes.1
+            Closes { from, to, events }
+        }))
     }
 }
 

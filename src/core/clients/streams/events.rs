@@ -1,9 +1,13 @@
-//! Events that are written one behind the other.
+//! Events that are written one behind the other, and those of quotes that all readers share.
 
-use crate::core::api::Position;
-use crate::core::clients::fairness::SHARE;
+use crate::core::api::stream::write_quote;
+use crate::core::api::{Position, View};
+use crate::core::clients::pending::SHARE;
+use crate::json::Decimals;
+use crate::market::{Quote, SourceId, SymbolId};
+use std::collections::HashMap;
 
-/// See the module's page. Each lacks its empty line until the next one, or the end.
+/// Events of one reader. Each lacks its empty line until the next one, or the end.
 pub struct Events<'a> {
     out: &'a mut Vec<u8>,
     /// The length at which the share is used up.
@@ -40,5 +44,24 @@ impl<'a> Events<'a> {
             self.out.push(b'\n');
         }
         self.count
+    }
+}
+
+/// Events of quotes with decimals as strings, and their versions: one for each quote, rendered once for all
+/// readers. (With decimals as numbers, the JSON is kept with the quote.)
+#[derive(Default)]
+pub struct QuotedEvents(HashMap<(SourceId, SymbolId), (u64, Vec<u8>)>);
+
+impl QuotedEvents {
+    /// The event of a quote.
+    pub fn of(&mut self, quote: &Quote, view: &View<'_>) -> &[u8] {
+        let place = (quote.source, quote.symbol);
+        let (version, event) = self.0.entry(place).or_default();
+        if *version != quote.version {
+            *version = quote.version;
+            event.clear();
+            write_quote(event, view, quote, Decimals::String);
+        }
+        event
     }
 }

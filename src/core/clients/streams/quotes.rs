@@ -4,7 +4,6 @@
 
 use crate::core::api::stream::served_quote;
 use crate::core::api::{StreamedSymbols, View};
-use crate::core::clients::streams::readers::Readers;
 use crate::core::clients::streams::stream::EventStream;
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
@@ -13,40 +12,36 @@ use std::collections::BTreeMap;
 /// See the module's page.
 #[derive(Default)]
 pub struct QuoteReaders {
-    named: BTreeMap<(SymbolId, Option<SourceId>), Named>,
-    /// By source: those who read every symbol.
-    all: BTreeMap<Option<SourceId>, All>,
+    /// The quotes that a stream names, and those that have changed while a stream reads every symbol.
+    quotes: BTreeMap<(SymbolId, Option<SourceId>), ReadQuote>,
+    /// By source: those who read every symbol, with the place of the first one.
+    all: BTreeMap<Option<SourceId>, BTreeMap<Key, u32>>,
 }
 
-/// A quote that some streams name.
 #[derive(Default)]
-struct Named {
+struct ReadQuote {
     version: u64,
-    readers: Readers,
-}
-
-#[derive(Default)]
-struct All {
-    /// By symbol.
-    versions: Vec<u64>,
-    /// With the place of the first symbol.
-    readers: Readers,
+    /// Those who name it, with its place.
+    readers: BTreeMap<Key, u32>,
 }
 
 impl QuoteReaders {
     /// A stream reads its symbols from now on.
     pub fn add(&mut self, key: Key, stream: &EventStream, view: &View<'_>) {
-        let first = stream.charts.len();
+        let (source, first) = (stream.source, stream.charts.len() as u32);
         match &stream.symbols {
             StreamedSymbols::All => {
-                let all = self.all.entry(stream.source).or_default();
-                all.readers.add(key, first);
+                self.all.entry(source).or_default().insert(key, first);
             }
             StreamedSymbols::Named(symbols) => {
-                for (at, symbol) in symbols.iter().enumerate() {
-                    let named = self.named.entry((*symbol, stream.source)).or_default();
-                    named.version = version(view, *symbol, stream.source);
-                    named.readers.add(key, first + at);
+                for (symbol, place) in symbols.iter().zip(first..) {
+                    let quote = self.quotes.entry((*symbol, source));
+                    // Where others read it, they may not have been told of the newest one yet.
+                    let quote = quote.or_insert_with(|| ReadQuote {
+                        version: version(view, *symbol, source),
+                        readers: BTreeMap::new(),
+                    });
+                    quote.readers.insert(key, place);
                 }
             }
         }
@@ -55,21 +50,17 @@ impl QuoteReaders {
     /// A stream does not read them any more.
     pub fn remove(&mut self, key: Key, stream: &EventStream) {
         match &stream.symbols {
-            StreamedSymbols::All => {
-                if let Some(all) = self.all.get_mut(&stream.source) {
-                    all.readers.remove(key);
-                    if all.readers.is_empty() {
-                        self.all.remove(&stream.source);
-                    }
-                }
-            }
+            StreamedSymbols::All => self.all.retain(|_, readers| {
+                readers.remove(&key);
+                !readers.is_empty()
+            }),
             StreamedSymbols::Named(symbols) => {
                 for symbol in symbols {
                     let place = (*symbol, stream.source);
-                    if let Some(named) = self.named.get_mut(&place) {
-                        named.readers.remove(key);
-                        if named.readers.is_empty() {
-                            self.named.remove(&place);
+                    if let Some(quote) = self.quotes.get_mut(&place) {
+                        quote.readers.remove(&key);
+                        if quote.readers.is_empty() {
+                            self.quotes.remove(&place);
                         }
                     }
                 }
@@ -85,24 +76,21 @@ impl QuoteReaders {
         view: &View<'_>,
         mut note: impl FnMut(Key, usize),
     ) -> usize {
-        let mut count = 0;
-        let of_symbol = self.named.range_mut((symbol, None)..);
-        for ((_, source), named) in of_symbol.take_while(|((it, _), _)| *it == symbol) {
-            let version = version(view, symbol, *source);
-            if std::mem::replace(&mut named.version, version) != version {
-                named.readers.each(&mut note);
-                count += named.readers.len();
-            }
+        for source in self.all.keys() {
+            self.quotes.entry((symbol, *source)).or_default();
         }
-        for (source, all) in &mut self.all {
-            let at = symbol.index();
-            if all.versions.len() <= at {
-                all.versions.resize(at + 1, 0);
-            }
+        let mut count = 0;
+        let of_symbol = self.quotes.range_mut((symbol, None)..);
+        for ((_, source), quote) in of_symbol.take_while(|((it, _), _)| *it == symbol) {
             let version = version(view, symbol, *source);
-            if std::mem::replace(&mut all.versions[at], version) != version {
-                all.readers.each(|key, first| note(key, first + at));
-                count += all.readers.len();
+            if std::mem::replace(&mut quote.version, version) == version {
+                continue;
+            }
+            let all = self.all.get(source).into_iter().flatten();
+            let all = all.map(|(key, first)| (key, first + symbol.0));
+            for (key, place) in quote.readers.iter().map(|(key, place)| (key, *place)).chain(all) {
+                note(*key, place as usize);
+                count += 1;
             }
         }
         count
@@ -112,4 +100,94 @@ impl QuoteReaders {
 /// The version of the quote that is served; 0 if there is none.
 fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
     served_quote(view, symbol, source).map_or(0, |quote| quote.version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::core::api::Endpoint;
+    use crate::core::api::StreamRequest;
+    use crate::core::api::compressed_cache::CompressedBodies;
+    use crate::core::clients::admission::Admitted;
+    use crate::core::clients::pending::Served;
+    use crate::core::{Context, Status};
+    use crate::decimal::Decimal;
+    use crate::http::EndlessBody;
+    use crate::json::Decimals;
+    use crate::market::Market;
+    use crate::record::{MarketInfo, MarketRules, Ticker};
+    use crate::table::Table;
+    use crate::time::{Mono, Now, UnixMs};
+
+    const SOURCE: SourceId = SourceId(0);
+
+    /// A market with one symbol.
+    fn context() -> (Context, SymbolId) {
+        let now = Now { mono: Mono(1), unix: UnixMs(1) };
+        let symbols = vec!["BTC/USDT".to_string()];
+        let source = SourceConfig { symbols, ..SourceConfig::of("binance") };
+        let config = Config { sources: vec![source], ..Config::default() };
+        let mut market = Market::new(&config);
+        market.catalog.begin_list(SOURCE);
+        market.catalog.list(
+            SOURCE,
+            MarketInfo {
+                ticker_id: "BTCUSDT".into(),
+                candle_id: None,
+                base: "BTC".into(),
+                quote: "USDT".into(),
+                active: true,
+                rules: MarketRules::default(),
+            },
+        );
+        market.catalog.end_list(SOURCE).expect("a usable list");
+        market.catalog.refresh_list(SOURCE, now.unix);
+        let stats = Status::new(["binance"].into_iter(), now);
+        let symbol = market.catalog.known()[0];
+        (Context::new(config, market, stats, now), symbol)
+    }
+
+    fn stream(symbols: StreamedSymbols, view: &View<'_>) -> EventStream {
+        let request = StreamRequest {
+            symbols,
+            charts: Vec::new(),
+            source: None,
+            decimals: Decimals::Number,
+            resumed: None,
+            body: EndlessBody::Chunked,
+        };
+        let served = Served {
+            endpoint: Endpoint::Unknown,
+            closing: None,
+            admitted: Admitted::unlimited(None),
+            line: None,
+            asked_at: view.now.mono,
+        };
+        EventStream::new(request, served, view)
+    }
+
+    #[test]
+    fn a_reader_that_comes_between_a_change_and_its_note_keeps_it_from_nobody() {
+        let (mut cx, symbol) = context();
+        let compressed = CompressedBodies::new(0);
+        let mut keys = Table::new(3);
+        let keys = [(); 3].map(|()| keys.insert(()).expect("room for all"));
+        let mut readers = QuoteReaders::default();
+        let named = || StreamedSymbols::Named([symbol].into());
+        let view = View::new(&cx, &compressed);
+        readers.add(keys[0], &stream(named(), &view), &view);
+        readers.add(keys[1], &stream(StreamedSymbols::All, &view), &view);
+        let ticker = Ticker::of_last(Decimal::from(7));
+        cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
+        let view = View::new(&cx, &compressed);
+        readers.add(keys[2], &stream(named(), &view), &view);
+        let mut noted = Vec::new();
+        let count = readers.changed(symbol, &view, |key, place| noted.push((key, place)));
+        noted.sort();
+        assert_eq!(noted, keys.map(|key| (key, 0)));
+        assert_eq!(count, 3);
+        let again = readers.changed(symbol, &view, |_, _| panic!("nothing has changed"));
+        assert_eq!(again, 0);
+    }
 }

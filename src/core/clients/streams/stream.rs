@@ -8,26 +8,24 @@
 //! was sent, whatever the order of the events.
 
 use crate::core::api::chart::Followed;
-use crate::core::api::stream::{served_quote, write_quote};
+use crate::core::api::stream::{served_quote, write_quote, write_status};
 use crate::core::api::{Position, StreamRequest, StreamedSymbols, View};
+use crate::core::clients::pending::Served;
 use crate::core::clients::streams::charts::{ChartPlace, FollowedCharts};
-use crate::core::clients::streams::events::Events;
+use crate::core::clients::streams::events::{Events, QuotedEvents};
 use crate::core::clients::streams::places::PlaceSet;
-use crate::core::clients::streams::quoted::QuotedEvents;
-use crate::http::EndlessBody;
 use crate::json::Decimals;
 use crate::market::{SourceId, SymbolId};
-use crate::table::Key;
 
 /// Places that one slice looks at: most of them may have no quote.
 const PLACES_A_SLICE: usize = 1024;
 
 /// See the module's page.
 pub struct EventStream {
-    /// Its client's connection.
-    pub connection: Key,
-    /// The framing of its events.
-    pub body: EndlessBody,
+    /// What it is counted and logged by.
+    pub served: Served,
+    /// The bytes of events that the client has taken.
+    pub sent_bytes: usize,
     /// True while it is in the queue of those that have something to send.
     pub is_queued: bool,
     /// Its charts. Their places come before those of the symbols.
@@ -45,23 +43,33 @@ pub struct EventStream {
 }
 
 /// What all streams are told together.
-pub struct Told<'a> {
+#[derive(Default)]
+pub struct Told {
     /// The charts.
-    pub charts: &'a mut FollowedCharts,
+    pub charts: FollowedCharts,
     /// Quotes with decimals as strings.
-    pub quoted: &'a mut QuotedEvents,
-    /// The newest status: how often the health had changed, and the event.
-    pub status: (u64, &'a [u8]),
+    quoted: QuotedEvents,
+    /// How often the health had changed at the newest status.
+    pub health: u64,
+    /// The event of that.
+    status: Vec<u8>,
     /// The version of the quotes up to which all changes are noted with the streams.
     pub noted: u64,
-    /// Of this run.
-    pub boot: u64,
+}
+
+impl Told {
+    /// Renders the newest status.
+    pub fn render_status(&mut self, view: &View<'_>) {
+        self.health = view.status.health_changes;
+        self.status.clear();
+        write_status(&mut self.status, view);
+    }
 }
 
 impl EventStream {
     /// A stream that begins, or goes on where the client has left it.
-    pub fn new(connection: Key, request: StreamRequest, view: &View<'_>) -> EventStream {
-        let StreamRequest { symbols, charts, source, decimals, resumed, body } = request;
+    pub fn new(request: StreamRequest, served: Served, view: &View<'_>) -> EventStream {
+        let StreamRequest { symbols, charts, source, decimals, resumed, .. } = request;
         let closes = resumed.iter().flat_map(|it| it.closes.iter().copied());
         let mut closes = closes.chain(std::iter::repeat(None));
         let charts = charts.into_iter().map(|(symbol, interval)| ChartPlace {
@@ -70,8 +78,8 @@ impl EventStream {
             closed: closes.next().flatten(),
         });
         let mut stream = EventStream {
-            connection,
-            body,
+            served,
+            sent_bytes: 0,
             is_queued: false,
             charts: charts.collect(),
             symbols,
@@ -141,11 +149,10 @@ impl EventStream {
     }
 
     /// Appends events of about one share. Returns their number.
-    pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, told: &mut Told<'_>) -> u64 {
+    pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, told: &mut Told) -> u64 {
         let mut events = Events::new(out);
-        let (health, status) = told.status;
-        if self.health.replace(health) != Some(health) {
-            events.next().extend_from_slice(status);
+        if self.health.replace(told.health) != Some(told.health) {
+            events.next().extend_from_slice(&told.status);
         }
         for _ in 0..PLACES_A_SLICE {
             if events.is_full() {
@@ -162,17 +169,17 @@ impl EventStream {
                 }
                 None => {
                     let place = place - self.charts.len();
-                    self.write_quote(place, view, told.quoted, &mut events);
+                    self.write_quote(place, view, &mut told.quoted, &mut events);
                 }
             }
         }
         let id = self.changed.is_empty().then(|| {
             let position = Position {
                 quotes: told.noted,
-                health,
+                health: told.health,
                 closes: self.charts.iter().map(|chart| chart.closed).collect(),
             };
-            (position, told.boot)
+            (position, view.boot)
         });
         events.finish(id)
     }

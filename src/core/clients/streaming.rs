@@ -1,0 +1,325 @@
+//! Clients with a stream: they are told of every change of quotes, candles and health.
+//!
+//! A connection owns its stream (`streams`), and is in the phase `Streaming`, which owns its deadlines: the
+//! comment that keeps it open, and the end of a client that takes nothing. [`Streams`] owns the lists of who
+//! reads what, and the queue of those that have something to send. A change costs one note with each of its
+//! readers, in slices ([`Streams::step`]). What a reader is sent is written when its turn in the queue comes,
+//! and only if all that was written before is sent: so a slow reader gets the newest state of each symbol,
+//! and holds up nobody. An event is rendered once for all readers.
+//!
+//! While there is no stream, nothing is watched, and a change costs the check of one flag.
+
+use crate::core::api::compressed_cache::CompressedBodies;
+use crate::core::api::stream::{write_bye, write_retry};
+use crate::core::api::{Error, StreamRequest, View};
+use crate::core::clients::address_counts::AddressCounts;
+use crate::core::clients::connection::{Connection, Phase};
+use crate::core::clients::pending::Served;
+use crate::core::clients::streams::{EventStream, QuoteReaders, Told};
+use crate::core::context::Wish;
+use crate::core::{Action, CloseReason, Context};
+use crate::http::Output;
+use crate::rng::Rng;
+use crate::table::{Key, Table};
+use crate::time::Mono;
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Notes with readers that one slice makes: some 0.1 ms.
+const NOTES_A_SLICE: usize = 4096;
+
+/// What a changed symbol costs beside its readers, in notes.
+const SYMBOL_COST: usize = 8;
+
+/// The least time after which a client connects again, and what is added by chance: not all at once.
+const RETRY_MS: (u64, u64) = (1_500, 1_000);
+
+/// The same when marketd stops: it may take some seconds to start again.
+const RETRY_BYE_MS: (u64, u64) = (1_000, 4_000);
+
+/// Between two looks for charts without a series.
+const CHARTS_PAUSE: Duration = Duration::from_secs(1);
+
+/// Seconds after which a client may try again where there is no room for its stream.
+const RETRY_REFUSED_S: u32 = 5;
+
+/// See the module's page.
+pub struct Streams {
+    /// The connections that have one.
+    open: BTreeSet<Key>,
+    addresses: AddressCounts,
+    quotes: QuoteReaders,
+    told: Told,
+    /// Those that have something to send and nothing that is not sent.
+    queue: VecDeque<Key>,
+    /// Those that have ended, and are still among the readers.
+    ended: Vec<(Key, Box<EventStream>)>,
+    /// When charts without a series are looked for.
+    charts_due: Mono,
+    rng: Rng,
+}
+
+impl Streams {
+    /// No streams yet. `seed`: for what is left to chance.
+    pub fn new(seed: u64) -> Streams {
+        Streams {
+            open: BTreeSet::new(),
+            addresses: AddressCounts::default(),
+            quotes: QuoteReaders::default(),
+            told: Told::default(),
+            queue: VecDeque::new(),
+            ended: Vec::new(),
+            charts_due: Mono(0),
+            rng: Rng::new(seed),
+        }
+    }
+
+    /// Why there is no room for another stream of this address, which is counted. `None` if there is.
+    pub fn refusal(&self, client: Option<IpAddr>, cx: &mut Context) -> Option<Error> {
+        let limits = &cx.config.limits;
+        let of_client = client.map_or(0, |client| self.addresses.count(client));
+        let error = if cx.stats.stopping {
+            Error::unavailable("marketd is stopping.", RETRY_REFUSED_S)
+        } else if self.open.len() + self.ended.len() >= limits.streams {
+            Error::unavailable("Too many streams.", RETRY_REFUSED_S)
+        } else if limits.streams_per_address > 0 && of_client >= limits.streams_per_address {
+            let message = "Too many streams of this address.";
+            Error::new(429, "too_many_requests", message).retry_after(RETRY_REFUSED_S)
+        } else {
+            return None;
+        };
+        cx.stats.streams.refused += 1;
+        Some(error)
+    }
+
+    /// Opens a stream on this connection, whose head is written. There must be room.
+    pub fn open(
+        &mut self,
+        connection: &mut Connection,
+        request: StreamRequest,
+        served: Served,
+        compressed: &CompressedBodies,
+        cx: &mut Context,
+    ) {
+        let is_first = self.open.is_empty();
+        if is_first {
+            cx.market.quotes.touched_mut().watch(true);
+            cx.market.charts.touched.watch(true);
+            self.told.noted = cx.market.quotes.version();
+        }
+        let view = View::new(cx, compressed);
+        let (key, body) = (connection.key, request.body);
+        let wait_ms = self.wait_ms(RETRY_MS);
+        body.write(connection.output.bytes(), |out| write_retry(out, wait_ms));
+        let stream = EventStream::new(request, served, &view);
+        self.quotes.add(key, &stream, &view);
+        let mut candles = Vec::new();
+        for (place, chart) in stream.charts.iter().enumerate() {
+            candles.extend(self.told.charts.add(chart.followed, (key, place), &view));
+        }
+        // If it has changed just now, the others are to be told too.
+        if is_first || self.told.health == view.status.health_changes {
+            self.told.render_status(&view);
+        }
+        if let Some(address) = stream.served.admitted.client {
+            self.addresses.enter(address);
+        }
+        self.open.insert(key);
+        connection.stream = Some(Box::new(stream));
+        cx.wishes.push_back(Wish { client: None, candles });
+        cx.stats.streams.open += 1;
+        cx.stats.streams.opened += 1;
+        connection.enter(Phase::Streaming(body), cx);
+    }
+
+    /// Milliseconds from the first of these on, at most as many more as the second.
+    fn wait_ms(&mut self, (least, more): (u64, u64)) -> u64 {
+        least + self.rng.below(more)
+    }
+
+    /// True if [`Streams::step`] has something to do.
+    #[inline]
+    pub fn has_work(&self, cx: &Context) -> bool {
+        let has_work = || !self.queue.is_empty() || !self.ended.is_empty() || self.has_changes(cx);
+        !self.open.is_empty() && has_work()
+    }
+
+    fn has_changes(&self, cx: &Context) -> bool {
+        let market = &cx.market;
+        !market.quotes.touched().is_empty()
+            || !market.charts.touched.is_empty()
+            || cx.stats.health_changes != self.told.health
+    }
+
+    /// Does one slice: notes changes with their readers, or sends one reader what has changed, or takes one
+    /// that has ended from the lists. `spare`: buffers for what is sent.
+    pub fn step(
+        &mut self,
+        connections: &mut Table<Connection>,
+        (compressed, spare): (&CompressedBodies, &mut Output),
+        cx: &mut Context,
+    ) {
+        if self.has_changes(cx) {
+            self.note_changes(connections, compressed, cx);
+        } else if let Some((key, stream)) = self.ended.pop() {
+            self.quotes.remove(key, &stream);
+            for chart in &stream.charts {
+                self.told.charts.remove(chart.followed, key);
+            }
+        } else if let Some(key) = self.queue.pop_front()
+            && let Some(connection) = connections.get_mut(key)
+        {
+            self.send(connection, (compressed, spare), cx);
+        }
+    }
+
+    /// Notes changes with their readers, about a slice of them.
+    fn note_changes(
+        &mut self,
+        connections: &mut Table<Connection>,
+        compressed: &CompressedBodies,
+        cx: &mut Context,
+    ) {
+        let Streams { quotes, told, queue, .. } = self;
+        let (mut notes, mut conflated) = (0, 0);
+        let mut note = |key: Key, place: usize| {
+            if let Some(stream) = stream_of(connections, key) {
+                conflated += u64::from(!stream.note(place));
+                enqueue(queue, key, stream);
+            }
+        };
+        while notes < NOTES_A_SLICE {
+            if let Some(symbol) = cx.market.quotes.touched_mut().take() {
+                let view = View::new(cx, compressed);
+                notes += SYMBOL_COST + quotes.changed(symbol, &view, &mut note);
+            } else if let Some(symbol) = cx.market.charts.touched.take() {
+                let view = View::new(cx, compressed);
+                notes += SYMBOL_COST + told.charts.changed(symbol, &view, &mut note);
+            } else {
+                break;
+            }
+        }
+        cx.stats.streams.conflated += conflated;
+        if cx.market.quotes.touched().is_empty() {
+            told.noted = cx.market.quotes.version();
+        }
+        if cx.stats.health_changes != told.health {
+            told.render_status(&View::new(cx, compressed));
+            for key in &self.open {
+                if let Some(stream) = stream_of(connections, *key) {
+                    enqueue(queue, *key, stream);
+                }
+            }
+        }
+    }
+
+    /// Writes what has changed to one reader, if all that was written before is sent.
+    fn send(
+        &mut self,
+        connection: &mut Connection,
+        (compressed, spare): (&CompressedBodies, &mut Output),
+        cx: &mut Context,
+    ) {
+        let Some(stream) = &mut connection.stream else {
+            return;
+        };
+        stream.is_queued = false;
+        // What is not sent yet comes first: then it is queued again.
+        let Phase::Streaming(body) = connection.phase else {
+            return;
+        };
+        if !connection.output.is_empty() {
+            return;
+        }
+        let view = View::new(cx, compressed);
+        connection.output.borrow(spare);
+        let write = |out: &mut Vec<u8>| stream.write(out, &view, &mut self.told);
+        let events = body.write(connection.output.bytes(), write);
+        cx.stats.streams.events += events;
+        if connection.output.is_empty() {
+            connection.output.give_back(spare, usize::MAX);
+            if stream.has_news(self.told.health) {
+                enqueue(&mut self.queue, connection.key, stream);
+            }
+            return;
+        }
+        connection.renew(cx);
+        cx.actions.push_back(Action::Flush(connection.key));
+        connection.recount(&mut cx.stats.http);
+    }
+
+    /// A client has taken so many bytes of its stream.
+    pub fn sent(&mut self, connection: &mut Connection, count: usize) {
+        let is_all = connection.output.is_empty();
+        if let Some(stream) = &mut connection.stream {
+            stream.sent_bytes += count;
+            if is_all && stream.has_news(self.told.health) {
+                enqueue(&mut self.queue, connection.key, stream);
+            }
+        }
+    }
+
+    /// The connection of a stream has closed.
+    pub fn closed(
+        &mut self,
+        key: Key,
+        stream: Box<EventStream>,
+        reason: CloseReason,
+        cx: &mut Context,
+    ) {
+        self.open.remove(&key);
+        if let Some(address) = stream.served.admitted.client {
+            self.addresses.leave(address);
+        }
+        cx.stats.streams.open -= 1;
+        cx.stats.streams.closes[reason as usize] += 1;
+        self.ended.push((key, stream));
+        if self.open.is_empty() {
+            self.quotes = QuoteReaders::default();
+            self.told = Told::default();
+            self.queue = VecDeque::new();
+            self.ended = Vec::new();
+            cx.market.quotes.touched_mut().watch(false);
+            cx.market.charts.touched.watch(false);
+        }
+    }
+
+    /// Ends every stream: marketd stops.
+    pub fn end_all(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
+        for key in self.open.clone() {
+            if let Some(connection) = connections.get_mut(key)
+                && let Phase::Streaming(body) = connection.phase
+            {
+                let wait_ms = self.wait_ms(RETRY_BYE_MS);
+                let out = connection.output.bytes();
+                body.write(out, |out| write_bye(out, wait_ms));
+                body.end(out);
+                connection.responded(Some(CloseReason::Stopping), cx);
+                cx.actions.push_back(Action::Flush(key));
+                connection.recount(&mut cx.stats.http);
+            }
+        }
+    }
+
+    /// Looks once a second for charts whose candles are to be asked for again.
+    pub fn handle_timeout(&mut self, compressed: &CompressedBodies, cx: &mut Context) {
+        if !self.open.is_empty() && cx.now.mono >= self.charts_due {
+            self.charts_due = cx.now.mono + CHARTS_PAUSE;
+            let candles = self.told.charts.without_series(&View::new(cx, compressed));
+            cx.wishes.push_back(Wish { client: None, candles });
+        }
+    }
+}
+
+/// The stream of a connection, if there are both.
+fn stream_of(connections: &mut Table<Connection>, key: Key) -> Option<&mut EventStream> {
+    connections.get_mut(key)?.stream.as_deref_mut()
+}
+
+/// Queues a stream that has something to send, unless it is queued already.
+fn enqueue(queue: &mut VecDeque<Key>, key: Key, stream: &mut EventStream) {
+    if !std::mem::replace(&mut stream.is_queued, true) {
+        queue.push_back(key);
+    }
+}
