@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 /// A job that is done step by step.
-pub trait Job {
+pub trait QueuedJob {
     /// Jobs of a lower rank are stepped first.
     fn rank(&self) -> u8;
 
@@ -24,7 +24,7 @@ impl<J> Default for JobQueue<J> {
     }
 }
 
-impl<J: Job> JobQueue<J> {
+impl<J: QueuedJob> JobQueue<J> {
     /// Adds jobs behind the others of their rank. They replace those that they make pointless.
     pub fn push(&mut self, jobs: impl IntoIterator<Item = J>) {
         for job in jobs {
@@ -73,7 +73,7 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Steps(u8, u32, u32);
 
-    impl Job for Steps {
+    impl QueuedJob for Steps {
         fn rank(&self) -> u8 {
             self.0
         }

@@ -4,7 +4,7 @@
 //! here.
 
 use super::dialects::Dialects;
-use super::fault::{Fault, Report, wrong};
+use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
 use super::flags::{self, Flags, Task};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
@@ -100,7 +100,7 @@ pub fn command(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &Dialects,
-) -> Result<Command, Vec<Fault>> {
+) -> Result<Command, Vec<ConfigFault>> {
     let mut report = Report::default();
     let (subcommand, flags) = flags::parse(words, &mut report);
     // Who asks for help gets it, whatever the other words are.
@@ -142,13 +142,13 @@ pub fn reload(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &Dialects,
-) -> Result<LoadedConfig, Vec<Fault>> {
+) -> Result<LoadedConfig, Vec<ConfigFault>> {
     let mut report = Report::default();
     let (_, flags) = flags::parse(words, &mut report);
     load(&flags, variable, (dialects, Files::Regular), report)
 }
 
-fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<Fault>> {
+fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<ConfigFault>> {
     let command = match flags.words.first().map_or("", String::as_str) {
         "config" => Ok(Command::Print(SCHEMA.to_string())),
         "dialect" => Ok(Command::DialectSchema),
@@ -208,8 +208,8 @@ fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
 fn export(
     flags: &Flags,
     mut report: Report,
-    load: impl FnOnce(Report) -> Result<LoadedConfig, Vec<Fault>>,
-) -> Result<Command, Vec<Fault>> {
+    load: impl FnOnce(Report) -> Result<LoadedConfig, Vec<ConfigFault>>,
+) -> Result<Command, Vec<ConfigFault>> {
     let symbol = match flags.value("--symbol") {
         Some(text) => SYMBOL.parse(text),
         None => Err("expected a symbol like BTC/USDT, found nothing".to_string()),

@@ -3,7 +3,7 @@
 //! A `dialect` with a slash or the ending `.json` is the path of a file. Its text is read here; what
 //! it says is read by a function that the caller passes in, because this module knows no exchange.
 
-use super::fault::{Fault, Report, quoted};
+use super::fault::{ConfigFault, Report, quoted};
 use super::file::{Files, text_of_file};
 use super::schema::{Config, SourceConfig};
 use super::url::Url;
@@ -30,7 +30,7 @@ pub struct Dialects {
     /// Those of this build.
     pub built_in: Vec<KnownDialect>,
     /// Reads a file: its name and its text.
-    pub read: fn(&str, &str) -> Result<KnownDialect, Vec<Fault>>,
+    pub read: fn(&str, &str) -> Result<KnownDialect, Vec<ConfigFault>>,
 }
 
 /// Reads the files that sources name, relative to the configuration's file, and returns all dialects.

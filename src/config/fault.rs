@@ -18,7 +18,7 @@ const ECHO_CHARS: usize = 60;
 
 /// One thing that is wrong, or (as a warning) unwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fault {
+pub struct ConfigFault {
     /// The file, as it was named; `None` for a fault of a flag or a variable.
     pub file: Option<String>,
     /// Counted from one.
@@ -32,10 +32,10 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Fault {
+impl ConfigFault {
     /// A fault of a flag or a variable.
-    pub(super) fn of(by: &str, message: impl Into<String>) -> Fault {
-        Fault::at(None, None, by, message)
+    pub(super) fn of(by: &str, message: impl Into<String>) -> ConfigFault {
+        ConfigFault::at(None, None, by, message)
     }
 
     /// A fault of a key in a file.
@@ -44,8 +44,8 @@ impl Fault {
         line: Option<usize>,
         key: &str,
         message: impl Into<String>,
-    ) -> Fault {
-        Fault {
+    ) -> ConfigFault {
+        ConfigFault {
             file: file.map(str::to_string),
             line,
             column: None,
@@ -55,7 +55,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ConfigFault {
     /// One line: `marketd.json:12: sources[0].pollMs: expected ..., found "fast"`. Control characters
     /// in names and values are escaped: they could move the cursor of a terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +73,7 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ConfigFault {}
 
 /// Where a value was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,8 @@ pub struct Report {
     lines: Vec<usize>,
     /// By path.
     origins: BTreeMap<String, Origin>,
-    faults: Vec<Fault>,
-    warnings: Vec<Fault>,
+    faults: Vec<ConfigFault>,
+    warnings: Vec<ConfigFault>,
     /// Number of faults above [`FAULTS_MAX`].
     more: usize,
     /// The objects that have a key, by its name.
@@ -176,7 +176,7 @@ impl Report {
     }
 
     /// Adds a fault, once.
-    pub fn add(&mut self, fault: Fault) {
+    pub fn add(&mut self, fault: ConfigFault) {
         if self.faults.contains(&fault) {
             return;
         }
@@ -188,7 +188,7 @@ impl Report {
 
     /// What was read of a flag, a variable or a word; `None` after the message has been reported.
     pub(super) fn accept<T>(&mut self, by: &str, read: Result<T, String>) -> Option<T> {
-        read.map_err(|message| self.add(Fault::of(by, message))).ok()
+        read.map_err(|message| self.add(ConfigFault::of(by, message))).ok()
     }
 
     /// Reports that the value of `path` is allowed but unwise.
@@ -199,7 +199,7 @@ impl Report {
 
     /// The warnings if there is no fault; else the faults: those of flags and variables first, then
     /// those of the file from top to bottom.
-    pub fn close(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
+    pub fn close(mut self) -> Result<Vec<ConfigFault>, Vec<ConfigFault>> {
         for list in [&mut self.warnings, &mut self.faults] {
             list.sort_by_key(|fault| fault.line);
         }
@@ -208,22 +208,22 @@ impl Report {
         }
         if self.more > 0 {
             let message = format!("and {} faults more", self.more);
-            let fault = Fault::at(self.file.as_deref(), None, "", message);
+            let fault = ConfigFault::at(self.file.as_deref(), None, "", message);
             self.faults.push(fault);
         }
         Err(self.faults)
     }
 
     /// A fault at the place of `path`, or of the nearest value around it that has a place.
-    pub fn located(&self, path: &str, message: String) -> Fault {
+    pub fn located(&self, path: &str, message: String) -> ConfigFault {
         let ends = path.match_indices(['.', '[']).map(|(at, _)| at);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>().into_iter();
         let origin = ends.rev().find_map(|end| self.origins.get(&path[..end]));
         let file = self.file.as_deref();
         match origin {
-            Some(Origin::Given(by)) => Fault::of(by, message),
-            Some(Origin::Line(line)) => Fault::at(file, Some(*line), path, message),
-            None => Fault::at(file, None, path, message),
+            Some(Origin::Given(by)) => ConfigFault::of(by, message),
+            Some(Origin::Line(line)) => ConfigFault::at(file, Some(*line), path, message),
+            None => ConfigFault::at(file, None, path, message),
         }
     }
 }
@@ -275,17 +275,21 @@ mod tests {
 
     #[test]
     fn a_fault_is_one_line_that_leads_to_its_place() {
-        let check = |fault: Fault, expected: &str| assert_eq!(fault.to_string(), expected);
-        let fault = Fault {
+        let check = |fault: ConfigFault, expected: &str| assert_eq!(fault.to_string(), expected);
+        let fault = ConfigFault {
             key: "--listen".into(),
             message: "expected ADDR:PORT".into(),
-            ..Fault::default()
+            ..ConfigFault::default()
         };
         check(fault.clone(), "--listen: expected ADDR:PORT");
-        let fault =
-            Fault { file: Some("a.json".into()), line: Some(12), key: "listen".into(), ..fault };
+        let fault = ConfigFault {
+            file: Some("a.json".into()),
+            line: Some(12),
+            key: "listen".into(),
+            ..fault
+        };
         check(fault.clone(), "a.json:12: listen: expected ADDR:PORT");
-        let fault = Fault {
+        let fault = ConfigFault {
             column: Some(7),
             key: String::new(),
             message: "expected a value".into(),
@@ -304,7 +308,7 @@ mod tests {
         report.fault("listen", "b");
         report.fault("nowhere", "c");
         let faults = report.close().unwrap_err();
-        let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        let lines: Vec<String> = faults.iter().map(ConfigFault::to_string).collect();
         assert_eq!(lines, ["--listen: b", "a.json: nowhere: c", "a.json:3: sources[0].id: a"]);
     }
 
@@ -318,7 +322,7 @@ mod tests {
         }
         let faults = report.close().unwrap_err();
         assert_eq!(faults.len(), FAULTS_MAX + 1);
-        assert_eq!(faults.last().map(Fault::to_string).as_deref(), Some("and 7 faults more"));
+        assert_eq!(faults.last().map(ConfigFault::to_string).as_deref(), Some("and 7 faults more"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Files: the text of one that somebody names.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use std::fs::File;
 use std::io::Read;
 
@@ -18,8 +18,8 @@ pub(super) enum Files {
 }
 
 /// The text of this file, if it is one.
-pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, Fault> {
-    let fault = |line, message: String| Fault::at(Some(name), line, "", message);
+pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFault> {
+    let fault = |line, message: String| ConfigFault::at(Some(name), line, "", message);
     let is_regular = || std::fs::metadata(name).is_ok_and(|it| it.is_file());
     if files == Files::Regular && !is_regular() {
         let message = "not a regular file, which cannot be read again";

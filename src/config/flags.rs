@@ -6,7 +6,7 @@
 //! means.
 
 use super::dialects::KnownDialect;
-use super::fault::{Fault, Report, quoted, suggestion};
+use super::fault::{ConfigFault, Report, quoted, suggestion};
 use super::schema::DEMO;
 use lexopt::Arg;
 use std::ffi::{OsStr, OsString};
@@ -188,7 +188,7 @@ fn parse_flags(
     let table = command.map_or(FLAGS, |it| it.flags);
     let mut parser = lexopt::Parser::from_args(words);
     let mut flags = Flags::default();
-    let mut refuse = |name: &str, message: &str| report.add(Fault::of(name, message));
+    let mut refuse = |name: &str, message: &str| report.add(ConfigFault::of(name, message));
     // The word after an unknown option is most likely its value: one fault, not two.
     let mut after_unknown = false;
     loop {
@@ -333,7 +333,7 @@ mod tests {
         let mut report = Report::default();
         parse(words, &mut report);
         let faults = report.close().err().unwrap_or_default();
-        faults.iter().map(Fault::to_string).collect()
+        faults.iter().map(ConfigFault::to_string).collect()
     }
 
     fn check(line: &str, expected: &[&str]) {

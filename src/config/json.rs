@@ -7,7 +7,7 @@
 //! A value of another type than the caller asks for is `None`: the caller knows what was expected,
 //! and reports it.
 
-use super::fault::{Fault, Report};
+use super::fault::{ConfigFault, Report};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Node<'a> {
 
 impl<'a> Node<'a> {
     /// The whole file. If it is not JSON, the fault names line and column.
-    pub fn whole(file: &str, text: &'a str) -> Result<Node<'a>, Fault> {
+    pub fn whole(file: &str, text: &'a str) -> Result<Node<'a>, ConfigFault> {
         let checked: Result<IgnoredAny, _> = serde_json::from_str(text);
         checked.map_err(|error| not_json(file, text, error))?;
         Ok(Node::of(String::new(), text).inner(String::new(), text.trim()))
@@ -115,7 +115,7 @@ impl<'a> Node<'a> {
     }
 }
 
-fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
+fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> ConfigFault {
     // Reading the values gives a better message ("trailing comma") than skipping them, but stops
     // early where they are nested too deeply.
     let place = |error: &serde_json::Error| (error.line(), error.column());
@@ -126,7 +126,7 @@ fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> Fault {
     let place = format!(" at line {line} column {column}");
     let message = format!("not JSON: {error}");
     let message = message.trim_end_matches(&place);
-    Fault { column: Some(column), ..Fault::at(Some(file), Some(line), "", message) }
+    ConfigFault { column: Some(column), ..ConfigFault::at(Some(file), Some(line), "", message) }
 }
 
 /// A key as a path shows it: without quotes if it is a plain word.

@@ -6,7 +6,7 @@ use super::forms::{Data, Form, ListenAddress};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::Url;
-use super::values::{Read, Value};
+use super::values::{Value, ValueResult};
 use crate::decimal::Decimal;
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -71,7 +71,7 @@ macro_rules! leaves {
                 $expected(rule)
             }
 
-            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> Read<$type> {
+            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> ValueResult<$type> {
                 $read(rule, node)
             }
 

@@ -219,7 +219,7 @@ limits! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::fault::{Fault, Report};
+    use crate::config::fault::{ConfigFault, Report};
     use crate::config::json::Node;
     use crate::config::values::{Keys, Value};
 
@@ -234,7 +234,7 @@ mod tests {
         keys
     }
 
-    fn read(limits: &mut Limits, text: &str) -> Result<Vec<Fault>, Vec<Fault>> {
+    fn read(limits: &mut Limits, text: &str) -> Result<Vec<ConfigFault>, Vec<ConfigFault>> {
         let node = Node::whole("m.json", text).expect("it is JSON");
         let mut report = Report::default();
         let read = Limits::read(&(), Some(limits), &node, &mut report);

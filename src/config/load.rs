@@ -5,7 +5,7 @@
 
 use super::check::{check, dialect_of};
 use super::dialects::{Dialects, read_files};
-use super::fault::{Fault, Report, quoted, wrong};
+use super::fault::{ConfigFault, Report, quoted, wrong};
 use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};
 use super::forms::{ENGINE, SYMBOL};
@@ -29,7 +29,7 @@ pub struct LoadedConfig {
     /// The form of the log's lines.
     pub log_format: LogFormat,
     /// What is allowed but unwise.
-    pub warnings: Vec<Fault>,
+    pub warnings: Vec<ConfigFault>,
 }
 
 names! {
@@ -64,10 +64,10 @@ pub(super) fn load(
     variable: impl Fn(&str) -> Option<OsString>,
     (dialects, files): (&Dialects, Files),
     mut report: Report,
-) -> Result<LoadedConfig, Vec<Fault>> {
+) -> Result<LoadedConfig, Vec<ConfigFault>> {
     let variable = |name: &'static str, report: &mut Report| {
         let value = variable(name).filter(|value| !value.is_empty())?;
-        let refused = |_| report.add(Fault::of(name, "expected UTF-8"));
+        let refused = |_| report.add(ConfigFault::of(name, "expected UTF-8"));
         value.into_string().map_err(refused).ok()
     };
     let (mut config, mut log) = (Config::default(), None);
@@ -216,7 +216,7 @@ pub(super) fn finish(
     proxies: &Proxies,
     (dialects, files): (&Dialects, Files),
     mut report: Report,
-) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+) -> Result<(Config, Vec<ConfigFault>), Vec<ConfigFault>> {
     choose_sources(&mut config, flags, &mut report);
     // What flags name is relative to the working directory.
     let file = report.file().filter(|_| !flags.has("--source"));

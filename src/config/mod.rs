@@ -7,7 +7,7 @@
 //! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
 //! the keys. `values` reads and prints them, by the `forms` of texts and the `json` of the file.
-//! Everything that is wrong is a [`Fault`], and one run reports all faults. `members` reads files in
+//! Everything that is wrong is a [`ConfigFault`], and one run reports all faults. `members` reads files in
 //! which most members are required: those of dialects.
 //!
 //! To add a limit: an entry in `limits`. To add a key: a row in `schema`. To add a flag: a row in
@@ -40,7 +40,7 @@ mod values;
 pub use command::{Command, Export, ReadyAt, command, reload};
 pub use dialects::{Dialects, KnownDialect};
 pub use engine::EngineUrl;
-pub use fault::{Fault, Report};
+pub use fault::{ConfigFault, Report};
 pub use flags::help;
 pub use forms::{Data, ListenAddress};
 pub use json::{Node, unquoted};

@@ -6,7 +6,7 @@
 //! The address of a proxy may hold a password, so no message repeats it: faults name the variable,
 //! [`Proxy`] prints as host and port, and a printed configuration holds no proxy.
 
-use super::fault::Fault;
+use super::fault::ConfigFault;
 use super::network::Network;
 use super::url::{Url, in_brackets, split_port};
 use std::fmt;
@@ -150,13 +150,13 @@ impl Proxies {
     }
 
     /// The proxy for an address, `None` where it is reached directly.
-    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, Fault> {
+    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, ConfigFault> {
         let variable = if url.https { &self.https } else { &self.http };
         let is_direct = is_loopback(&url.host) || self.exceptions.iter().any(|it| it.holds(url));
         let Some(Variable { name, text }) = variable.as_ref().filter(|_| !is_direct) else {
             return Ok(None);
         };
-        let proxy = Proxy::parse(text).map_err(|message| Fault::of(name, message))?;
+        let proxy = Proxy::parse(text).map_err(|message| ConfigFault::of(name, message))?;
         Ok(Some(proxy))
     }
 }

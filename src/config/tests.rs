@@ -43,8 +43,8 @@ fn dialects() -> Dialects {
                 has_list: true,
             }),
             _ => Err(vec![
-                Fault::at(Some(file), Some(1), "a.b", "wrong"),
-                Fault::at(Some(file), Some(7), "", "missing"),
+                ConfigFault::at(Some(file), Some(1), "a.b", "wrong"),
+                ConfigFault::at(Some(file), Some(7), "", "missing"),
             ]),
         },
     }
@@ -82,7 +82,7 @@ fn run(line: &[&str], variables: &[(&str, &str)]) -> Result<Command, Vec<String>
     let variables: HashMap<&str, &str> = variables.iter().copied().collect();
     let words = line.iter().map(OsString::from);
     let variable = |name: &str| variables.get(name).map(OsString::from);
-    let lines = |faults: Vec<Fault>| faults.iter().map(Fault::to_string).collect();
+    let lines = |faults: Vec<ConfigFault>| faults.iter().map(ConfigFault::to_string).collect();
     command(words, variable, &dialects()).map_err(lines)
 }
 
@@ -94,7 +94,7 @@ fn loaded(line: &[&str], variables: &[(&str, &str)]) -> LoadedConfig {
 }
 
 /// The configuration of a file alone, and its warnings.
-fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+fn from_json(name: &str, text: &str) -> Result<(Config, Vec<ConfigFault>), Vec<ConfigFault>> {
     let (mut config, mut report) = (Config::default(), Report::default());
     load::read_file(&mut config, name, text, &mut report);
     let (flags, proxies) = (Flags::default(), Proxies::default());
@@ -104,7 +104,7 @@ fn from_json(name: &str, text: &str) -> Result<(Config, Vec<Fault>), Vec<Fault>>
 fn faults(text: &str) -> Vec<String> {
     let read = from_json("m.json", text);
     let faults = read.err().unwrap_or_default();
-    faults.iter().map(Fault::to_string).collect()
+    faults.iter().map(ConfigFault::to_string).collect()
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
 fn what_is_unwise_is_warned_of() {
     let check = |text: &str, expected: &[&str]| {
         let (_, warnings) = from_json("m.json", text).expect("no fault");
-        let warnings: Vec<String> = warnings.iter().map(Fault::to_string).collect();
+        let warnings: Vec<String> = warnings.iter().map(ConfigFault::to_string).collect();
         assert_eq!(warnings, expected, "{text}");
     };
     let source = |rest: &str| format!("{{ \"sources\": [ {{ {rest} }} ] }}");

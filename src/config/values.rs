@@ -28,7 +28,12 @@ pub(super) trait Value: Clone {
     fn expected(rule: &Self::Rule) -> String;
 
     /// Reads a value. An object keeps from the `old` one what the file does not give.
-    fn read(rule: &Self::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self>;
+    fn read(
+        rule: &Self::Rule,
+        old: Option<&Self>,
+        node: &Node,
+        report: &mut Report,
+    ) -> ValueResult<Self>;
 
     /// The value as JSON that reads back as the same.
     fn print(&self) -> String;
@@ -38,7 +43,7 @@ pub(super) trait Value: Clone {
 }
 
 /// A value, or the message for what is wrong; `None` for "expected, found".
-pub(super) type Read<T> = Result<T, Option<String>>;
+pub(super) type ValueResult<T> = Result<T, Option<String>>;
 
 /// What has keys of the file.
 pub(super) trait Keys {
@@ -234,7 +239,7 @@ impl<T: Object> Value for T {
         "an object".to_string()
     }
 
-    fn read((): &(), old: Option<&T>, node: &Node, report: &mut Report) -> Read<T> {
+    fn read((): &(), old: Option<&T>, node: &Node, report: &mut Report) -> ValueResult<T> {
         let mut value = old.cloned().unwrap_or_else(|| T::start(node));
         read_object(&mut value, T::NEEDED, node, report);
         Ok(value)
@@ -258,7 +263,12 @@ impl<T: Value> Value for Option<T> {
         T::expected(rule) + " or null"
     }
 
-    fn read(rule: &T::Rule, old: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self> {
+    fn read(
+        rule: &T::Rule,
+        old: Option<&Self>,
+        node: &Node,
+        report: &mut Report,
+    ) -> ValueResult<Self> {
         if node.is_null() {
             return Ok(None);
         }
@@ -286,7 +296,12 @@ impl<T: Value> Value for Vec<T> {
         }
     }
 
-    fn read(rule: &T::Rule, _: Option<&Self>, node: &Node, report: &mut Report) -> Read<Self> {
+    fn read(
+        rule: &T::Rule,
+        _: Option<&Self>,
+        node: &Node,
+        report: &mut Report,
+    ) -> ValueResult<Self> {
         let items = node.items().ok_or(None)?;
         if items.len() > T::MOST {
             let expected = Self::expected(rule);

@@ -1,7 +1,7 @@
 //! What the core and its driver exchange: the services, what can happen to a connection ([`Event`]), and
 //! what the driver is to do ([`Action`]). Plain data.
 
-use crate::history::Job;
+use crate::history::DiskJob;
 use crate::log_targets::NET;
 use crate::market::SourceId;
 use crate::table::Key;
@@ -92,7 +92,7 @@ pub enum Action {
     },
     /// Send a job to the disk thread, whose replies come by [`super::Core::stored`]. There are never more
     /// under way than its queue takes.
-    Store(Job),
+    Store(DiskJob),
     /// Shut the write side: nothing more will come from us.
     Finish(Key),
     /// Close the socket, and tell the core by [`super::Core::closed`].

@@ -4,7 +4,7 @@
 //! in order: the market layer does.
 
 use super::endpoint::{Endpoint, IntervalCounts, IntervalNames};
-use super::error::{Fault, Reject, Wrong};
+use super::error::{ItemFault, Reject, Wrong};
 use super::json::Raw;
 use super::shape::{Fields, TableOf};
 use super::sink::Sink;
@@ -75,11 +75,11 @@ fn candle(fields: &Fields<'_>, unit: Unit) -> Result<Candle, Wrong> {
     use CandleField::*;
     let number = |field, name| match unsigned(fields.get(field)) {
         Ok(Some(number)) => Ok(number),
-        Ok(None) => Err((name, Fault::Missing)),
+        Ok(None) => Err((name, ItemFault::Missing)),
         Err(fault) => Err((name, fault)),
     };
     let open_time = time(fields.get(Time), unit)
-        .and_then(|time| time.ok_or(Fault::Missing))
+        .and_then(|time| time.ok_or(ItemFault::Missing))
         .map_err(|fault| ("openTime", fault))?;
     Ok(Candle {
         open_time,

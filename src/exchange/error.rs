@@ -13,7 +13,7 @@ pub struct Reject<'a> {
     /// The part of the item.
     pub field: &'static str,
     /// What is wrong with it.
-    pub fault: Fault,
+    pub fault: ItemFault,
     /// The open time of a candle, if it was readable.
     pub time: Option<UnixMs>,
     /// What was found and what the dialect expects, if the item as a whole is of another type.
@@ -21,11 +21,11 @@ pub struct Reject<'a> {
 }
 
 /// The wrong part of an item, and the fault.
-pub(super) type Wrong = (&'static str, Fault);
+pub(super) type Wrong = (&'static str, ItemFault);
 
 /// What is wrong with a part of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ItemFault {
     /// Missing, though required.
     Missing,
     /// Of another type, such as an array where a number belongs.
@@ -103,7 +103,7 @@ pub enum RefusalKind {
 }
 
 impl<'a> Reject<'a> {
-    pub(super) fn new(id: Option<&'a str>, field: &'static str, fault: Fault) -> Reject<'a> {
+    pub(super) fn new(id: Option<&'a str>, field: &'static str, fault: ItemFault) -> Reject<'a> {
         Reject { id, field, fault, time: None, shapes: None }
     }
 }
@@ -121,16 +121,16 @@ impl fmt::Display for Reject<'_> {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ItemFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Fault::Missing => "is missing",
-            Fault::WrongType => "has the wrong type",
-            Fault::NotANumber => "is not a finite decimal number",
-            Fault::NotATime => "is not a time",
-            Fault::NotAText => "is not text in the known form",
-            Fault::Negative => "is negative",
-            Fault::TooLong => "is too long",
+            ItemFault::Missing => "is missing",
+            ItemFault::WrongType => "has the wrong type",
+            ItemFault::NotANumber => "is not a finite decimal number",
+            ItemFault::NotATime => "is not a time",
+            ItemFault::NotAText => "is not text in the known form",
+            ItemFault::Negative => "is negative",
+            ItemFault::TooLong => "is too long",
         })
     }
 }

@@ -4,7 +4,7 @@
 //! zero is no limit. It does not check names: the catalog does.
 
 use super::endpoint::Endpoint;
-use super::error::{Fault, Reject, Wrong};
+use super::error::{ItemFault, Reject, Wrong};
 use super::json::Raw;
 use super::pair::Pair;
 use super::shape::{Fields, TableOf};
@@ -161,7 +161,7 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
     let halted = match fields.get(Halted) {
         Raw::Absent | Raw::Null | Raw::Bool(false) => false,
         Raw::Bool(true) => true,
-        _ => return Err(("halted", Fault::WrongType)),
+        _ => return Err(("halted", ItemFault::WrongType)),
     };
     let quote = common(quote);
     Ok(MarketInfo {
@@ -181,13 +181,13 @@ fn assets<'a>(
     let pair = text(fields.get(ListingField::Pair)).map_err(|fault| ("pair", fault))?;
     if let Some(pair) = pair {
         let split = form.pair.iter().find_map(|form| form.split(&pair));
-        let (base, quote) = split.ok_or(("pair", Fault::NotAText))?;
+        let (base, quote) = split.ok_or(("pair", ItemFault::NotAText))?;
         return Ok((base.to_owned().into(), quote.to_owned().into()));
     }
     let asset = |field, label| name(fields.get(field)).map_err(|fault| (label, fault));
     let base = asset(ListingField::Base, "base")?;
     let quote = match (asset(ListingField::Quote, "quote"), &form.quote) {
-        (Err((_, Fault::Missing)), Some(quote)) => Cow::Borrowed(&**quote),
+        (Err((_, ItemFault::Missing)), Some(quote)) => Cow::Borrowed(&**quote),
         (quote, _) => quote?,
     };
     Ok((base, quote))
@@ -202,7 +202,7 @@ fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketR
     let places = |step, count, label| match limit(step, label)? {
         Some(step) => Ok(Some(step.places() as u8)),
         None => number(count, label)?
-            .map(|count| whole(&count).ok_or((label, Fault::NotANumber)))
+            .map(|count| whole(&count).ok_or((label, ItemFault::NotANumber)))
             .transpose(),
     };
     let fee = |field, label| {

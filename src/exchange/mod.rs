@@ -63,7 +63,7 @@ mod value;
 
 pub use call::{BudgetLimit, Call, Meter, Page};
 pub use dialect::Dialect;
-pub use error::{Fault, ReadError, RefusalKind, Reject};
+pub use error::{ItemFault, ReadError, RefusalKind, Reject};
 pub use explain::{Explained, explain};
 pub use items::Caps;
 pub use reading::Reading;

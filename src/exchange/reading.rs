@@ -10,7 +10,7 @@
 use super::call::Call;
 use super::dialect::Dialect;
 use super::endpoint::Endpoint;
-use super::error::{Fault, ReadError, RefusalKind, Reject};
+use super::error::{ItemFault, ReadError, RefusalKind, Reject};
 use super::items::{Caps, Items, Take};
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Form, find};
@@ -249,7 +249,7 @@ impl Records {
             };
             sink.rejected(Reject {
                 shapes: Some(form.table.shapes(item.since(begin))),
-                ..Reject::new(id.as_deref(), what, Fault::WrongType)
+                ..Reject::new(id.as_deref(), what, ItemFault::WrongType)
             });
             return Ok(());
         }

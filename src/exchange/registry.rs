@@ -5,7 +5,7 @@
 use super::check::check;
 use super::dialect::{Dialect, DialectForm};
 use crate::config::members::Form as _;
-use crate::config::{Fault, Node, Report, SourceConfig};
+use crate::config::{ConfigFault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -70,7 +70,7 @@ impl Dialect {
     }
 
     /// The dialect that this file's text describes, or everything that is wrong with it.
-    pub fn read(file: &str, text: &str) -> Result<Dialect, Vec<Fault>> {
+    pub fn read(file: &str, text: &str) -> Result<Dialect, Vec<ConfigFault>> {
         let mut report = Report::default();
         report.open(file, text);
         if text.len() > FILE_BYTES {

@@ -3,7 +3,7 @@
 //! Owns the fields of a ticker and the rules for each. It computes nothing that an exchange does
 //! not send, and passes a zero on as a zero: the market layer decides what it means.
 
-use super::error::{Fault, Reject, Wrong};
+use super::error::{ItemFault, Reject, Wrong};
 use super::shape::Fields;
 use super::sink::Sink;
 use super::value::{Unit, decimal, name, time, times_hundred, unsigned};
@@ -53,7 +53,7 @@ pub(super) struct Known {
 pub(super) fn take(fields: &Fields<'_>, known: &Known, sink: &mut dyn Sink) {
     let id = match (name(fields.get(TickerField::Id)), &known.id) {
         (Ok(id), _) => id,
-        (Err(Fault::Missing), Some(id)) => Cow::Borrowed(&**id),
+        (Err(ItemFault::Missing), Some(id)) => Cow::Borrowed(&**id),
         (Err(fault), _) => {
             return sink.rejected(Reject::new(None, "id", fault));
         }
@@ -81,7 +81,7 @@ fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
         None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),
     };
     Ok(Ticker {
-        last: amount(Last)?.ok_or((Last.name(), Fault::Missing))?,
+        last: amount(Last)?.ok_or((Last.name(), ItemFault::Missing))?,
         bid: amount(Bid)?,
         ask: amount(Ask)?,
         bid_volume: amount(BidVolume)?,

@@ -1,10 +1,10 @@
 //! Values: the numbers, times and names in the members of an item.
 //!
 //! Owns the rules that hold for every exchange: a number may come as a JSON number or as text, an
-//! empty text is unknown, and an impossible value is a [`Fault`]. It never rounds, never uses
+//! empty text is unknown, and an impossible value is a [`ItemFault`]. It never rounds, never uses
 //! binary floating point, and does not know which field a value belongs to.
 
-use super::error::Fault;
+use super::error::ItemFault;
 use super::json::Raw;
 use crate::config::members::names;
 use crate::config::unquoted;
@@ -59,31 +59,31 @@ impl Unit {
 
 /// The text of a number or a time; `None` if unknown. The fault is for what has none.
 #[inline(always)]
-fn plain(raw: Raw<'_>, fault: Fault) -> Result<Option<&[u8]>, Fault> {
+fn plain(raw: Raw<'_>, fault: ItemFault) -> Result<Option<&[u8]>, ItemFault> {
     match raw {
         Raw::Absent | Raw::Null | Raw::Text(b"") => Ok(None),
         Raw::Number(text) | Raw::Text(text) => Ok(Some(text)),
         Raw::NotANumber | Raw::Escaped(_) => Err(fault),
-        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => Err(Fault::WrongType),
+        Raw::Bool(_) | Raw::Object(_) | Raw::Array(_) => Err(ItemFault::WrongType),
     }
 }
 
 /// The number in a value; `None` if unknown.
-pub(super) fn decimal(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
-    let Some(text) = plain(raw, Fault::NotANumber)? else {
+pub(super) fn decimal(raw: Raw<'_>) -> Result<Option<Decimal>, ItemFault> {
+    let Some(text) = plain(raw, ItemFault::NotANumber)? else {
         return Ok(None);
     };
     match Decimal::parse(text) {
         Ok(decimal) => Ok(Some(decimal)),
-        Err(DecimalError::Malformed) => Err(Fault::NotANumber),
-        Err(DecimalError::TooLong) => Err(Fault::TooLong),
+        Err(DecimalError::Malformed) => Err(ItemFault::NotANumber),
+        Err(DecimalError::TooLong) => Err(ItemFault::TooLong),
     }
 }
 
 /// The number in a value that cannot be negative.
-pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, Fault> {
+pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, ItemFault> {
     match decimal(raw)? {
-        Some(decimal) if decimal.is_negative() => Err(Fault::Negative),
+        Some(decimal) if decimal.is_negative() => Err(ItemFault::Negative),
         decimal => Ok(decimal),
     }
 }
@@ -99,8 +99,8 @@ pub(super) fn hundredth(number: &Decimal) -> Option<Decimal> {
 }
 
 /// The time in a value; `None` if unknown.
-pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, Fault> {
-    let Some(text) = plain(raw, Fault::NotATime)? else {
+pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, ItemFault> {
+    let Some(text) = plain(raw, ItemFault::NotATime)? else {
         return Ok(None);
     };
     let ms = match unit {
@@ -113,32 +113,32 @@ pub(super) fn time(raw: Raw<'_>, unit: Unit) -> Result<Option<UnixMs>, Fault> {
     };
     match ms {
         Some(ms @ 0..=LAST_MS) => Ok(Some(UnixMs(ms))),
-        _ => Err(Fault::NotATime),
+        _ => Err(ItemFault::NotATime),
     }
 }
 
 /// The text in a value; `None` if there is none.
-pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, Fault> {
+pub(super) fn text(raw: Raw<'_>) -> Result<Option<Cow<'_, str>>, ItemFault> {
     match raw {
         Raw::Absent | Raw::Null | Raw::Text(b"") => Ok(None),
         Raw::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Ok(Some(Cow::Borrowed(text))),
-            Err(_) => Err(Fault::NotAText),
+            Err(_) => Err(ItemFault::NotAText),
         },
         Raw::Escaped(quoted) => {
             let text = std::str::from_utf8(quoted).ok().and_then(unquoted);
-            text.map(|text| Some(Cow::Owned(text))).ok_or(Fault::NotAText)
+            text.map(|text| Some(Cow::Owned(text))).ok_or(ItemFault::NotAText)
         }
-        _ => Err(Fault::WrongType),
+        _ => Err(ItemFault::WrongType),
     }
 }
 
 /// The name of a market or an asset, which is required.
-pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, Fault> {
+pub(super) fn name(raw: Raw<'_>) -> Result<Cow<'_, str>, ItemFault> {
     match text(raw)? {
-        Some(name) if name.len() > NAME_BYTES => Err(Fault::TooLong),
+        Some(name) if name.len() > NAME_BYTES => Err(ItemFault::TooLong),
         Some(name) => Ok(name),
-        None => Err(Fault::Missing),
+        None => Err(ItemFault::Missing),
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn numbers_come_as_numbers_or_texts_and_an_empty_text_is_unknown() {
-        let check = |raw: Raw<'_>, expected: Result<Option<&str>, Fault>| {
+        let check = |raw: Raw<'_>, expected: Result<Option<&str>, ItemFault>| {
             let number = decimal(raw).map(|number| number.map(|number| number.to_string()));
             assert_eq!(number, expected.map(|text| text.map(str::to_owned)), "{raw:?}");
         };
@@ -170,16 +170,16 @@ mod tests {
             check(unknown, Ok(None));
         }
         for absurd in ["NaN", "abc", " ", "Infinity", "1,5", "0x10"] {
-            check(Raw::Text(absurd.as_bytes()), Err(Fault::NotANumber));
+            check(Raw::Text(absurd.as_bytes()), Err(ItemFault::NotANumber));
         }
-        check(Raw::NotANumber, Err(Fault::NotANumber));
-        check(Raw::Escaped(br#""1\u0032""#), Err(Fault::NotANumber));
-        check(Raw::Text(b"1e999"), Err(Fault::TooLong));
-        check(Raw::Number(b"1e999"), Err(Fault::TooLong));
+        check(Raw::NotANumber, Err(ItemFault::NotANumber));
+        check(Raw::Escaped(br#""1\u0032""#), Err(ItemFault::NotANumber));
+        check(Raw::Text(b"1e999"), Err(ItemFault::TooLong));
+        check(Raw::Number(b"1e999"), Err(ItemFault::TooLong));
         for other in [Raw::Bool(true), Raw::Array(b"[]"), Raw::Object(b"{}")] {
-            check(other, Err(Fault::WrongType));
+            check(other, Err(ItemFault::WrongType));
         }
-        assert_eq!(unsigned(Raw::Text(b"-0.01")), Err(Fault::Negative));
+        assert_eq!(unsigned(Raw::Text(b"-0.01")), Err(ItemFault::Negative));
         assert_eq!(unsigned(Raw::Text(b"-0.00")), Ok(Some(Decimal::ZERO)));
     }
 
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn times_come_in_several_units() {
-        let check = |form, text: &str, expected: Result<i64, Fault>| {
+        let check = |form, text: &str, expected: Result<i64, ItemFault>| {
             for raw in [Raw::Text(text.as_bytes()), Raw::Number(text.as_bytes())] {
                 let ms = time(raw, form).map(|time| time.expect("not empty").0);
                 assert_eq!(ms, expected, "{text}");
@@ -237,23 +237,23 @@ mod tests {
             (Iso8601, "2024-03-13T1\u{fc}:10:41Z"),
             (Iso8601, "Z"),
         ] {
-            check(form, absurd, Err(Fault::NotATime));
+            check(form, absurd, Err(ItemFault::NotATime));
         }
         assert_eq!(time(Raw::Text(b""), Millis), Ok(None));
         assert_eq!(time(Raw::Null, Seconds), Ok(None));
-        assert_eq!(time(Raw::Bool(true), Iso8601), Err(Fault::WrongType));
-        assert_eq!(time(Raw::NotANumber, Millis), Err(Fault::NotATime));
+        assert_eq!(time(Raw::Bool(true), Iso8601), Err(ItemFault::WrongType));
+        assert_eq!(time(Raw::NotANumber, Millis), Err(ItemFault::NotATime));
     }
 
     #[test]
     fn texts_are_utf_8_and_their_escapes_are_read() {
         assert_eq!(text(Raw::Text("BTC\u{5e01}".as_bytes())), Ok(Some("BTC\u{5e01}".into())));
         assert_eq!(text(Raw::Escaped(br#""XBT\/USD\u00e9""#)), Ok(Some("XBT/USD\u{e9}".into())));
-        assert_eq!(text(Raw::Text(b"\xff")), Err(Fault::NotAText));
-        assert_eq!(text(Raw::Escaped(br#""\ud800""#)), Err(Fault::NotAText));
-        assert_eq!(text(Raw::Number(b"7")), Err(Fault::WrongType));
-        assert_eq!(name(Raw::Text(b"")), Err(Fault::Missing));
+        assert_eq!(text(Raw::Text(b"\xff")), Err(ItemFault::NotAText));
+        assert_eq!(text(Raw::Escaped(br#""\ud800""#)), Err(ItemFault::NotAText));
+        assert_eq!(text(Raw::Number(b"7")), Err(ItemFault::WrongType));
+        assert_eq!(name(Raw::Text(b"")), Err(ItemFault::Missing));
         assert_eq!(name(Raw::Text(&[b'A'; NAME_BYTES])).map(|name| name.len()), Ok(NAME_BYTES));
-        assert_eq!(name(Raw::Text(&[b'A'; NAME_BYTES + 1])), Err(Fault::TooLong));
+        assert_eq!(name(Raw::Text(&[b'A'; NAME_BYTES + 1])), Err(ItemFault::TooLong));
     }
 }

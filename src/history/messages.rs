@@ -12,13 +12,13 @@ pub const PAGE: usize = 2048;
 /// A job for the disk thread. Jobs are done in the order in which they were sent, except evictions:
 /// these are done in slices, so that no other job waits for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Job {
+pub enum DiskJob {
     /// Load what the file holds, but no candles: [`Reply::Heads`], [`Reply::Quotes`] and
     /// [`Reply::Markets`] in parts, then [`Reply::Loaded`]. The time that this takes does not depend on
     /// the number of candles.
     Load,
     /// Read candles: [`Reply::Rows`].
-    Read(Read),
+    Read(ReadJob),
     /// Write a batch in one transaction: [`Reply::Written`].
     Write {
         /// The caller's number, which the answer repeats.
@@ -40,7 +40,7 @@ pub enum Job {
 
 /// A request for candles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadJob {
     /// The caller's number, which the answer repeats.
     pub ticket: u64,
     /// The series.
@@ -63,28 +63,28 @@ pub enum Reply {
     /// all jobs fail with [`StoreError::NotOpen`]. Sent again only if the reason changes.
     Failed(OpenError),
     /// Some of the stored series, in the order of their creation.
-    Heads(Vec<Head>),
+    Heads(Vec<SeriesHead>),
     /// Some of the saved quotes.
     Quotes(Vec<(QuoteName, SavedQuote)>),
     /// Some of the markets' rules, as the exchange last published them.
     Markets(Vec<(QuoteName, MarketRules)>),
     /// The end of a load, or the error that ended it early.
     Loaded(Result<Loaded, StoreError>),
-    /// The candles of a [`Job::Read`].
+    /// The candles of a [`DiskJob::Read`].
     Rows {
-        /// The number of the [`Read`].
+        /// The number of the [`ReadJob`].
         ticket: u64,
         /// The candles, or why they could not be read.
         result: Result<Rows, StoreError>,
     },
-    /// The result of a [`Job::Write`].
+    /// The result of a [`DiskJob::Write`].
     Written {
-        /// The number of the [`Job::Write`].
+        /// The number of the [`DiskJob::Write`].
         number: u64,
         /// `Ok` if all of it is on disk and synced; on an error, nothing of it was written.
         result: Result<Written, Unwritten>,
     },
-    /// The result of a [`Job::Evict`]. On an error, some of the oldest slots may be deleted already.
+    /// The result of a [`DiskJob::Evict`]. On an error, some of the oldest slots may be deleted already.
     Evicted {
         /// The series.
         series: SeriesName,
@@ -112,7 +112,7 @@ pub struct Opened {
 
 /// A stored series without its candles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct SeriesHead {
     /// The series.
     pub series: SeriesName,
     /// Covered slots: sorted ranges that do not touch.
@@ -148,7 +148,7 @@ pub struct Loaded {
 pub struct Rows {
     /// The series.
     pub series: SeriesName,
-    /// The slots that this page covers: all requested slots, or the part at [`Read::keep`]'s end that
+    /// The slots that this page covers: all requested slots, or the part at [`ReadJob::keep`]'s end that
     /// the limit allows. The rest needs another read.
     pub slots: Range<i64>,
     /// The covered parts of these slots, in order. Nothing is known of the others, even if the caller

@@ -1,6 +1,6 @@
 //! The messages between the core and the disk thread: plain data in both directions.
 //!
-//! The core sends a [`Job`], and the disk thread sends an [`Reply`] back. A [`Batch`] is what one job
+//! The core sends a [`DiskJob`], and the disk thread sends an [`Reply`] back. A [`Batch`] is what one job
 //! writes. [`OpenError`] and [`StoreError`] are what can fail. The messages are in the lowest layer so
 //! that `server`, which decides what is stored, and `store`, which stores it, do not import each other.
 //!
@@ -18,7 +18,8 @@ mod tests;
 pub use batch::{Batch, Changes, Fate};
 pub use error::{OpenError, StoreError, Unusable};
 pub use messages::{
-    Evicted, Extent, Head, Job, Loaded, Opened, PAGE, Read, Reply, Rows, Unwritten, Written,
+    DiskJob, Evicted, Extent, Loaded, Opened, PAGE, ReadJob, Reply, Rows, SeriesHead, Unwritten,
+    Written,
 };
 pub use names::{QuoteName, SavedQuote, SeriesName};
 

@@ -4,7 +4,7 @@
 //! one.
 
 use crate::config::Data;
-use crate::history::{Job, OpenError, Reply, StoreError, Unusable, Unwritten};
+use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
 use crate::store::Store;
 use mio::Waker;
@@ -72,7 +72,7 @@ impl History {
     }
 
     /// Sends a job. Returns an answer if the thread does not accept the job.
-    pub(super) fn send(&mut self, job: Job) -> Option<Reply> {
+    pub(super) fn send(&mut self, job: DiskJob) -> Option<Reply> {
         match &self.store {
             Some(store) => store.send(job).err().map(refuse),
             None => Some(refuse(job)),
@@ -94,15 +94,15 @@ impl History {
 }
 
 /// The answer to a job that the thread does not accept.
-fn refuse(job: Job) -> Reply {
+fn refuse(job: DiskJob) -> Reply {
     let error = StoreError::NotOpen;
     match job {
-        Job::Load => Reply::Loaded(Err(error)),
-        Job::Read(read) => Reply::Rows { ticket: read.ticket, result: Err(error) },
-        Job::Write { number, batch } => {
+        DiskJob::Load => Reply::Loaded(Err(error)),
+        DiskJob::Read(read) => Reply::Rows { ticket: read.ticket, result: Err(error) },
+        DiskJob::Write { number, batch } => {
             Reply::Written { number, result: Err(Unwritten { error, batch }) }
         }
-        Job::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
-        Job::Stop => Reply::Stopped(Err(error)),
+        DiskJob::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
+        DiskJob::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -12,14 +12,14 @@ pub const VERSION: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// How the source does.
-    pub head: Head,
+    pub head: EntryHead,
     /// What has come.
     pub body: Update,
 }
 
 /// How the source does at its collector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct EntryHead {
     /// The lease under which the entry was written.
     pub epoch: u64,
     /// Milliseconds from the receipt of the body to the writing of the entry.

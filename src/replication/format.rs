@@ -1,7 +1,7 @@
 //! The format: how each value of an entry, a list or a request is written, and read back. What exceeds a
 //! bound is refused.
 
-use super::entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};
+use super::entry::{Entry, EntryError, EntryHead, SentCandles, SeriesPart, Update, VERSION};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::{Bounds, Candle, MarketInfo, MarketRules, Stats, Ticker};
@@ -121,7 +121,7 @@ macro_rules! in_order {
 }
 
 in_order! {
-    Head { epoch, waited_ms, received, exchange_time, state, rest_ms }
+    EntryHead { epoch, waited_ms, received, exchange_time, state, rest_ms }
     SeriesPart { symbol, interval, slots }
     Stats { open, high, low, base_volume, quote_volume }
     MarketInfo { ticker_id, candle_id, base, quote, active, rules }

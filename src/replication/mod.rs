@@ -19,7 +19,7 @@ mod format;
 /// that build.
 pub const HAS_CLUSTERS: bool = cfg!(feature = "cluster");
 
-pub use entry::{Entry, EntryError, Head, SentCandles, SeriesPart, Update, VERSION};
+pub use entry::{Entry, EntryError, EntryHead, SentCandles, SeriesPart, Update, VERSION};
 pub use format::{Markets, decode, decode_ask, encode, encode_ask, encode_market};
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     }
 
     fn entries() -> Vec<Entry> {
-        let head = Head {
+        let head = EntryHead {
             epoch: 300,
             waited_ms: 7,
             received: UnixMs(1_790_000_000_123),

@@ -46,7 +46,7 @@ mod tests;
 #[cfg(feature = "sqlite")]
 pub use disk::{HistoryReader, Pruned, prune, rename, sqlite_version};
 
-use crate::history::{Job, OpenError, Reply, StoreError, Unusable};
+use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -65,7 +65,7 @@ const STACK: usize = 1 << 20;
 /// The loop's end of the queues to and from the disk thread.
 #[derive(Debug)]
 pub struct Store {
-    jobs: SyncSender<Job>,
+    jobs: SyncSender<DiskJob>,
     answers: Receiver<Reply>,
     thread: JoinHandle<()>,
 }
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Sends a job. Returns it if the queue is full or the thread has stopped.
-    pub fn send(&self, job: Job) -> Result<(), Job> {
+    pub fn send(&self, job: DiskJob) -> Result<(), DiskJob> {
         self.jobs.try_send(job).map_err(|error| match error {
             TrySendError::Full(job) | TrySendError::Disconnected(job) => job,
         })

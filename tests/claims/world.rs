@@ -323,7 +323,7 @@ impl World {
     }
 
     #[cfg(not(feature = "sqlite"))]
-    fn ask_file(&mut self, job: marketd::history::Job) {
+    fn ask_file(&mut self, job: marketd::history::DiskJob) {
         panic!("there is no file: {job:?}");
     }
 }
@@ -371,7 +371,7 @@ impl World {
         self.carry_out();
     }
 
-    fn ask_file(&mut self, job: marketd::history::Job) {
+    fn ask_file(&mut self, job: marketd::history::DiskJob) {
         use marketd::history::Reply;
         let file = self.file.as_ref().expect("there is a file");
         let store = file.store.as_ref().expect("it is open");

@@ -9,7 +9,7 @@ use super::support::daemon::TempDir;
 use super::support::*;
 use super::*;
 use marketd::decimal::Decimal;
-use marketd::history::{Batch, Job, Reply, SeriesName};
+use marketd::history::{Batch, DiskJob, Reply, SeriesName};
 use marketd::interval::Stored;
 use marketd::record::Candle;
 use marketd::store::Store;
@@ -99,13 +99,13 @@ fn write(path: &Path, symbols: &[String], slots: std::ops::Range<i64>) {
             let mut batch = Box::<Batch>::default();
             let candles = part.clone().map(|slot| (slot, Some(candle(slot))));
             batch.of(&series).answered(part, candles);
-            let job = Job::Write { number: 1, batch };
+            let job = DiskJob::Write { number: 1, batch };
             store.send(job).expect("there is room");
             let answer = store.wait(LONG);
             assert!(matches!(answer, Some(Reply::Written { result: Ok(_), .. })));
         }
     }
-    store.send(Job::Stop).expect("there is room");
+    store.send(DiskJob::Stop).expect("there is room");
     assert_eq!(store.wait(LONG), Some(Reply::Stopped(Ok(()))));
     store.join();
 }

@@ -9,8 +9,8 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
 use marketd::history::{
-    Batch, Evicted, Extent, Fate, Head, Job, Loaded, Opened, Read, Reply, Rows, SeriesName,
-    StoreError, Unusable, Unwritten, Written,
+    Batch, DiskJob, Evicted, Extent, Fate, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead,
+    SeriesName, StoreError, Unusable, Unwritten, Written,
 };
 use marketd::record::{Candle, Edge};
 use marketd::store::Store;
@@ -42,7 +42,7 @@ impl Kept {
 #[derive(Debug)]
 pub struct Disk {
     pub series: BTreeMap<SeriesName, Kept>,
-    queue: VecDeque<Job>,
+    queue: VecDeque<DiskJob>,
     /// When the file can be opened again; `None`: it is open.
     shut_until: Option<u64>,
     /// Whether the daemon has been told that it is shut.
@@ -83,12 +83,12 @@ impl Disk {
 
     /// The daemon has died: what was under way is whole or not there at all.
     pub fn survive(&mut self) {
-        if let Some(Job::Write { batch, .. }) = self.queue.front().cloned()
+        if let Some(DiskJob::Write { batch, .. }) = self.queue.front().cloned()
             && self.rng.chance(1, 2)
         {
             self.write(&batch);
             if let Some((_, store)) = &self.real {
-                ask(store, Job::Write { number: 0, batch });
+                ask(store, DiskJob::Write { number: 0, batch });
             }
         }
         self.queue.clear();
@@ -113,9 +113,9 @@ impl Disk {
     }
 
     /// Does one job: what the daemon hears of it.
-    fn work(&mut self, job: Job, now: u64) -> Vec<Reply> {
+    fn work(&mut self, job: DiskJob, now: u64) -> Vec<Reply> {
         let mut said = Vec::new();
-        if let Some(until) = self.shut_until.filter(|_| job != Job::Stop) {
+        if let Some(until) = self.shut_until.filter(|_| job != DiskJob::Stop) {
             if now < until {
                 if !std::mem::replace(&mut self.told, true) {
                     let error = StoreError::Io("no such device".to_string());
@@ -130,15 +130,15 @@ impl Disk {
                 said.push(Disk::opened());
             }
         }
-        if !self.calm && self.rng.chance(1, 10) && job != Job::Stop {
+        if !self.calm && self.rng.chance(1, 10) && job != DiskJob::Stop {
             let error = match (&job, self.rng.below(3)) {
-                (Job::Write { .. }, 0) => StoreError::Full("no room".to_string()),
+                (DiskJob::Write { .. }, 0) => StoreError::Full("no room".to_string()),
                 _ => {
                     self.shut_until = Some(now + self.rng.below(2) * self.rng.below(40 * SECOND));
                     StoreError::Io("a bad sector".to_string())
                 }
             };
-            if let Job::Evict { series, before } = &job {
+            if let DiskJob::Evict { series, before } = &job {
                 // Some of it has gone.
                 let some = before - self.rng.below(50) as i64;
                 self.forget(series, i64::MIN..some);
@@ -163,11 +163,11 @@ impl Disk {
         said
     }
 
-    fn succeed(&mut self, job: Job, said: &mut Vec<Reply>) {
+    fn succeed(&mut self, job: DiskJob, said: &mut Vec<Reply>) {
         match job {
-            Job::Load => {
+            DiskJob::Load => {
                 for (name, kept) in &self.series {
-                    said.push(Reply::Heads(vec![Head {
+                    said.push(Reply::Heads(vec![SeriesHead {
                         series: name.clone(),
                         covered: spans(&kept.covered),
                         extent: kept.extent(),
@@ -175,21 +175,21 @@ impl Disk {
                 }
                 said.push(Reply::Loaded(Ok(Loaded::default())));
             }
-            Job::Read(read) => {
+            DiskJob::Read(read) => {
                 said.push(Reply::Rows { ticket: read.ticket, result: Ok(self.read(read)) })
             }
-            Job::Write { number, batch } => {
+            DiskJob::Write { number, batch } => {
                 self.write(&batch);
                 let told = batch.series.keys().map(|name| (name.clone(), self.extent(name)));
                 let result = Ok(Written { extents: told.collect(), ..Written::default() });
                 said.push(Reply::Written { number, result });
             }
-            Job::Evict { series, before } => {
+            DiskJob::Evict { series, before } => {
                 let count = self.forget(&series, i64::MIN..before);
                 let extent = self.extent(&series);
                 said.push(Reply::Evicted { series, before, result: Ok(Evicted { count, extent }) });
             }
-            Job::Stop => said.push(Reply::Stopped(Ok(()))),
+            DiskJob::Stop => said.push(Reply::Stopped(Ok(()))),
         }
     }
 
@@ -228,7 +228,7 @@ impl Disk {
         self.series.get(name).map_or_else(Extent::default, Kept::extent)
     }
 
-    fn read(&mut self, read: Read) -> Rows {
+    fn read(&mut self, read: ReadJob) -> Rows {
         let kept = self.series.get(&read.series).cloned().unwrap_or_default();
         let mut slots = read.slots.clone();
         let mut found: Vec<_> = kept.candles.range(slots.clone()).collect();
@@ -264,7 +264,7 @@ pub fn open(path: PathBuf) -> Store {
 }
 
 /// All that the real one answers.
-pub fn ask(store: &Store, job: Job) -> Vec<Reply> {
+pub fn ask(store: &Store, job: DiskJob) -> Vec<Reply> {
     store.send(job).expect("nothing else waits");
     let mut said = Vec::new();
     loop {
@@ -276,15 +276,15 @@ pub fn ask(store: &Store, job: Job) -> Vec<Reply> {
 }
 
 /// What a job that failed is answered with.
-fn refused(job: Job, error: StoreError) -> Reply {
+fn refused(job: DiskJob, error: StoreError) -> Reply {
     match job {
-        Job::Load => Reply::Loaded(Err(error)),
-        Job::Read(Read { ticket, .. }) => Reply::Rows { ticket, result: Err(error) },
-        Job::Write { number, batch } => {
+        DiskJob::Load => Reply::Loaded(Err(error)),
+        DiskJob::Read(ReadJob { ticket, .. }) => Reply::Rows { ticket, result: Err(error) },
+        DiskJob::Write { number, batch } => {
             Reply::Written { number, result: Err(Unwritten { error, batch }) }
         }
-        Job::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
-        Job::Stop => Reply::Stopped(Err(error)),
+        DiskJob::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
+        DiskJob::Stop => Reply::Stopped(Err(error)),
     }
 }
 
@@ -301,7 +301,7 @@ fn spans(slots: &BTreeSet<i64>) -> Vec<Range<i64>> {
 
 impl World {
     /// The daemon has something for the disk.
-    pub fn store(&mut self, job: Job) {
+    pub fn store(&mut self, job: DiskJob) {
         let now = self.now;
         let Some(disk) = &mut self.disk else {
             self.fail("there is a job for a disk, and there is no disk");
@@ -453,9 +453,9 @@ fn figures(candle: &Candle) -> [String; 5] {
     [open, high, low, close, volume].map(ToString::to_string)
 }
 
-fn brief(job: &Job) -> String {
+fn brief(job: &DiskJob) -> String {
     match job {
-        Job::Write { number, batch } => format!("write {number}: {}", batch.weight()),
+        DiskJob::Write { number, batch } => format!("write {number}: {}", batch.weight()),
         other => format!("{other:?}"),
     }
 }

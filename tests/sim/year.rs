@@ -14,7 +14,7 @@ use crate::support::daemon::TempDir;
 use marketd::config::{Config, Depth, HistoryConfig, Limits, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::demo::Demo;
-use marketd::history::{Job, Opened, Reply, StoreError, Unwritten};
+use marketd::history::{DiskJob, Opened, Reply, StoreError, Unwritten};
 use marketd::store::Store;
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -57,7 +57,7 @@ pub struct Year {
     path: PathBuf,
     store: Option<Store>,
     /// Jobs, and when each is done.
-    jobs: VecDeque<(u64, Job)>,
+    jobs: VecDeque<(u64, DiskJob)>,
     /// The client, and what it got.
     client: Option<(Key, Vec<u8>)>,
     /// Size of the file, candles that left it, pages that the exchange was asked for, lives.
@@ -192,9 +192,9 @@ impl Year {
         }
     }
 
-    fn ask_store(&mut self, job: Job) -> Vec<Reply> {
+    fn ask_store(&mut self, job: DiskJob) -> Vec<Reply> {
         let job = match job {
-            Job::Write { number, batch } if self.is_full => {
+            DiskJob::Write { number, batch } if self.is_full => {
                 let error = StoreError::Full("no room".to_string());
                 let result = Err(Unwritten { error, batch });
                 return vec![Reply::Written { number, result }];

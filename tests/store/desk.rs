@@ -2,8 +2,8 @@
 
 use super::support::PATIENCE;
 use marketd::history::{
-    Batch, Evicted, Head, Job, Loaded, OpenError, Opened, QuoteName, Read, Reply, Rows, SavedQuote,
-    SeriesName, StoreError, Unwritten, Written,
+    Batch, DiskJob, Evicted, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows,
+    SavedQuote, SeriesHead, SeriesName, StoreError, Unwritten, Written,
 };
 use marketd::record::Edge;
 use marketd::store::Store;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// What a load tells.
-pub type Load = (Vec<Head>, Vec<(QuoteName, SavedQuote)>, Result<Loaded, StoreError>);
+pub type Load = (Vec<SeriesHead>, Vec<(QuoteName, SavedQuote)>, Result<Loaded, StoreError>);
 
 /// See the module's page.
 pub struct Desk {
@@ -100,13 +100,13 @@ impl Desk {
         }
     }
 
-    fn send(&self, job: Job) {
+    fn send(&self, job: DiskJob) {
         self.store().send(job).expect("room in the queue");
     }
 
     pub fn write(&mut self, number: u64, batch: Batch) -> Result<Written, Unwritten> {
         let batch = Box::new(batch);
-        self.send(Job::Write { number, batch });
+        self.send(DiskJob::Write { number, batch });
         self.wait(|answer| match answer {
             Reply::Written { number: n, result } if n == number => Ok(result),
             other => Err(other),
@@ -154,7 +154,13 @@ impl Desk {
         limit: usize,
         keep: Edge,
     ) -> Result<Rows, StoreError> {
-        self.send(Job::Read(Read { ticket: 77, series: series.clone(), slots, limit, keep }));
+        self.send(DiskJob::Read(ReadJob {
+            ticket: 77,
+            series: series.clone(),
+            slots,
+            limit,
+            keep,
+        }));
         self.wait(|answer| match answer {
             Reply::Rows { ticket: 77, result } => Ok(result),
             other => Err(other),
@@ -162,7 +168,7 @@ impl Desk {
     }
 
     pub fn load(&mut self) -> Load {
-        self.send(Job::Load);
+        self.send(DiskJob::Load);
         let (mut heads, mut quotes) = (Vec::new(), Vec::new());
         loop {
             let loaded = self.wait(|answer| {
@@ -183,7 +189,7 @@ impl Desk {
 
     pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<Evicted, StoreError> {
         let series = series.clone();
-        self.send(Job::Evict { series, before });
+        self.send(DiskJob::Evict { series, before });
         self.wait(|answer| match answer {
             Reply::Evicted { result, .. } => Ok(result),
             other => Err(other),
@@ -192,7 +198,7 @@ impl Desk {
 
     /// Stops in good order; says what the thread said of it.
     pub fn stopped(mut self) -> Result<(), StoreError> {
-        self.send(Job::Stop);
+        self.send(DiskJob::Stop);
         let stopped = self.wait(|answer| match answer {
             Reply::Stopped(result) => Ok(result),
             other => Err(other),

@@ -25,7 +25,7 @@ mod support;
 mod world;
 
 use desk::Desk;
-use marketd::history::{Batch, Job, Read, Reply, Rows, SeriesName, StoreError};
+use marketd::history::{Batch, DiskJob, ReadJob, Reply, Rows, SeriesName, StoreError};
 use marketd::record::{Candle, Edge};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -90,10 +90,10 @@ fn a_full_queue_hands_the_job_back() {
     let stand = Box::new(move || wake.send(()).unwrap_or(()));
     let mut desk = Desk::start(&dir.path().join("history.db"), stand).expect("a thread");
     for _ in 0..marketd::store::JOBS {
-        desk.store().send(Job::Load).expect("room in the queue");
+        desk.store().send(DiskJob::Load).expect("room in the queue");
     }
-    let back = desk.store().send(Job::Load);
-    assert_eq!(back, Err(Job::Load));
+    let back = desk.store().send(DiskJob::Load);
+    assert_eq!(back, Err(DiskJob::Load));
     drop(wait);
     let done = (0..marketd::store::JOBS).all(|_| {
         desk.wait(|answer| match answer {
@@ -120,9 +120,9 @@ fn an_eviction_holds_up_nobody() {
     desk.write(0, large).expect("a sound disk");
     let series = name(0);
     let before = START[0] + 7000;
-    let evict = Job::Evict { series: series.clone(), before };
+    let evict = DiskJob::Evict { series: series.clone(), before };
     let read = || {
-        Job::Read(Read {
+        DiskJob::Read(ReadJob {
             ticket: 5,
             series: series.clone(),
             slots: i64::MIN..i64::MAX,
@@ -168,7 +168,7 @@ fn evictions_of_many_series_share_their_transactions() {
     }
     desk.write(0, all).expect("a sound disk");
     for number in 0..count + 3 {
-        let job = Job::Evict { series: series(number), before: START[0] + number as i64 % 10 };
+        let job = DiskJob::Evict { series: series(number), before: START[0] + number as i64 % 10 };
         desk.store().send(job).expect("room in the queue");
     }
     let candles = world::expected(0, 1);

@@ -6,8 +6,8 @@ use super::support::daemon::TempDir;
 use super::world::{self, batch};
 use marketd::decimal::Decimal;
 use marketd::history::{
-    APPLICATION_ID, Batch, Job, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError, Unusable,
-    VERSION,
+    APPLICATION_ID, Batch, DiskJob, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError,
+    Unusable, VERSION,
 };
 use marketd::interval::Stored;
 use marketd::record::{Bounds, Candle, Edge, MarketRules};
@@ -296,7 +296,7 @@ fn rules_of_markets_come_back_as_they_were_written() {
         batch.markets.insert(name.clone(), rules(places));
         desk.write(places.into(), batch).expect("a sound disk");
     }
-    desk.store().send(Job::Load).expect("room in the queue");
+    desk.store().send(DiskJob::Load).expect("room in the queue");
     let told = desk.wait(|answer| match answer {
         Reply::Markets(list) => Ok(list),
         other => Err(other),

@@ -5,7 +5,7 @@
 //! ranked in one piece, and twenty of them cost no more than they need.
 
 use super::error::Error;
-use super::params::{Call, ParamValue, count, either_word, none_of};
+use super::params::{ApiRequest, ParamValue, count, either_word, none_of};
 use super::symbols::served_quote;
 use super::view::View;
 use crate::decimal::Decimal;
@@ -56,7 +56,7 @@ enum Rank {
 
 impl Choice {
     /// What a request picks. `None` if it says nothing about that.
-    pub fn read(call: &Call<'_>) -> Result<Option<Choice>, Error> {
+    pub fn read(call: &ApiRequest<'_>) -> Result<Option<Choice>, Error> {
         let params = call.params(["sort", "order", "limit", "offset", "search"])?;
         if params.iter().all(Option::is_none) {
             return Ok(None);

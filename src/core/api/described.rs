@@ -10,7 +10,7 @@ use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::metrics;
 use super::outcome::Outcome;
-use super::params::Call;
+use super::params::ApiRequest;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
@@ -44,7 +44,7 @@ fn unpacked() -> String {
 }
 
 /// Responds to `/openapi.json`.
-pub fn document(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let body = Body::of(Document::of(view).on(view.config, call.service).as_bytes());
     let form = (b'o', Cache::MaxAge(KEPT_S));
@@ -63,7 +63,7 @@ struct Document {
 }
 
 /// Writes all addresses of the listener, each with what it is for.
-pub fn write_addresses(out: &mut Vec<u8>, call: &Call<'_>) {
+pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
     let (config, service) = (call.view.config, call.service);
     let document = Document::of(call.view);
     let (api, ecosystem) = (&config.base_path, &config.ecosystem_base_path);

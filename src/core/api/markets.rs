@@ -7,7 +7,7 @@ use super::compressed_cache::CacheKey;
 use super::error::{Error, echo};
 use super::list::LongList;
 use super::outcome::Outcome;
-use super::params::Call;
+use super::params::ApiRequest;
 use super::records::{fragment, write_item};
 use super::symbols::{path_text, served_quote};
 use super::view::View;
@@ -20,7 +20,7 @@ use crate::market::{EcosystemEntry, Quote, Series, SeriesKey, SymbolId};
 use crate::time::UnixMs;
 
 /// Responds to `/api/v1/categories`.
-pub fn categories(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn categories(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     // The response has no decimals; a wrong value is an error all the same.
     call.only_decimals()?;
@@ -34,7 +34,7 @@ pub fn categories(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outc
 }
 
 /// Responds to `/api/v1/categories/:categoryId/markets`.
-pub fn category(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn category(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let (decimals, choice) = (call.only_decimals()?, Choice::read(call)?);
     let text = decode_segment(call.rest).unwrap_or_default();
@@ -48,7 +48,7 @@ pub fn category(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcom
 }
 
 /// Responds to `/api/ecosystem/market`: the active markets.
-pub fn ecosystem(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn ecosystem(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let (decimals, choice) = (call.only_decimals()?, Choice::read(call)?);
     let list = LongList::new(call.view, ListKind::Ecosystem, choice, decimals);
     let list = list.expect("there is always a list of all markets");
@@ -56,7 +56,7 @@ pub fn ecosystem(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outco
 }
 
 /// Responds to `/api/ecosystem/market/{id}`: the full record, also of an inactive market.
-pub fn market(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let decimals = call.only_decimals()?;
     let text = path_text(call)?;

@@ -61,7 +61,7 @@ use Handler::{Prepare, Respond, RespondOrFault};
 use Path::{Below, Between, Exactly, Root};
 use health::Kind;
 use outcome::send_fault;
-use params::Call;
+use params::ApiRequest;
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -122,11 +122,11 @@ enum Path {
 
 enum Handler {
     /// Responds, or returns how the response comes about.
-    Respond(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
+    Respond(fn(&ApiRequest<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
     /// The same, and sends an error as the protocol of charting libraries wants it.
-    RespondOrFault(fn(&Call<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
+    RespondOrFault(fn(&ApiRequest<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
     /// Prepares a request that is worth keeping until the same request comes again.
-    Prepare(fn(&Call<'_>) -> Result<Box<dyn Prepared>, Error>),
+    Prepare(fn(&ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error>),
 }
 
 impl Path {
@@ -211,7 +211,7 @@ impl Destination<'_> {
             Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
             Destination::NotFound => Err(Error::not_found(request.path)),
             Destination::Found(Row(endpoint, _, handler), service, rest) => {
-                let call = Call { view, service, request, rest };
+                let call = ApiRequest { view, service, request, rest };
                 match handler {
                     Respond(respond) => respond(&call, responder),
                     RespondOrFault(respond) => Ok(respond(&call, responder)

@@ -9,7 +9,7 @@ use super::compressed_cache::CacheKey;
 use super::described;
 use super::error::Error;
 use super::outcome::Outcome;
-use super::params::Call;
+use super::params::ApiRequest;
 use crate::core::Service;
 use crate::http::{Cache, ContentType, ETag, Head, Responder, normal_path, prefers_html};
 use crate::json::json;
@@ -38,7 +38,7 @@ static FILES: &[(&str, &[u8])] = files! {
 static FILES: &[(&str, &[u8])] = &[];
 
 /// Responds to `/`, and leads a client there that has left out the slash.
-pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn root(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     if call.rest.is_empty() {
         return Ok(add_slash(call, responder));
     }
@@ -55,7 +55,7 @@ pub fn root(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
 }
 
 /// Responds to the address of a file of the page.
-pub fn file(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let is_asked = |file: &&(&str, &[u8])| file.0.as_bytes()["/page/".len()..] == *call.rest;
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
@@ -64,7 +64,7 @@ pub fn file(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, E
 }
 
 fn send(
-    call: &Call<'_>,
+    call: &ApiRequest<'_>,
     (address, text): &(&'static str, &'static [u8]),
     by_media: bool,
     responder: &mut Responder<'_>,
@@ -88,7 +88,7 @@ fn send(
 }
 
 /// Sends all addresses of this listener.
-fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
+fn index(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
     let mut text = Vec::with_capacity(2048);
     json!(&mut text, {
         "name": env!("CARGO_PKG_NAME"),
@@ -102,7 +102,7 @@ fn index(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to
 /// what is before the last slash.
-fn add_slash(call: &Call<'_>, responder: &mut Responder<'_>) -> Outcome {
+fn add_slash(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
     let last = call.request.path.rsplit(|byte| *byte == b'/').next();
     let mut fields = b"Location: ".to_vec();
     fields.extend_from_slice(last.unwrap_or_default());

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 
 /// A request as its endpoint sees it.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct ApiRequest<'a> {
     /// What the response is made from.
     pub view: &'a View<'a>,
     /// What the listener serves.
@@ -27,7 +27,7 @@ pub struct Call<'a> {
 /// The value of a parameter.
 pub type ParamValue<'a> = Option<Cow<'a, [u8]>>;
 
-impl<'a> Call<'a> {
+impl<'a> ApiRequest<'a> {
     /// The values of the parameters with these names. One that is given twice is an error. Unknown ones
     /// are ignored: cache busters are common.
     pub fn params<const N: usize>(

@@ -9,7 +9,7 @@ use super::compressed_cache::CacheKey;
 use super::error::{Error, write_item_error};
 use super::list::LongList;
 use super::outcome::{Outcome, Prepared};
-use super::params::{Call, decimals};
+use super::params::{ApiRequest, decimals};
 use super::records::fragment;
 use super::symbols::{NamedMarkets, look_up, path_text, served_quote, untracked};
 use super::view::View;
@@ -27,7 +27,7 @@ pub struct AskedQuote {
 }
 
 /// Reads a request for `/api/v1/quotes/:symbol`.
-pub fn prepare(call: &Call<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let [style, source] = call.params(["decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let symbol = look_up(call.view, &path_text(call)?)?;
@@ -65,7 +65,7 @@ enum Wanted {
 }
 
 /// Reads a request for `/api/v1/quotes?symbols=...`.
-pub fn prepare_list(call: &Call<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn prepare_list(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let asked = symbols.ok_or_else(|| {

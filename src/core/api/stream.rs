@@ -7,7 +7,7 @@ use super::chart::Followed;
 use super::error::{Error, echo};
 use super::health;
 use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
-use super::params::{Call, decimals};
+use super::params::{ApiRequest, decimals};
 use super::records::fragment;
 use super::symbols::{self, look_up, untracked};
 use super::view::View;
@@ -23,7 +23,7 @@ pub use super::symbols::served_quote;
 const FIELDS: &[u8] = b"X-Accel-Buffering: no\r\n";
 
 /// Reads a request for `/api/v1/stream`.
-pub fn read(call: &Call<'_>) -> Result<Outcome, Error> {
+pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let [symbols, charts, style, source] =
         call.params(["symbols", "charts", "decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
@@ -55,7 +55,7 @@ pub fn read(call: &Call<'_>) -> Result<Outcome, Error> {
 }
 
 fn read_symbols(
-    call: &Call<'_>,
+    call: &ApiRequest<'_>,
     text: &[u8],
     source: Option<SourceId>,
 ) -> Result<Box<[SymbolId]>, Error> {
@@ -78,7 +78,7 @@ fn read_symbols(
 
 /// Reads charts: a symbol, a colon and an interval each.
 fn read_charts(
-    call: &Call<'_>,
+    call: &ApiRequest<'_>,
     text: &[u8],
     source: Option<SourceId>,
 ) -> Result<Vec<(SymbolId, Interval)>, Error> {

@@ -1,7 +1,7 @@
 //! The symbol that a request names, and the quote that is served for a symbol.
 
 use super::error::{Error, echo};
-use super::params::Call;
+use super::params::ApiRequest;
 use super::view::View;
 use crate::http::decode_segment;
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. The path is
 /// split first and then decoded, each segment once.
-pub fn path_text<'a>(call: &Call<'a>) -> Result<Cow<'a, [u8]>, Error> {
+pub fn path_text<'a>(call: &ApiRequest<'a>) -> Result<Cow<'a, [u8]>, Error> {
     let path = call.rest;
     let plain = |byte: &u8| *byte != b'%' && *byte != b'/';
     if path.iter().all(plain) {

@@ -11,7 +11,7 @@ use super::seat::Hold;
 use crate::core::context::Context;
 use crate::core::sources::{Outbound, Sources};
 use crate::market::SourceId;
-use crate::replication::{Entry, Head, Update, encode, encode_ask};
+use crate::replication::{Entry, EntryHead, Update, encode, encode_ask};
 use std::fmt::Display;
 
 /// Requests for candles that stay in the engine.
@@ -99,12 +99,12 @@ impl Cluster {
     ) {
         let leaver = self.ends_since.map(|_| self.node.as_str().into());
         let entry = Entry {
-            head: Head {
+            head: EntryHead {
                 epoch,
                 received: cx.now.unix,
                 exchange_time: cx.stats[id].clock.map(|_| cx.exchange_time(id)),
                 state: cx.stats[id].state as u8,
-                ..Head::default()
+                ..EntryHead::default()
             },
             body: Update::Released(leaver),
         };

@@ -7,7 +7,7 @@
 use super::names::{key_of, name_of};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Evicted, Job, SeriesName, StoreError};
+use crate::history::{DiskJob, Evicted, SeriesName, StoreError};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{SeriesKey, floor_slot};
 use crate::time::Mono;
@@ -76,7 +76,7 @@ impl Evictions {
             self.series.insert(key, Eviction::UnderWay);
             cx.market.charts.unarchive(key, i64::MIN..before);
             let series = name_of(key, cx);
-            let job = Job::Evict { series, before };
+            let job = DiskJob::Evict { series, before };
             cx.actions.push_back(Action::Store(job));
         }
     }

@@ -14,7 +14,7 @@
 
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Job, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable};
+use crate::history::{DiskJob, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
@@ -112,7 +112,7 @@ impl FileState {
 
     fn load(&mut self, wait_until: Option<Mono>, cx: &mut Context) {
         *self = FileState::Loading(wait_until);
-        cx.actions.push_back(Action::Store(Job::Load));
+        cx.actions.push_back(Action::Store(DiskJob::Load));
     }
 
     /// It cannot be used, for now or ever.
@@ -156,7 +156,7 @@ impl FileState {
     /// It is being closed.
     pub fn close(&mut self, cx: &mut Context) {
         *self = FileState::Closing;
-        cx.actions.push_back(Action::Store(Job::Stop));
+        cx.actions.push_back(Action::Store(DiskJob::Stop));
     }
 
     /// When [`FileState::handle_timeout`] is wanted.

@@ -7,7 +7,7 @@
 use super::names::name_of;
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Job, Read, Rows, SeriesName, StoreError};
+use crate::history::{DiskJob, ReadJob, Rows, SeriesName, StoreError};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::{Charts, SeriesKey};
 use crate::record::Edge;
@@ -155,8 +155,8 @@ impl Reads {
             series.interval.open_of(slots.start),
             series.interval.open_of(slots.end)
         );
-        let read = Read { ticket: read.ticket, series, slots, limit: ROWS, keep: Edge::Newest };
-        cx.actions.push_back(Action::Store(Job::Read(read)));
+        let read = ReadJob { ticket: read.ticket, series, slots, limit: ROWS, keep: Edge::Newest };
+        cx.actions.push_back(Action::Store(DiskJob::Read(read)));
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::Job;
+use crate::history::DiskJob;
 use crate::market::SourceId;
 
 /// See the module's page.
@@ -28,7 +28,7 @@ impl Recall {
     pub fn begin(&mut self, is_on: bool, cx: &mut Context) {
         if is_on && self.told.is_empty() && !self.next.is_empty() {
             self.told = std::mem::take(&mut self.next);
-            cx.actions.push_back(Action::Store(Job::Load));
+            cx.actions.push_back(Action::Store(DiskJob::Load));
         }
     }
 

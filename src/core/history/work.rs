@@ -6,7 +6,7 @@
 use super::refill::Refill;
 use super::saved_quotes::{Restore, SaveRound};
 use crate::history::{Batch, Extent, SeriesName};
-use crate::job_queue::Job;
+use crate::job_queue::QueuedJob;
 use crate::market::SourceId;
 
 /// One job, with what is left of it.
@@ -26,7 +26,7 @@ pub enum Work {
     Refill(Refill),
 }
 
-impl Job for Work {
+impl QueuedJob for Work {
     fn rank(&self) -> u8 {
         match self {
             Work::RestoreQuotes(_) => 0,

@@ -13,7 +13,7 @@ use super::file_state::note_size;
 use super::names::{key_of, name_of, ranges_of};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, Extent, Fate, Job, SeriesName, Unwritten, Written};
+use crate::history::{Batch, Changes, DiskJob, Extent, Fate, SeriesName, Unwritten, Written};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
@@ -191,7 +191,7 @@ impl Writer {
             batch.series.len(),
             writing.weight
         );
-        cx.actions.push_back(Action::Store(Job::Write { number, batch }));
+        cx.actions.push_back(Action::Store(DiskJob::Write { number, batch }));
         true
     }
 

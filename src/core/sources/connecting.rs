@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum ConnectPhase {
     /// There is none.
     #[default]
     Closed,
@@ -84,7 +84,7 @@ impl Route {
 #[derive(Default)]
 pub struct Connecting {
     /// How far it has come.
-    pub phase: Phase,
+    pub phase: ConnectPhase,
     /// True if the peer is a proxy.
     proxied: bool,
     /// The address of the present attempt.
@@ -102,24 +102,24 @@ pub struct Connecting {
 impl Connecting {
     /// Whether requests can be sent.
     pub fn is_open(&self) -> bool {
-        self.phase == Phase::Open
+        self.phase == ConnectPhase::Open
     }
 
     /// What has failed if the present phase fails. `None`: the connection is open, or closed.
     pub fn obstacle(&self) -> Option<&'static str> {
         match self.phase {
-            Phase::Closed | Phase::Open => None,
-            Phase::Resolving => Some("cannot resolve the name"),
-            Phase::Connecting if self.proxied => Some("cannot connect to the proxy"),
-            Phase::Connecting => Some("cannot connect"),
-            Phase::Tunnelling => Some("no tunnel through the proxy"),
-            Phase::Securing => Some("TLS handshake"),
+            ConnectPhase::Closed | ConnectPhase::Open => None,
+            ConnectPhase::Resolving => Some("cannot resolve the name"),
+            ConnectPhase::Connecting if self.proxied => Some("cannot connect to the proxy"),
+            ConnectPhase::Connecting => Some("cannot connect"),
+            ConnectPhase::Tunnelling => Some("no tunnel through the proxy"),
+            ConnectPhase::Securing => Some("TLS handshake"),
         }
     }
 
     /// No address is known.
     pub fn wait_for_addresses(&mut self) {
-        *self = Connecting { phase: Phase::Resolving, ..Connecting::default() };
+        *self = Connecting { phase: ConnectPhase::Resolving, ..Connecting::default() };
     }
 
     /// Sets the addresses to try, in their order, and the time that they have.
@@ -133,7 +133,7 @@ impl Connecting {
         let address = self.untried.pop_front()?;
         self.proxied = route.proxy.is_some();
         self.address = Some(address);
-        self.step(Phase::Connecting, now);
+        self.step(ConnectPhase::Connecting, now);
         Some(address)
     }
 
@@ -146,12 +146,14 @@ impl Connecting {
     /// What the present phase was for is done: by the driver, or by the proxy.
     pub fn advance(&mut self, route: &Route, now: Now) {
         let next = match (self.phase, &route.proxy) {
-            (Phase::Connecting, Some(proxy)) => {
+            (ConnectPhase::Connecting, Some(proxy)) => {
                 self.request = route.connect_request(proxy);
-                Phase::Tunnelling
+                ConnectPhase::Tunnelling
             }
-            (Phase::Connecting | Phase::Tunnelling, _) if route.https => Phase::Securing,
-            _ => Phase::Open,
+            (ConnectPhase::Connecting | ConnectPhase::Tunnelling, _) if route.https => {
+                ConnectPhase::Securing
+            }
+            _ => ConnectPhase::Open,
         };
         self.step(next, now);
     }
@@ -198,8 +200,8 @@ impl Connecting {
 
     /// Begins a phase. It divides the time until the deadline among this attempt and those that may follow,
     /// anew in every phase: an address that never answers leaves enough for the others.
-    fn step(&mut self, phase: Phase, now: Now) {
-        if phase == Phase::Open {
+    fn step(&mut self, phase: ConnectPhase, now: Now) {
+        if phase == ConnectPhase::Open {
             // The buffers are not needed any more, nor are the credentials in them.
             *self = Connecting { address: self.address, ..Connecting::default() };
         }
@@ -248,18 +250,20 @@ mod tests {
 
     #[test]
     fn a_connection_goes_through_the_phases_of_its_route() {
-        let check = |url: &str, proxied: bool, expected: &[Phase]| {
+        let check = |url: &str, proxied: bool, expected: &[ConnectPhase]| {
             let route = route(url, proxied.then_some(None));
             let (mut connecting, deadline) = (Connecting::default(), at(5000).mono);
             connecting.begin(addresses(1), deadline);
             let mut seen = vec![connecting.phase];
-            while connecting.phase != Phase::Open {
+            while connecting.phase != ConnectPhase::Open {
                 match connecting.phase {
-                    Phase::Closed => {
+                    ConnectPhase::Closed => {
                         connecting.next_attempt(&route, at(0)).expect("one address");
                     }
-                    Phase::Connecting | Phase::Securing => connecting.advance(&route, at(1)),
-                    Phase::Tunnelling => {
+                    ConnectPhase::Connecting | ConnectPhase::Securing => {
+                        connecting.advance(&route, at(1))
+                    }
+                    ConnectPhase::Tunnelling => {
                         let limits = Limits::default();
                         for byte in
                             b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n"
@@ -276,8 +280,8 @@ mod tests {
             assert_eq!(connecting.give_up_at, None);
             assert_eq!(connecting.outgoing(), b"");
         };
-        use Phase::{Closed, Open, Securing, Tunnelling};
-        const CONNECTING: Phase = Phase::Connecting;
+        use ConnectPhase::{Closed, Open, Securing, Tunnelling};
+        const CONNECTING: ConnectPhase = ConnectPhase::Connecting;
         check("http://a.com", false, &[Closed, CONNECTING, Open]);
         check("https://a.com", false, &[Closed, CONNECTING, Securing, Open]);
         check("http://a.com", true, &[Closed, CONNECTING, Tunnelling, Open]);

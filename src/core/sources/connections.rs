@@ -10,9 +10,9 @@
 
 use crate::core::context::Context;
 use crate::core::sources::addresses::Addresses;
-use crate::core::sources::connecting::{Connecting, Phase, Route};
+use crate::core::sources::connecting::{ConnectPhase, Connecting, Route};
 use crate::core::sources::fault::Fault;
-use crate::core::sources::request::{HeadFacts, Read, RequestInFlight};
+use crate::core::sources::request::{HeadFacts, RequestInFlight, ResponseProgress};
 use crate::core::sources::task::{Profile, Task};
 use crate::core::{Action, Broken, Event};
 use crate::log_targets::{SOURCE, quoted};
@@ -40,7 +40,7 @@ struct UpstreamConnection {
 
 impl UpstreamConnection {
     fn is_resolving(&self) -> bool {
-        self.request.is_some() && self.connecting.phase == Phase::Resolving
+        self.request.is_some() && self.connecting.phase == ConnectPhase::Resolving
     }
 }
 
@@ -136,7 +136,7 @@ impl Connections {
     /// The address to which a connection is to be opened now. It has no socket key yet.
     pub fn to_open(&self, conn: usize) -> Option<SocketAddr> {
         let it = &self.all[conn];
-        let is_wanted = it.key.is_none() && it.connecting.phase == Phase::Connecting;
+        let is_wanted = it.key.is_none() && it.connecting.phase == ConnectPhase::Connecting;
         it.connecting.address.filter(|_| is_wanted)
     }
 
@@ -177,9 +177,11 @@ impl Connections {
         let it = &self.all[conn];
         match (it.connecting.phase, &it.request) {
             _ if it.key != Some(key) => (&[], false),
-            (Phase::Tunnelling, _) => (it.connecting.outgoing(), true),
-            (Phase::Open, Some(request)) => (request.outgoing(), !request.is_decompressing()),
-            (Phase::Open, None) => (&[], true),
+            (ConnectPhase::Tunnelling, _) => (it.connecting.outgoing(), true),
+            (ConnectPhase::Open, Some(request)) => {
+                (request.outgoing(), !request.is_decompressing())
+            }
+            (ConnectPhase::Open, None) => (&[], true),
             _ => (&[], false),
         }
     }
@@ -241,11 +243,11 @@ impl Connections {
     fn phase_began(&mut self, conn: usize, key: Key, cx: &mut Context) {
         let connecting = &self.all[conn].connecting;
         match (connecting.phase, connecting.address) {
-            (Phase::Securing, _) => {
+            (ConnectPhase::Securing, _) => {
                 let host = self.route.host.clone();
                 cx.actions.push_back(Action::Secure(key, host));
             }
-            (Phase::Open, Some(address)) => self.addresses.worked(address),
+            (ConnectPhase::Open, Some(address)) => self.addresses.worked(address),
             _ => {}
         }
     }
@@ -266,13 +268,13 @@ impl Connections {
     fn was_read(
         &mut self,
         conn: usize,
-        read: Result<Read, Fault>,
+        read: Result<ResponseProgress, Fault>,
         cx: &mut Context,
     ) -> Option<Ended> {
         match read {
-            Ok(Read::Partly) => return None,
-            Ok(Read::WholeAndClose) => self.close(conn, cx),
-            Ok(Read::Whole) => {}
+            Ok(ResponseProgress::Partly) => return None,
+            Ok(ResponseProgress::WholeAndClose) => self.close(conn, cx),
+            Ok(ResponseProgress::Whole) => {}
             Err(fault) => return self.fail(conn, fault, cx),
         }
         self.all[conn].request.take().map(Ended::Complete)

@@ -46,7 +46,7 @@ pub enum Job {
     WriteList(ListWriter),
 }
 
-impl job_queue::Job for Job {
+impl job_queue::QueuedJob for Job {
     fn rank(&self) -> u8 {
         match self {
             Job::Decompress { is_quotes: true, .. } => 1,
@@ -68,6 +68,6 @@ impl job_queue::Job for Job {
 impl Job {
     /// True if it applies a response.
     pub fn applies(&self) -> bool {
-        job_queue::Job::rank(self) == 0
+        job_queue::QueuedJob::rank(self) == 0
     }
 }

@@ -79,7 +79,7 @@ pub struct HeadFacts {
 
 /// How far a response has been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
+pub enum ResponseProgress {
     /// More is to come.
     Partly,
     /// It is complete, and the connection is to be closed.
@@ -155,7 +155,7 @@ impl RequestInFlight {
         bytes: &[u8],
         catalog: &mut Catalog,
         limits: &Limits,
-    ) -> Result<Read, Fault> {
+    ) -> Result<ResponseProgress, Fault> {
         self.received += bytes.len() as u64;
         if self.head.is_some() {
             return self.receive_body(bytes, catalog);
@@ -163,7 +163,7 @@ impl RequestInFlight {
         self.inbox.extend_from_slice(bytes);
         let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
         let Some(response) = parsed.map_err(Fault::malformed)? else {
-            return Ok(Read::Partly);
+            return Ok(ResponseProgress::Partly);
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
         self.head_facts = Some(HeadFacts {
@@ -196,7 +196,11 @@ impl RequestInFlight {
         self.receive_body(&inbox[used..], catalog)
     }
 
-    fn receive_body(&mut self, mut bytes: &[u8], catalog: &mut Catalog) -> Result<Read, Fault> {
+    fn receive_body(
+        &mut self,
+        mut bytes: &[u8],
+        catalog: &mut Catalog,
+    ) -> Result<ResponseProgress, Fault> {
         loop {
             let head = self.head.as_mut().expect("the body comes after the head");
             let piece = head.body.decode(bytes).map_err(Fault::malformed)?;
@@ -222,7 +226,7 @@ impl RequestInFlight {
     }
 
     /// Decompresses one slice of what has come, and reads it.
-    pub fn decompress(&mut self, catalog: &mut Catalog) -> Result<Read, Fault> {
+    pub fn decompress(&mut self, catalog: &mut Catalog) -> Result<ResponseProgress, Fault> {
         let head = self.head.as_mut();
         let head = head.expect("what is compressed comes after the head");
         let status = head.status;
@@ -261,20 +265,20 @@ impl RequestInFlight {
     }
 
     /// How far the response has been read.
-    fn progress(&mut self) -> Result<Read, Fault> {
+    fn progress(&mut self) -> Result<ResponseProgress, Fault> {
         let Some(Head { status, compression, ended: Some(keep_alive), .. }) = &mut self.head else {
-            return Ok(Read::Partly);
+            return Ok(ResponseProgress::Partly);
         };
         match compression {
-            Compression::Gzip(gunzip) if gunzip.has_more() => return Ok(Read::Partly),
+            Compression::Gzip(gunzip) if gunzip.has_more() => return Ok(ResponseProgress::Partly),
             Compression::Gzip(gunzip) if is_success(*status) => {
                 gunzip.finish().map_err(Fault::malformed)?;
             }
             _ => {}
         }
         match *keep_alive {
-            true => Ok(Read::Whole),
-            false => Ok(Read::WholeAndClose),
+            true => Ok(ResponseProgress::Whole),
+            false => Ok(ResponseProgress::WholeAndClose),
         }
     }
 
@@ -284,8 +288,8 @@ impl RequestInFlight {
         head.body.finish_at_close().map_err(|_| Fault::CutShort)?;
         head.ended = Some(false);
         match self.progress()? {
-            Read::Partly => Err(Fault::CutShort),
-            Read::Whole | Read::WholeAndClose => Ok(()),
+            ResponseProgress::Partly => Err(Fault::CutShort),
+            ResponseProgress::Whole | ResponseProgress::WholeAndClose => Ok(()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Binance: the target of each call, bodies of errors, and what no recording shows.
 
 use crate::exchange::tests::testing::{BINANCE, read};
-use crate::exchange::{Call, Fault};
+use crate::exchange::{Call, ItemFault};
 use crate::time::UnixMs;
 
 #[test]
@@ -16,14 +16,14 @@ fn a_bad_ticker_is_rejected_alone() {
         assert_eq!(ids, ["A", "B"], "{bad}");
     };
     for other in ["7", "null", "\"X\"", "[]", "NaN"] {
-        check(other, None, "ticker", Fault::WrongType);
+        check(other, None, "ticker", ItemFault::WrongType);
     }
-    check("{}", None, "id", Fault::Missing);
-    check(r#"{"symbol":""}"#, None, "id", Fault::Missing);
-    check(r#"{"symbol":["X"],"lastPrice":"1"}"#, None, "id", Fault::WrongType);
-    check(r#"{"symbol":"X"}"#, Some("X"), "last", Fault::Missing);
-    check(r#"{"symbol":"X","lastPrice":null}"#, Some("X"), "last", Fault::Missing);
-    check(r#"{"symbol":"X","lastPrice":""}"#, Some("X"), "last", Fault::Missing);
+    check("{}", None, "id", ItemFault::Missing);
+    check(r#"{"symbol":""}"#, None, "id", ItemFault::Missing);
+    check(r#"{"symbol":["X"],"lastPrice":"1"}"#, None, "id", ItemFault::WrongType);
+    check(r#"{"symbol":"X"}"#, Some("X"), "last", ItemFault::Missing);
+    check(r#"{"symbol":"X","lastPrice":null}"#, Some("X"), "last", ItemFault::Missing);
+    check(r#"{"symbol":"X","lastPrice":""}"#, Some("X"), "last", ItemFault::Missing);
     let members = [
         ("lastPrice", "last"),
         ("bidPrice", "bid"),
@@ -41,22 +41,22 @@ fn a_bad_ticker_is_rejected_alone() {
     for (member, field) in members {
         let bad = |value: &str| format!(r#"{{"symbol":"X","lastPrice":"1","{member}":{value}}}"#);
         for word in [r#""NaN""#, r#""abc""#, "NaN", "-Infinity", r#""1\u0030""#] {
-            check(&bad(word), Some("X"), field, Fault::NotANumber);
+            check(&bad(word), Some("X"), field, ItemFault::NotANumber);
         }
         for other in ["true", "[]", "[1]", r#"{"a":1}"#] {
-            check(&bad(other), Some("X"), field, Fault::WrongType);
+            check(&bad(other), Some("X"), field, ItemFault::WrongType);
         }
-        check(&bad("1e999"), Some("X"), field, Fault::TooLong);
-        check(&bad(r#""1e999""#), Some("X"), field, Fault::TooLong);
+        check(&bad("1e999"), Some("X"), field, ItemFault::TooLong);
+        check(&bad(r#""1e999""#), Some("X"), field, ItemFault::TooLong);
         if !matches!(field, "change" | "percentage") {
-            check(&bad("-1"), Some("X"), field, Fault::Negative);
+            check(&bad("-1"), Some("X"), field, ItemFault::Negative);
         }
     }
     check(
         r#"{"symbol":"X","lastPrice":"1","closeTime":"soon"}"#,
         Some("X"),
         "timestamp",
-        Fault::NotATime,
+        ItemFault::NotATime,
     );
 }
 

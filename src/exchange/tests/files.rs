@@ -1,7 +1,7 @@
 //! Dialects of files: each fault with its line and member, and no text that is a crash.
 
 use super::testing::Notes;
-use crate::config::Fault;
+use crate::config::ConfigFault;
 use crate::exchange::{Call, Caps, Dialect, Reading};
 use crate::interval::Stored;
 use crate::time::UnixMs;
@@ -18,7 +18,7 @@ fn faults(instead: &[(&str, &str)]) -> Vec<String> {
     }
     let read = Dialect::read("sample.json", &text);
     let faults = read.err().unwrap_or_default();
-    let shown = |fault: &Fault| fault.to_string().replacen("sample.json:", "", 1);
+    let shown = |fault: &ConfigFault| fault.to_string().replacen("sample.json:", "", 1);
     faults.iter().map(shown).collect()
 }
 

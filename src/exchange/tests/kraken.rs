@@ -1,6 +1,6 @@
 //! Kraken: the target of each call, bodies of errors, and what no recording shows.
 
-use crate::exchange::Fault;
+use crate::exchange::ItemFault;
 use crate::exchange::tests::testing::{KRAKEN, candles, check_refusals, check_targets, read};
 use crate::exchange::{Call, RefusalKind::*};
 use crate::interval::Stored;
@@ -106,6 +106,6 @@ fn steps_and_a_status_are_read_and_the_books_of_others_left_out() {
     assert_eq!((rules.price_places, rules.amount_places), (Some(2), Some(8)));
     let cost = rules.cost.min.as_ref().map(ToString::to_string);
     assert_eq!((cost.as_deref(), &rules.taker), (Some("0.5"), &None));
-    let missing = (Some("NONAME".into()), "base", Fault::Missing);
+    let missing = (Some("NONAME".into()), "base", ItemFault::Missing);
     assert_eq!(notes.rejected, [missing]);
 }

@@ -3,7 +3,7 @@
 //! seconds, columns in an odd order, flags, archives, errors in a 200.
 
 use super::testing::{read, read_with};
-use crate::exchange::{Call, Dialect, Fault, ReadError, RefusalKind};
+use crate::exchange::{Call, Dialect, ItemFault, ReadError, RefusalKind};
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::sync::LazyLock;
@@ -59,13 +59,13 @@ fn a_figure_in_a_container_of_another_type_rejects_its_ticker() {
         assert_eq!(notes.rejected, [(Some("BAD".into()), field, fault)], "{figure}");
         assert_eq!(notes.tickers.len(), 1, "{figure}");
     };
-    check(r#""a":"5""#, "ask", Fault::WrongType);
-    check(r#""b":5"#, "bid", Fault::WrongType);
-    check(r#""a":[["5"]]"#, "ask", Fault::WrongType);
-    check(r#""a":[NaN]"#, "ask", Fault::NotANumber);
-    check(r#""ratio":"much""#, "percentage", Fault::NotANumber);
-    check(r#""at":"yesterday""#, "timestamp", Fault::NotATime);
-    check(r#""c":7"#, "last", Fault::WrongType);
+    check(r#""a":"5""#, "ask", ItemFault::WrongType);
+    check(r#""b":5"#, "bid", ItemFault::WrongType);
+    check(r#""a":[["5"]]"#, "ask", ItemFault::WrongType);
+    check(r#""a":[NaN]"#, "ask", ItemFault::NotANumber);
+    check(r#""ratio":"much""#, "percentage", ItemFault::NotANumber);
+    check(r#""at":"yesterday""#, "timestamp", ItemFault::NotATime);
+    check(r#""c":7"#, "last", ItemFault::WrongType);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_figures_of_24_hours_may_come_by_themselves() {
     assert_eq!(notes.tickers, []);
     let (notes, end) = read(&SAMPLE, &call, r#"{"result":{"first":"-5"}}"#);
     assert_eq!(end, Ok(()));
-    let negative = (Some("A/B".into()), "open", Fault::Negative);
+    let negative = (Some("A/B".into()), "open", ItemFault::Negative);
     assert_eq!(notes.rejected, [negative]);
     let (_, end) = read(&SAMPLE, &call, r#"{"result":[]}"#);
     let expected = "figures of 24 hours";
@@ -121,17 +121,17 @@ fn a_row_of_a_wrong_shape_is_rejected_alone() {
         assert_eq!(notes.rejected, [(None, field, fault)], "{row}");
         assert_eq!(notes.candles.len(), 1, "{row}");
     };
-    check("[]", "openTime", Fault::Missing);
-    check("[1,1,1,1,1,1]", "volume", Fault::Missing);
-    check("{}", "candle", Fault::WrongType);
-    check("7", "candle", Fault::WrongType);
-    check("null", "candle", Fault::WrongType);
-    check(r#"["x",1,1,1,1,1,1]"#, "openTime", Fault::NotATime);
-    check("[-1,1,1,1,1,1,1]", "openTime", Fault::NotATime);
-    check("[1,-1,1,1,1,1,1]", "low", Fault::Negative);
-    check(r#"[1,1,"",1,1,1,1]"#, "high", Fault::Missing);
-    check("[1,1,1,1e999,1,1,1]", "open", Fault::TooLong);
-    check("[1,1,1,1,[1],1,1]", "close", Fault::WrongType);
+    check("[]", "openTime", ItemFault::Missing);
+    check("[1,1,1,1,1,1]", "volume", ItemFault::Missing);
+    check("{}", "candle", ItemFault::WrongType);
+    check("7", "candle", ItemFault::WrongType);
+    check("null", "candle", ItemFault::WrongType);
+    check(r#"["x",1,1,1,1,1,1]"#, "openTime", ItemFault::NotATime);
+    check("[-1,1,1,1,1,1,1]", "openTime", ItemFault::NotATime);
+    check("[1,-1,1,1,1,1,1]", "low", ItemFault::Negative);
+    check(r#"[1,1,"",1,1,1,1]"#, "high", ItemFault::Missing);
+    check("[1,1,1,1e999,1,1,1]", "open", ItemFault::TooLong);
+    check("[1,1,1,1,[1],1,1]", "close", ItemFault::WrongType);
 }
 
 #[test]
@@ -169,24 +169,24 @@ fn a_listing_without_names_or_with_absurd_rules_is_rejected_alone() {
         let (_, got_field, got_fault) = &notes.rejected[0];
         assert_eq!((*got_field, *got_fault), (field, fault), "{listing}");
     };
-    check("[]", "market", Fault::WrongType);
-    check("{}", "base", Fault::Missing);
-    check(r#"{"base":7,"quote":"B"}"#, "base", Fault::WrongType);
-    check(r#"{"base":"A","quote":""}"#, "quote", Fault::Missing);
-    check(r#"{"pair":"AB"}"#, "pair", Fault::NotAText);
-    check(r#"{"base":"A","quote":"B","trading":[]}"#, "status", Fault::WrongType);
-    check(r#"{"base":"A","quote":"B","decimals":-1}"#, "precision.price", Fault::Negative);
-    check(r#"{"base":"A","quote":"B","decimals":1.5}"#, "precision.price", Fault::NotANumber);
-    check(r#"{"base":"A","quote":"B","minLast":"x"}"#, "limits.cost", Fault::NotANumber);
-    check(r#"{"base":"A","quote":"B","rules":{}}"#, "limits.amount", Fault::WrongType);
-    check(r#"{"base":"A","quote":"\ud800"}"#, "quote", Fault::NotAText);
+    check("[]", "market", ItemFault::WrongType);
+    check("{}", "base", ItemFault::Missing);
+    check(r#"{"base":7,"quote":"B"}"#, "base", ItemFault::WrongType);
+    check(r#"{"base":"A","quote":""}"#, "quote", ItemFault::Missing);
+    check(r#"{"pair":"AB"}"#, "pair", ItemFault::NotAText);
+    check(r#"{"base":"A","quote":"B","trading":[]}"#, "status", ItemFault::WrongType);
+    check(r#"{"base":"A","quote":"B","decimals":-1}"#, "precision.price", ItemFault::Negative);
+    check(r#"{"base":"A","quote":"B","decimals":1.5}"#, "precision.price", ItemFault::NotANumber);
+    check(r#"{"base":"A","quote":"B","minLast":"x"}"#, "limits.cost", ItemFault::NotANumber);
+    check(r#"{"base":"A","quote":"B","rules":{}}"#, "limits.amount", ItemFault::WrongType);
+    check(r#"{"base":"A","quote":"\ud800"}"#, "quote", ItemFault::NotAText);
     let long = "x".repeat(crate::exchange::value::NAME_BYTES + 1);
-    check(&format!(r#"{{"base":"A","quote":"{long}"}}"#), "quote", Fault::TooLong);
+    check(&format!(r#"{{"base":"A","quote":"{long}"}}"#), "quote", ItemFault::TooLong);
     let most = "x".repeat(crate::exchange::value::NAME_BYTES);
     let body = format!(r#"{{"result":{{"{most}":{{"base":"A","quote":"B"}},"{long}":{{}}}}}}"#);
     let (notes, _) = read(&SAMPLE, &Call::Markets, &body);
     assert_eq!(notes.markets.len(), 1);
-    assert_eq!(notes.rejected, [(None, "id", Fault::TooLong)]);
+    assert_eq!(notes.rejected, [(None, "id", ItemFault::TooLong)]);
 }
 
 #[test]

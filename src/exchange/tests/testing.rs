@@ -1,7 +1,9 @@
 //! What the tests of this layer share: a sink that writes down, a reading in pieces, and checks of
 //! a dialect's tables.
 
-use crate::exchange::{Call, Caps, Dialect, Fault, ReadError, Reading, RefusalKind, Reject, Sink};
+use crate::exchange::{
+    Call, Caps, Dialect, ItemFault, ReadError, Reading, RefusalKind, Reject, Sink,
+};
 use crate::interval::Stored;
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
@@ -42,7 +44,7 @@ pub(in crate::exchange) struct Notes {
     pub(in crate::exchange) candles: Vec<(Candle, Option<bool>)>,
     pub(in crate::exchange) markets: Vec<MarketInfo>,
     pub(in crate::exchange) times: Vec<UnixMs>,
-    pub(in crate::exchange) rejected: Vec<(Option<String>, &'static str, Fault)>,
+    pub(in crate::exchange) rejected: Vec<(Option<String>, &'static str, ItemFault)>,
 }
 
 impl Sink for Notes {

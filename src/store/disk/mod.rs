@@ -42,7 +42,7 @@ pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, Pruned, prune, rename};
 
 use crate::history::{
-    Batch, Evicted, Extent, Job, Loaded, Reply, SeriesName, StoreError, Unwritten, Written,
+    Batch, DiskJob, Evicted, Extent, Loaded, Reply, SeriesName, StoreError, Unwritten, Written,
 };
 use crate::log_targets::{HISTORY, quoted};
 use file::HistoryFile;
@@ -66,7 +66,7 @@ const EVICTIONS: usize = 4096;
 
 /// The disk thread's state.
 struct Disk {
-    jobs: Receiver<Job>,
+    jobs: Receiver<DiskJob>,
     holder: Holder,
     evictions: VecDeque<Eviction>,
     /// False after a failed checkpoint. Only changes are logged.
@@ -80,10 +80,10 @@ struct Eviction {
     evicted: Evicted,
 }
 
-/// Does jobs until [`Job::Stop`] comes, or until the queue has no sender.
+/// Does jobs until [`DiskJob::Stop`] comes, or until the queue has no sender.
 pub(super) fn run(
     path: PathBuf,
-    jobs: Receiver<Job>,
+    jobs: Receiver<DiskJob>,
     queue: SyncSender<Reply>,
     wake: Box<dyn Fn() + Send>,
 ) {
@@ -96,7 +96,7 @@ pub(super) fn run(
     let _ = disk.holder.with(|_, _| Ok(()));
     loop {
         match disk.next_job() {
-            Ok(Some(Job::Stop)) | Err(RecvError) => break,
+            Ok(Some(DiskJob::Stop)) | Err(RecvError) => break,
             Ok(Some(job)) => disk.handle(job),
             Ok(None) => {}
         }
@@ -108,7 +108,7 @@ pub(super) fn run(
 
 impl Disk {
     /// The next job. Waits for one only if no eviction is left.
-    fn next_job(&self) -> Result<Option<Job>, RecvError> {
+    fn next_job(&self) -> Result<Option<DiskJob>, RecvError> {
         if self.evictions.is_empty() {
             return self.jobs.recv().map(Some);
         }
@@ -122,18 +122,18 @@ impl Disk {
         }
     }
 
-    fn handle(&mut self, job: Job) {
+    fn handle(&mut self, job: DiskJob) {
         let holder = &mut self.holder;
         match job {
-            Job::Load => {
+            DiskJob::Load => {
                 let result = holder.with(load);
                 holder.answers.send(Reply::Loaded(result));
             }
-            Job::Read(read) => {
+            DiskJob::Read(read) => {
                 let result = holder.with(|file, _| read::rows(&file.db, &mut file.known, &read));
                 holder.answers.send(Reply::Rows { ticket: read.ticket, result });
             }
-            Job::Write { number, batch } => {
+            DiskJob::Write { number, batch } => {
                 let result = holder.with(|file, _| write_batch(file, &batch));
                 let written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
@@ -142,11 +142,11 @@ impl Disk {
                     self.flushed();
                 }
             }
-            Job::Evict { series, before } => {
+            DiskJob::Evict { series, before } => {
                 let evicted = Evicted::default();
                 self.evictions.push_back(Eviction { series, before, evicted });
             }
-            Job::Stop => {}
+            DiskJob::Stop => {}
         }
     }
 

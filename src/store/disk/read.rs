@@ -8,7 +8,7 @@ use super::coverage;
 use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
 use super::series::{Known, Series, extent, find_series};
 use super::sqlite::{Database, Row};
-use crate::history::{Head, PAGE, QuoteName, Read, Rows, SeriesName, StoreError};
+use crate::history::{PAGE, QuoteName, ReadJob, Rows, SeriesHead, SeriesName, StoreError};
 use crate::interval::Stored;
 use crate::record::Edge;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const HEADS: usize = 64;
 const QUOTES: usize = 512;
 
 /// Reads one page of candles.
-pub(super) fn rows(db: &Database, known: &mut Known, read: &Read) -> Result<Rows, StoreError> {
+pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<Rows, StoreError> {
     let mut rows = Rows {
         series: read.series.clone(),
         slots: read.slots.clone(),
@@ -85,7 +85,7 @@ fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
 /// invalid rows.
 pub(super) fn heads(
     db: &Database,
-    tell: impl FnMut(Vec<Head>),
+    tell: impl FnMut(Vec<SeriesHead>),
 ) -> Result<(usize, u64), StoreError> {
     let sql = "SELECT id, source, symbol, interval FROM series ORDER BY id";
     let mut unsound_spans = 0;
@@ -103,7 +103,7 @@ pub(super) fn heads(
         let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
         unsound_spans += unsound;
         let extent = extent(db, series, name.interval)?;
-        Ok(Some(Head { series: name, covered, extent }))
+        Ok(Some(SeriesHead { series: name, covered, extent }))
     };
     let (told, unsound) = in_pieces(db, sql, HEADS, head, tell)?;
     Ok((told, unsound + unsound_spans))

@@ -5,7 +5,9 @@ use super::sqlite::Database;
 use super::{read, schema, write};
 use crate::decimal::Decimal;
 use crate::history::testing::{Model, candle, random_changes, series};
-use crate::history::{Batch, Extent, Head, PAGE, QuoteName, Read, Rows, SavedQuote, SeriesName};
+use crate::history::{
+    Batch, Extent, PAGE, QuoteName, ReadJob, Rows, SavedQuote, SeriesHead, SeriesName,
+};
 use crate::interval::Stored;
 use crate::record::{Candle, Edge, Ticker};
 use crate::rng::Rng;
@@ -18,14 +20,14 @@ fn database() -> Database {
     db
 }
 
-fn heads(db: &Database) -> Vec<Head> {
+fn heads(db: &Database) -> Vec<SeriesHead> {
     let mut heads = Vec::new();
     let told = read::heads(db, |piece| heads.extend(piece)).expect("sound tables");
     assert_eq!(told, (heads.len(), 0));
     heads
 }
 
-fn spans(head: &Head) -> Vec<(i64, i64)> {
+fn spans(head: &SeriesHead) -> Vec<(i64, i64)> {
     (head.covered.iter()).map(|span| (span.start, span.end)).collect()
 }
 
@@ -36,7 +38,7 @@ fn read_all(db: &Database, name: &SeriesName) -> Rows {
 }
 
 fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
-    let read = Read { ticket: 0, series: name.clone(), slots, limit, keep };
+    let read = ReadJob { ticket: 0, series: name.clone(), slots, limit, keep };
     read::rows(db, &mut Known::new(), &read).expect("sound tables")
 }
 

@@ -12,7 +12,7 @@ use super::series::{Known, Series, find_series};
 use super::sqlite::{Database, OpenFlags, Result, text};
 use super::write::write_records;
 use crate::history::{
-    Head, OpenError, PAGE, QuoteName, Read, SavedQuote, SeriesName, StoreError, Unusable,
+    OpenError, PAGE, QuoteName, ReadJob, SavedQuote, SeriesHead, SeriesName, StoreError, Unusable,
 };
 use crate::record::{Candle, Edge, MarketRules};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl HistoryReader {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn series(&self) -> Result<Vec<Head>, OpenError> {
+    pub fn series(&self) -> Result<Vec<SeriesHead>, OpenError> {
         let mut heads = Vec::new();
         read::heads(&self.db, |mut some| heads.append(&mut some))
             .map_err(|error| Unusable::from(error).at(&self.path))?;
@@ -76,7 +76,7 @@ impl HistoryReader {
     ) -> Result<usize, OpenError> {
         let (mut from, mut unsound) = (slots.start, 0);
         while from < slots.end {
-            let page = Read {
+            let page = ReadJob {
                 ticket: 0,
                 series: series.clone(),
                 slots: from..slots.end,
@@ -144,7 +144,7 @@ pub fn rename(path: &Path, old: &str, new: &str) -> Result<Option<u64>, OpenErro
         }
         let candles = db.transaction(|| {
             let mut candles = 0;
-            for Head { series, .. } in heads.iter().filter(|it| &*it.series.source == old) {
+            for SeriesHead { series, .. } in heads.iter().filter(|it| &*it.series.source == old) {
                 candles += rename_series(db, series, new)?;
             }
             rename_records::<SavedQuote>(db, old, new)?;

@@ -2,7 +2,7 @@
 
 use crate::core::api::error::{Error, echo};
 use crate::core::api::outcome::Prepared;
-use crate::core::api::params::{self, Call, ParamValue, whole_number};
+use crate::core::api::params::{self, ApiRequest, ParamValue, whole_number};
 use crate::core::api::symbols::{NamedMarkets, look_up};
 use crate::interval::Interval;
 use crate::json::Decimals;
@@ -68,7 +68,7 @@ pub struct Several {
 }
 
 /// Reads the parameters.
-pub fn prepare(call: &Call<'_>) -> Result<Box<dyn Prepared>, Error> {
+pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     #[rustfmt::skip]
     let [
         symbol, symbols, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals,
@@ -132,7 +132,7 @@ fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
     }
 }
 
-fn read_symbol(call: &Call<'_>, value: ParamValue<'_>) -> Result<SymbolId, Error> {
+fn read_symbol(call: &ApiRequest<'_>, value: ParamValue<'_>) -> Result<SymbolId, Error> {
     let Some(text) = value else {
         let message = "\"symbol\" is required, for example BTC/USDT.";
         return Err(Error::bad("missing_parameter", "symbol", message));

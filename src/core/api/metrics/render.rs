@@ -2,10 +2,10 @@
 //! formats", text version 0.0.4), and the schema of the JSON.
 
 use super::figures::Figures;
-use super::table::{METRICS, Metric, Read};
+use super::table::{METRICS, Metric, ReadMetric};
 use crate::core::api::error::Error;
 use crate::core::api::outcome::Outcome;
-use crate::core::api::params::Call;
+use crate::core::api::params::ApiRequest;
 use crate::core::api::view::View;
 use crate::durations::Histogram;
 use crate::http::{Cache, ContentType, Head, Responder};
@@ -14,14 +14,14 @@ use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
 
 /// The figures as JSON.
-pub fn json(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn json(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut body = Vec::with_capacity(2 * 1024);
     write_rows(Object::open(&mut body), METRICS, &Figures::of(call.view));
     send(ContentType::Json, &body, responder)
 }
 
 /// The figures as Prometheus text.
-pub fn prometheus(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn prometheus(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut page = Page(String::with_capacity(8 * 1024));
     page.rows(METRICS, &[Figures::of(call.view)]);
     send(ContentType::Prometheus, page.0.as_bytes(), responder)
@@ -51,27 +51,27 @@ enum Figure<'a> {
     Text(&'a str),
 }
 
-impl Read {
+impl ReadMetric {
     /// The figure. `None` for a row of several.
     fn figure<'a>(&self, it: &Figures<'a>) -> Figure<'a> {
         let since_epoch = |time: UnixMs| Figure::Millis(time.0.unsigned_abs());
         match self {
-            Read::Count(read) => Figure::Count(read(it)),
-            Read::MaybeCount(read) => read(it).map_or(Figure::None, Figure::Count),
-            Read::Flag(read) => Figure::Flag(read(it)),
-            Read::Time(read) => since_epoch(read(it)),
-            Read::MaybeTime(read) => read(it).map_or(Figure::None, since_epoch),
-            Read::Millis(read) => Figure::Millis(read(it)),
-            Read::MaybeMillis(read) => read(it).map_or(Figure::None, Figure::Millis),
-            Read::Micros(read) => Figure::Micros(read(it)),
-            Read::Text(read) => Figure::Text(read(it)),
-            Read::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
-            Read::OneOf(_, read) => Figure::Text(read(it)),
-            Read::Each(..)
-            | Read::Durations(_)
-            | Read::Object(_)
-            | Read::MaybeObject(..)
-            | Read::Sources(_) => Figure::None,
+            ReadMetric::Count(read) => Figure::Count(read(it)),
+            ReadMetric::MaybeCount(read) => read(it).map_or(Figure::None, Figure::Count),
+            ReadMetric::Flag(read) => Figure::Flag(read(it)),
+            ReadMetric::Time(read) => since_epoch(read(it)),
+            ReadMetric::MaybeTime(read) => read(it).map_or(Figure::None, since_epoch),
+            ReadMetric::Millis(read) => Figure::Millis(read(it)),
+            ReadMetric::MaybeMillis(read) => read(it).map_or(Figure::None, Figure::Millis),
+            ReadMetric::Micros(read) => Figure::Micros(read(it)),
+            ReadMetric::Text(read) => Figure::Text(read(it)),
+            ReadMetric::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
+            ReadMetric::OneOf(_, read) => Figure::Text(read(it)),
+            ReadMetric::Each(..)
+            | ReadMetric::Durations(_)
+            | ReadMetric::Object(_)
+            | ReadMetric::MaybeObject(..)
+            | ReadMetric::Sources(_) => Figure::None,
         }
     }
 }
@@ -85,16 +85,16 @@ fn of_sources<'a>(it: &Figures<'a>) -> impl Iterator<Item = Figures<'a>> {
 fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
     for row in rows.iter().filter(|row| !row.key.is_empty()) {
         match &row.read {
-            Read::Object(rows) => write_rows(object.object(row.key), rows, it),
-            Read::MaybeObject(is_there, rows) if is_there(it) => {
+            ReadMetric::Object(rows) => write_rows(object.object(row.key), rows, it),
+            ReadMetric::MaybeObject(is_there, rows) if is_there(it) => {
                 write_rows(object.object(row.key), rows, it);
             }
-            Read::Sources(rows) => {
+            ReadMetric::Sources(rows) => {
                 let mut array = object.array(row.key);
                 of_sources(it).for_each(|it| write_rows(array.object(), rows, &it));
                 array.close();
             }
-            Read::Each(_, read) => {
+            ReadMetric::Each(_, read) => {
                 let mut inner = object.object(row.key);
                 read(it, &mut |value, count| inner.put(value, count));
                 inner.close();
@@ -141,17 +141,17 @@ fn describe_rows(mut schema: Object<'_>, kind: impl Value, rows: &[Metric], it: 
 }
 
 /// Writes the rest of a row's schema.
-fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
+fn describe(mut schema: Object<'_>, read: &ReadMetric, it: &Figures<'_>) {
     match read {
-        Read::Object(rows) => return describe_rows(schema, "object", rows, it),
-        Read::MaybeObject(_, rows) => {
+        ReadMetric::Object(rows) => return describe_rows(schema, "object", rows, it),
+        ReadMetric::MaybeObject(_, rows) => {
             return describe_rows(schema, List(["object", "null"]), rows, it);
         }
-        Read::Sources(rows) => {
+        ReadMetric::Sources(rows) => {
             schema.put("type", "array");
             describe_rows(schema.object("items"), "object", rows, it);
         }
-        Read::Each(_, read) => {
+        ReadMetric::Each(_, read) => {
             let mut keys = Vec::new();
             read(it, &mut |value, _| keys.push(value.to_string()));
             members!(schema,
@@ -165,22 +165,24 @@ fn describe(mut schema: Object<'_>, read: &Read, it: &Figures<'_>) {
             }
             properties.close();
         }
-        Read::Count(_) | Read::Millis(_) => schema.put("$ref", "#/components/schemas/Count"),
-        Read::Time(_) => schema.put("$ref", "#/components/schemas/Time"),
-        Read::MaybeTime(_) => schema.put("$ref", "#/components/schemas/TimeOrNull"),
-        Read::MaybeCount(_) | Read::MaybeMillis(_) => {
+        ReadMetric::Count(_) | ReadMetric::Millis(_) => {
+            schema.put("$ref", "#/components/schemas/Count")
+        }
+        ReadMetric::Time(_) => schema.put("$ref", "#/components/schemas/Time"),
+        ReadMetric::MaybeTime(_) => schema.put("$ref", "#/components/schemas/TimeOrNull"),
+        ReadMetric::MaybeCount(_) | ReadMetric::MaybeMillis(_) => {
             members!(schema, "type": List(["integer", "null"]), "minimum": 0u64);
         }
-        Read::Micros(_) => {
+        ReadMetric::Micros(_) => {
             members!(schema, "type": "number", "minimum": 0u64);
         }
-        Read::Flag(_) => schema.put("type", "boolean"),
-        Read::Text(_) => schema.put("type", "string"),
-        Read::MaybeText(_) => schema.list("type", ["string", "null"]),
-        Read::OneOf(words, _) => {
+        ReadMetric::Flag(_) => schema.put("type", "boolean"),
+        ReadMetric::Text(_) => schema.put("type", "string"),
+        ReadMetric::MaybeText(_) => schema.list("type", ["string", "null"]),
+        ReadMetric::OneOf(words, _) => {
             members!(schema, "type": "string", "enum": List(words.iter().copied()));
         }
-        Read::Durations(_) => {}
+        ReadMetric::Durations(_) => {}
     }
     schema.close();
 }
@@ -201,13 +203,13 @@ impl Page {
     fn rows(&mut self, rows: &[Metric], subjects: &[Figures<'_>]) {
         for row in rows {
             match &row.read {
-                Read::Object(rows) => self.rows(rows, subjects),
-                Read::MaybeObject(is_there, rows) => {
+                ReadMetric::Object(rows) => self.rows(rows, subjects),
+                ReadMetric::MaybeObject(is_there, rows) => {
                     if subjects.iter().all(is_there) {
                         self.rows(rows, subjects);
                     }
                 }
-                Read::Sources(rows) => {
+                ReadMetric::Sources(rows) => {
                     let sources: Vec<_> = subjects.iter().flat_map(of_sources).collect();
                     self.rows(rows, &sources);
                 }
@@ -228,18 +230,18 @@ impl Page {
         let source =
             (it.source).map_or(String::new(), |_| format!("source=\"{}\"", it.source().id));
         match &row.read {
-            Read::OneOf(words, read) => {
+            ReadMetric::OneOf(words, read) => {
                 let found = read(it);
                 for word in *words {
                     let label = format!("{}=\"{word}\"", row.key);
                     self.sample(row.name, &[&source, &label], u8::from(*word == found));
                 }
             }
-            Read::Each(label, read) => read(it, &mut |value, count| {
+            ReadMetric::Each(label, read) => read(it, &mut |value, count| {
                 let label = format!("{label}=\"{value}\"");
                 self.sample(row.name, &[&source, &label], count);
             }),
-            Read::Durations(read) => read(it, &mut |labels, histogram| {
+            ReadMetric::Durations(read) => read(it, &mut |labels, histogram| {
                 self.histogram(row.name, &[&source, labels], histogram);
             }),
             read => match read.figure(it) {

@@ -19,7 +19,7 @@ use crate::core::api::endpoint::Endpoint;
 use crate::core::{CloseReason, SourceState};
 use crate::durations::Histogram;
 use crate::time::UnixMs;
-use Read::*;
+use ReadMetric::*;
 
 /// A row.
 pub struct Metric {
@@ -32,12 +32,12 @@ pub struct Metric {
     /// What it means, in one sentence.
     pub help: &'static str,
     /// How it is read.
-    pub read: Read,
+    pub read: ReadMetric,
 }
 
 /// How a metric is read, and its type. Durations and times are in seconds at `/metrics` and in milliseconds
 /// in JSON.
-pub enum Read {
+pub enum ReadMetric {
     /// A number of things or bytes.
     Count(fn(&Figures<'_>) -> u64),
     /// The same; null if it is not known.
@@ -335,24 +335,24 @@ const PROCESS: &[Metric] = &[
 
 type Str = &'static str;
 
-const fn metric(key: Str, name: Str, kind: Str, help: Str, read: Read) -> Metric {
+const fn metric(key: Str, name: Str, kind: Str, help: Str, read: ReadMetric) -> Metric {
     Metric { key, name, kind, help, read }
 }
 
-const fn counter(key: Str, name: Str, help: Str, read: Read) -> Metric {
+const fn counter(key: Str, name: Str, help: Str, read: ReadMetric) -> Metric {
     metric(key, name, "counter", help, read)
 }
 
-const fn gauge(key: Str, name: Str, help: Str, read: Read) -> Metric {
+const fn gauge(key: Str, name: Str, help: Str, read: ReadMetric) -> Metric {
     metric(key, name, "gauge", help, read)
 }
 
-const fn histogram(name: Str, help: Str, read: Read) -> Metric {
+const fn histogram(name: Str, help: Str, read: ReadMetric) -> Metric {
     metric("", name, "histogram", help, read)
 }
 
 /// A row of `/api/v1/metrics` alone.
-const fn shown(key: Str, help: Str, read: Read) -> Metric {
+const fn shown(key: Str, help: Str, read: ReadMetric) -> Metric {
     metric(key, "", "", help, read)
 }
 

@@ -13,7 +13,7 @@ use crate::core::api::chart::{self, Asked, DeferredChart};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
-use crate::core::api::params::{Call, ParamValue, none_of, whole_number};
+use crate::core::api::params::{ApiRequest, ParamValue, none_of, whole_number};
 use crate::core::api::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Head, Output, Responder};
@@ -86,7 +86,7 @@ enum Goal {
 }
 
 /// Responds to `/udf/history`.
-pub fn history(call: &Call<'_>) -> Result<Outcome, Error> {
+pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [symbol, resolution, from, to, countback] =
         call.params(["symbol", "resolution", "from", "to", "countback"])?;

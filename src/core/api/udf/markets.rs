@@ -6,7 +6,7 @@ use crate::core::api::choice::{Selection, find as finds};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Deferred, Outcome};
-use crate::core::api::params::{Call, ParamValue, whole_number};
+use crate::core::api::params::{ApiRequest, ParamValue, whole_number};
 use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
@@ -82,7 +82,7 @@ fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
 }
 
 /// Responds to `/udf/symbols`.
-pub fn symbols(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [value] = call.params(["symbol"])?;
     let named = read_symbol(view, &value)?;
@@ -144,7 +144,7 @@ fn places_of(quote: &Quote) -> u32 {
 }
 
 /// Responds to `/udf/quotes`.
-pub fn quotes(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [symbols] = call.params(["symbols"])?;
     let list = symbols.unwrap_or_default();
@@ -227,7 +227,7 @@ struct Search {
 }
 
 /// Responds to `/udf/search`.
-pub fn search(call: &Call<'_>) -> Result<Outcome, Error> {
+pub fn search(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let [query, kind, exchange, limit] = call.params(["query", "type", "exchange", "limit"])?;
     let limit = match limit.as_deref() {
         None | Some(b"") => DEFAULT_RESULTS,

@@ -10,7 +10,7 @@ use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::outcome::Outcome;
-use super::params::Call;
+use super::params::ApiRequest;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{List, Value, json};
@@ -18,7 +18,7 @@ pub use history::history;
 pub use markets::{quotes, search, symbols};
 
 /// Responds to `/udf/config`: what this feed can do.
-pub fn config(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut text = Vec::with_capacity(1024);
     let sources = call.view.status.running().map(|(_, source)| &*source.id);
     let kind =
@@ -46,7 +46,7 @@ fn exchange(id: &str) -> impl Value {
 }
 
 /// Responds to `/udf/time`: the time in seconds.
-pub fn time(call: &Call<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+pub fn time(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let seconds = call.view.now.unix.0.div_euclid(1000).to_string();
     let head = Head { content_type: ContentType::Text, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());

@@ -18,7 +18,7 @@ fn the_end_writes_what_waits_and_closes_the_file() {
     assert_eq!(batch.weight(), 6);
     bench.written(second);
     bench.with(|history, cx| history.close(cx));
-    assert_eq!(bench.job(), Job::Stop);
+    assert_eq!(bench.job(), DiskJob::Stop);
     assert!(!bench.history.is_closed());
     bench.tell(Reply::Stopped(Ok(())));
     assert!(bench.history.is_closed());
@@ -39,7 +39,7 @@ fn the_end_while_the_file_still_tells_what_it_holds_loses_nothing() {
     let (number, _) = bench.batch();
     bench.written(number);
     bench.with(|history, cx| history.close(cx));
-    assert_eq!(bench.job(), Job::Stop);
+    assert_eq!(bench.job(), DiskJob::Stop);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_end_with_a_disk_that_fails_gives_up_after_one_try() {
     let (number, batch) = bench.batch();
     bench.unwritten(number, batch);
     bench.with(|history, cx| history.close(cx));
-    assert_eq!(bench.job(), Job::Stop);
+    assert_eq!(bench.job(), DiskJob::Stop);
 }
 
 #[test]
@@ -87,5 +87,5 @@ fn the_end_waits_for_a_new_file_to_hold_what_memory_does() {
     assert_eq!(batch.weight(), 500 + 1);
     bench.written(number);
     bench.with(|history, cx| history.close(cx));
-    assert_eq!(bench.job(), Job::Stop);
+    assert_eq!(bench.job(), DiskJob::Stop);
 }

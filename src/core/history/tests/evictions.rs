@@ -14,7 +14,7 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let key = bench.key("BTC/USDT");
     bench.pass(61);
     let before = BEGIN + 1 - 1000;
-    let evict = Job::Evict { series: name("BTC/USDT", &bench.cx.config), before };
+    let evict = DiskJob::Evict { series: name("BTC/USDT", &bench.cx.config), before };
     assert_eq!(bench.jobs, [evict]);
     assert_eq!(bench.archived(key), [(-999, -10)]);
     bench.pass(200);
@@ -25,7 +25,7 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     bench.jobs.clear();
     bench.tell(Reply::Evicted { series: series.clone(), before, result });
     bench.pass(60);
-    assert!(matches!(&bench.jobs[0], Job::Evict { series: it, .. } if *it == series));
+    assert!(matches!(&bench.jobs[0], DiskJob::Evict { series: it, .. } if *it == series));
     let result = Ok(Evicted { count: 2001, ..Evicted::default() });
     bench.jobs.clear();
     bench.tell(Reply::Evicted { series, before, result });

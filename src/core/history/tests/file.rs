@@ -25,7 +25,7 @@ fn nothing_of_a_damaged_file_is_believed_and_nothing_is_written_to_it() {
     assert_eq!(bench.recall(key, ago(30, 0)), ReadStart::Nothing);
     bench.with(History::shut_down);
     bench.with(|history, cx| history.close(cx));
-    assert_eq!(bench.job(), Job::Stop);
+    assert_eq!(bench.job(), DiskJob::Stop);
     bench.tell(Reply::Stopped(Ok(())));
     assert!(bench.history.is_closed());
 }
@@ -71,7 +71,7 @@ fn a_load_that_failed_is_tried_again() {
     bench.pass(29);
     assert!(bench.jobs.is_empty());
     bench.pass(1);
-    assert_eq!(bench.job(), Job::Load);
+    assert_eq!(bench.job(), DiskJob::Load);
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     let key = bench.key("BTC/USDT");
     assert!(bench.keeps(key));

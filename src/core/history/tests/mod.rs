@@ -16,9 +16,10 @@ use crate::core::Status;
 use crate::core::context::Context;
 use crate::decimal::Decimal;
 use crate::history::{
-    Batch, Evicted, Job, Opened, QuoteName, Read, Rows, SavedQuote, SeriesName, Unwritten, Written,
+    Batch, DiskJob, Evicted, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesName, Unwritten,
+    Written,
 };
-use crate::history::{Extent, Head, Loaded, StoreError, Unusable};
+use crate::history::{Extent, Loaded, SeriesHead, StoreError, Unusable};
 use crate::interval::Stored;
 use crate::market::SourceId;
 use crate::market::{IntervalSet, Market, Reported, SymbolId};
@@ -38,7 +39,7 @@ struct Bench {
     cx: Context,
     history: History,
     /// Jobs without an answer.
-    jobs: VecDeque<Job>,
+    jobs: VecDeque<DiskJob>,
 }
 
 impl Bench {
@@ -83,7 +84,7 @@ impl Bench {
     fn open(&mut self) {
         let opened = Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false });
         self.with(|history, cx| history.begin(opened, cx));
-        assert_eq!(self.job(), Job::Load);
+        assert_eq!(self.job(), DiskJob::Load);
     }
 
     fn tell(&mut self, answer: Reply) -> bool {
@@ -94,20 +95,20 @@ impl Bench {
         wakes
     }
 
-    fn job(&mut self) -> Job {
+    fn job(&mut self) -> DiskJob {
         self.jobs.pop_front().expect("a job")
     }
 
-    fn read_job(&mut self) -> Read {
+    fn read_job(&mut self) -> ReadJob {
         match self.job() {
-            Job::Read(read) => read,
+            DiskJob::Read(read) => read,
             other => panic!("no read: {other:?}"),
         }
     }
 
     fn batch(&mut self) -> (u64, Box<Batch>) {
         match self.job() {
-            Job::Write { number, batch } => (number, batch),
+            DiskJob::Write { number, batch } => (number, batch),
             other => panic!("no batch: {other:?}"),
         }
     }
@@ -183,7 +184,7 @@ impl Bench {
 
     /// What the file holds of the series of this symbol.
     fn head(&mut self, symbol: &str, slots: Range<i64>) {
-        let head = Head {
+        let head = SeriesHead {
             series: name(symbol, &self.cx.config),
             extent: Extent {
                 first: Some(slots.start),
@@ -200,14 +201,14 @@ impl Bench {
     }
 
     /// A page of a read, of which the file knows all; with a candle in every other slot.
-    fn rows(&mut self, read: &Read, slots: Range<i64>) -> bool {
+    fn rows(&mut self, read: &ReadJob, slots: Range<i64>) -> bool {
         let result = Ok(page(read, slots.clone(), vec![slots]));
         let ticket = read.ticket;
         self.tell(Reply::Rows { ticket, result })
     }
 }
 
-fn page(read: &Read, slots: Range<i64>, covered: Vec<Range<i64>>) -> Rows {
+fn page(read: &ReadJob, slots: Range<i64>, covered: Vec<Range<i64>>) -> Rows {
     let inside = covered.iter().flat_map(Clone::clone);
     let slots_with = inside.filter(|slot| slot % 2 == 0);
     Rows {
@@ -260,7 +261,7 @@ impl Bench {
 
     fn open_again(&mut self) {
         self.tell(Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false }));
-        assert_eq!(self.job(), Job::Load);
+        assert_eq!(self.job(), DiskJob::Load);
     }
 }
 

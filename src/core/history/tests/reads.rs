@@ -74,7 +74,7 @@ fn a_read_that_fails_ends_the_wait() {
     let key = bench.btc();
     bench.cx.market.charts.archive(key, ago(100, 0));
     bench.recall(key, ago(100, 0));
-    let Read { ticket, .. } = bench.read_job();
+    let ReadJob { ticket, .. } = bench.read_job();
     let result = Err(StoreError::Busy("somebody writes".to_string()));
     assert!(bench.tell(Reply::Rows { ticket, result }));
     assert!(!bench.history.is_reading(key, &ago(100, 0)));
@@ -120,7 +120,7 @@ fn whatever_is_wanted_the_queue_of_the_disk_has_room_for_it() {
     bench.pass(100);
     // The harness looks at the length of the queue; here, that it was put to the test.
     assert!(wishes.contains(&ReadStart::Begun) && wishes.contains(&ReadStart::Refused));
-    let evictions = bench.jobs.iter().filter(|it| matches!(it, Job::Evict { .. }));
+    let evictions = bench.jobs.iter().filter(|it| matches!(it, DiskJob::Evict { .. }));
     assert!(evictions.count() > 10);
     assert!(bench.jobs.len() > 100);
 }

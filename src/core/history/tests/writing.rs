@@ -126,7 +126,7 @@ fn a_disk_that_fails_again_and_again_takes_no_more_memory() {
             bench.fetched(key, begin..begin + 1000, 5);
         }
         bench.pass(30);
-        if let Some(Job::Write { number, batch }) = bench.jobs.pop_front() {
+        if let Some(DiskJob::Write { number, batch }) = bench.jobs.pop_front() {
             assert!(batch.weight() < PENDING + 2000, "{}", batch.weight());
             // What comes while it is under way counts as well.
             for _ in 0..8 {

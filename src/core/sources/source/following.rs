@@ -14,7 +14,7 @@ use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
 use crate::market::{Awaited, Reported};
-use crate::replication::{Entry, Head, Markets, SentCandles, Update};
+use crate::replication::{Entry, EntryHead, Markets, SentCandles, Update};
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl Source {
     /// Takes over how the source does at its collector.
     fn follow_head(
         &mut self,
-        head: &Head,
+        head: &EntryHead,
         age: Duration,
         body: &Update,
         history: &mut History,

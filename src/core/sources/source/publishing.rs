@@ -10,7 +10,7 @@ use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Role, series_part};
 use crate::market::{Lookup, SeriesKey, SymbolId};
 use crate::record::Ticker;
-use crate::replication::{Entry, Head, SentCandles, SeriesPart, Update};
+use crate::replication::{Entry, EntryHead, SentCandles, SeriesPart, Update};
 use crate::time::{Now, UnixMs};
 
 impl Source {
@@ -76,7 +76,7 @@ impl Source {
             return;
         }
         let status = &cx.stats[self.profile.id];
-        let head = Head {
+        let head = EntryHead {
             epoch: 0,
             waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
             received: received.unix,
