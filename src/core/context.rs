@@ -40,7 +40,7 @@ pub struct Context {
 pub struct Wish {
     /// Whose response is deferred for them; `None` if they are for a stream.
     pub client: Option<Key>,
-    /// Which; at least one.
+    /// The missing ranges; never empty.
     pub candles: Vec<(SeriesKey, Range<i64>)>,
 }
 

@@ -60,9 +60,9 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// The driver is about to shut our side, as [`Action::Finish`] has asked for, and these bytes, perhaps
-    /// none, have come just before. If the core then has bytes to send, or does not want to read, our side
-    /// stays open until the next `Finish`: the bytes were a request, which is answered.
+    /// The last bytes, perhaps none, before the driver shuts our side, as [`Action::Finish`] has asked for.
+    /// Our side stays open until the next `Finish` if the core then has bytes to send or does not want to
+    /// read: the bytes were a request, which is answered.
     Late(&'a [u8]),
     /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
     Sent(usize),

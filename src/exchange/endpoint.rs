@@ -95,8 +95,8 @@ impl Endpoint {
         }
     }
 
-    /// What a request costs of this budget. With a limit of its own, the least cost that keeps it:
-    /// in its period begin so many periods of the budget, and each may be spent wholly on it.
+    /// What a request costs of this budget. For a request with a limit of its own, it is the lowest cost
+    /// that keeps that limit, even if several whole budgets are spent on it within the limit's period.
     pub(super) fn cost_in(&self, budget: &BudgetForm) -> u64 {
         match (&self.limit, self.cost) {
             (Some(limit), _) => {

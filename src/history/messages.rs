@@ -56,7 +56,7 @@ pub struct ReadJob {
 /// A message from the disk thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The file is open. This is the first answer, or comes after an [`Reply::Failed`] that has
+    /// The file is open. This is the first answer, or comes after a [`Reply::Failed`] that has
     /// passed. What was loaded before is still valid, because no other process writes.
     Opened(Opened),
     /// The file cannot be used; see [`OpenError::is_refusal`] and [`OpenError::may_pass`]. From now on,

@@ -1,8 +1,8 @@
 //! The messages between the core and the disk thread: plain data in both directions.
 //!
-//! The core sends a [`DiskJob`], and the disk thread sends an [`Reply`] back. A [`Batch`] is what one job
+//! The core sends a [`DiskJob`], and the disk thread sends a [`Reply`] back. A [`Batch`] is what one job
 //! writes. [`OpenError`] and [`StoreError`] are what can fail. The messages are in the lowest layer so
-//! that `server`, which decides what is stored, and `store`, which stores it, do not import each other.
+//! that `core`, which decides what is stored, and `store`, which stores it, do not import each other.
 //!
 //! Series are named by texts, because the numbers that the market gives them differ in each run.
 

@@ -64,7 +64,7 @@ impl Listener {
         Listener::new(socket, file, service)
     }
 
-    /// Of a socket that listens.
+    /// A listener of this socket, which listens.
     pub fn new(socket: Socket, file: Option<SocketFile>, service: Service) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;

@@ -72,7 +72,7 @@ pub struct Link {
 /// A command that waits for its reply.
 #[derive(Debug)]
 pub struct PendingCommand {
-    /// What it is.
+    /// The command.
     pub command: EngineCommand,
     /// When it was given.
     pub sent_at: Mono,

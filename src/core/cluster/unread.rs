@@ -34,7 +34,7 @@ pub struct Unread {
 
 /// An entry as it was read.
 pub struct Raw {
-    /// Whose.
+    /// The source that it is about.
     pub source: SourceId,
     /// True for a request.
     pub is_ask: bool,

@@ -109,8 +109,8 @@ impl Budget {
         self.is_halved = false;
     }
 
-    /// What may be told to be left, and the count that [`Budget::note_told`] takes once it was: as much less
-    /// as may be spent before the next time.
+    /// The units that may be reported as left, and the count to pass to [`Budget::note_told`] after that.
+    /// What may be spent until the next report is held back.
     pub fn to_tell(&self, now: Mono) -> (u64, u64) {
         let left = self.at_hand(now).saturating_sub(self.untold_most());
         (left / PARTS, self.spent)

@@ -23,7 +23,7 @@ pub struct Reload {
 }
 
 impl Reload {
-    /// Of a new configuration in place of that of the context, whose keys `fixed` hold until the end. The
+    /// Builds the reload that replaces the running configuration. The keys `fixed` hold until the end. The
     /// error says why nothing is changed.
     pub fn new(
         mut config: Config,

@@ -73,7 +73,7 @@ pub enum Outbound {
 #[derive(Debug, Default)]
 pub struct Replica {
     role: Role,
-    /// Since when.
+    /// When it took on the role.
     pub since: Mono,
     told: VecDeque<Outbound>,
     asked: Vec<AskedRange>,

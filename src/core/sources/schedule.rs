@@ -67,7 +67,8 @@ impl Schedule {
         self.quotes_due = self.quotes_due.min(now + profile.config.poll);
     }
 
-    /// Quotes are due at once, and from then on at times of the source's own.
+    /// Quotes are due at once, and then in a phase of the interval that is the source's own
+    /// ([`Profile::second_poll`]).
     pub fn begin_quotes(&mut self, profile: &Profile, now: Mono) {
         self.quotes_due = now;
         self.second_poll = Some(profile.second_poll);

@@ -1,4 +1,4 @@
-//! The kinds of requests to an exchange, and what never changes of a source.
+//! The kinds of requests to an exchange, and the settings of a source, which a reload replaces.
 
 use crate::config::{Config, SourceConfig, Url};
 use crate::core::context::Context;
