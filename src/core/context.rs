@@ -45,6 +45,13 @@ pub struct Wish {
 }
 
 impl Context {
+    /// Asks for candles, if any are missing.
+    pub fn wish(&mut self, client: Option<Key>, candles: Vec<(SeriesKey, Range<i64>)>) {
+        if !candles.is_empty() {
+            self.wishes.push_back(Wish { client, candles });
+        }
+    }
+
     /// A context without actions, of the run 0 and of a process without figures.
     pub fn new(config: Config, market: Market, stats: Status, now: Now) -> Context {
         Context {

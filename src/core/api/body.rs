@@ -91,7 +91,7 @@ enum BodyPart {
 }
 
 impl Body {
-    /// A short text that has no version.
+    /// A text that has no version.
     pub fn of(text: &[u8]) -> Body {
         let mut body = Body::default();
         body.text(text);
@@ -114,7 +114,7 @@ impl Body {
         &mut self.bytes
     }
 
-    /// Appends a short text that has no version.
+    /// Appends a text that has no version.
     pub fn text(&mut self, text: &[u8]) {
         self.part(Part::Text(text)).extend_from_slice(text);
     }

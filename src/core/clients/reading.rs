@@ -257,7 +257,8 @@ impl RequestReader {
                 self.put_off(connection, cx)
             }
             Ok(Parsed::Complete { request, used }) => {
-                if std::mem::take(&mut connection.blank) == 0 {
+                let is_first = std::mem::take(&mut connection.blank) == 0;
+                if is_first && used == request.head.len() {
                     self.heads.note(bytes, &request);
                 }
                 self.take(connection, &request, cx);

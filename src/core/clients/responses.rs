@@ -15,7 +15,6 @@ use crate::core::clients::deferred::DeferredResponses;
 use crate::core::clients::head_cache::CachedHead;
 use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, SHARE, Served};
 use crate::core::clients::streaming::Streams;
-use crate::core::context::Wish;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::Demo;
 use crate::http::{
@@ -258,7 +257,7 @@ impl Responses {
         // One deadline, however often the response is deferred.
         let until = waits.then(|| asked_at + cx.config.limits.chart_wait);
         if !missing.is_empty() {
-            cx.wishes.push_back(Wish { client: Some(client), candles: missing });
+            cx.wish(Some(client), missing);
         }
         self.deferred.insert(client, until);
         PendingResponse::InParts(deferred, until)

@@ -16,7 +16,6 @@ use crate::core::clients::address_counts::AddressCounts;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::pending::Served;
 use crate::core::clients::streams::{EventStream, QuoteReaders, Told};
-use crate::core::context::Wish;
 use crate::core::{Action, CloseReason, Context};
 use crate::http::Output;
 use crate::rng::Rng;
@@ -127,7 +126,7 @@ impl Streams {
         }
         self.open.insert(key);
         connection.stream = Some(Box::new(stream));
-        cx.wishes.push_back(Wish { client: None, candles });
+        cx.wish(None, candles);
         cx.stats.streams.open += 1;
         cx.stats.streams.opened += 1;
         connection.enter(Phase::Streaming(body), cx);
@@ -307,7 +306,7 @@ impl Streams {
         if !self.open.is_empty() && cx.now.mono >= self.charts_due {
             self.charts_due = cx.now.mono + CHARTS_PAUSE;
             let candles = self.told.charts.without_series(&View::new(cx, compressed));
-            cx.wishes.push_back(Wish { client: None, candles });
+            cx.wish(None, candles);
         }
     }
 }

@@ -34,11 +34,12 @@ impl QuoteReaders {
                 self.all.entry(source).or_default().insert(key, first);
             }
             StreamedSymbols::Named(symbols) => {
+                // Where others read it, they may not have been told of the newest one yet.
+                let is_read = self.all.contains_key(&source);
                 for (symbol, place) in symbols.iter().zip(first..) {
                     let quote = self.quotes.entry((*symbol, source));
-                    // Where others read it, they may not have been told of the newest one yet.
                     let quote = quote.or_insert_with(|| ReadQuote {
-                        version: version(view, *symbol, source),
+                        version: if is_read { 0 } else { version(view, *symbol, source) },
                         readers: BTreeMap::new(),
                     });
                     quote.readers.insert(key, place);
@@ -50,10 +51,18 @@ impl QuoteReaders {
     /// A stream does not read them any more.
     pub fn remove(&mut self, key: Key, stream: &EventStream) {
         match &stream.symbols {
-            StreamedSymbols::All => self.all.retain(|_, readers| {
+            StreamedSymbols::All => {
+                let Some(readers) = self.all.get_mut(&stream.source) else {
+                    return;
+                };
                 readers.remove(&key);
-                !readers.is_empty()
-            }),
+                if readers.is_empty() {
+                    self.all.remove(&stream.source);
+                    let is_read = |quote: &ReadQuote| !quote.readers.is_empty();
+                    self.quotes
+                        .retain(|(_, source), quote| *source != stream.source || is_read(quote));
+                }
+            }
             StreamedSymbols::Named(symbols) => {
                 for symbol in symbols {
                     let place = (*symbol, stream.source);
@@ -69,7 +78,7 @@ impl QuoteReaders {
     }
 
     /// Passes the readers of a quote to `note` if another one is served for the symbol than before. Returns
-    /// how many there were.
+    /// how many there were, and one for each quote that was looked at.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
@@ -82,6 +91,7 @@ impl QuoteReaders {
         let mut count = 0;
         let of_symbol = self.quotes.range_mut((symbol, None)..);
         for ((_, source), quote) in of_symbol.take_while(|((it, _), _)| *it == symbol) {
+            count += 1;
             let version = version(view, symbol, *source);
             if std::mem::replace(&mut quote.version, version) == version {
                 continue;
@@ -169,6 +179,12 @@ mod tests {
 
     #[test]
     fn a_reader_that_comes_between_a_change_and_its_note_keeps_it_from_nobody() {
+        check_reader_between(true);
+        check_reader_between(false);
+    }
+
+    /// `is_named`: somebody named the symbol before the change, beside the one who reads every symbol.
+    fn check_reader_between(is_named: bool) {
         let (mut cx, symbol) = context();
         let compressed = CompressedBodies::new(0);
         let mut keys = Table::new(3);
@@ -176,7 +192,9 @@ mod tests {
         let mut readers = QuoteReaders::default();
         let named = || StreamedSymbols::Named([symbol].into());
         let view = View::new(&cx, &compressed);
-        readers.add(keys[0], &stream(named(), &view), &view);
+        if is_named {
+            readers.add(keys[0], &stream(named(), &view), &view);
+        }
         readers.add(keys[1], &stream(StreamedSymbols::All, &view), &view);
         let ticker = Ticker::of_last(Decimal::from(7));
         cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
@@ -185,9 +203,14 @@ mod tests {
         let mut noted = Vec::new();
         let count = readers.changed(symbol, &view, |key, place| noted.push((key, place)));
         noted.sort();
-        assert_eq!(noted, keys.map(|key| (key, 0)));
-        assert_eq!(count, 3);
+        let told = &keys[usize::from(!is_named)..];
+        assert_eq!(noted, told.iter().map(|key| (*key, 0)).collect::<Vec<_>>());
+        assert_eq!(count, told.len() + 1);
         let again = readers.changed(symbol, &view, |_, _| panic!("nothing has changed"));
-        assert_eq!(again, 0);
+        assert_eq!(again, 1);
+        readers.remove(keys[1], &stream(StreamedSymbols::All, &view));
+        readers.remove(keys[0], &stream(named(), &view));
+        readers.remove(keys[2], &stream(named(), &view));
+        assert!(readers.quotes.is_empty() && readers.all.is_empty());
     }
 }
