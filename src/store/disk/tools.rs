@@ -9,13 +9,13 @@ use super::header::look;
 use super::read;
 use super::row::{CANDLE, Record};
 use super::series::{Known, Series, find_series};
-use super::sqlite::{Database, OpenFlags, Result, text};
+use super::sqlite::{Database, OpenFlags, Result};
 use super::write::write_records;
 use crate::history::{
     OpenError, PAGE, QuoteName, ReadJob, SavedQuote, SeriesHead, SeriesName, StoreError, Unusable,
 };
 use crate::record::{Candle, Edge, MarketRules};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -99,22 +99,30 @@ impl HistoryReader {
 /// # Errors
 /// If the file cannot be opened or written; then nothing has been removed.
 pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, OpenError> {
-    const MARKETS: &str = "SELECT source, symbol FROM series UNION
-        SELECT source, symbol FROM quote UNION SELECT source, symbol FROM market";
     const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
     const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";
     on_file(path, |db| {
         let mut pruned = Pruned::default();
+        let mut gone = BTreeSet::new();
+        let mut note = |source: Box<str>, symbol: Box<str>| {
+            if !keep(&source, &symbol) {
+                gone.insert((source, symbol));
+            }
+        };
+        read::heads(db, |some| {
+            some.into_iter().for_each(|it| note(it.series.source, it.series.symbol));
+        })?;
+        read::records::<SavedQuote>(db, |some| {
+            some.into_iter().for_each(|(it, _)| note(it.source, it.symbol));
+        })?;
+        read::records::<MarketRules>(db, |some| {
+            some.into_iter().for_each(|(it, _)| note(it.source, it.symbol));
+        })?;
         db.transaction(|| {
-            let mut query = db.prepare(MARKETS)?;
-            let markets = query.query_map((), |row| Ok((text(row, 0)?, text(row, 1)?)))?;
-            for market in markets.collect::<Result<Vec<_>>>()? {
-                if keep(&market.0, &market.1) {
-                    continue;
-                }
-                let remove = |table: &str, which: &str| -> Result<u64> {
+            for (source, symbol) in &gone {
+                let remove = |table: &str, which: &str| -> Result<u64, StoreError> {
                     let sql = format!("DELETE FROM {table} WHERE {which}");
-                    Ok(db.prepare(&sql)?.execute((&market.0, &market.1))? as u64)
+                    Ok(db.prepare(&sql)?.execute((source, symbol))? as u64)
                 };
                 remove("span", OF_SERIES)?;
                 pruned.candles += remove("candle", OF_SERIES)?;
@@ -174,7 +182,9 @@ fn rename_records<R: Record>(db: &Database, old: &str, new: &str) -> Result<(), 
         let of_old = some.into_iter().filter(|(name, _)| &*name.source == old);
         renamed.extend(of_old.map(|(name, it)| (QuoteName { source: new.into(), ..name }, it)));
     })?;
-    db.prepare(&format!("DELETE FROM {} WHERE source = ?1", R::TABLE))?.execute([old])?;
+    let sql = format!("DELETE FROM {} WHERE source = ?1 AND symbol = ?2", R::TABLE);
+    let mut remove = db.prepare(&sql)?;
+    renamed.keys().try_for_each(|name| remove.execute((old, &*name.symbol)).map(|_| ()))?;
     write_records(db, &renamed)
 }
 
