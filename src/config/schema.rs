@@ -95,7 +95,8 @@ object! {
         symbols: Vec<String>, "symbols" SYMBOL;
         /// Assets: every active market quoted in one of them is tracked. Without them and `symbols`: all.
         quote_assets: Vec<String>, "quoteAssets" QUOTE_ASSET;
-        /// Time from the start of one poll of quotes to the start of the next.
+        /// Time from the start of one poll of quotes to the start of the next. The second one after the
+        /// start may come sooner, so that several sources are polled apart.
         // A bulk poll of a large exchange is 2 MB: one a second would be rude.
         poll: Duration = Duration::from_secs(2), "pollMs" number(Unit::Ms, 100, 3_600_000);
         /// Age at which a quote is stale.

@@ -1,7 +1,7 @@
 //! Values: the numbers, times and names in the members of an item.
 //!
 //! Owns the rules that hold for every exchange: a number may come as a JSON number or as text, an
-//! empty text is unknown, and an impossible value is a [`ItemFault`]. It never rounds, never uses
+//! empty text is unknown, and an impossible value is an [`ItemFault`]. It never rounds, never uses
 //! binary floating point, and does not know which field a value belongs to.
 
 use super::error::ItemFault;

@@ -186,7 +186,9 @@ impl Chunk {
         let count = self.count_in(&places);
         let mut present = self.places(&places);
         let (first, last) = match keep {
-            Edge::Oldest => (present.next()?, self.places(&places).nth(count.min(limit) - 1)?),
+            Edge::Oldest => {
+                (present.next()?, self.places(&places).nth_back(count.saturating_sub(limit))?)
+            }
             Edge::Newest => {
                 (present.nth(count.saturating_sub(limit))?, self.places(&places).next_back()?)
             }

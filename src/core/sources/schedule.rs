@@ -27,8 +27,8 @@ const HOURLY_RETRY: Duration = Duration::from_secs(60);
 pub struct Schedule {
     /// When all quotes are due, or the next round of them.
     pub quotes_due: Mono,
-    /// Until the first poll: how soon the second follows.
-    second_poll: Option<Duration>,
+    /// True until the first poll.
+    is_first: bool,
     /// When the market list is due.
     pub list_due: Mono,
     /// True once the first market list is in place.
@@ -50,7 +50,7 @@ impl Schedule {
     pub fn new(profile: &Profile, seed: u64, now: Mono) -> Schedule {
         Schedule {
             quotes_due: now,
-            second_poll: None,
+            is_first: false,
             list_due: now,
             has_list: false,
             round: QuoteRound::default(),
@@ -64,21 +64,23 @@ impl Schedule {
     /// Takes in new settings. Budget and back-off go on.
     pub fn reconfigure(&mut self, profile: &Profile, now: Mono) {
         self.backoff.reconfigure(profile);
-        self.quotes_due = self.quotes_due.min(now + profile.config.poll);
+        if self.quotes_due > now + profile.config.poll {
+            self.quotes_due = now + profile.second_poll;
+        }
     }
 
     /// Quotes are due at once, and then in a phase of the interval that is the source's own
     /// ([`Profile::second_poll`]).
-    pub fn begin_quotes(&mut self, profile: &Profile, now: Mono) {
+    pub fn begin_quotes(&mut self, now: Mono) {
         self.quotes_due = now;
-        self.second_poll = Some(profile.second_poll);
+        self.is_first = true;
     }
 
     /// Quotes are requested now: sets when they are due next.
     fn plan_quotes(&mut self, profile: &Profile, now: Mono) {
-        self.quotes_due = match self.second_poll.take() {
-            Some(step) => now + step,
-            None => next_tick(self.quotes_due, profile.config.poll, now),
+        self.quotes_due = match std::mem::take(&mut self.is_first) {
+            true => now + profile.second_poll,
+            false => next_tick(self.quotes_due, profile.config.poll, now),
         };
     }
 
@@ -211,7 +213,7 @@ mod tests {
             let profile = Profile::new(SourceId(source), &config);
             let mut schedule = Schedule::new(&profile, 0, begin.mono);
             cx.now = begin;
-            schedule.begin_quotes(&profile, begin.mono);
+            schedule.begin_quotes(begin.mono);
             let mut polls = Vec::new();
             for _ in 0..4 {
                 polls.push(schedule.next_quotes());

@@ -196,7 +196,7 @@ impl Source {
         cx.market.quotes.came(id, Awaited::List);
         if !schedule.has_list {
             schedule.has_list = true;
-            schedule.begin_quotes(&self.profile, cx.now.mono);
+            schedule.begin_quotes(cx.now.mono);
             schedule.backoff.recovered(cx);
             let tracked = cx.market.catalog.tracked_by(id);
             let source = &self.profile.config.id;

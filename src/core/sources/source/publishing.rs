@@ -30,7 +30,7 @@ impl Source {
             self.schedule.round.abandon();
         }
         if !was.collects() && role.collects() {
-            self.schedule.begin_quotes(&self.profile, cx.now.mono);
+            self.schedule.begin_quotes(cx.now.mono);
         }
         if !was.collects() || !role.collects() {
             // What was asked of another node is asked again.
