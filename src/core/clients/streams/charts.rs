@@ -8,6 +8,7 @@ use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
 use crate::core::api::{Candles, View};
 use crate::core::clients::streams::events::Events;
+use crate::core::clients::streams::readers::Readers;
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{SeriesKey, SourceId, SymbolId};
@@ -37,7 +38,7 @@ pub struct FollowedCharts {
 #[derive(Default)]
 struct Chart {
     /// With the place that each has it at.
-    readers: BTreeMap<Key, u32>,
+    readers: Readers,
     /// Increases whenever its newest candle or its newest closed one changes.
     version: u64,
     newest: Option<Newest>,
@@ -104,7 +105,7 @@ impl FollowedCharts {
     /// A stream does not follow it any more.
     pub fn remove(&mut self, followed: Followed, stream: Key) {
         if let Some(chart) = self.all.get_mut(&followed) {
-            chart.readers.remove(&stream);
+            chart.readers.remove(stream);
             if chart.readers.is_empty() {
                 self.all.remove(&followed);
             }
@@ -125,7 +126,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.iter().for_each(|(key, place)| note(*key, *place as usize));
+                chart.readers.iter().for_each(|(key, place)| note(key, place as usize));
                 cost += chart.readers.len();
             }
         }

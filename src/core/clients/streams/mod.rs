@@ -9,6 +9,7 @@ mod charts;
 mod events;
 mod places;
 mod quotes;
+mod readers;
 mod stream;
 
 pub use quotes::QuoteReaders;

@@ -4,6 +4,7 @@
 
 use crate::core::api::stream::served_quote;
 use crate::core::api::{StreamedSymbols, View};
+use crate::core::clients::streams::readers::Readers;
 use crate::core::clients::streams::stream::EventStream;
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
@@ -15,14 +16,14 @@ pub struct QuoteReaders {
     /// The quotes that a stream names, and those that have changed while a stream reads every symbol.
     quotes: BTreeMap<(SymbolId, Option<SourceId>), ReadQuote>,
     /// By source: those who read every symbol, with the place of the first one.
-    all: BTreeMap<Option<SourceId>, BTreeMap<Key, u32>>,
+    all: BTreeMap<Option<SourceId>, Readers>,
 }
 
 #[derive(Default)]
 struct ReadQuote {
     version: u64,
     /// Those who name it, with its place.
-    readers: BTreeMap<Key, u32>,
+    readers: Readers,
 }
 
 impl QuoteReaders {
@@ -40,7 +41,7 @@ impl QuoteReaders {
                     let quote = self.quotes.entry((*symbol, source));
                     let quote = quote.or_insert_with(|| ReadQuote {
                         version: if is_read { 0 } else { version(view, *symbol, source) },
-                        readers: BTreeMap::new(),
+                        readers: Readers::default(),
                     });
                     quote.readers.insert(key, place);
                 }
@@ -55,7 +56,7 @@ impl QuoteReaders {
                 let Some(readers) = self.all.get_mut(&stream.source) else {
                     return;
                 };
-                readers.remove(&key);
+                readers.remove(key);
                 if readers.is_empty() {
                     self.all.remove(&stream.source);
                     let is_read = |quote: &ReadQuote| !quote.readers.is_empty();
@@ -67,7 +68,7 @@ impl QuoteReaders {
                 for symbol in symbols {
                     let place = (*symbol, stream.source);
                     if let Some(quote) = self.quotes.get_mut(&place) {
-                        quote.readers.remove(&key);
+                        quote.readers.remove(key);
                         if quote.readers.is_empty() {
                             self.quotes.remove(&place);
                         }
@@ -96,10 +97,10 @@ impl QuoteReaders {
             if std::mem::replace(&mut quote.version, version) == version {
                 continue;
             }
-            let all = self.all.get(source).into_iter().flatten();
+            let all = self.all.get(source).into_iter().flat_map(Readers::iter);
             let all = all.map(|(key, first)| (key, first + symbol.0));
-            for (key, place) in quote.readers.iter().map(|(key, place)| (key, *place)).chain(all) {
-                note(*key, place as usize);
+            for (key, place) in quote.readers.iter().chain(all) {
+                note(key, place as usize);
                 count += 1;
             }
         }
