@@ -11,7 +11,8 @@
 //! calls another: what a client needs of a source or of the history is a wish, which the conductor has the
 //! backend grant.
 //!
-//! It never touches a socket, a file or a clock, and no call takes long: what takes long is done
+//! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
+//! function that the driver lends), and no call takes long: what takes long is done
 //! in slices by [`Core::work`], one a call.
 
 pub mod api;

@@ -33,7 +33,7 @@ mod state;
 mod stored_series;
 mod symbol;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod touched;
 mod window;
 mod write;

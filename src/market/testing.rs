@@ -45,7 +45,7 @@ pub(super) fn config(sources: Vec<SourceConfig>) -> Config {
 }
 
 /// The market `BASE/QUOTE` with the ticker id `BASEQUOTE`; a `!` in front makes it inactive.
-pub(super) fn info(text: &str) -> MarketInfo {
+pub(crate) fn info(text: &str) -> MarketInfo {
     let name = text.trim_start_matches('!');
     let (base, quote) = name.split_once('/').expect("BASE/QUOTE");
     MarketInfo {

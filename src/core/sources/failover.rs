@@ -209,7 +209,8 @@ mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
     use crate::decimal::Decimal;
-    use crate::record::{MarketInfo, MarketRules, Ticker};
+    use crate::market::testing::info;
+    use crate::record::{MarketInfo, Ticker};
     use crate::time::{Now, UnixMs};
 
     const A: SourceId = SourceId(0);
@@ -300,14 +301,7 @@ mod tests {
     }
 
     fn market(at: usize) -> MarketInfo {
-        MarketInfo {
-            ticker_id: format!("M{at}USD").into(),
-            candle_id: None,
-            base: format!("M{at}").into(),
-            quote: "USD".into(),
-            active: true,
-            rules: MarketRules::default(),
-        }
+        info(&format!("M{at}/USD"))
     }
 
     fn ticker() -> Ticker {

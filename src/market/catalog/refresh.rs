@@ -1,8 +1,8 @@
 //! Market list refresh: applies a list that was read to its end, or the memory of an earlier one.
 //!
 //! Both are applied in one call, so readers see all of a list or nothing of it. The first list of
-//! 3,500 markets takes about 1.5 milliseconds; a later one looks only at the markets about which it
-//! says something new.
+//! 3,500 markets takes about 1.5 milliseconds, one of 20,000 about 13. A later one that says nothing
+//! new costs next to nothing; if a market has come, gone or changed, all known symbols are sorted again.
 
 use super::{Catalog, ListChange};
 use crate::market::ids::{SourceId, SymbolId};

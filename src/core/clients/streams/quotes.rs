@@ -127,7 +127,8 @@ mod tests {
     use crate::http::EndlessBody;
     use crate::json::Decimals;
     use crate::market::Market;
-    use crate::record::{MarketInfo, MarketRules, Ticker};
+    use crate::market::testing::info;
+    use crate::record::Ticker;
     use crate::table::Table;
     use crate::time::{Mono, Now, UnixMs};
 
@@ -141,17 +142,7 @@ mod tests {
         let config = Config { sources: vec![source], ..Config::default() };
         let mut market = Market::new(&config);
         market.catalog.begin_list(SOURCE);
-        market.catalog.list(
-            SOURCE,
-            MarketInfo {
-                ticker_id: "BTCUSDT".into(),
-                candle_id: None,
-                base: "BTC".into(),
-                quote: "USDT".into(),
-                active: true,
-                rules: MarketRules::default(),
-            },
-        );
+        market.catalog.list(SOURCE, info("BTC/USDT"));
         market.catalog.end_list(SOURCE).expect("a usable list");
         market.catalog.refresh_list(SOURCE, now.unix);
         let stats = Status::new(["binance"].into_iter(), now);

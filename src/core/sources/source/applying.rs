@@ -259,7 +259,7 @@ mod tests {
     use crate::decimal::Decimal;
     use crate::exchange::Sink;
     use crate::market::SourceId;
-    use crate::record::{MarketInfo, MarketRules};
+    use crate::market::testing::info;
     use crate::time::Mono;
     use std::time::Duration;
 
@@ -274,17 +274,7 @@ mod tests {
         let stats = Status::new(std::iter::once("binance"), received);
         let market = Market::new(&config);
         let mut cx = Context::new(config, market, stats, received);
-        cx.market.catalog.list(
-            SOURCE,
-            MarketInfo {
-                ticker_id: "BTCUSDT".into(),
-                candle_id: None,
-                base: "BTC".into(),
-                quote: "USDT".into(),
-                active: true,
-                rules: MarketRules::default(),
-            },
-        );
+        cx.market.catalog.list(SOURCE, info("BTC/USDT"));
         cx.market.catalog.end_list(SOURCE).expect("it has a market");
         cx.market.catalog.refresh_list(SOURCE, received.unix);
 
