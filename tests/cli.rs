@@ -246,7 +246,7 @@ fn the_faults_of_a_dialects_file_are_told_by_line_and_member() {
     );
     let (code, _, err) = run(&["--source", &path]);
     let expected = format!(
-        "{path}:{}: budget.perHour: unknown member, expected one of units, perMs, used, left\n",
+        "{path}:{}: budget.perHour: unknown key, expected one of units, perMs, used, left\n",
         line("\"budget\"")
     );
     assert!(code == 2 && err.contains(&expected), "{expected}: {err}");

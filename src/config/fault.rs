@@ -113,14 +113,21 @@ impl Report {
         self.owners.entry(name).or_default().push(path.to_string());
     }
 
-    /// Which objects have a key of this name, for the message of one that has not.
-    pub(super) fn owners_of(&self, name: &str) -> Option<String> {
+    /// What to say of an unknown key to an object with the `known` ones: which objects have such a key, or
+    /// else, in a file whose keys are not noted, what there is.
+    pub(super) fn owners_of(&self, name: &str, known: &[&str]) -> String {
         let shown = |path: &String| match &**path {
             "" => "the file itself".to_string(),
             path => path.to_string(),
         };
-        let owners: Vec<String> = self.owners.get(name)?.iter().map(shown).collect();
-        Some(format!(": it is a key of {}", owners.join(", ")))
+        match self.owners.get(name) {
+            None if self.owners.is_empty() => format!(", expected one of {}", known.join(", ")),
+            None => String::new(),
+            Some(paths) => {
+                let owners: Vec<String> = paths.iter().map(shown).collect();
+                format!(": it is a key of {}", owners.join(", "))
+            }
+        }
     }
 
     /// The name of that file.
@@ -150,11 +157,11 @@ impl Report {
         self.origins.contains_key(path)
     }
 
-    /// Reports that the value of `path` is wrong. A value of the file gets no second fault: it would
-    /// mostly follow from the first.
+    /// Reports that the value of `path` is wrong. A value of the file gets no second fault, nor does what
+    /// is in it: that would mostly follow from the first.
     pub fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
-        if fault.file.is_none() || !self.is_faulty(path) {
+        if fault.file.is_none() || !self.is_faulty_around(path) {
             self.add(fault);
         }
     }

@@ -71,7 +71,7 @@ impl fmt::Display for ListenAddress {
 }
 
 /// How a text becomes a `T`.
-pub(super) struct Form<T> {
+pub(crate) struct Form<T> {
     /// What is expected, for messages and the reference.
     pub(super) expected: &'static str,
     /// The value in its normal form. The error is the message, or `None` for "expected, found".
@@ -85,8 +85,18 @@ impl<T> Form<T> {
     }
 }
 
+impl Default for Form<String> {
+    /// Any text.
+    fn default() -> Form<String> {
+        form("a text", |text| Ok(text.to_string()))
+    }
+}
+
 /// A form, and what is expected in it.
-const fn form<T>(expected: &'static str, read: fn(&str) -> Result<T, Option<String>>) -> Form<T> {
+pub(crate) const fn form<T>(
+    expected: &'static str,
+    read: fn(&str) -> Result<T, Option<String>>,
+) -> Form<T> {
     Form { expected, read }
 }
 
@@ -126,7 +136,7 @@ pub(super) const QUOTE_ASSET: Form<String> = form("an asset like \"USDT\" or \"*
 });
 
 /// The base address of an exchange.
-pub(super) const URL: Form<Url> =
+pub(crate) const URL: Form<Url> =
     form("http://HOST or https://HOST", |text| Url::parse(text).map_err(Some));
 
 /// The address of a cluster's engine. No message repeats it: it may hold a password.
@@ -147,7 +157,7 @@ pub(super) const NETWORK: Form<Network> =
     form("an address or a network like \"10.0.0.0/8\"", |text| Network::parse(text).ok_or(None));
 
 /// The name of a source.
-pub(super) const SOURCE_ID: Form<String> =
+pub(crate) const SOURCE_ID: Form<String> =
     form("1 to 32 of a-z, 0-9 and -", |text| name(text, 32, is_slug));
 
 /// The name of a category.

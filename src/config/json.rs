@@ -8,8 +8,9 @@
 //! and reports it.
 
 use super::fault::{ConfigFault, Report};
-use serde::de::IgnoredAny;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::fmt;
 
 /// Longest piece of a value that a message repeats.
@@ -41,19 +42,23 @@ impl<'a> Node<'a> {
 
     /// The members, if this is an object: names and values in their order, duplicates included.
     pub fn members(&self) -> Option<Vec<(String, Node<'a>)>> {
-        let parts = parts(self.raw, '{')?.into_iter();
-        let members = parts.map(|part| {
-            let (key, value) = part.split_at(string_end(part));
+        let Members(members) = serde_json::from_str(self.raw).ok()?;
+        let member = |(key, value): (&'a RawValue, &'a RawValue)| {
+            let key = key.get();
             // A key with a lone surrogate stays as it is written. No known key is equal to it.
             let name = unquoted(key).unwrap_or_else(|| key.to_string());
             let path = self.path_of(shown(&name, key));
-            (name, self.inner(path, value.trim_start()[1..].trim_start()))
-        });
-        Some(members.collect())
+            (name, self.inner(path, value.get()))
+        };
+        Some(members.into_iter().map(member).collect())
     }
 
-    /// The path of a member.
-    pub fn path_of(&self, name: impl fmt::Display) -> String {
+    /// The value of a member that is missing.
+    pub fn missing(&self, name: &str) -> Node<'a> {
+        Node { path: self.path_of(name), offset: self.offset, raw: "" }
+    }
+
+    fn path_of(&self, name: impl fmt::Display) -> String {
         let dot = if self.path.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.path)
     }
@@ -66,9 +71,12 @@ impl<'a> Node<'a> {
 
     /// The elements, if this is a list.
     pub fn items(&self) -> Option<Vec<Node<'a>>> {
-        let parts = parts(self.raw, '[')?.into_iter().enumerate();
-        let node = |(at, raw)| self.inner(format!("{}[{at}]", self.path), raw);
-        Some(parts.map(node).collect())
+        let items: Vec<&RawValue> = serde_json::from_str(self.raw).ok()?;
+        let items = items.into_iter().enumerate();
+        let node = |(at, raw): (usize, &'a RawValue)| {
+            self.inner(format!("{}[{at}]", self.path), raw.get())
+        };
+        Some(items.map(node).collect())
     }
 
     /// The text, if this is one without a lone surrogate.
@@ -145,49 +153,33 @@ fn cut(raw: &str) -> String {
     }
 }
 
-/// The parts of an object or a list, which commas separate. The grammar has been checked.
-fn parts(raw: &str, open: char) -> Option<Vec<&str>> {
-    let inner = raw.strip_prefix(open)?;
-    let inner = inner.get(..inner.len().checked_sub(1)?)?.trim();
-    let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0, 0);
-    while let Some(byte) = inner.as_bytes().get(at) {
-        match byte {
-            b'"' => at += string_end(&inner[at..]) - 1,
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            b',' if depth == 0 => {
-                parts.push(inner[begin..at].trim());
-                begin = at + 1;
-            }
-            _ => {}
-        }
-        at += 1;
+/// The members of an object: keys and values as they are written.
+struct Members<'a>(Vec<(&'a RawValue, &'a RawValue)>);
+
+impl<'a> Deserialize<'a> for Members<'a> {
+    fn deserialize<D: Deserializer<'a>>(json: D) -> Result<Members<'a>, D::Error> {
+        json.deserialize_map(Members(Vec::new()))
     }
-    if !inner.is_empty() {
-        parts.push(inner[begin..].trim());
-    }
-    Some(parts)
 }
 
-/// Where the string ends that these bytes begin with, quotes included.
-fn string_end(text: &str) -> usize {
-    let mut escaped = true;
-    let ends = |byte: &u8| {
-        let ends = *byte == b'"' && !escaped;
-        escaped = *byte == b'\\' && !escaped;
-        ends
-    };
-    let end = text.as_bytes().iter().position(ends);
-    end.map_or(text.len(), |end| end + 1)
+impl<'a> Visitor<'a> for Members<'a> {
+    type Value = Members<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(mut self, mut members: M) -> Result<Members<'a>, M::Error> {
+        while let Some(member) = members.next_entry()? {
+            self.0.push(member);
+        }
+        Ok(self)
+    }
 }
 
 /// The text of a string.
 pub fn unquoted(raw: &str) -> Option<String> {
-    // Read as a `String`, it would bring the words for every other type, and those for numbers.
-    match serde_json::from_str(raw) {
-        Ok(Value::String(text)) if raw.starts_with('"') => Some(text),
-        _ => None,
-    }
+    serde_json::from_str(raw).ok()
 }
 
 /// A text as JSON. All control characters are escaped: they could move the cursor of a terminal.

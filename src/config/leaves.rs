@@ -6,7 +6,7 @@ use super::forms::{Data, Form, ListenAddress};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::Url;
-use super::values::{Value, ValueResult};
+use super::values::{Value, Wrong};
 use crate::decimal::Decimal;
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) enum Unit {
 }
 
 /// The bounds of a whole number.
-pub(super) struct Number {
+pub(crate) struct Number {
     pub(super) unit: Unit,
     pub(super) min: u64,
     pub(super) max: u64,
@@ -30,14 +30,23 @@ pub(super) struct Number {
 }
 
 /// The bounds of a whole number that need no reason.
-#[rustfmt::skip]
 pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
     Number { unit, min, max, why: "" }
 }
 
+/// The same of a number that counts something.
+pub(crate) const fn count(min: u64, max: u64) -> Number {
+    number(Unit::Count, min, max)
+}
+
+/// The same of a number of milliseconds.
+pub(crate) const fn millis(min: u64, max: u64) -> Number {
+    number(Unit::Ms, min, max)
+}
+
 impl Number {
     /// The number in a value, within the bounds.
-    pub(super) fn read<T: TryFrom<u64>>(&self, node: &Node) -> Result<T, Option<String>> {
+    fn read<T: TryFrom<u64>>(&self, node: &Node) -> Result<T, Wrong> {
         let number = node.number().and_then(|digits| digits.parse().ok());
         let number = number.filter(|number| (self.min..=self.max).contains(number));
         number.and_then(|number| number.try_into().ok()).ok_or(None)
@@ -60,32 +69,34 @@ impl Display for Number {
     }
 }
 
-/// Makes types values that are neither lists nor objects: the types, their rule, its words, how a node
-/// is read and how a value is printed.
+/// Makes types values that are neither lists nor objects: the types, their rule, whether a list has each
+/// once, the rule in words, how a node is read and how a value is printed.
 macro_rules! leaves {
-    ($($type:ty)+, $rule:ty, $expected:expr, $read:expr, $print:expr) => { $(
+    ($($type:ty)+, $rule:ty, $is_unique:literal, $expected:expr, $read:expr, $print:expr) => { $(
         impl Value for $type {
             type Rule = $rule;
+            const IS_UNIQUE: bool = $is_unique;
 
             fn expected(rule: &$rule) -> String {
                 $expected(rule)
             }
 
-            fn read(rule: &$rule, _: Option<&$type>, node: &Node, _: &mut Report) -> ValueResult<$type> {
+            fn read(rule: &$rule, node: &Node, _: &mut Report) -> Result<$type, Wrong> {
                 $read(rule, node)
             }
 
-            fn print(&self) -> String {
+            fn print(&mut self) -> String {
                 $print(self)
             }
         }
     )+ };
 }
 
-leaves!(u32 u64 usize i64, Number, Number::to_string, Number::read, Self::to_string);
+leaves!(u16 u32 u64 usize i64, Number, false, Number::to_string, Number::read, Self::to_string);
 leaves!(
     Duration,
     Number,
+    false,
     Number::to_string,
     |rule: &Number, node| rule.read(node).map(Duration::from_millis),
     |time: &Duration| time.as_millis().to_string()
@@ -93,6 +104,7 @@ leaves!(
 leaves!(
     bool,
     (),
+    false,
     |(): &()| "true or false".to_string(),
     |(): &(), node: &Node| node.switch().ok_or(None),
     bool::to_string
@@ -101,6 +113,7 @@ leaves!(
 leaves!(
     u8 Decimal,
     Form<Self>,
+    false,
     |form: &Form<Self>| form.expected.to_string(),
     |form: &Form<Self>, node: &Node| {
         let digits = node.text().or(node.number().map(str::to_string));
@@ -111,6 +124,7 @@ leaves!(
 leaves!(
     String ListenAddress Data Network Url EngineUrl,
     Form<Self>,
+    true,
     |form: &Form<Self>| form.expected.to_string(),
     |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
     |value: &Self| json::text(&value.to_string())

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::config::fault::{ConfigFault, Report};
     use crate::config::json::Node;
-    use crate::config::values::{Keys, Value};
+    use crate::config::values::{Object as _, Value as _};
 
     /// The key, bounds and value of every limit.
     fn keys(limits: &Limits) -> Vec<(&'static str, &'static Number, String)> {
@@ -237,8 +237,7 @@ mod tests {
     fn read(limits: &mut Limits, text: &str) -> Result<Vec<ConfigFault>, Vec<ConfigFault>> {
         let node = Node::whole("m.json", text).expect("it is JSON");
         let mut report = Report::default();
-        let read = Limits::read(&(), Some(limits), &node, &mut report);
-        *limits = read.expect("it is an object");
+        limits.replace(&(), &node, &mut report).expect("it is an object");
         report.close()
     }
 

@@ -15,7 +15,7 @@ use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
-use super::values::{Keys as _, Visit, read_key, read_object, walk};
+use super::values::{Key as _, Object as _, Visit, read_key, walk};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -125,7 +125,7 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
     let keys = &mut |visit: &mut Visit<'_>| Config::default().keys(visit);
     walk("", keys, &mut |path, key| report.note_key(path, key));
     match Node::whole(name, text) {
-        Ok(node) => read_object(config, "", &node, report),
+        Ok(node) => (config, &()).read(&node, report),
         Err(fault) => report.add(fault),
     }
 }

@@ -20,9 +20,9 @@ mod engine;
 mod fault;
 mod file;
 mod flags;
-mod forms;
+pub(crate) mod forms;
 mod json;
-mod leaves;
+pub(crate) mod leaves;
 mod limits;
 mod load;
 mod log_rules;
@@ -35,7 +35,7 @@ mod schema;
 #[cfg(test)]
 pub(crate) mod tests;
 mod url;
-mod values;
+pub(crate) mod values;
 
 pub use command::{Command, Export, ReadyAt, command, reload};
 pub use dialects::{Dialects, KnownDialect};

@@ -18,12 +18,12 @@ use super::forms::{
     WORDS,
 };
 use super::json::Node;
-use super::leaves::{Unit, number};
+use super::leaves::{Unit, count, millis, number};
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Keys, Object, Value as _, Visit, object};
+use super::values::{Object, Value as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -81,7 +81,7 @@ object! {
 object! {
     /// One exchange to poll: an entry of `sources`.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct SourceConfig [64, "dialect", source] {
+    pub struct SourceConfig [64, &["dialect"], source] {
         /// Unique name; the default is the dialect's.
         id: String, "id" SOURCE_ID;
         /// The exchange, or the path of a dialect's file, relative to this file; "demo": the built-in
@@ -98,17 +98,16 @@ object! {
         /// Time from the start of one poll of quotes to the start of the next. The second one after the
         /// start may come sooner, so that several sources are polled apart.
         // A bulk poll of a large exchange is 2 MB: one a second would be rude.
-        poll: Duration = Duration::from_secs(2), "pollMs" number(Unit::Ms, 100, 3_600_000);
+        poll: Duration = Duration::from_secs(2), "pollMs" millis(100, 3_600_000);
         /// Age at which a quote is stale.
         // Seven polls: one or two may fail.
-        stale_after: Duration = Duration::from_secs(15), "staleAfterMs" number(Unit::Ms, 1, 86_400_000);
+        stale_after: Duration = Duration::from_secs(15), "staleAfterMs" millis(1, 86_400_000);
         /// Time without a change of any quote after which the whole source is frozen.
         // On a whole exchange something changes every second.
-        frozen_after: Duration = Duration::from_secs(300),
-            "frozenAfterMs" number(Unit::Ms, 1, 604_800_000);
+        frozen_after: Duration = Duration::from_secs(300), "frozenAfterMs" millis(1, 604_800_000);
         /// Longest time of one request.
         // A bulk response takes below two seconds, also from far away.
-        timeout: Duration = Duration::from_secs(5), "timeoutMs" number(Unit::Ms, 100, 600_000);
+        timeout: Duration = Duration::from_secs(5), "timeoutMs" millis(100, 600_000);
         /// Proxy of its connections, from the environment.
         proxy: Option<Proxy>;
     }
@@ -129,7 +128,7 @@ object! {
 object! {
     /// The engine that the nodes of a cluster share.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct ClusterConfig [1, "url"] {
+    pub struct ClusterConfig [1, &["url"]] {
         /// Its address; rediss:// is TLS. User and password are not printed. Required.
         // It is required: this stands here only beside its fault.
         url: EngineUrl = EngineUrl::parse("redis://127.0.0.1").expect("this address is sound"), "url" ENGINE;
@@ -172,14 +171,14 @@ object! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct DemoConfig {
         /// The same seed gives the same prices at the same time.
-        seed: u64 = 1, "seed" number(Unit::Count, 0, u64::MAX);
+        seed: u64 = 1, "seed" count(0, u64::MAX);
     }
 }
 
 object! {
     /// A named group of markets: an entry of `categories`.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct CategoryConfig [1000, "id", category] {
+    pub struct CategoryConfig [1000, &["id"], category] {
         /// Unique name, part of addresses; required.
         id: String, "id" CATEGORY_ID;
         /// Name for people; the default is the id.
@@ -203,7 +202,7 @@ object! {
 object! {
     /// An entry of `ecosystem.markets`: `None` leaves what the exchange says.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct EcosystemMarket [1_000_000, "symbol"] {
+    pub struct EcosystemMarket [1_000_000, &["symbol"]] {
         /// The market; unique, required.
         symbol: String, "symbol" SYMBOL;
         /// Unique name, part of addresses; null: like "BTC-USDT".
@@ -223,7 +222,6 @@ object! {
 
 object! {
     /// `metadata.precision` of an ecosystem market.
-    #[derive(Clone)]
     pub struct Precision {
         /// Of an amount.
         amount: Option<u8>, "amount" PLACES;
@@ -234,7 +232,6 @@ object! {
 
 object! {
     /// `metadata.limits` of an ecosystem market.
-    #[derive(Clone)]
     pub struct OrderLimits {
         /// Amount of an order, in base asset.
         amount: Bounds, "amount";
@@ -247,7 +244,7 @@ object! {
 
 // `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
 #[rustfmt::skip]
-impl Keys for MarketRules {
+impl Object for MarketRules {
     fn keys(&mut self, visit: &mut Visit<'_>) {
         let mut precision = Precision { amount: self.amount_places, price: self.price_places };
         visit("precision", "Decimal places.", &mut (&mut precision, &()));
@@ -261,16 +258,12 @@ impl Keys for MarketRules {
     }
 }
 
-impl Object for MarketRules {}
-
-impl Keys for Bounds {
+impl Object for Bounds {
     fn keys(&mut self, visit: &mut Visit<'_>) {
         visit("min", "The least.", &mut (&mut self.min, &AMOUNT));
         visit("max", "The most.", &mut (&mut self.max, &AMOUNT));
     }
 }
-
-impl Object for Bounds {}
 
 /// A source with the defaults of its dialect.
 fn source(node: &Node) -> SourceConfig {
@@ -291,7 +284,7 @@ fn text_of(name: &str, entry: &Node) -> String {
 impl Config {
     /// This configuration as the text of a file that reads back as the same.
     pub fn to_json(&self) -> String {
-        self.print()
+        self.clone().print()
     }
 
     /// The index in `sources` of the demo exchange, whose address is known only once it listens.

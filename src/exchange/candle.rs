@@ -9,6 +9,7 @@ use super::json::Raw;
 use super::shape::{Fields, TableOf};
 use super::sink::Sink;
 use super::value::{Unit, time, unsigned};
+use crate::config::leaves::count;
 use crate::config::members::{members, names};
 use crate::record::Candle;
 
@@ -28,6 +29,9 @@ names! {
     }
 }
 
+/// The most rows of a page: a response of more is not held.
+const MOST_ROWS: u64 = 10_000;
+
 members! {
     /// The calls for candles.
     pub(super) struct Candles {
@@ -38,9 +42,9 @@ members! {
         /// The exchange's names of the intervals.
         intervals: IntervalNames, "intervals";
         /// The most rows of a response. A range never has more slots.
-        rows: u32, "rows";
+        rows: u32, "rows" count(1, MOST_ROWS);
         /// How many candles, back from the newest, the exchange serves; all, if it is not there.
-        depth: Option<u32> = None, "depth";
+        depth: Option<u32> = None, "depth" count(1, u32::MAX as u64);
         /// The unit of their times.
         time: Unit, "time";
         /// The value of the field `closed` for yes.

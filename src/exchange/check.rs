@@ -15,13 +15,6 @@ use crate::config::members::Named as _;
 use crate::config::{Report, Url};
 use crate::interval::Stored;
 
-/// The most units of a budget and the longest period of one: a day.
-const MOST_UNITS: u32 = 1_000_000_000;
-const MOST_MS: u32 = 86_400_000;
-
-/// The most rows of a page: a response of more is not held.
-const MOST_ROWS: u32 = 10_000;
-
 /// Reports every fault of a dialect's file that has been read.
 pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
     let mut faults = Faults(report);
@@ -36,8 +29,8 @@ struct Faults<'r>(&'r mut Report);
 
 impl Faults<'_> {
     fn add(&mut self, member: &str, message: impl Into<String>) {
-        // What is wrong because of another fault, in it or around it, is not told.
-        if !self.0.is_faulty_within(member) && !self.0.is_faulty_around(member) {
+        // What is wrong because of another fault in it is not told.
+        if !self.0.is_faulty_within(member) {
             self.0.fault(member, message);
         }
     }
@@ -52,13 +45,6 @@ impl Faults<'_> {
         let is_list = call.items.form != Form::Itself;
         self.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
     }
-
-    fn expect_from_1(&mut self, number: Option<u32>, most: u32, member: &str) {
-        if let Some(number) = number.filter(|number| !(1..=most).contains(number)) {
-            let message = format!("expected a whole number from 1 to {most}, found {number}");
-            self.add(member, message);
-        }
-    }
 }
 
 /// Which placeholders a call has values for.
@@ -72,15 +58,10 @@ enum Values {
 impl DialectForm {
     fn check_itself(&self, faults: &mut Faults<'_>) {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let is_short = (1..=32).contains(&self.name.len());
-        let message = "expected 1 to 32 of a-z, 0-9 and -";
-        faults.expect(is_short && self.name.bytes().all(is_name), "name", message);
         if let Err(message) = Url::parse(&self.base_url) {
             faults.add("baseUrl", message);
         }
         let budget = &self.budget;
-        faults.expect_from_1(Some(budget.units), MOST_UNITS, "budget.units");
-        faults.expect_from_1(Some(budget.per_ms), MOST_MS, "budget.perMs");
         let is_header = |byte: u8| is_name(byte) || b"_.".contains(&byte);
         for (member, name) in [("budget.used", &budget.used), ("budget.left", &budget.left)] {
             let is_name = |name: &String| !name.is_empty() && name.bytes().all(is_header);
@@ -96,9 +77,7 @@ impl DialectForm {
         let of = |name: &str| format!("{member}.{name}");
         let (cost, most) = (call.cost_in(&self.budget), self.budget.units);
         let said = match &call.limit {
-            Some(limit) => {
-                faults.expect_from_1(Some(limit.calls), MOST_UNITS, &of("limit.calls"));
-                faults.expect_from_1(Some(limit.per_ms), MOST_MS, &of("limit.perMs"));
+            Some(_) => {
                 let is_one = call.cost.is_none();
                 faults.expect(is_one, &of("cost"), "expected either `cost` or `limit`");
                 of("limit")
@@ -176,8 +155,6 @@ impl DialectForm {
         let is_there = names.iter().any(Option::is_some);
         let message = "expected one of `1m`, `1h` and `1d` at least";
         faults.expect(is_there, "candles.intervals", message);
-        faults.expect_from_1(Some(candles.rows), MOST_ROWS, "candles.rows");
-        faults.expect_from_1(candles.depth, u32::MAX, "candles.depth");
         let lacks = |field: &&CandleField| match field {
             CandleField::Time => {
                 !candles.fields.has(CandleField::Time) && candles.call.items.form != Form::Members

@@ -13,7 +13,8 @@ use super::shape::{ItemForm, Table, TableOf};
 use super::target::Rows;
 use super::ticker::TickerField;
 use super::value::Unit;
-use crate::config::members::{Named as _, empty, members};
+use crate::config::forms::SOURCE_ID;
+use crate::config::members::{Named as _, members};
 use crate::interval::Stored;
 use std::time::Duration;
 
@@ -31,15 +32,15 @@ members! {
         /// Address of the JSON Schema, for editors. Not read.
         _schema: Option<String> = None, "$schema";
         /// What the exchange is called in messages: 1 to 32 of a-z, 0-9 and -.
-        name: String, "name";
+        name: String, "name" SOURCE_ID;
         /// Remarks for people. Not read.
-        _notes: Option<Vec<String>> = None, "notes";
+        _notes: Option<Vec<Box<str>>> = None, "notes";
         /// Scheme and host of every request.
         base_url: String, "baseUrl";
         /// What the exchange allows.
         budget: BudgetForm, "budget";
         /// How the exchange says that it will not answer.
-        errors: Refusal = empty(), "errors";
+        errors: Refusal = Refusal::default(), "errors";
         /// Tickers.
         tickers: Tickers, "tickers";
         /// Candles.

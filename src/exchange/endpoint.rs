@@ -3,16 +3,26 @@
 use super::json::Raw;
 use super::path::{Path, Place, Step};
 use super::target::Target;
+use crate::config::leaves::{Number, count, millis};
 use crate::config::members::members;
 use crate::interval::Stored;
+
+/// A number of requests, or of what they cost.
+const COUNT: Number = count(1, 1_000_000_000);
+
+/// A period in which requests are limited: a day at most.
+const PERIOD: Number = millis(1, 86_400_000);
+
+/// Any number.
+const ANY: Number = count(0, u32::MAX as u64);
 
 members! {
     /// What an exchange allows, and the header field that tells of it.
     pub(super) struct BudgetForm {
         /// The costs that may be spent.
-        units: u32, "units";
+        units: u32, "units" COUNT;
         /// The period of that.
-        per_ms: u32, "perMs";
+        per_ms: u32, "perMs" PERIOD;
         /// A header field (its name in lower case) with what is spent in the current period, in units.
         used: Option<String> = None, "used";
         /// A header field with what is left in the current period.
@@ -26,7 +36,7 @@ members! {
         /// Path and query.
         target: Target, "target";
         /// What a request costs of the budget; 1 if neither this nor `limit` is there.
-        cost: Option<u32> = None, "cost";
+        cost: Option<u32> = None, "cost" ANY;
         /// A limit of this endpoint alone, in place of its cost.
         limit: Option<Limit> = None, "limit";
         /// Where the items are.
@@ -41,9 +51,9 @@ members! {
     /// A limit of one endpoint.
     pub(super) struct Limit {
         /// So many requests.
-        calls: u32, "calls";
+        calls: u32, "calls" COUNT;
         /// In any such period.
-        per_ms: u32, "perMs";
+        per_ms: u32, "perMs" PERIOD;
     }
 }
 
@@ -63,11 +73,11 @@ members! {
     /// A number of candles of each stored interval.
     pub(super) struct IntervalCounts {
         /// Of one minute.
-        minute: Option<u32> = None, "1m";
+        minute: Option<u32> = None, "1m" ANY;
         /// Of one hour.
-        hour: Option<u32> = None, "1h";
+        hour: Option<u32> = None, "1h" ANY;
         /// Of one day.
-        day: Option<u32> = None, "1d";
+        day: Option<u32> = None, "1d" ANY;
     }
 }
 

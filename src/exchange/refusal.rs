@@ -7,7 +7,8 @@ use super::error::{ReadError, RefusalKind};
 use super::json::Raw;
 use super::path::{Form, Path, Place, Step, find};
 use super::value;
-use crate::config::members::{empty, members};
+use crate::config::leaves::{Number, count};
+use crate::config::members::members;
 
 members! {
     /// Where an exchange says that it refuses, and how.
@@ -24,22 +25,25 @@ members! {
         /// Codes for an unknown market, in the same way.
         unknown_market: Vec<Box<str>> = Vec::new(), "unknownMarket";
         /// What the status of a response means.
-        statuses: Statuses = empty(), "statuses";
+        statuses: Statuses = Statuses::default(), "statuses";
     }
 }
+
+/// A status of a response.
+const STATUS: Number = count(0, 65_535);
 
 members! {
     /// What the statuses of refusals mean, if the body does not say more.
     pub(super) struct Statuses {
         /// Too many requests.
         // RFC 6585, 4.
-        rate_limited: Vec<u16> = vec![429], "rateLimited";
+        rate_limited: Vec<u16> = vec![429], "rateLimited" STATUS;
         /// Every request is refused for now.
         // 403 is what firewalls of exchanges send to blocked clients, for too many requests or for
         // their location. 418 is a ban of Binance, copied by others.
-        banned: Vec<u16> = vec![403, 418], "banned";
+        banned: Vec<u16> = vec![403, 418], "banned" STATUS;
         /// No such market.
-        unknown_market: Vec<u16> = Vec::new(), "unknownMarket";
+        unknown_market: Vec<u16> = Vec::new(), "unknownMarket" STATUS;
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::check::check;
 use super::dialect::{Dialect, DialectForm};
-use crate::config::members::Form as _;
+use crate::config::values::Key as _;
 use crate::config::{ConfigFault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -78,7 +78,8 @@ impl Dialect {
             return Err(report.close().err().unwrap_or_default());
         }
         let node = Node::whole(file, text).map_err(|fault| vec![fault])?;
-        let form = DialectForm::read(&node, &mut report);
+        let mut form = DialectForm::default();
+        (&mut form, &()).read(&node, &mut report);
         check(&form, &mut report);
         report.close()?;
         Ok(Dialect { file: form, named: Vec::new() })

@@ -8,7 +8,8 @@
 
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Step, find};
-use crate::config::members::{Form, Named, TWICE, members_of, refuse, text};
+use crate::config::members::Named;
+use crate::config::values::{Key as _, Value, Wrong};
 use crate::config::{Node, Report};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -16,6 +17,8 @@ use std::ops::Deref;
 /// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
 const ENTRIES: usize = 100;
 const DEPTH: usize = 8;
+
+const TABLE: &str = "the name of a field, or a table of members or positions";
 
 /// The member of a table that says by which member objects of several kinds are told apart.
 const BY: &str = "$by";
@@ -53,9 +56,21 @@ impl<F> Deref for TableOf<F> {
     }
 }
 
-impl<F: Named> Form for TableOf<F> {
-    fn read(node: &Node<'_>, report: &mut Report) -> TableOf<F> {
-        TableOf(Table::read(node, F::NAMES, 0, report), PhantomData)
+impl<F> Default for TableOf<F> {
+    fn default() -> TableOf<F> {
+        TableOf(Table::Each(Vec::new()), PhantomData)
+    }
+}
+
+impl<F: Named> Value for TableOf<F> {
+    type Rule = ();
+
+    fn expected((): &()) -> String {
+        TABLE.to_owned()
+    }
+
+    fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<TableOf<F>, Wrong> {
+        Ok(TableOf(Table::read(node, F::NAMES, 0, report), PhantomData))
     }
 }
 
@@ -114,22 +129,18 @@ impl Table {
         if let Some(text) = node.text() {
             let place = |name| names.iter().position(|known| *known == name);
             let fields: Option<Vec<usize>> = text.split(' ').map(place).collect();
-            let expected = || format!("one of {}", names.join(", "));
             match fields.as_deref() {
-                None => refuse(node, None, &expected(), report),
+                None => node.refuse(None, format!("one of {}", names.join(", ")), report),
                 Some([field]) => return Table::Is(*field),
                 Some(_) => {}
             }
             return Table::Each(fields.unwrap_or_default());
         }
-        let items = node.items();
-        let count = match &items {
-            Some(items) => Some(items.len()),
-            None => node.members().map(|members| members.len()),
-        };
+        let (items, members) = (node.items(), node.members());
+        let count = items.as_ref().map(Vec::len).or(members.as_ref().map(Vec::len));
         if depth == DEPTH || count.is_some_and(|count| count > ENTRIES) {
             let most = format!("at most {DEPTH} tables in each other, of {ENTRIES} entries each");
-            refuse(node, None, &most, report);
+            node.refuse(None, most, report);
             return Table::Each(Vec::new());
         }
         if let Some(items) = items {
@@ -139,20 +150,23 @@ impl Table {
             };
             return Table::At(items.iter().map(&mut table).collect());
         }
-        let expected = "the name of a field, or a table of members or positions";
-        let (mut tag, mut entries) = (None, Entries::new());
-        for (name, member) in members_of(node, expected, report) {
-            if entries.iter().any(|(known, _)| **known == *name) {
-                report.fault(&member.path, TWICE);
+        let Some(members) = members else {
+            node.refuse(None, TABLE.to_owned(), report);
+            return Table::Each(Vec::new());
+        };
+        let (mut tag, mut kinds) = (None, Entries::new());
+        for (name, member) in members {
+            report.place(&member.path, member.offset);
+            if kinds.iter().any(|(known, _)| **known == *name) {
+                report.fault(&member.path, "given twice");
             }
             match &*name {
-                BY => tag = Some([Step::Key(text(&member, report).into())]),
-                _ => entries.push((name.into(), Table::read(&member, names, depth + 1, report))),
+                BY => (tag.get_or_insert_with(Box::default), &()).read(&member, report),
+                _ => kinds.push((name.into(), Table::read(&member, names, depth + 1, report))),
             }
         }
-        let kinds = entries;
         match tag {
-            Some(tag) => Table::Tagged { tag, kinds },
+            Some(key) => Table::Tagged { tag: [Step::Key(key)], kinds },
             None => Table::In(kinds),
         }
     }
@@ -377,7 +391,7 @@ mod tests {
 
     static LETTERS: LazyLock<TableOf<Letter>> = LazyLock::new(|| {
         let node = Node::whole("", r#"{ "a": "a", "b": "b" }"#).expect("it is JSON");
-        TableOf::read(&node, &mut Report::default())
+        TableOf::read(&(), &node, &mut Report::default()).expect("it is a table")
     });
 
     /// Reads items one after another by one order: what each has as `a` and `b`.

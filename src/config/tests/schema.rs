@@ -4,7 +4,7 @@ use crate::config::fault::Report;
 use crate::config::forms::{AMOUNT, FRACTION, PLACES};
 use crate::config::json::{Node, list, object, text};
 use crate::config::schema::Config;
-use crate::config::values::{Key, Keys as _, Visit};
+use crate::config::values::{Key, Object as _, Visit};
 
 /// Members of a JSON Schema: names, and values as JSON.
 type Members = Vec<(&'static str, String)>;

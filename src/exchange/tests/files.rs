@@ -36,7 +36,7 @@ fn a_fault_names_its_line_and_member() {
     check(
         "\"units\": 10,",
         "\"units\": \"10\",",
-        "4: budget.units: expected a whole number from 0 to 4294967295, found \"10\"",
+        "4: budget.units: expected a whole number from 1 to 1000000000, found \"10\"",
     );
     check(
         "\"units\": 10,",
@@ -142,14 +142,14 @@ fn every_fault_of_a_file_is_named() {
         ("\"unit\": \"s\"", "\"unit\": 1"),
     ]);
     let expected = [
-        "2: name: expected 1 to 32 of a-z, 0-9 and -",
-        "4: budget.perMs: missing, expected a whole number from 0 to 4294967295",
-        "4: budget.per: unknown member, expected one of units, perMs, used, left",
+        "2: name: expected 1 to 32 of a-z, 0-9 and -, found \"Sample!\"",
+        "4: budget.per: unknown key, expected one of units, perMs, used, left",
+        "4: budget.perMs: missing, expected a whole number of milliseconds from 1 to 86400000",
         "13: tickers.all.call.items: expected a path like \"data.list\" or \".\", found \"result..list\"",
         "20: tickers.fields: expected a member that is `last`",
         "41: candles.intervals: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /",
         "46: candles.fields: expected members or columns that are time, high, low",
-        "69: time.unit: expected one of s, ms, us, ns, iso, isoSeconds, found 1",
+        "69: time.unit: expected one of s, ms, us, ns, iso, isoSeconds or null, found 1",
     ];
     assert_eq!(found, expected);
 }
