@@ -5,11 +5,11 @@
 //! JSON is one object, for programs that collect logs.
 
 use crate::config::LogFormat;
-use crate::json::Object;
+use crate::json::json;
 use crate::time::UnixMs;
 use log::{Level, Record};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
@@ -35,25 +35,20 @@ impl LineFormat {
         }
     }
 
-    /// Writes one line.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(self, out: &mut impl Write, record: &Record, time: UnixMs) -> io::Result<()> {
+    /// One line, with its end.
+    pub fn line(self, record: &Record, time: UnixMs) -> Vec<u8> {
         let (level, target, message) = (record.level(), record.target(), record.args());
         match self {
-            LineFormat::Text => writeln!(out, "{time} {level:<5} {target}: {message}"),
-            LineFormat::Journal => writeln!(out, "<{}>{target}: {message}", priority(level)),
+            LineFormat::Text => format!("{time} {level:<5} {target}: {message}\n").into(),
+            LineFormat::Journal => format!("<{}>{target}: {message}\n", priority(level)).into(),
             LineFormat::Json => {
-                let mut line = Vec::new();
-                let mut object = Object::open(&mut line);
-                object.put("time", time.to_string().as_str());
-                object.put("level", level.as_str().to_ascii_lowercase().as_str());
-                object.put("target", target);
-                object.put("message", message.to_string().as_str());
-                object.close();
+                let (time, level) = (time.to_string(), level.as_str().to_ascii_lowercase());
+                let (message, mut line) = (message.to_string(), Vec::new());
+                json!(&mut line, {
+                    "time": &*time, "level": &*level, "target": target, "message": &*message,
+                });
                 line.push(b'\n');
-                out.write_all(&line)
+                line
             }
         }
     }
@@ -84,14 +79,11 @@ mod tests {
     use super::*;
 
     fn written(format: LineFormat, level: Level, message: &str) -> String {
-        let mut out = Vec::new();
         let time = UnixMs(1_795_338_084_557);
         let mut record = Record::builder();
         record.level(level).target("net");
-        format
-            .write(&mut out, &record.args(format_args!("{message}")).build(), time)
-            .expect("a vector takes everything");
-        String::from_utf8(out).expect("UTF-8")
+        let line = format.line(&record.args(format_args!("{message}")).build(), time);
+        String::from_utf8(line).expect("UTF-8")
     }
 
     #[test]

@@ -6,6 +6,8 @@
 use arc_swap::ArcSwap;
 use env_filter::Filter;
 use marketd::commands::healthcheck;
+#[cfg(feature = "sqlite")]
+use marketd::commands::history;
 use marketd::config::{self, Command, Dialects, KnownDialect, LoadedConfig, Url};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::log_targets::{CONFIG, quoted};
@@ -19,6 +21,9 @@ use std::time::Duration;
 
 /// Exit code for what a person can mend.
 const MEND: u8 = 2;
+
+/// What `--check` says of a configuration without faults.
+const GOOD: &str = "the configuration is good\n";
 
 fn main() -> ExitCode {
     let dialects = dialects();
@@ -34,10 +39,7 @@ fn main() -> ExitCode {
         Command::DialectSchema => print(exchange::SCHEMA),
         Command::Check(loaded) => {
             tell("warning: ", &loaded.warnings);
-            match marketd::net::check(&loaded.config) {
-                Ok(()) => print("the configuration is good\n"),
-                Err(error) => fail("", &[error]),
-            }
+            print_or_fail(marketd::net::check(&loaded.config).map(|()| GOOD.to_string()))
         }
         Command::PrintConfig(loaded) => {
             tell("warning: ", &loaded.warnings);
@@ -45,14 +47,29 @@ fn main() -> ExitCode {
         }
         Command::Run(loaded) => serve(loaded),
         Command::Probe(loaded) => ask(&loaded),
-        Command::Healthcheck(url) => match healthcheck::ask(&url) {
+        Command::Healthcheck(at) => match healthcheck::ask(&at) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 tell("", &[error]);
                 ExitCode::FAILURE
             }
         },
-        task => on_history(task),
+        #[cfg(feature = "sqlite")]
+        Command::Export(asked) => {
+            let unsound = history::export(&asked, &mut io::BufWriter::new(io::stdout().lock()));
+            if let Ok(rows @ 1..) = unsound {
+                tell("warning: ", &[format!("{rows} damaged rows were left out")]);
+            }
+            print_or_fail(unsound.map(|_| String::new()))
+        }
+        #[cfg(feature = "sqlite")]
+        Command::Prune { config, yes } => print_or_fail(history::prune(&config, yes)),
+        #[cfg(feature = "sqlite")]
+        Command::Rename { data, old, new } => print_or_fail(history::rename(&data, &old, &new)),
+        #[cfg(not(feature = "sqlite"))]
+        Command::Export(_) | Command::Prune { .. } | Command::Rename { .. } => {
+            fail("", &["this marketd was built without the feature `sqlite` and keeps no file"])
+        }
     }
 }
 
@@ -64,8 +81,7 @@ fn version() -> String {
         ("sqlite", cfg!(feature = "sqlite")),
         ("tls", cfg!(feature = "tls")),
     ];
-    let features = features.iter().filter(|(_, is_on)| *is_on);
-    let features = features.map(|(name, _)| *name);
+    let features = features.into_iter().filter_map(|(name, is_on)| is_on.then_some(name));
     let features = features.collect::<Vec<_>>().join(", ");
     #[cfg(feature = "sqlite")]
     let sqlite = format!("SQLite {}\n", marketd::store::sqlite_version());
@@ -73,35 +89,6 @@ fn version() -> String {
     let sqlite = "";
     let version = env!("CARGO_PKG_VERSION");
     format!("marketd {version}\nfeatures: {features}\n{sqlite}")
-}
-
-/// Does something with the history file.
-#[cfg(feature = "sqlite")]
-fn on_history(task: Command) -> ExitCode {
-    use marketd::commands::history;
-    let done = match task {
-        Command::Prune { config, yes } => history::prune(&config, yes),
-        Command::Rename { data, old, new } => history::rename(&data, &old, &new),
-        Command::Export(asked) => {
-            let mut out = io::BufWriter::new(io::stdout().lock());
-            history::export(&asked, &mut out).map(|unsound| {
-                if unsound > 0 {
-                    tell("warning: ", &[format!("{unsound} damaged rows were left out")]);
-                }
-                String::new()
-            })
-        }
-        _ => return ExitCode::SUCCESS,
-    };
-    match done {
-        Ok(text) => print(&text),
-        Err(error) => fail("", &[error]),
-    }
-}
-
-#[cfg(not(feature = "sqlite"))]
-fn on_history(_: Command) -> ExitCode {
-    fail("", &["this marketd was built without the feature `sqlite` and keeps no file"])
 }
 
 /// Asks each source's exchange once for everything, and prints what was understood.
@@ -184,8 +171,11 @@ fn known(dialect: &Dialect) -> KnownDialect {
 static RULES: LazyLock<ArcSwap<Filter>> =
     LazyLock::new(|| ArcSwap::from_pointee(env_filter::Builder::new().build()));
 
-/// Writes the lines that the rules choose.
-struct Logger(env_logger::Logger);
+/// Writes the lines that the rules choose to standard error.
+struct Logger {
+    format: LineFormat,
+    clock: Clock,
+}
 
 impl log::Log for Logger {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
@@ -194,27 +184,20 @@ impl log::Log for Logger {
 
     fn log(&self, record: &log::Record<'_>) {
         if RULES.load().matches(record) {
-            self.0.log(record);
+            let line = self.format.line(record, self.clock.now().unix);
+            // If nobody reads it, there is nobody to tell.
+            let _ = io::stderr().write_all(&line);
         }
     }
 
-    fn flush(&self) {
-        self.0.flush();
-    }
+    fn flush(&self) {}
 }
 
-/// Writes log lines to standard error.
 fn start_log(loaded: &LoadedConfig) {
-    let clock = Clock::new();
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    let lines = env_logger::Builder::new()
-        .filter_level(log::LevelFilter::Trace)
-        .format(move |out, record| format.write(out, record, clock.now().unix))
-        .build();
-    if log::set_boxed_logger(Box::new(Logger(lines))).is_err() {
-        tell("marketd: ", &["the logger runs already"]);
-    }
+    let logger = Logger { format, clock: Clock::new() };
+    log::set_boxed_logger(Box::new(logger)).expect("no other logger is set");
     set_rules(&loaded.filter());
 }
 
@@ -237,6 +220,14 @@ fn tell(mark: &str, lines: &[impl fmt::Display]) {
 fn fail(mark: &str, lines: &[impl fmt::Display]) -> ExitCode {
     tell(mark, lines);
     ExitCode::from(MEND)
+}
+
+/// Writes the text that a command returns.
+fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
+    match done {
+        Ok(text) => print(&text),
+        Err(error) => fail("", &[error]),
+    }
 }
 
 /// Writes a text to standard output. A closed pipe (`| head`) is no fault, a full disk is.
