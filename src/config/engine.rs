@@ -1,7 +1,6 @@
 //! The address of a cluster's engine: scheme, user and password, host, port, database.
 
-use super::proxy::{Credentials, credentials};
-use super::url::{in_brackets, split_port};
+use super::url::{Authority, Credentials, in_brackets};
 use std::fmt;
 
 /// The port of Redis and Valkey.
@@ -35,32 +34,13 @@ impl EngineUrl {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("rediss") => (true, rest),
             _ => return Err(refused("")),
         };
-        let (userinfo, rest) = match rest.rsplit_once('@') {
-            Some((userinfo, rest)) => (Some(userinfo), rest),
-            None => (None, rest),
+        let Authority { credentials, host, port, path } =
+            Authority::parse(rest).map_err(refused)?;
+        let database = match path {
+            "" => 0,
+            digits => digits.parse().map_err(|_| refused(" (a database is a number)"))?,
         };
-        if userinfo.is_some_and(|it| it.contains('/')) {
-            return Err(refused(" (a slash in user or password is written %2F)"));
-        }
-        let credentials = userinfo.map(credentials);
-        if credentials == Some(None) {
-            return Err(refused(" (user and password hold a bad escape)"));
-        }
-        let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let is_plain = |char: char| char.is_ascii_graphic() && !"?#@\\".contains(char);
-        let place = split_port(authority).filter(|(host, _)| host.chars().all(is_plain));
-        let (host, port) = place.ok_or_else(|| refused(""))?;
-        let database = match database {
-            "" => Ok(0),
-            digits => digits.parse().map_err(|_| refused(" (a database is a number)")),
-        };
-        Ok(EngineUrl {
-            tls,
-            host: host.to_ascii_lowercase(),
-            port: port.unwrap_or(PORT),
-            credentials: credentials.flatten(),
-            database: database?,
-        })
+        Ok(EngineUrl { tls, host, port: port.unwrap_or(PORT), credentials, database })
     }
 }
 

@@ -47,10 +47,10 @@ pub use json::{Node, unquoted};
 pub use limits::Limits;
 pub use load::{LoadedConfig, LogFormat};
 pub use network::Network;
-pub use proxy::{Credentials, Proxy};
+pub use proxy::Proxy;
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
     HistoryConfig, SourceConfig, Tls,
 };
-pub use url::Url;
+pub use url::{Credentials, Url};

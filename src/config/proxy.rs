@@ -8,7 +8,7 @@
 
 use super::fault::ConfigFault;
 use super::network::Network;
-use super::url::{Url, in_brackets, split_port};
+use super::url::{Authority, Credentials, Url, in_brackets, split_port};
 use std::fmt;
 use std::net::IpAddr;
 
@@ -36,21 +36,6 @@ pub struct Proxy {
     pub credentials: Option<Credentials>,
 }
 
-/// User and password of a proxy. Neither is ever printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
-    /// Without its escapes.
-    pub user: Vec<u8>,
-    /// Without its escapes; empty if none is given.
-    pub password: Vec<u8>,
-}
-
-impl fmt::Debug for Credentials {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("(hidden)")
-    }
-}
-
 impl fmt::Display for Proxy {
     /// Host and port, without the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,48 +46,14 @@ impl fmt::Display for Proxy {
 impl Proxy {
     /// Reads the value of a variable. The error says what was expected, and nothing of the value.
     fn parse(text: &str) -> Result<Proxy, String> {
-        let refused = |why: &str| Err(format!("{EXPECTED}{why}"));
+        let refused = |why: &str| format!("{EXPECTED}{why}");
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
         if !scheme.eq_ignore_ascii_case("http") {
-            return refused(" (no other sort of proxy is spoken with)");
+            return Err(refused(" (no other sort of proxy is spoken with)"));
         }
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        if path.contains('@') {
-            return refused(" (a slash in user or password is written %2F)");
-        }
-        let (userinfo, place) = match authority.rsplit_once('@') {
-            Some((userinfo, place)) => (Some(userinfo), place),
-            None => (None, authority),
-        };
-        let credentials = userinfo.map(credentials);
-        match Url::parse(&format!("http://{place}")) {
-            Err(_) => refused(""),
-            Ok(_) if credentials == Some(None) => refused(" (user and password hold a bad escape)"),
-            Ok(Url { host, port, .. }) => {
-                Ok(Proxy { host, port, credentials: credentials.flatten() })
-            }
-        }
+        let Authority { host, port, credentials, .. } = Authority::parse(rest).map_err(refused)?;
+        Ok(Proxy { host, port: port.unwrap_or(80), credentials })
     }
-}
-
-/// `USER:PASSWORD` with escapes (RFC 3986, 2.1). `None`: an escape is malformed.
-pub(super) fn credentials(userinfo: &str) -> Option<Credentials> {
-    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-    Some(Credentials { user: unescaped(user)?, password: unescaped(password)? })
-}
-
-fn unescaped(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = text.bytes();
-    let mut next = || {
-        let byte = bytes.next()?;
-        if byte != b'%' {
-            return Some(Some(byte));
-        }
-        let mut digit = || char::from(bytes.next()?).to_digit(16);
-        let (high, low) = (digit(), digit());
-        Some(high.zip(low).map(|(high, low)| (high * 16 + low) as u8))
-    };
-    std::iter::from_fn(&mut next).collect()
 }
 
 /// The proxies that the environment names.

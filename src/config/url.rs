@@ -1,7 +1,75 @@
-//! The base address of an exchange: scheme, host, port, path.
+//! Addresses: that of an exchange, and the parts that others have too.
 
 use super::fault::wrong;
 use std::fmt;
+
+/// User and password in an address. Neither is ever printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// Without its escapes.
+    pub user: Vec<u8>,
+    /// Without its escapes; empty if none is given.
+    pub password: Vec<u8>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(hidden)")
+    }
+}
+
+/// What follows the scheme of an address: `USER:PASSWORD@HOST:PORT/PATH`.
+pub(super) struct Authority<'t> {
+    pub(super) credentials: Option<Credentials>,
+    /// Lower case, an IPv6 address without its brackets.
+    pub(super) host: String,
+    pub(super) port: Option<u16>,
+    /// Without the slash in front of it.
+    pub(super) path: &'t str,
+}
+
+impl Authority<'_> {
+    /// Reads what follows the scheme. The error is a hint, and says nothing of the text, which may hold a
+    /// password.
+    pub(super) fn parse(text: &str) -> Result<Authority<'_>, &'static str> {
+        let (userinfo, rest) = match text.rsplit_once('@') {
+            Some((userinfo, _)) if userinfo.contains('/') => {
+                return Err(" (a slash in user or password is written %2F)");
+            }
+            Some((userinfo, rest)) => (Some(userinfo), rest),
+            None => (None, text),
+        };
+        let credentials = match userinfo.map(|it| it.split_once(':').unwrap_or((it, ""))) {
+            Some((user, password)) => match (unescaped(user), unescaped(password)) {
+                (Some(user), Some(password)) => Some(Credentials { user, password }),
+                _ => return Err(" (user and password hold a bad escape)"),
+            },
+            None => None,
+        };
+        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let place = split_port(place).filter(|(host, _)| host.chars().all(is_plain));
+        let (host, port) = place.ok_or("")?;
+        Ok(Authority { credentials, host: host.to_ascii_lowercase(), port, path })
+    }
+}
+
+/// A text without its escapes (RFC 3986, 2.1). `None`: one of them is malformed.
+fn unescaped(text: &str) -> Option<Vec<u8>> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    Some(bytes)
+}
+
+/// True for the characters of a host or a path.
+fn is_plain(char: char) -> bool {
+    char.is_ascii_graphic() && !"?#@\\".contains(char)
+}
 
 /// An `http` or `https` address without user, query and fragment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +96,6 @@ impl Url {
             (None, Some(rest)) => (false, rest),
             (None, None) => return Err(wrong("http://HOST or https://HOST", text)),
         };
-        let is_plain = |char: char| char.is_ascii_graphic() && !"?#@\\".contains(char);
         if !rest.chars().all(is_plain) {
             return Err(wrong("an address without user, query and fragment", text));
         }
