@@ -67,7 +67,7 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
             Some(url) => ("url", url),
             None => ("dialect", &dialect.url),
         };
-        if url.https && !tls_available() && !report.is_faulty(&of("url")) {
+        if url.https && !tls_available() && !report.is_faulty_within(&of("url")) {
             let why = "this build cannot speak https (it is made without the feature \"tls\")";
             let message = format!("expected an http address, found {url}: {why}");
             report.fault(&of(key), message);

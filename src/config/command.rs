@@ -8,19 +8,22 @@ use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
 use super::flags::{self, Flags, Task};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
-use super::load::{LoadedConfig, load};
+use super::load::{LoadedConfig, Loader};
 use super::man::man;
 use super::schema::Config;
 use super::url::Url;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::path::PathBuf;
 
 /// The JSON Schema of the file, made from its keys. What depends on several keys, `--check` finds.
 const SCHEMA: &str = include_str!("schema.json");
+
+/// Why what has been accepted is there once the report is closed without faults.
+const READ: &str = "else it has a fault";
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,29 +113,24 @@ pub fn command(
     if flags.has("--version") {
         return Ok(Command::Version);
     }
-    let load = |report| load(&flags, variable, (dialects, Files::Any), report);
+    let (checks, prints) = (flags.has("--check"), flags.has("--print-config"));
+    let mut loader = Loader { flags, variable: &variable, dialects, files: Files::Any, report };
     match subcommand.map(|it| it.task) {
-        None if flags.has("--print-config") => load(report).map(Command::PrintConfig),
-        None if flags.has("--check") => load(report).map(Command::Check),
-        None => load(report).map(Command::Run),
-        Some(Task::Probe) => load(report).map(Command::Probe),
-        Some(Task::Man) => report.close().map(|_| Command::Print(man())),
-        Some(Task::Schema) => schema(&flags, report),
-        Some(Task::Healthcheck) => match flags.words.first() {
-            Some(address) => {
-                let at = report.accept("healthcheck", named(address));
-                report.close().map(|_| Command::Healthcheck(at.expect("else it has a fault")))
-            }
-            None => Ok(Command::Healthcheck(ready_at(&load(report)?.config))),
-        },
-        Some(Task::Export) => export(&flags, report, load),
+        None if prints => loader.load().map(Command::PrintConfig),
+        None if checks => loader.load().map(Command::Check),
+        None => loader.load().map(Command::Run),
+        Some(Task::Probe) => loader.load().map(Command::Probe),
+        Some(Task::Man) => loader.report.close().map(|_| Command::Print(man())),
+        Some(Task::Schema) => schema(loader),
+        Some(Task::Healthcheck) => healthcheck(loader),
+        Some(Task::Export) => export(loader),
         Some(Task::Prune) => {
-            Ok(Command::Prune { config: Box::new(load(report)?.config), yes: flags.has("--yes") })
+            let yes = loader.flags.has("--yes");
+            Ok(Command::Prune { config: Box::new(loader.load()?.config), yes })
         }
         Some(Task::Rename) => {
-            let [old, new] = renamed(&flags, &mut report);
-            let data = load(report)?.config.data;
-            Ok(Command::Rename { data, old, new })
+            let [old, new] = renamed(&loader.flags, &mut loader.report);
+            Ok(Command::Rename { data: loader.load()?.config.data, old, new })
         }
     }
 }
@@ -145,17 +143,25 @@ pub fn reload(
 ) -> Result<LoadedConfig, Vec<ConfigFault>> {
     let mut report = Report::default();
     let (_, flags) = flags::parse(words, &mut report);
-    load(&flags, variable, (dialects, Files::Regular), report)
+    Loader { flags, variable: &variable, dialects, files: Files::Regular, report }.load()
 }
 
-fn schema(flags: &Flags, mut report: Report) -> Result<Command, Vec<ConfigFault>> {
-    let command = match flags.words.first().map_or("", String::as_str) {
+fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
+    let command = match loader.flags.words.first().map_or("", String::as_str) {
         "config" => Ok(Command::Print(SCHEMA.to_string())),
         "dialect" => Ok(Command::DialectSchema),
         other => Err(wrong("config or dialect", other)),
     };
-    let command = report.accept("schema", command);
-    report.close().map(|_| command.expect("else it has a fault"))
+    let command = loader.report.accept("schema", command);
+    loader.report.close().map(|_| command.expect(READ))
+}
+
+fn healthcheck(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
+    let Some(address) = loader.flags.words.first() else {
+        return Ok(Command::Healthcheck(ready_at(loader.load()?.config)));
+    };
+    let at = loader.report.accept("healthcheck", named(address));
+    loader.report.close().map(|_| Command::Healthcheck(at.expect(READ)))
 }
 
 /// `address` is a URL, whose path is `/health/ready` if it has none, or that of a Unix socket.
@@ -174,23 +180,18 @@ fn named(address: &str) -> Result<ReadyAt, String> {
 }
 
 /// Where a marketd with this configuration says on its own machine whether it is ready.
-fn ready_at(config: &Config) -> ReadyAt {
+fn ready_at(config: Config) -> ReadyAt {
     let path = format!("{}/health/ready", config.base_path);
-    let address = match &config.listen {
-        ListenAddress::Tcp(address) => *address,
-        ListenAddress::Unix(file) => {
-            let file = file.clone();
-            return ReadyAt::Socket { file, path };
-        }
+    let address = match config.listen {
+        ListenAddress::Tcp(address) => address,
+        ListenAddress::Unix(file) => return ReadyAt::Socket { file, path },
     };
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
+    let host = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.to_string(),
+        ip => ip.to_string(),
     };
-    let address = SocketAddr::new(ip, address.port());
-    let url = Url::parse(&format!("http://{address}{path}"));
-    ReadyAt::Url(url.expect("an address is an authority"))
+    ReadyAt::Url(Url { https: false, host, port: address.port(), path })
 }
 
 /// The two ids of `rename`.
@@ -205,11 +206,8 @@ fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
 }
 
 /// Reads what is printed. The configuration says what the flags leave open.
-fn export(
-    flags: &Flags,
-    mut report: Report,
-    load: impl FnOnce(Report) -> Result<LoadedConfig, Vec<ConfigFault>>,
-) -> Result<Command, Vec<ConfigFault>> {
+fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
+    let Loader { flags, report, .. } = &mut loader;
     let symbol = match flags.value("--symbol") {
         Some(text) => SYMBOL.parse(text),
         None => Err("expected a symbol like BTC/USDT, found nothing".to_string()),
@@ -223,25 +221,24 @@ fn export(
         Some(text) => report.accept(name, time(text)),
         None => Some(UnixMs(other)),
     };
-    let times = (time("--from", 0), time("--to", i64::MAX));
+    let (from, to) = (time("--from", 0), time("--to", i64::MAX));
     let as_json = match flags.value("--format").unwrap_or("csv") {
         "csv" => Ok(false),
         "json" => Ok(true),
         other => Err(wrong("csv or json", other)),
     };
     let as_json = report.accept("--format", as_json);
-    let config = load(report)?.config;
     let mut sources: Vec<String> = flags.values("--id").map(str::to_string).collect();
+    let config = loader.load()?.config;
     if sources.is_empty() {
         sources = config.sources.into_iter().map(|it| it.id).collect();
     }
-    const READ: &str = "else it has a fault";
     Ok(Command::Export(Export {
         data: config.data,
         symbol: symbol.expect(READ),
         interval: interval.expect(READ),
         sources,
-        times: times.0.expect(READ)..times.1.expect(READ),
+        times: from.expect(READ)..to.expect(READ),
         as_json: as_json.expect(READ),
     }))
 }

@@ -96,8 +96,8 @@ pub struct Report {
     warnings: Vec<ConfigFault>,
     /// Number of faults above [`FAULTS_MAX`].
     more: usize,
-    /// The objects that have a key, by its name.
-    owners: BTreeMap<&'static str, Vec<String>>,
+    /// Every key that the file may have: the path of its object (empty: the whole file), and its name.
+    keys: Vec<(String, &'static str)>,
 }
 
 impl Report {
@@ -108,25 +108,23 @@ impl Report {
         self.lines = std::iter::once(0).chain(ends).collect();
     }
 
-    /// Records that the object of this path (empty: the whole file) has a key of this name.
-    pub(super) fn note_key(&mut self, path: &str, name: &'static str) {
-        self.owners.entry(name).or_default().push(path.to_string());
+    /// Says which keys the file may have: the path of the object of each (empty: the whole file), and its
+    /// name.
+    pub(super) fn note_keys(&mut self, keys: Vec<(String, &'static str)>) {
+        self.keys = keys;
     }
 
-    /// What to say of an unknown key to an object with the `known` ones: which objects have such a key, or
-    /// else, in a file whose keys are not noted, what there is.
-    pub(super) fn owners_of(&self, name: &str, known: &[&str]) -> String {
-        let shown = |path: &String| match &**path {
-            "" => "the file itself".to_string(),
-            path => path.to_string(),
-        };
-        match self.owners.get(name) {
-            None if self.owners.is_empty() => format!(", expected one of {}", known.join(", ")),
-            None => String::new(),
-            Some(paths) => {
-                let owners: Vec<String> = paths.iter().map(shown).collect();
-                format!(": it is a key of {}", owners.join(", "))
-            }
+    /// What to say of a key that an object with the `known` ones has not: which objects have it, or else, in
+    /// a file whose keys are not noted, what there is.
+    pub(super) fn hint(&self, name: &str, known: &[&str]) -> String {
+        let near = suggestion(name, known.iter().copied());
+        let owners = self.keys.iter().filter(|(_, key)| *key == name);
+        let owners = owners.map(|(path, _)| if path.is_empty() { "the file itself" } else { path });
+        match owners.collect::<Vec<_>>() {
+            _ if !near.is_empty() => near,
+            _ if self.keys.is_empty() => format!(", expected one of {}", known.join(", ")),
+            owners if owners.is_empty() => near,
+            owners => format!(": it is a key of {}", owners.join(", ")),
         }
     }
 
@@ -166,18 +164,13 @@ impl Report {
         }
     }
 
-    /// True if the value of `path` in the file has a fault.
-    pub fn is_faulty(&self, path: &str) -> bool {
-        self.faults.iter().any(|fault| fault.key == path)
-    }
-
     /// True if the value of `path` in the file has a fault, or a value in it.
     pub fn is_faulty_within(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| is_within(&fault.key, path))
     }
 
     /// True if a value that the value of `path` is in has a fault.
-    pub fn is_faulty_around(&self, path: &str) -> bool {
+    fn is_faulty_around(&self, path: &str) -> bool {
         let is_around = |key: &str| key.is_empty() || is_within(path, key);
         self.faults.iter().any(|fault| is_around(&fault.key))
     }

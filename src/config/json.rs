@@ -8,7 +8,7 @@
 //! and reports it.
 
 use super::fault::{ConfigFault, Report};
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
@@ -29,9 +29,9 @@ pub struct Node<'a> {
 impl<'a> Node<'a> {
     /// The whole file. If it is not JSON, the fault names line and column.
     pub fn whole(file: &str, text: &'a str) -> Result<Node<'a>, ConfigFault> {
-        let checked: Result<IgnoredAny, _> = serde_json::from_str(text);
-        checked.map_err(|error| not_json(file, text, error))?;
-        Ok(Node::of(String::new(), text).inner(String::new(), text.trim()))
+        let raw: Result<&RawValue, _> = serde_json::from_str(text);
+        let raw = raw.map_err(|error| not_json(file, text, error))?;
+        Ok(Node::of(String::new(), text).inner(String::new(), raw.get()))
     }
 
     /// A value that stands in no file. `raw` is its JSON, empty for a value that is missing.

@@ -4,7 +4,7 @@
 //! decides which sources run. The caller passes in a way to look up the environment.
 
 use super::check::{check, dialect_of};
-use super::dialects::{Dialects, read_files};
+use super::dialects::{Dialects, KnownDialect};
 use super::fault::{ConfigFault, Report, quoted, wrong};
 use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};
@@ -15,7 +15,7 @@ use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
-use super::values::{Key as _, Object as _, Visit, read_key, walk};
+use super::values::{Key as _, Object as _, list_keys, read_key};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -56,115 +56,211 @@ impl LoadedConfig {
     }
 }
 
-/// Makes one configuration of flags, environment and file. `variable` looks up the environment (an empty
-/// variable counts as unset). Every fault that can be found is reported, those of flags and variables
-/// first, then those of the file from top to bottom.
-pub(super) fn load(
-    flags: &Flags,
-    variable: impl Fn(&str) -> Option<OsString>,
-    (dialects, files): (&Dialects, Files),
-    mut report: Report,
-) -> Result<LoadedConfig, Vec<ConfigFault>> {
-    let variable = |name: &'static str, report: &mut Report| {
-        let value = variable(name).filter(|value| !value.is_empty())?;
-        let refused = |_| report.add(ConfigFault::of(name, "expected UTF-8"));
-        value.into_string().map_err(refused).ok()
-    };
-    let (mut config, mut log) = (Config::default(), None);
-    let mut log_format = LogFormat::Text;
-    for flag in FLAGS {
-        let given = match (flags.value(flag.name), flag.variable) {
-            (Some(text), _) => Some((flag.name, text.to_string())),
-            (None, "") => None,
-            (None, by) => variable(by, &mut report).map(|text| (by, text)),
-        };
-        let Some((by, text)) = given else { continue };
-        match (flag.name, flag.key) {
-            ("--config", _) => match text_of_file(&text, files) {
-                Ok(json) => read_file(&mut config, &text, &json, &mut report),
-                Err(fault) => report.add(fault),
-            },
-            ("--log", _) => {
-                report.give("log", by);
-                log = Some(log_rules::read(by == flag.name, &text, &mut report));
-            }
-            ("--log-format", _) => {
-                let format = LogFormat::named(&text);
-                let format = format.ok_or_else(|| wrong(LogFormat::NAMES.join(" or "), &text));
-                log_format = report.accept(by, format).unwrap_or(log_format);
-            }
-            ("--cluster", _) => {
-                report.give("cluster.url", by);
-                if let Some(url) = report.accept(by, ENGINE.parse(&text)) {
-                    config.cluster.get_or_insert_default().url = url;
-                }
-            }
-            (_, "") => {}
-            (_, key) => {
-                report.give(key, by);
-                let text = json::text(&text);
-                let node = Node::of(key.to_string(), &text);
-                let known = read_key(&mut config, key, &node, &mut report);
-                debug_assert!(known.is_ok(), "flags override keys that are there");
-            }
-        }
-    }
-    let log = log.unwrap_or_else(|| {
-        let rules = config.log.as_deref().unwrap_or("info");
-        log_rules::read(true, rules, &mut report)
-    });
-    let proxies = Proxies::read(|name| variable(name, &mut report));
-    let (config, warnings) = finish(config, flags, &proxies, (dialects, files), report)?;
-    Ok(LoadedConfig { config, log, log_format, warnings })
+/// What a configuration is made of, and what is wrong with it.
+pub(super) struct Loader<'a> {
+    pub(super) flags: Flags,
+    /// Looks up the environment. An empty variable counts as unset.
+    pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
+    pub(super) dialects: &'a Dialects,
+    pub(super) files: Files,
+    pub(super) report: Report,
 }
 
+impl Loader<'_> {
+    /// Makes one configuration of flags, environment and file. Every fault that can be found is reported,
+    /// those of flags and variables first, then those of the file from top to bottom.
+    pub(super) fn load(mut self) -> Result<LoadedConfig, Vec<ConfigFault>> {
+        let (mut config, mut log) = (Config::default(), None);
+        let mut log_format = LogFormat::Text;
+        for flag in FLAGS {
+            let given = match (self.flags.value(flag.name), flag.variable) {
+                (Some(text), _) => Some((flag.name, text.to_string())),
+                (None, "") => None,
+                (None, by) => self.variable(by).map(|text| (by, text)),
+            };
+            let Some((by, text)) = given else { continue };
+            let report = &mut self.report;
+            match (flag.name, flag.key) {
+                ("--config", _) => match text_of_file(&text, self.files) {
+                    Ok(json) => read_file(&mut config, &text, &json, report),
+                    Err(fault) => report.add(fault),
+                },
+                ("--log", _) => {
+                    report.give("log", by);
+                    log = Some(log_rules::read(by == flag.name, &text, report));
+                }
+                ("--log-format", _) => {
+                    let format = LogFormat::named(&text);
+                    let format = format.ok_or_else(|| wrong(LogFormat::NAMES.join(" or "), &text));
+                    log_format = report.accept(by, format).unwrap_or(log_format);
+                }
+                ("--cluster", _) => {
+                    report.give("cluster.url", by);
+                    if let Some(url) = report.accept(by, ENGINE.parse(&text)) {
+                        config.cluster.get_or_insert_default().url = url;
+                    }
+                }
+                (_, "") => {}
+                (_, key) => {
+                    report.give(key, by);
+                    let text = json::text(&text);
+                    let node = Node::of(key.to_string(), &text);
+                    let known = read_key(&mut config, key, &node, report);
+                    debug_assert!(known.is_ok(), "flags override keys that are there");
+                }
+            }
+        }
+        let log = log.unwrap_or_else(|| {
+            let rules = config.log.as_deref().unwrap_or("info");
+            log_rules::read(true, rules, &mut self.report)
+        });
+        let (config, warnings) = self.finish(config)?;
+        Ok(LoadedConfig { config, log, log_format, warnings })
+    }
+
+    fn variable(&mut self, name: &'static str) -> Option<String> {
+        let value = (self.variable)(name).filter(|value| !value.is_empty())?;
+        self.report.accept(name, value.into_string().map_err(|_| "expected UTF-8".to_string()))
+    }
+
+    /// Decides which sources run, checks the whole configuration and completes it. Returns the warnings
+    /// too.
+    pub(super) fn finish(
+        mut self,
+        mut config: Config,
+    ) -> Result<(Config, Vec<ConfigFault>), Vec<ConfigFault>> {
+        let proxies = Proxies::read(|name| self.variable(name));
+        self.choose_sources(&mut config);
+        let dialects = &self.read_dialects(&mut config);
+        check(&config, dialects, &mut self.report);
+        self.read_roots(&mut config);
+        // The demo exchange runs in this process: no proxy is in between.
+        for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
+            let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
+            match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
+                Some(Ok(proxy)) => source.proxy = proxy,
+                Some(Err(fault)) => self.report.add(fault),
+                None => {}
+            }
+        }
+        let warnings = self.report.close()?;
+        let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
+        config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
+        let HistoryConfig { m1, h1, d1 } = &mut config.history;
+        for depth in [m1, h1, d1] {
+            depth.backfill = depth.backfill.min(depth.keep);
+        }
+        Ok((config, warnings))
+    }
+
+    /// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
+    /// `--demo` adds the demo exchange to the others.
+    fn choose_sources(&mut self, config: &mut Config) {
+        let Loader { flags, report, .. } = self;
+        if flags.has("--source") {
+            report.give("sources", "--source");
+            config.sources.clear();
+            for text in flags.values("--source") {
+                let source = source_of(text, &config.sources, report);
+                config.sources.push(source);
+            }
+        }
+        let is_demo = |source: &SourceConfig| source.dialect == DEMO;
+        let asked = flags.has("--demo") && !config.sources.iter().any(is_demo);
+        if asked {
+            report.give(&format!("sources[{}]", config.sources.len()), "--demo");
+        }
+        if asked || config.sources.is_empty() {
+            config.sources.push(SourceConfig::of(DEMO));
+        }
+        let Some(text) = flags.value("--symbols") else {
+            return;
+        };
+        report.give("symbols", "--symbols");
+        let symbols = symbols_of(text, report);
+        let count = match &config.sources[..] {
+            [source] if is_demo(source) => 1,
+            _ => flags.values("--source").count(),
+        };
+        if count == 0 {
+            let message = "needs --source: the file's sources say their own symbols";
+            report.fault("symbols", message);
+        }
+        for source in &mut config.sources[..count] {
+            source.symbols.clone_from(&symbols);
+            source.quote_assets.clear();
+        }
+    }
+
+    /// Reads the files of dialects that sources name, relative to the configuration's file, and returns all
+    /// dialects. The dialect of a source whose file is faulty is cleared: one fault is enough.
+    fn read_dialects(&mut self, config: &mut Config) -> Vec<KnownDialect> {
+        let mut known = self.dialects.built_in.clone();
+        // What flags name is relative to the working directory.
+        let file = self.report.file().filter(|_| !self.flags.has("--source"));
+        let base = file.and_then(|file| Path::new(file).parent());
+        let base = base.unwrap_or(Path::new("")).to_path_buf();
+        for (at, source) in config.sources.iter_mut().enumerate() {
+            if !source.names_file() {
+                continue;
+            }
+            let path = base.join(&source.dialect).display().to_string();
+            let text = text_of_file(&path, self.files);
+            let read = text.map_err(|fault| format!("{}: {}", quoted(&path), fault.message));
+            let read = read.and_then(|text| match (self.dialects.read)(&path, &text) {
+                Ok(dialect) => {
+                    source.dialect_text = text;
+                    Ok(KnownDialect { name: source.dialect.clone(), ..dialect })
+                }
+                Err(faults) => {
+                    let count = match faults.len() {
+                        1 => "1 fault".to_string(),
+                        count => format!("{count} faults"),
+                    };
+                    faults.into_iter().for_each(|fault| self.report.add(fault));
+                    Err(format!("{} is not a dialect: it has {count}", quoted(&path)))
+                }
+            });
+            match read {
+                Ok(dialect) => known.push(dialect),
+                Err(message) => {
+                    self.report.fault(&format!("sources[{at}].dialect"), message);
+                    source.dialect.clear();
+                }
+            }
+        }
+        known
+    }
+
+    /// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
+    /// certificates themselves.
+    fn read_roots(&mut self, config: &mut Config) {
+        let Some(name) = &config.tls.ca_file else {
+            return;
+        };
+        let message = match text_of_file(name, self.files) {
+            Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => {
+                config.tls.ca_text = text;
+                return;
+            }
+            Ok(_) => format!("{} holds no certificate in PEM form", quoted(name)),
+            Err(fault) => format!("{}: {}", quoted(name), fault.message),
+        };
+        self.report.fault("tls.caFile", message);
+    }
+}
+
+/// Reads the keys of a file of this name and text.
 pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
     // Some editors write a byte order mark; JSON has none.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
-    let keys = &mut |visit: &mut Visit<'_>| Config::default().keys(visit);
-    walk("", keys, &mut |path, key| report.note_key(path, key));
+    let mut keys = Vec::new();
+    list_keys("", &mut |visit| Config::default().keys(visit), &mut keys);
+    report.note_keys(keys);
     match Node::whole(name, text) {
         Ok(node) => (config, &()).read(&node, report),
         Err(fault) => report.add(fault),
-    }
-}
-
-/// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
-/// `--demo` adds the demo exchange to the others.
-fn choose_sources(config: &mut Config, flags: &Flags, report: &mut Report) {
-    if flags.has("--source") {
-        report.give("sources", "--source");
-        config.sources.clear();
-        for text in flags.values("--source") {
-            let source = source_of(text, &config.sources, report);
-            config.sources.push(source);
-        }
-    }
-    let is_demo = |source: &SourceConfig| source.dialect == DEMO;
-    let asked = flags.has("--demo") && !config.sources.iter().any(is_demo);
-    if asked {
-        report.give(&format!("sources[{}]", config.sources.len()), "--demo");
-    }
-    if asked || config.sources.is_empty() {
-        config.sources.push(SourceConfig::of(DEMO));
-    }
-    let Some(text) = flags.value("--symbols") else {
-        return;
-    };
-    report.give("symbols", "--symbols");
-    let symbols = symbols_of(text, report);
-    let count = match &config.sources[..] {
-        [source] if is_demo(source) => 1,
-        _ => flags.values("--source").count(),
-    };
-    if count == 0 {
-        let message = "needs --source: the file's sources say their own symbols";
-        report.fault("symbols", message);
-    }
-    for source in &mut config.sources[..count] {
-        source.symbols.clone_from(&symbols);
-        source.quote_assets.clear();
     }
 }
 
@@ -206,57 +302,4 @@ fn symbols_of(text: &str, report: &mut Report) -> Vec<String> {
         }
     }
     symbols
-}
-
-/// Decides which sources run, checks the whole configuration and completes it. Returns the warnings
-/// too.
-pub(super) fn finish(
-    mut config: Config,
-    flags: &Flags,
-    proxies: &Proxies,
-    (dialects, files): (&Dialects, Files),
-    mut report: Report,
-) -> Result<(Config, Vec<ConfigFault>), Vec<ConfigFault>> {
-    choose_sources(&mut config, flags, &mut report);
-    // What flags name is relative to the working directory.
-    let file = report.file().filter(|_| !flags.has("--source"));
-    let base = file.and_then(|file| Path::new(file).parent());
-    let base = base.unwrap_or(Path::new("")).to_path_buf();
-    let dialects = &read_files(&mut config, &base, (dialects, files), &mut report);
-    check(&config, dialects, &mut report);
-    read_roots(&mut config, files, &mut report);
-    // The demo exchange runs in this process: no proxy is in between.
-    for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
-        let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
-        match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
-            Some(Ok(proxy)) => source.proxy = proxy,
-            Some(Err(fault)) => report.add(fault),
-            None => {}
-        }
-    }
-    let warnings = report.close()?;
-    let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
-    config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
-    let HistoryConfig { m1, h1, d1 } = &mut config.history;
-    for depth in [m1, h1, d1] {
-        depth.backfill = depth.backfill.min(depth.keep);
-    }
-    Ok((config, warnings))
-}
-
-/// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the
-/// certificates themselves.
-fn read_roots(config: &mut Config, files: Files, report: &mut Report) {
-    const KEY: &str = "tls.caFile";
-    let Some(name) = &config.tls.ca_file else {
-        return;
-    };
-    match text_of_file(name, files) {
-        Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => config.tls.ca_text = text,
-        Ok(_) => {
-            let message = format!("{} holds no certificate in PEM form", quoted(name));
-            report.fault(KEY, message);
-        }
-        Err(fault) => report.fault(KEY, format!("{}: {}", quoted(name), fault.message)),
-    }
 }

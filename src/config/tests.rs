@@ -10,7 +10,6 @@ mod sources;
 use super::check::tls_available;
 use super::fault::Report;
 use super::flags::Flags;
-use super::proxy::Proxies;
 use super::*;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -97,8 +96,9 @@ fn loaded(line: &[&str], variables: &[(&str, &str)]) -> LoadedConfig {
 fn from_json(name: &str, text: &str) -> Result<(Config, Vec<ConfigFault>), Vec<ConfigFault>> {
     let (mut config, mut report) = (Config::default(), Report::default());
     load::read_file(&mut config, name, text, &mut report);
-    let (flags, proxies) = (Flags::default(), Proxies::default());
-    load::finish(config, &flags, &proxies, (&dialects(), file::Files::Any), report)
+    let (flags, dialects, files) = (Flags::default(), &dialects(), file::Files::Any);
+    let loader = load::Loader { flags, variable: &|_| None, dialects, files, report };
+    loader.finish(config)
 }
 
 fn faults(text: &str) -> Vec<String> {

@@ -8,7 +8,7 @@
 //! disagree. Reading goes on after a fault, so that one run reports all of them.
 //! The keys themselves are in `schema` and `limits`, those of dialects in their modules.
 
-use super::fault::{Report, suggestion};
+use super::fault::Report;
 use super::json::{self, Node};
 use std::collections::HashMap;
 
@@ -176,29 +176,23 @@ pub(super) fn read_key(
     });
     match known.contains(&name) {
         true => Ok(()),
-        false => {
-            let hint = match suggestion(name, known.iter().copied()) {
-                near if near.is_empty() => report.owners_of(name, &known),
-                near => near,
-            };
-            Err(format!("unknown key{hint}"))
-        }
+        false => Err(format!("unknown key{}", report.hint(name, &known))),
     }
 }
 
-/// Calls `each` with every key of the file: the path of its object and its name. `path`: that of these
-/// keys.
-pub(super) fn walk(
+/// Lists all of these keys, and those in them: the path of the object of each, and its name. `path`: that
+/// of these keys.
+pub(super) fn list_keys(
     path: &str,
     keys: &mut dyn FnMut(&mut Visit<'_>),
-    each: &mut dyn FnMut(&str, &'static str),
+    list: &mut Vec<(String, &'static str)>,
 ) {
     keys(&mut |name, _, value| {
-        each(path, name);
+        list.push((path.to_string(), name));
         if let Some(suffix) = value.inner() {
             let dot = if path.is_empty() { "" } else { "." };
             let path = format!("{path}{dot}{name}{suffix}");
-            walk(&path, &mut |visit| value.visit(visit), each);
+            list_keys(&path, &mut |visit| value.visit(visit), list);
         }
     });
 }
