@@ -7,7 +7,7 @@ mod kept;
 mod page;
 
 use self::kept::Kept;
-use self::page::{Page, SHOWN};
+use self::page::{Page, SHOWN, say};
 use crate::config::{Config, SourceConfig, Url};
 use crate::decimal::Decimal;
 use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, explain};
@@ -16,7 +16,7 @@ use crate::net::{Fetched, Fetcher};
 use crate::record::{Candle, MarketInfo};
 use crate::time::{TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// Candles that are asked for.
@@ -29,28 +29,28 @@ const DAY_MS: i64 = 86_400_000;
 pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
     let dialect = Dialect::of(source).expect("dialects have been checked");
     let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
-    let mut probe = Probe {
-        config,
-        source,
-        dialect,
-        url: source.url.clone().unwrap_or_else(own),
-        page: Page::new(),
-        offset_ms: 0,
-        listed: HashSet::new(),
-        pause: Duration::ZERO,
+    let url = source.url.clone().unwrap_or_else(own);
+    let mut page = Page::new();
+    let fetcher = match Fetcher::new(config) {
+        Ok(fetcher) => fetcher,
+        Err(error) => {
+            page.fail("tls", error);
+            return (page.text, false);
+        }
     };
-    match Fetcher::new(config) {
-        Ok(fetcher) => probe.run(&fetcher),
-        Err(error) => probe.page.fail("tls", error),
-    }
+    let (caps, pause) = (Caps::from(&config.limits), Duration::ZERO);
+    let (offset_ms, listed) = (0, HashSet::new());
+    let mut probe = Probe { caps, source, dialect, url, fetcher, page, offset_ms, listed, pause };
+    probe.run();
     (probe.page.text, probe.page.is_good)
 }
 
 struct Probe<'c> {
-    config: &'c Config,
+    caps: Caps,
     source: &'c SourceConfig,
     dialect: &'static Dialect,
     url: Url,
+    fetcher: Fetcher,
     page: Page,
     /// How far the exchange's clock is ahead.
     offset_ms: i64,
@@ -61,84 +61,73 @@ struct Probe<'c> {
 }
 
 impl Probe<'_> {
-    fn run(&mut self, fetcher: &Fetcher) {
-        let (budget, ms) = (self.dialect.budget(), self.dialect.budget().per.as_millis());
-        let (name, url) = (self.dialect.name(), self.url.clone());
-        self.page.say(format_args!("{name} at {url}"));
-        self.page.say(format_args!("budget: {} in {ms} ms", budget.units));
+    fn run(&mut self) {
+        let budget = self.dialect.budget();
+        say!(self.page, "{} at {}", self.dialect.name(), self.url);
+        say!(self.page, "budget: {} in {} ms", budget.units, budget.per.as_millis());
         let has_proxy = self.source.proxy.is_some();
         self.page.doubt(has_proxy, "the proxy of the environment is not used by this probe");
-        self.clock(fetcher);
-        let Some(market) = self.markets(fetcher) else {
+        self.clock();
+        let Some(market) = self.markets() else {
             return;
         };
-        self.ticker(fetcher, &market);
+        self.ticker(&market);
         let stats = Call::Stats { id: &market.ticker_id };
         if self.dialect.has_stats()
-            && let Some((fetched, _)) = self.ask(fetcher, &stats)
+            && let Some((fetched, _)) = self.ask(&stats)
         {
             self.explain(&stats, &fetched, "", "");
         }
         for interval in Stored::ALL {
             match self.dialect.has_interval(interval) {
-                true => self.candles(fetcher, &market, interval),
-                false => self
-                    .page
-                    .say(format_args!("\ncandles {}: the exchange has none", interval.name())),
+                true => self.candles(&market, interval),
+                false => say!(self.page, "\ncandles {}: the exchange has none", interval.name()),
             }
         }
     }
 
     /// Asks for this, and reads the answer.
-    fn ask(&mut self, fetcher: &Fetcher, call: &Call<'_>) -> Option<(Fetched, Kept)> {
+    fn ask(&mut self, call: &Call<'_>) -> Option<(Fetched, Kept)> {
         let (target, cost) = (self.dialect.target(call), self.dialect.cost(call));
         let meter = self.dialect.meter();
         let meter = meter.map(|(Meter::Used(name) | Meter::Left(name))| name);
-        fetcher.rest(self.pause);
+        self.fetcher.rest(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
-        self.page.say(format_args!("\nGET {target} (costs {cost})"));
-        let fetched = match fetcher.get(&self.url, &target, meter, self.source.timeout) {
-            Ok(fetched) => fetched,
-            Err(error) => {
-                self.page.fail("the answer", error);
-                return None;
-            }
-        };
-        let (status, bytes, ms) = (fetched.status, fetched.body.len(), fetched.took.as_millis());
-        self.page.say(format_args!("  status {status}, {bytes} bytes, {ms} ms"));
+        say!(self.page, "\nGET {target} (costs {cost})");
+        let fetched = self.fetcher.get(&self.url, &target, meter, self.source.timeout);
+        let fetched = fetched.map_err(|error| self.page.fail("the answer", error)).ok()?;
+        let (status, body, ms) = (fetched.status, &*fetched.body, fetched.took.as_millis());
+        say!(self.page, "  status {status}, {} bytes, {ms} ms", body.len());
         match (meter, &fetched.field) {
-            (Some(name), Some(value)) => self.page.say(format_args!("  {name}: {value}")),
+            (Some(name), Some(value)) => say!(self.page, "  {name}: {value}"),
             (Some(name), None) => {
                 self.page.wrong(format_args!("the answer has no header field {name}"))
             }
             (None, _) => {}
         }
-        let mut kept = Kept {
-            listed: match call {
-                Call::Tickers => self.listed.clone(),
-                _ => HashSet::new(),
-            },
-            ..Kept::default()
-        };
-        let mut reading = Reading::new(self.dialect, call, Caps::from(&self.config.limits));
+        let mut kept = Kept::default();
+        if let Call::Tickers = call {
+            kept.listed.clone_from(&self.listed);
+        }
+        let mut reading = Reading::new(self.dialect, call, self.caps);
         if let Some(date) = fetched.date {
             reading.date(date, &mut kept);
         }
         // What finish says, counts: it knows of every error before.
-        let _ = reading.feed(&fetched.body, &mut kept);
+        let _ = reading.feed(body, &mut kept);
         if let Err(error) = reading.finish(status) {
             self.page.fail("the body", error);
-            let front = String::from_utf8_lossy(&fetched.body[..bytes.min(300)]).into_owned();
-            self.page.say(format_args!("  it begins: {front}"));
+            let front = String::from_utf8_lossy(&body[..body.len().min(300)]);
+            say!(self.page, "  it begins: {front}");
             return None;
         }
         self.page.say_rejected(&kept);
         Some((fetched, kept))
     }
 
-    fn clock(&mut self, fetcher: &Fetcher) {
-        let Some((fetched, kept)) = self.ask(fetcher, &Call::Time) else {
+    fn clock(&mut self) {
+        let Some((fetched, kept)) = self.ask(&Call::Time) else {
             return;
         };
         let Some(time) = kept.times.first() else {
@@ -147,10 +136,10 @@ impl Probe<'_> {
         let half = fetched.took.as_millis() as i64 / 2;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
-        self.page.say(format_args!("  clock: {time}, the {who} is ahead by {ms} ms"));
+        say!(self.page, "  clock: {time}, the {who} is ahead by {ms} ms");
         if ms > DAY_MS {
-            let check = "check time.unit, time.call.items and this machine's clock";
-            self.page.wrong(format_args!("more than a day: {check}"));
+            let what = "more than a day: check time.unit, time.call.items and this machine's clock";
+            self.page.wrong(what);
         } else if ms > TOLD_DIFFERENCE_MS {
             self.page.wrong(format_args!(
                 "the {who} is ahead by {ms} ms: check that time.call tells the time of the answer \
@@ -160,14 +149,14 @@ impl Probe<'_> {
     }
 
     /// The market that is looked at closer.
-    fn markets(&mut self, fetcher: &Fetcher) -> Option<MarketInfo> {
-        let (fetched, kept) = self.ask(fetcher, &Call::Markets)?;
+    fn markets(&mut self) -> Option<MarketInfo> {
+        let (fetched, kept) = self.ask(&Call::Markets)?;
+        let symbol = |market: &MarketInfo| format!("{}/{}", market.base, market.quote);
         let active = kept.markets.iter().filter(|market| market.active).count();
-        self.page.say(format_args!("  markets: {}, {active} of them active", kept.markets.len()));
+        say!(self.page, "  markets: {}, {active} of them active", kept.markets.len());
         for market in kept.markets.iter().take(SHOWN) {
-            let MarketInfo { base, quote, ticker_id, .. } = market;
             let status = if market.active { "active" } else { "not active" };
-            self.page.say(format_args!("    {base}/{quote} is {ticker_id}, {status}"));
+            say!(self.page, "    {} is {}, {status}", symbol(market), market.ticker_id);
         }
         let ids = kept.markets.iter().map(|market| market.ticker_id.to_string());
         self.listed = ids.collect();
@@ -178,17 +167,15 @@ impl Probe<'_> {
                 || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
         };
         let odd = kept.markets.iter();
-        let odd = odd.filter(|it| is_odd(&it.base) || is_odd(&it.quote));
-        let odd: Vec<String> = odd.map(|it| format!("{}/{}", it.base, it.quote)).collect();
-        if let Some(first) = odd.first() {
-            let count = odd.len();
-            self.page.wrong(format_args!(
-                "{count} have names that are no symbols, and are skipped: {first}"
-            ));
+        let mut odd = odd.filter(|it| is_odd(&it.base) || is_odd(&it.quote)).map(symbol);
+        if let Some(first) = odd.next() {
+            let count = 1 + odd.count();
+            let what = format_args!("{count} have names that are no symbols, and are skipped");
+            self.page.wrong(format_args!("{what}: {first}"));
         }
         let wanted = self.source.symbols.first();
         let is_wanted = |market: &&MarketInfo| match wanted {
-            Some(symbol) => format!("{}/{}", market.base, market.quote) == *symbol,
+            Some(wanted) => symbol(market) == *wanted,
             None => market.active,
         };
         let found = kept.markets.iter().find(is_wanted).cloned();
@@ -196,31 +183,28 @@ impl Probe<'_> {
             Some(market) => self.explain(&Call::Markets, &fetched, "id", &market.ticker_id),
             None => {
                 let what = wanted.map_or("an active one", String::as_str);
-                let why = format_args!("{what} is not in the list");
-                self.page.fail("the market", why);
+                self.page.fail("the market", format_args!("{what} is not in the list"));
             }
         }
         found
     }
 
-    fn ticker(&mut self, fetcher: &Fetcher, market: &MarketInfo) {
+    fn ticker(&mut self, market: &MarketInfo) {
         let id = &*market.ticker_id;
         let call = match self.dialect.tickers_at_once() {
             true => Call::Tickers,
             false => Call::Ticker { id },
         };
-        let Some((fetched, kept)) = self.ask(fetcher, &call) else {
+        let Some((fetched, kept)) = self.ask(&call) else {
             return;
         };
-        self.page.say(format_args!("  tickers: {}", kept.tickers.len()));
+        say!(self.page, "  tickers: {}", kept.tickers.len());
         let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
             let first = kept.tickers.first().map_or("none", |(id, _)| id);
-            let why = format!("{id} is not among them; the first is {first}");
+            let why = format_args!("{id} is not among them; the first is {first}");
             return self.page.fail("the ticker", why);
         };
         self.explain(&call, &fetched, "id", id);
-        let shown =
-            |number: &Option<Decimal>| number.as_ref().map_or("null".into(), Decimal::to_string);
         let time = ticker.timestamp.or(kept.stamp);
         let mut line = format!("  read: last {}", ticker.last);
         for (name, number) in [
@@ -234,10 +218,9 @@ impl Probe<'_> {
             ("baseVolume", &ticker.base_volume),
             ("quoteVolume", &ticker.quote_volume),
         ] {
-            write!(line, ", {name} {}", shown(number)).expect("a string takes everything");
+            line += &format!(", {name} {}", or_null(number));
         }
-        let time_text = time.map_or("null".into(), |time| time.to_string());
-        self.page.say(format_args!("{line}, timestamp {time_text}"));
+        say!(self.page, "{line}, timestamp {}", or_null(&time));
         let above = |a: &Option<Decimal>, b: &Option<Decimal>| a.is_some() && b.is_some() && a > b;
         let last = Some(ticker.last.clone());
         let is_crossed = above(&ticker.bid, &ticker.ask);
@@ -254,8 +237,8 @@ impl Probe<'_> {
         self.page.doubt(age.abs() > DAY_MS, what);
     }
 
-    fn candles(&mut self, fetcher: &Fetcher, market: &MarketInfo, interval: Stored) {
-        let now = UnixMs(fetcher.now().unix.0 + self.offset_ms);
+    fn candles(&mut self, market: &MarketInfo, interval: Stored) {
+        let now = UnixMs(self.fetcher.now().unix.0 + self.offset_ms);
         let (length, newest) = (interval.length_ms(), interval.slot_of(now));
         let (from, to) = (UnixMs((newest - CANDLES) * length), UnixMs((newest - 1) * length));
         let call = Call::Candles {
@@ -266,32 +249,23 @@ impl Probe<'_> {
             limit: self.dialect.page().rows,
             now,
         };
-        let Some((fetched, kept)) = self.ask(fetcher, &call) else {
+        let Some((fetched, kept)) = self.ask(&call) else {
             return;
         };
-        let rows = &kept.candles;
-        let is_within = |row: &&Candle| (from..=to).contains(&row.open_time);
-        let within = rows.iter().filter(is_within).count();
-        let name = interval.name();
-        self.page.say(format_args!(
-            "  candles {name}: {}, {within} of the {CANDLES} asked for",
-            rows.len()
-        ));
+        let (name, rows) = (interval.name(), &kept.candles);
+        let within = rows.iter().filter(|row| (from..=to).contains(&row.open_time)).count();
+        let count = rows.len();
+        say!(self.page, "  candles {name}: {count}, {within} of the {CANDLES} asked for");
         let time = |candle: &&Candle| candle.open_time;
-        let ends = rows.iter().min_by_key(time);
-        let ends = ends.zip(rows.iter().max_by_key(time));
+        let ends = rows.iter().min_by_key(time).zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
-            let what = "no candle: check the target, and the ends of its range";
-            return self.page.wrong(what);
+            return self.page.wrong("no candle: check the target, and the ends of its range");
         };
-        self.page.say(format_args!("  from {} to {}", first.open_time, last.open_time));
+        let Candle { open_time: at, open, high, low, close, volume } = last;
+        say!(self.page, "  from {} to {at}", first.open_time);
         self.explain(&call, &fetched, "time", "");
-        let at = last.open_time;
-        let [open, high, low, close] = [&last.open, &last.high, &last.low, &last.close];
-        self.page.say(format_args!(
-            "  read, the newest: {at} open {open} high {high} low {low} close {close} volume {}",
-            last.volume
-        ));
+        let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
+        say!(self.page, "  read, the newest: {at} {row}");
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
         let is_odd =
             |row: &Candle| row.low > row.high || row.open > row.high || row.close < row.low;
@@ -305,18 +279,21 @@ impl Probe<'_> {
 
     /// The item with this text in this field (or the first one), field by field.
     fn explain(&mut self, call: &Call<'_>, fetched: &Fetched, field: &str, text: &str) {
-        let caps = Caps::from(&self.config.limits);
         let is_one = matches!(call, Call::Ticker { .. });
         let mut is_wanted =
             |item: &Explained| text.is_empty() || is_one || item.sent(field) == text;
-        let found = explain(self.dialect, call, &fetched.body, caps, &mut is_wanted);
+        let found = explain(self.dialect, call, &fetched.body, self.caps, &mut is_wanted);
         let Some(Explained { item, fields }) = found else {
             return;
         };
-        self.page.say(format_args!("  raw: {item}"));
+        say!(self.page, "  raw: {item}");
         for (name, sent) in fields {
-            let sent = if sent.is_empty() { "(nothing)".to_string() } else { sent };
-            self.page.say(format_args!("    {name:<14} {sent}"));
+            let sent = if sent.is_empty() { "(nothing)" } else { &sent };
+            say!(self.page, "    {name:<14} {sent}");
         }
     }
+}
+
+fn or_null(value: &Option<impl Display>) -> String {
+    value.as_ref().map_or("null".to_string(), |value| value.to_string())
 }

@@ -7,6 +7,12 @@ use std::fmt::Display;
 /// How many of a kind are shown.
 pub(super) const SHOWN: usize = 5;
 
+/// Writes a line of a page: `say!(page, "{} of them", count)`.
+macro_rules! say {
+    ($page:expr, $($line:tt)+) => { $page.say(format_args!($($line)+)) };
+}
+pub(super) use say;
+
 pub(super) struct Page {
     pub(super) text: String,
     /// False once something could not be read.
@@ -20,17 +26,14 @@ impl Page {
 
     pub(super) fn say(&mut self, line: impl Display) {
         // What an exchange sends must not move the cursor of a terminal.
-        let tidy = |char: char| match char {
-            char if char.is_control() && char != '\n' => ' ',
-            char => char,
-        };
-        let line = line.to_string();
-        self.text.extend(line.chars().map(tidy).chain(['\n']));
+        let is_bad = |char: char| char.is_control() && char != '\n';
+        self.text += &line.to_string().replace(is_bad, " ");
+        self.text.push('\n');
     }
 
     /// Something that looks wrong, though it could be read.
     pub(super) fn wrong(&mut self, what: impl Display) {
-        self.say(format_args!("  LOOKS WRONG: {what}"));
+        say!(self, "  LOOKS WRONG: {what}");
     }
 
     /// The same, if it does.
@@ -43,7 +46,7 @@ impl Page {
     /// Something that could not be read.
     pub(super) fn fail(&mut self, what: &str, why: impl Display) {
         self.is_good = false;
-        self.say(format_args!("  CANNOT BE READ: {what}: {why}"));
+        say!(self, "  CANNOT BE READ: {what}: {why}");
     }
 
     /// What of an answer is not taken. Items that are wrong in the same way are shown once.
@@ -56,10 +59,10 @@ impl Page {
         let mut seen = HashSet::new();
         let reasons = kept.rejected.iter().filter(|reason| seen.insert(*reason));
         for reason in reasons.take(SHOWN) {
-            self.say(format_args!("    {reason}"));
+            say!(self, "    {reason}");
         }
         if kept.unlisted > 0 {
-            self.say(format_args!("  not in the market list: {}, ignored", kept.unlisted));
+            say!(self, "  not in the market list: {}, ignored", kept.unlisted);
         }
     }
 }
