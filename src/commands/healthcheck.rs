@@ -31,9 +31,8 @@ pub fn ask(at: &ReadyAt) -> Result<(), String> {
     let text = String::from_utf8_lossy(&response);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let line = head.lines().next().unwrap_or_default();
-    let rest = line.strip_prefix("HTTP/1.1 ");
-    match rest.map(|rest| rest.split(' ').next()) {
-        Some(Some("200")) => Ok(()),
+    match line.strip_prefix("HTTP/1.1 ") {
+        Some(status) if status.starts_with("200 ") => Ok(()),
         Some(_) => Err(format!("{line}: {}", body.trim_end())),
         None => Err(format!("{name}: the response is not HTTP")),
     }

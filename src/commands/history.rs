@@ -31,25 +31,15 @@ fn file(data: &Data) -> Result<&Path, Failed> {
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let Export { symbol, interval, .. } = asked;
     let mut reader = HistoryReader::open(file(&asked.data)?)?;
-    let heads = reader.series()?;
-    let name = |source: &String| SeriesName {
-        source: source.as_str().into(),
-        symbol: symbol.as_str().into(),
-        interval: *interval,
-    };
-    let has_candles = |name: &SeriesName| {
-        let mut heads = heads.iter();
-        heads.any(|head| head.series == *name && head.extent.count > 0)
-    };
-    let found = asked.sources.iter().map(name).find(has_candles);
-    let series = found.ok_or_else(|| {
+    let mut heads = reader.series()?;
+    heads.retain(|it| *it.series.symbol == **symbol && it.extent.count > 0);
+    let is_of = |it: &SeriesName, source: &str| *it.source == *source && it.interval == *interval;
+    let of = |source: &String| heads.iter().find(|it| is_of(&it.series, source));
+    let series = asked.sources.iter().find_map(of).ok_or_else(|| {
+        let name = |it: &SeriesName| format!("{} {}", it.source, it.interval.name());
+        let stored: Vec<String> = heads.iter().map(|it| name(&it.series)).collect();
+        let stored = if stored.is_empty() { "nothing".to_string() } else { stored.join(", ") };
         let (interval, sources) = (interval.name(), asked.sources.join(", "));
-        let with = heads.iter().filter(|it| *it.series.symbol == **symbol && it.extent.count > 0);
-        let with = with.map(|it| format!("{} {}", it.series.source, it.series.interval.name()));
-        let stored = match with.collect::<Vec<_>>() {
-            all if all.is_empty() => "nothing".to_string(),
-            all => all.join(", "),
-        };
         format!("no candles of {symbol} {interval} from {sources}; stored of {symbol}: {stored}")
     })?;
     // The first slot that begins at or after a time.
@@ -61,7 +51,7 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let mut rows = 0u64;
     let head = if asked.as_json { "[" } else { "time,open,high,low,close,volume" };
     let mut written = write!(out, "{head}");
-    let unsound = reader.candles(&series, slots, |candle| {
+    let unsound = reader.candles(&series.series, slots, |candle| {
         if written.is_ok() {
             written = write_row(out, candle, asked.as_json, rows == 0);
             rows += 1;

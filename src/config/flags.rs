@@ -176,16 +176,7 @@ pub(super) fn parse(
     let named = |word: &OsString| SUBCOMMANDS.iter().find(|it| *word == *it.name);
     let command = words.peek().and_then(named);
     let words = words.skip(usize::from(command.is_some()));
-    let flags = parse_flags(words, command, report);
-    (command, flags)
-}
-
-fn parse_flags(
-    words: impl IntoIterator<Item = OsString>,
-    command: Option<&Subcommand>,
-    report: &mut Report,
-) -> Flags {
-    let table = command.map_or(FLAGS, |it| it.flags);
+    let (table, most_words) = command.map_or((FLAGS, 0), |it| (it.flags, it.words.len()));
     let mut parser = lexopt::Parser::from_args(words);
     let mut flags = Flags::default();
     let mut refuse = |name: &str, message: &str| report.add(ConfigFault::of(name, message));
@@ -194,17 +185,15 @@ fn parse_flags(
     loop {
         let skip = std::mem::take(&mut after_unknown);
         let name = match parser.next() {
-            Ok(None) => return flags,
+            Ok(None) => return (command, flags),
             Ok(Some(Arg::Long(name))) => format!("--{name}"),
             Ok(Some(Arg::Short(short))) => format!("-{short}"),
             Ok(Some(Arg::Value(_))) if skip => continue,
             Ok(Some(Arg::Value(word))) => {
-                match (command, word.to_str()) {
-                    (Some(it), Some(word)) if flags.words.len() < it.words.len() => {
-                        flags.words.push(word.to_string());
-                    }
-                    (Some(_), _) => refuse(&shown(&word), "unexpected, see --help"),
-                    (None, _) => refuse(&shown(&word), &unexpected(&word)),
+                match word.to_str() {
+                    Some(word) if flags.words.len() < most_words => flags.words.push(word.into()),
+                    _ if command.is_some() => refuse(&shown(&word), "unexpected, see --help"),
+                    _ => refuse(&shown(&word), &unexpected(&word)),
                 }
                 continue;
             }

@@ -5,6 +5,7 @@
 
 use super::fault::{Report, quoted, suggestion, wrong};
 use crate::log_targets;
+use log::LevelFilter;
 
 /// The level of all targets if no rule sets it.
 const DEFAULT: &str = "info";
@@ -35,13 +36,11 @@ pub(super) fn read(is_flag: bool, text: &str, report: &mut Report) -> String {
 pub(super) fn of_flag(text: &str) -> Result<String, String> {
     let mut rules = Rules::default();
     for rule in text.split(',').map(str::trim) {
-        match rule.split_once('=') {
-            None if is_level(rule) => rules.default = Some(rule.to_string()),
-            Some((target, level)) if !target.is_empty() && is_level(level) => {
-                rules.add(target, level)?;
-            }
-            _ => return Err(wrong(LEVEL, text)),
+        let (target, level) = rule.split_once('=').unwrap_or((WHOLE, rule));
+        if target.is_empty() || !is_level(level) {
+            return Err(wrong(LEVEL, text));
         }
+        rules.add(target, level)?;
     }
     Ok(rules.text(""))
 }
@@ -54,12 +53,11 @@ fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
     let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));
     let (mut rules, mut warnings, mut is_ours) = (Rules::default(), Vec::new(), false);
     for rule in list.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-        let (target, level) = rule.split_once('=').unwrap_or((rule, ""));
-        let (target, level) = (target.trim(), level.trim());
-        if !rule.contains('=') && is_level(target) {
-            (rules.default, is_ours) = (Some(target.to_string()), true);
-            continue;
-        }
+        let (target, level) = match rule.split_once('=') {
+            Some((target, level)) => (target.trim(), level.trim()),
+            None if is_level(rule) => (WHOLE, rule),
+            None => (rule, ""),
+        };
         // Without a level a rule logs everything.
         let level = if level.is_empty() { "trace" } else { level };
         let added = rules.add(target, level);
@@ -120,8 +118,7 @@ fn near(target: &str) -> String {
 }
 
 fn is_level(word: &str) -> bool {
-    let levels = ["off", "error", "warn", "info", "debug", "trace"];
-    levels.iter().any(|level| level.eq_ignore_ascii_case(word))
+    word.parse::<LevelFilter>().is_ok()
 }
 
 #[cfg(test)]
