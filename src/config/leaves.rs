@@ -11,37 +11,31 @@ use crate::decimal::Decimal;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Count,
-    Ms,
-    Bytes,
-    Slots,
-}
-
 /// The bounds of a whole number.
 pub(crate) struct Number {
-    pub(super) unit: Unit,
+    /// What it counts, as messages say it: empty, or " of bytes".
+    pub(super) unit: &'static str,
     pub(super) min: u64,
     pub(super) max: u64,
     /// The reason of these bounds; empty if it is obvious.
     pub(super) why: &'static str,
 }
 
-/// The bounds of a whole number that need no reason.
-pub(super) const fn number(unit: Unit, min: u64, max: u64) -> Number {
-    Number { unit, min, max, why: "" }
-}
-
-/// The same of a number that counts something.
+/// The bounds of a number that counts something.
 pub(crate) const fn count(min: u64, max: u64) -> Number {
-    number(Unit::Count, min, max)
+    Number { unit: "", min, max, why: "" }
 }
 
-/// The same of a number of milliseconds.
-pub(crate) const fn millis(min: u64, max: u64) -> Number {
-    number(Unit::Ms, min, max)
+pub(super) const fn millis(min: u64, max: u64) -> Number {
+    Number { unit: " of milliseconds", ..count(min, max) }
+}
+
+pub(super) const fn bytes(min: u64, max: u64) -> Number {
+    Number { unit: " of bytes", ..count(min, max) }
+}
+
+pub(super) const fn candles(min: u64, max: u64) -> Number {
+    Number { unit: " of candles", ..count(min, max) }
 }
 
 impl Number {
@@ -55,13 +49,8 @@ impl Number {
 
 impl Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = match self.unit {
-            Unit::Count => "",
-            Unit::Ms => " of milliseconds",
-            Unit::Bytes => " of bytes",
-            Unit::Slots => " of candles",
-        };
-        write!(f, "a whole number{unit} from {} to {}", self.min, self.max)?;
+        let Number { unit, min, max, .. } = self;
+        write!(f, "a whole number{unit} from {min} to {max}")?;
         match self.why {
             "" => Ok(()),
             why => write!(f, " ({why})"),

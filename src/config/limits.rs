@@ -5,8 +5,8 @@
 //!
 //! To add a limit:
 //!
-//! 1. Add an entry to the table: what it bounds, the reason of its default, field, type, key, unit,
-//!    default, bounds.
+//! 1. Add an entry to the table: what it bounds, the reason of its default, field, type, default, key,
+//!    and the bounds of what the file may say, with a reason where it is not obvious.
 //! 2. Enforce it where the thing is owned that it bounds: `cx.config.limits.FIELD`, at the moment that it
 //!    counts, since a reload may have changed it. What keeps a copy of it takes the new one in its
 //!    `reconfigure`; what cannot be changed while marketd runs is listed in `reload`, and in the table of
@@ -15,205 +15,189 @@
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 //! 5. Change it in `change_limits` of `tests/sim/reload.rs`, and test it where its owner is tested.
 
-use super::leaves::{Number, Unit};
+use super::leaves::{Number, bytes, count, millis};
 use super::values::object;
 use std::time::Duration;
 
-/// An entry: a documented field with its type, its key in the file, its unit, its default, and
-/// the bounds of what the file may say; then the reason of these bounds where it is not obvious.
-macro_rules! limits {
-    ($(
-        $(#[doc = $about:literal])+
-        $field:ident: $type:ty, $name:literal $unit:ident = $default:literal,
-            $min:literal..=$max:literal $(, $why:literal)?;
-    )+) => {
-        object! {
-            /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each
-            /// has its reason beside it in the source.
-            #[derive(Clone, Debug, PartialEq, Eq)]
-            pub struct Limits { $(
-                $(#[doc = $about])+
-                $field: $type = limits!(@ $unit $default), $name Number {
-                    unit: Unit::$unit, min: $min, max: $max, why: concat!("", $($why)?),
-                };
-            )+ }
-        }
+object! {
+    /// Every cap and deadline, by name. `Limits::default()` is the table of defaults; each has its reason
+    /// beside it in the source.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Limits {
+        /// Client connections in all.
+        // About 100 B each while idle. Above it, connections wait in the kernel.
+        max_connections: usize = 16_384, "maxConnections" count(1, 1_000_000);
 
-        /// The bounds of each limit, in their order.
-        #[cfg(test)]
-        const NUMBERS: &[Number] = &[ $( super::leaves::number(Unit::$unit, $min, $max), )+ ];
-    };
-    (@ Ms $default:literal) => { Duration::from_millis($default) };
-    (@ $unit:ident $default:literal) => { $default };
+        /// Client connections of one address, an IPv6 one by its /64 network; 0: no limit.
+        // Off: a proxy in front is one address, and so is a whole office.
+        connections_per_address: usize = 0, "connectionsPerAddress" count(0, 1_000_000);
+
+        /// Connections accepted from one listener in one turn of the loop.
+        // A flood of new connections must not starve the old: each is read and answered at once.
+        accepts_per_turn: usize = 32, "acceptsPerTurn" count(1, 4_096);
+
+        /// Bytes of a request line.
+        // RFC 9112, 3: at least 8000 octets are recommended.
+        request_line_bytes: usize = 8_192, "requestLineBytes"
+            Number { why: "a line is held whole", ..bytes(64, 65_536) };
+
+        /// Bytes of a request head, request line included.
+        // Enough for a browser's cookies, which are not ours to read.
+        head_bytes: usize = 16_384, "headBytes"
+            Number {
+                why: "a head is held whole, by every connection that is slow to send it",
+                ..bytes(256, 65_536)
+            };
+
+        /// Header fields of a request.
+        // A browser sends about 20, a proxy adds about 10.
+        head_fields: usize = 64, "headFields" count(1, 256);
+
+        /// Time from the first byte of a request head to its last; later bytes do not renew it.
+        // A head is one packet; in ten seconds a lost one is sent again three times.
+        head_timeout: Duration = ms(10_000), "headTimeoutMs" millis(100, 3_600_000);
+
+        /// Time that a connection stays open without a request, and a new one without a byte.
+        // Longer than the usual 60 s of a proxy in front, which must be the one that closes.
+        idle_timeout: Duration = ms(75_000), "idleTimeoutMs" millis(100, 86_400_000);
+
+        /// Time that a pending response may make no progress.
+        // Progress renews it: only a dead or hostile client reaches it.
+        write_timeout: Duration = ms(30_000), "writeTimeoutMs" millis(100, 3_600_000);
+
+        /// Time from the head of a request to the last byte of its body.
+        // 64 KiB in ten seconds is slower than any living client.
+        body_timeout: Duration = ms(10_000), "bodyTimeoutMs" millis(100, 3_600_000);
+
+        /// Bytes of a request's body that are read and thrown away.
+        // No request has a use for a body; this is for libraries that send one anyway.
+        body_bytes: usize = 65_536, "bodyBytes" bytes(0, 16_777_216);
+
+        /// Time for a client to read the last response of a connection that closes.
+        // A reset must not overtake the response; one round trip around the world is 0.4 s.
+        linger: Duration = ms(2_000), "lingerMs" millis(0, 60_000);
+
+        /// Pending output of one connection above which no further request of it is answered.
+        // About one chart of 1000 candles: bounds what one slow reader holds.
+        output_high_water: usize = 65_536, "outputHighWaterBytes" bytes(1_024, 67_108_864);
+
+        /// Requests answered on one connection before it is closed.
+        // Lets balancers move clients about; costs one connection in ten thousand requests.
+        requests_per_connection: u32 = 10_000, "requestsPerConnection" count(1, 4_294_967_295);
+
+        /// Pending output of all connections. Above it, the connections that have stalled longest are
+        /// closed. Above half of it, those that have stalled for a second are closed, and no response is
+        /// begun that takes several turns.
+        // Half of a machine with 64 MB: 500 readers that have stopped at their high-water mark. Bytes
+        // that several clients are sent count for each, so the memory in use is mostly less.
+        output_total: usize = 33_554_432, "outputTotalBytes" bytes(1_048_576, 68_719_476_736);
+
+        /// Bytes of requests that have come in part, or wait behind others, on all connections. Above
+        /// it, the connections that have waited longest are closed.
+        // As much as for output: 16,384 connections with 2 KB each, more than a browser's head.
+        input_total: usize = 33_554_432, "inputTotalBytes" bytes(1_048_576, 68_719_476_736);
+
+        /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no limit.
+        /// Requests for health and with OPTIONS do not count.
+        // Off: what is fair depends on who asks; a page that polls ten quotes a second needs 600.
+        requests_per_minute: u32 = 0, "requestsPerMinute" count(0, 60_000_000);
+
+        /// Requests of one client address that may come at once, if `requestsPerMinute` is set.
+        // A page asks for some dozens of things when it opens.
+        request_burst: u32 = 100, "requestBurst" count(1, 1_000_000);
+
+        /// Client addresses whose requests are counted. For one more, an address is forgotten that has
+        /// most of its requests back; the metrics count that.
+        // 32 B each: half a megabyte. An address is needed only until it has all its requests back.
+        request_addresses: usize = 16_384, "requestAddresses" count(64, 16_777_216);
+
+        /// Symbols in one request for quotes.
+        // About 35 KB of response.
+        symbols_per_request: usize = 100, "symbolsPerRequest" count(1, 10_000);
+
+        /// Streams in all; 0: none.
+        // About 3 KB each with 100 symbols. A browser's tab holds one.
+        streams: usize = 4_096, "streams" count(0, 1_000_000);
+
+        /// Streams of one client address, an IPv6 one by its /64 network; 0: no limit.
+        // Off, as that of connections: a whole office is one address.
+        streams_per_address: usize = 0, "streamsPerAddress" count(0, 1_000_000);
+
+        /// Symbols that one stream names. `*` names all, and costs 8 B for each.
+        // As many as a request line holds; 24 B each.
+        stream_symbols: usize = 1_000, "streamSymbols" count(1, 10_000);
+
+        /// Charts of one stream.
+        // A wall of charts. Each may be one more series to poll.
+        stream_charts: usize = 16, "streamCharts" count(1, 1_000);
+
+        /// Time without an event after which a stream sends a comment.
+        // Proxies close what is silent for 60 s, some for 30.
+        stream_heartbeat: Duration = ms(15_000), "streamHeartbeatMs" millis(100, 3_600_000);
+
+        /// Responses that are made over several turns, at once.
+        // Each holds its body while it is made, up to a megabyte or two; others wait in line.
+        long_answers: usize = 16, "longAnswers" count(1, 65_536);
+
+        /// Bytes of the compressed-body cache; 0: no response leaves in gzip.
+        // Some 300 charts of 1000 candles, which are 26 KB each in gzip.
+        packed_bytes: usize = 8_388_608, "packedBytes" bytes(0, 1_073_741_824);
+
+        /// Time that a chart request waits for candles that were never requested of the exchange.
+        // One round trip to an exchange is below half a second; people wait two.
+        chart_wait: Duration = ms(2_000), "chartWaitMs" millis(0, 60_000);
+
+        /// Ranges of candles that clients asked for and the exchange has not answered yet.
+        // A page takes about 0.2 s: what is behind this in the queue would time out.
+        chart_fetches: usize = 256, "chartFetches" count(1, 65_536);
+
+        /// Candle series in all. For one more, the series is dropped that was read least recently, not
+        /// within the last minute, and that no `symbols` name.
+        // 200 symbols in three intervals: about ten requests a second to poll.
+        candle_series: usize = 600, "candleSeries" count(1, 1_000_000);
+
+        /// Bytes of rendered candles in memory, over all series.
+        // About 500,000 candles.
+        candle_bytes: usize = 33_554_432, "candleBytes" bytes(65_536, 68_719_476_736);
+
+        /// Size of the history file above which it takes only markets that `symbols` name: what clients
+        /// ask for cannot fill the disk.
+        // 200 named markets with the default depths take 1.4 GB.
+        history_bytes: u64 = 2_147_483_648, "historyBytes" bytes(1_048_576, 1_099_511_627_776);
+
+        /// Distinct symbols over all sources.
+        // Eight exchanges with 3,500 markets each share most of their symbols.
+        symbols: usize = 20_000, "symbols" count(1, 1_000_000);
+
+        /// Bytes of one upstream response after decoding.
+        // The largest known body, a full market list, is below 20 MB.
+        upstream_body_bytes: usize = 50_331_648, "upstreamBodyBytes" bytes(1_024, 1_073_741_824);
+
+        /// Bytes of one item (ticker, candle, market) in it.
+        // The largest known item, a market with its permission sets, is below 8 KB.
+        upstream_item_bytes: usize = 65_536, "upstreamItemBytes" bytes(256, 16_777_216);
+
+        /// Bytes of the head of an upstream response.
+        // Exchanges behind firewalls send several KB of cookies and policies.
+        upstream_head_bytes: usize = 16_384, "upstreamHeadBytes" bytes(1_024, 1_048_576);
+
+        /// Connections to one source.
+        // One for quotes, two for the rest: a slow market list delays no quote.
+        lanes_per_source: usize = 3, "lanesPerSource"
+            Number { why: "exchanges count connections", ..count(1, 16) };
+
+        /// Longest wait between tries of a failing source.
+        // Long enough to be polite, short enough to return soon.
+        backoff_max: Duration = ms(30_000), "backoffMaxMs" millis(1_000, 3_600_000);
+
+        /// Time to finish what is in flight after SIGTERM.
+        // Service managers kill after ten seconds or more.
+        shutdown: Duration = ms(5_000), "shutdownMs" millis(0, 600_000);
+    }
 }
 
-limits! {
-    /// Client connections in all.
-    // About 100 B each while idle. Above it, connections wait in the kernel.
-    max_connections: usize, "maxConnections" Count = 16_384, 1..=1_000_000;
-
-    /// Client connections of one address, an IPv6 one by its /64 network; 0: no limit.
-    // Off: a proxy in front is one address, and so is a whole office.
-    connections_per_address: usize, "connectionsPerAddress" Count = 0, 0..=1_000_000;
-
-    /// Connections accepted from one listener in one turn of the loop.
-    // A flood of new connections must not starve the old: each is read and answered at once.
-    accepts_per_turn: usize, "acceptsPerTurn" Count = 32, 1..=4_096;
-
-    /// Bytes of a request line.
-    // RFC 9112, 3: at least 8000 octets are recommended.
-    request_line_bytes: usize, "requestLineBytes" Bytes = 8_192, 64..=65_536,
-        "a line is held whole";
-
-    /// Bytes of a request head, request line included.
-    // Enough for a browser's cookies, which are not ours to read.
-    head_bytes: usize, "headBytes" Bytes = 16_384, 256..=65_536,
-        "a head is held whole, by every connection that is slow to send it";
-
-    /// Header fields of a request.
-    // A browser sends about 20, a proxy adds about 10.
-    head_fields: usize, "headFields" Count = 64, 1..=256;
-
-    /// Time from the first byte of a request head to its last; later bytes do not renew it.
-    // A head is one packet; in ten seconds a lost one is sent again three times.
-    head_timeout: Duration, "headTimeoutMs" Ms = 10_000, 100..=3_600_000;
-
-    /// Time that a connection stays open without a request, and a new one without a byte.
-    // Longer than the usual 60 s of a proxy in front, which must be the one that closes.
-    idle_timeout: Duration, "idleTimeoutMs" Ms = 75_000, 100..=86_400_000;
-
-    /// Time that a pending response may make no progress.
-    // Progress renews it: only a dead or hostile client reaches it.
-    write_timeout: Duration, "writeTimeoutMs" Ms = 30_000, 100..=3_600_000;
-
-    /// Time from the head of a request to the last byte of its body.
-    // 64 KiB in ten seconds is slower than any living client.
-    body_timeout: Duration, "bodyTimeoutMs" Ms = 10_000, 100..=3_600_000;
-
-    /// Bytes of a request's body that are read and thrown away.
-    // No request has a use for a body; this is for libraries that send one anyway.
-    body_bytes: usize, "bodyBytes" Bytes = 65_536, 0..=16_777_216;
-
-    /// Time for a client to read the last response of a connection that closes.
-    // A reset must not overtake the response; one round trip around the world is 0.4 s.
-    linger: Duration, "lingerMs" Ms = 2_000, 0..=60_000;
-
-    /// Pending output of one connection above which no further request of it is answered.
-    // About one chart of 1000 candles: bounds what one slow reader holds.
-    output_high_water: usize, "outputHighWaterBytes" Bytes = 65_536, 1_024..=67_108_864;
-
-    /// Requests answered on one connection before it is closed.
-    // Lets balancers move clients about; costs one connection in ten thousand requests.
-    requests_per_connection: u32, "requestsPerConnection" Count = 10_000, 1..=4_294_967_295;
-
-    /// Pending output of all connections. Above it, the connections that have stalled longest are
-    /// closed. Above half of it, those that have stalled for a second are closed, and no response is
-    /// begun that takes several turns.
-    // Half of a machine with 64 MB: 500 readers that have stopped at their high-water mark. Bytes
-    // that several clients are sent count for each, so the memory in use is mostly less.
-    output_total: usize, "outputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
-
-    /// Bytes of requests that have come in part, or wait behind others, on all connections. Above
-    /// it, the connections that have waited longest are closed.
-    // As much as for output: 16,384 connections with 2 KB each, more than a browser's head.
-    input_total: usize, "inputTotalBytes" Bytes = 33_554_432, 1_048_576..=68_719_476_736;
-
-    /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no limit.
-    /// Requests for health and with OPTIONS do not count.
-    // Off: what is fair depends on who asks; a page that polls ten quotes a second needs 600.
-    requests_per_minute: u32, "requestsPerMinute" Count = 0, 0..=60_000_000;
-
-    /// Requests of one client address that may come at once, if `requestsPerMinute` is set.
-    // A page asks for some dozens of things when it opens.
-    request_burst: u32, "requestBurst" Count = 100, 1..=1_000_000;
-
-    /// Client addresses whose requests are counted. For one more, an address is forgotten that has
-    /// most of its requests back; the metrics count that.
-    // 32 B each: half a megabyte. An address is needed only until it has all its requests back.
-    request_addresses: usize, "requestAddresses" Count = 16_384, 64..=16_777_216;
-
-    /// Symbols in one request for quotes.
-    // About 35 KB of response.
-    symbols_per_request: usize, "symbolsPerRequest" Count = 100, 1..=10_000;
-
-    /// Streams in all; 0: none.
-    // About 3 KB each with 100 symbols. A browser's tab holds one.
-    streams: usize, "streams" Count = 4_096, 0..=1_000_000;
-
-    /// Streams of one client address, an IPv6 one by its /64 network; 0: no limit.
-    // Off, as that of connections: a whole office is one address.
-    streams_per_address: usize, "streamsPerAddress" Count = 0, 0..=1_000_000;
-
-    /// Symbols that one stream names. `*` names all, and costs 8 B for each.
-    // As many as a request line holds; 24 B each.
-    stream_symbols: usize, "streamSymbols" Count = 1_000, 1..=10_000;
-
-    /// Charts of one stream.
-    // A wall of charts. Each may be one more series to poll.
-    stream_charts: usize, "streamCharts" Count = 16, 1..=1_000;
-
-    /// Time without an event after which a stream sends a comment.
-    // Proxies close what is silent for 60 s, some for 30.
-    stream_heartbeat: Duration, "streamHeartbeatMs" Ms = 15_000, 100..=3_600_000;
-
-    /// Responses that are made over several turns, at once.
-    // Each holds its body while it is made, up to a megabyte or two; others wait in line.
-    long_answers: usize, "longAnswers" Count = 16, 1..=65_536;
-
-    /// Bytes of the compressed-body cache; 0: no response leaves in gzip.
-    // Some 300 charts of 1000 candles, which are 26 KB each in gzip.
-    packed_bytes: usize, "packedBytes" Bytes = 8_388_608, 0..=1_073_741_824;
-
-    /// Time that a chart request waits for candles that were never requested of the exchange.
-    // One round trip to an exchange is below half a second; people wait two.
-    chart_wait: Duration, "chartWaitMs" Ms = 2_000, 0..=60_000;
-
-    /// Ranges of candles that clients asked for and the exchange has not answered yet.
-    // A page takes about 0.2 s: what is behind this in the queue would time out.
-    chart_fetches: usize, "chartFetches" Count = 256, 1..=65_536;
-
-    /// Candle series in all. For one more, the series is dropped that was read least recently, not
-    /// within the last minute, and that no `symbols` name.
-    // 200 symbols in three intervals: about ten requests a second to poll.
-    candle_series: usize, "candleSeries" Count = 600, 1..=1_000_000;
-
-    /// Bytes of rendered candles in memory, over all series.
-    // About 500,000 candles.
-    candle_bytes: usize, "candleBytes" Bytes = 33_554_432, 65_536..=68_719_476_736;
-
-    /// Size of the history file above which it takes only markets that `symbols` name: what clients
-    /// ask for cannot fill the disk.
-    // 200 named markets with the default depths take 1.4 GB.
-    history_bytes: u64, "historyBytes" Bytes = 2_147_483_648, 1_048_576..=1_099_511_627_776;
-
-    /// Distinct symbols over all sources.
-    // Eight exchanges with 3,500 markets each share most of their symbols.
-    symbols: usize, "symbols" Count = 20_000, 1..=1_000_000;
-
-    /// Bytes of one upstream response after decoding.
-    // The largest known body, a full market list, is below 20 MB.
-    upstream_body_bytes: usize, "upstreamBodyBytes" Bytes = 50_331_648, 1_024..=1_073_741_824;
-
-    /// Bytes of one item (ticker, candle, market) in it.
-    // The largest known item, a market with its permission sets, is below 8 KB.
-    upstream_item_bytes: usize, "upstreamItemBytes" Bytes = 65_536, 256..=16_777_216;
-
-    /// Bytes of the head of an upstream response.
-    // Exchanges behind firewalls send several KB of cookies and policies.
-    upstream_head_bytes: usize, "upstreamHeadBytes" Bytes = 16_384, 1_024..=1_048_576;
-
-    /// Connections to one source.
-    // One for quotes, two for the rest: a slow market list delays no quote.
-    lanes_per_source: usize, "lanesPerSource" Count = 3, 1..=16,
-        "exchanges count connections";
-
-    /// Longest wait between tries of a failing source.
-    // Long enough to be polite, short enough to return soon.
-    backoff_max: Duration, "backoffMaxMs" Ms = 30_000, 1_000..=3_600_000;
-
-    /// Time to finish what is in flight after SIGTERM.
-    // Service managers kill after ten seconds or more.
-    shutdown: Duration, "shutdownMs" Ms = 5_000, 0..=600_000;
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
 }
 
 #[cfg(test)]
@@ -223,13 +207,17 @@ mod tests {
     use crate::config::json::Node;
     use crate::config::values::{Object as _, Value as _};
 
-    /// The key, bounds and value of every limit.
-    fn keys(limits: &Limits) -> Vec<(&'static str, &'static Number, String)> {
-        let mut keys: Vec<(_, &'static Number, _)> = Vec::new();
+    /// The key, the unit and the bounds, and the value of every limit.
+    fn keys(limits: &Limits) -> Vec<(&'static str, (String, u64, u64), String)> {
+        let mut keys = Vec::new();
         limits.clone().keys(&mut |name, _, value| {
-            let number = &NUMBERS[keys.len()];
-            assert!(value.expected().starts_with(&number.to_string()));
-            keys.push((name, number, value.print()));
+            let expected = value.expected();
+            let bounds = expected.strip_prefix("a whole number").expect("all are numbers");
+            let bounds = bounds.split(" (").next().expect("a text has a front");
+            let (unit, bounds) = bounds.split_once(" from ").expect("it has bounds");
+            let (min, max) = bounds.split_once(" to ").expect("it has two of them");
+            let [min, max] = [min, max].map(|bound| bound.parse().expect("a number"));
+            keys.push((name, (unit.to_string(), min, max), value.print()));
         });
         keys
     }
@@ -250,7 +238,7 @@ mod tests {
             .collect();
         let keys = keys(&Limits::default());
         assert_eq!(fields.len(), keys.len());
-        for (field, (key, number, _)) in fields.iter().zip(keys) {
+        for (field, (key, (unit, ..), _)) in fields.iter().zip(keys) {
             let mut words = field.split('_');
             let mut name = words.next().unwrap_or_default().to_string();
             for word in words {
@@ -258,10 +246,10 @@ mod tests {
                 name.push_str(&word[1..]);
             }
             // `head_timeout` and `shutdown` are times by their meaning, `head_bytes` says it.
-            let suffix = match number.unit {
-                Unit::Ms => "Ms",
-                Unit::Bytes => "Bytes",
-                Unit::Count | Unit::Slots => "",
+            let suffix = match &*unit {
+                " of milliseconds" => "Ms",
+                " of bytes" => "Bytes",
+                _ => "",
             };
             let name = if name.ends_with(suffix) { name } else { name + suffix };
             assert_eq!(key, name);
@@ -271,8 +259,8 @@ mod tests {
     #[test]
     fn every_limit_can_be_set_to_its_least_and_its_most_and_no_further() {
         let defaults = keys(&Limits::default());
-        for (at, (name, number, default)) in defaults.iter().enumerate() {
-            let (min, max) = (number.min, number.max);
+        for (at, (name, (_, min, max), default)) in defaults.iter().enumerate() {
+            let (min, max) = (*min, *max);
             let default: u64 = default.parse().expect("a number");
             assert!((min..=max).contains(&default), "{name}");
             let set = |number: u64| {

@@ -15,7 +15,7 @@ use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
-use super::values::{Key as _, Object as _, list_keys, read_key};
+use super::values::{Key as _, list_keys, read_key};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -256,7 +256,7 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     report.open(name, text);
     let mut keys = Vec::new();
-    list_keys("", &mut |visit| Config::default().keys(visit), &mut keys);
+    list_keys("", &mut (&mut Config::default(), &()), &mut keys);
     report.note_keys(keys);
     match Node::whole(name, text) {
         Ok(node) => (config, &()).read(&node, report),

@@ -7,8 +7,8 @@
 //! [`command`] parses the command line with `flags`. `load` reads the file, lets environment and
 //! flags override it, and lets `check` compare the keys with each other. `schema` and `limits` list
 //! the keys. `values` reads and prints them, by the `forms` of texts and the `json` of the file.
-//! Everything that is wrong is a [`ConfigFault`], and one run reports all faults. `members` reads files in
-//! which most members are required: those of dialects.
+//! Everything that is wrong is a [`ConfigFault`], and one run reports all faults. With the macros of
+//! `members`, the files of dialects are read in the same way.
 //!
 //! To add a limit: an entry in `limits`. To add a key: a row in `schema`. To add a flag: a row in
 //! `flags`. Then `UPDATE_DOCS=1 cargo test --lib config` writes the reference and the JSON Schema.

@@ -57,18 +57,13 @@ impl Proxy {
 }
 
 /// The proxies that the environment names.
-#[derive(Default)]
 pub(super) struct Proxies {
-    https: Option<Variable>,
-    http: Option<Variable>,
+    /// A variable and its value, which is parsed only when a source needs it: it may be of a sort that
+    /// only other programs know.
+    https: Option<(&'static str, String)>,
+    /// The same for http addresses.
+    http: Option<(&'static str, String)>,
     exceptions: Vec<Exception>,
-}
-
-/// A variable and its value. The value is parsed only when a source needs it: it may be of a sort
-/// that only other programs know.
-struct Variable {
-    name: &'static str,
-    text: String,
 }
 
 /// An entry of `NO_PROXY`: a place, and a port if only that one is meant.
@@ -89,10 +84,10 @@ impl Proxies {
         let mut first = |names: &[&'static str]| {
             names.iter().find_map(|&name| {
                 let text = variable(name)?.trim().to_string();
-                (!text.is_empty()).then_some(Variable { name, text })
+                (!text.is_empty()).then_some((name, text))
             })
         };
-        let except = first(&EXCEPT).map_or(String::new(), |found| found.text);
+        let except = first(&EXCEPT).map_or(String::new(), |(_, text)| text);
         Proxies {
             https: first(&FOR_HTTPS),
             http: first(&FOR_HTTP),
@@ -104,7 +99,7 @@ impl Proxies {
     pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, ConfigFault> {
         let variable = if url.https { &self.https } else { &self.http };
         let is_direct = is_loopback(&url.host) || self.exceptions.iter().any(|it| it.holds(url));
-        let Some(Variable { name, text }) = variable.as_ref().filter(|_| !is_direct) else {
+        let Some((name, text)) = variable.as_ref().filter(|_| !is_direct) else {
             return Ok(None);
         };
         let proxy = Proxy::parse(text).map_err(|message| ConfigFault::of(name, message))?;

@@ -18,7 +18,7 @@ use super::forms::{
     WORDS,
 };
 use super::json::Node;
-use super::leaves::{Unit, count, millis, number};
+use super::leaves::{candles, count, millis};
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
@@ -160,9 +160,9 @@ object! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Depth {
         /// Candles that are kept, back from now; no more are fetched on request.
-        keep: i64, "keep" number(Unit::Slots, 1, 1_000_000_000);
+        keep: i64, "keep" candles(1, 1_000_000_000);
         /// Candles that are fetched without a request; at most `keep`.
-        backfill: i64 = 1500, "backfill" number(Unit::Slots, 0, 1_000_000_000);
+        backfill: i64 = 1500, "backfill" candles(0, 1_000_000_000);
     }
 }
 
@@ -305,17 +305,14 @@ impl SourceConfig {
         if source.names_file() {
             source.id = id_of_file(dialect);
         }
-        match dialect {
+        if dialect == DEMO {
             // All markets, and candles of two. Prices move each second, and the exchange is near.
-            DEMO => SourceConfig {
-                symbols: vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()],
-                quote_assets: vec!["*".to_string()],
-                poll: Duration::from_secs(1),
-                stale_after: Duration::from_secs(5),
-                ..source
-            },
-            _ => source,
+            source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
+            source.quote_assets = vec!["*".to_string()];
+            source.poll = Duration::from_secs(1);
+            source.stale_after = Duration::from_secs(5);
         }
+        source
     }
 
     /// True if its dialect is that of a file.

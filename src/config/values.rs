@@ -180,19 +180,14 @@ pub(super) fn read_key(
     }
 }
 
-/// Lists all of these keys, and those in them: the path of the object of each, and its name. `path`: that
-/// of these keys.
-pub(super) fn list_keys(
-    path: &str,
-    keys: &mut dyn FnMut(&mut Visit<'_>),
-    list: &mut Vec<(String, &'static str)>,
-) {
-    keys(&mut |name, _, value| {
+/// Lists the keys of this object, and those of the objects in it: the path of the object of each, and its
+/// name. `path`: that of this object.
+pub(super) fn list_keys(path: &str, object: &mut dyn Key, list: &mut Vec<(String, &'static str)>) {
+    object.visit(&mut |name, _, value| {
         list.push((path.to_string(), name));
         if let Some(suffix) = value.inner() {
             let dot = if path.is_empty() { "" } else { "." };
-            let path = format!("{path}{dot}{name}{suffix}");
-            list_keys(&path, &mut |visit| value.visit(visit), list);
+            list_keys(&format!("{path}{dot}{name}{suffix}"), value, list);
         }
     });
 }

@@ -1,8 +1,8 @@
 //! The check: what the members of a dialect's file must be to each other.
 //!
-//! The forms have seen to names and types. This sees to the bounds of numbers, to fields and
-//! placeholders that a call needs or cannot have, and to costs that fit the budget. It reports every
-//! fault with its line and member.
+//! Reading has seen to names, types and the bounds of numbers. This sees to fields and placeholders that
+//! a call needs or cannot have, and to costs that fit the budget. It reports every fault with its line
+//! and member.
 
 use super::candle::CandleField;
 use super::dialect::{DialectForm, TickerCall};

@@ -3,7 +3,7 @@
 use super::json::Raw;
 use super::path::{Path, Place, Step};
 use super::target::Target;
-use crate::config::leaves::{Number, count, millis};
+use crate::config::leaves::{Number, count};
 use crate::config::members::members;
 use crate::interval::Stored;
 
@@ -11,7 +11,7 @@ use crate::interval::Stored;
 const COUNT: Number = count(1, 1_000_000_000);
 
 /// A period in which requests are limited: a day at most.
-const PERIOD: Number = millis(1, 86_400_000);
+const PERIOD: Number = count(1, 86_400_000);
 
 /// Any number.
 const ANY: Number = count(0, u32::MAX as u64);

@@ -144,7 +144,7 @@ fn every_fault_of_a_file_is_named() {
     let expected = [
         "2: name: expected 1 to 32 of a-z, 0-9 and -, found \"Sample!\"",
         "4: budget.per: unknown key, expected one of units, perMs, used, left",
-        "4: budget.perMs: missing, expected a whole number of milliseconds from 1 to 86400000",
+        "4: budget.perMs: missing, expected a whole number from 1 to 86400000",
         "13: tickers.all.call.items: expected a path like \"data.list\" or \".\", found \"result..list\"",
         "20: tickers.fields: expected a member that is `last`",
         "41: candles.intervals: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /",
