@@ -12,13 +12,14 @@ use super::compressed_cache::{CacheKey, Found};
 use super::outcome::{CompressedResponse, Outcome, ToCompress};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, Coding, Head, Output, Responder};
-use crate::market::ChartPlan;
-use std::sync::Arc;
+use crate::http::{Coding, Head, Output, Responder};
 
 /// Shorter bodies are not compressed: with its head, such a response takes about one TCP segment in any
 /// case. A single quote is shorter.
 const PLAIN_BELOW: usize = 1025;
+
+/// Bytes after which a part of a body ends.
+const PART_BYTES: usize = 32 * 1024;
 
 /// Sends a body of `length` bytes that `write` writes, or hands it back to be compressed first.
 pub fn send(
@@ -48,21 +49,19 @@ pub fn send(
                 responder.begin(&head, 0);
                 return Outcome::Sent;
             }
-            let key = key();
-            let found = view.compressed.find(&key, tag, length);
-            if let Found::Compressed(bytes) = found {
-                CompressedResponse::new(&head).send(bytes, responder);
-                return Outcome::Sent;
-            }
-            if !matches!(found, Found::Full) {
-                let body = matches!(found, Found::Absent).then(|| {
+            let (key, response) = (key(), CompressedResponse::new(&head));
+            match view.compressed.find(&key, tag, length) {
+                Found::Compressed(bytes) => {
+                    response.send(bytes, responder);
+                    return Outcome::Sent;
+                }
+                Found::Absent => {
                     let mut body = Output::default();
                     write(&mut body);
                     debug_assert_eq!(body.len(), length);
-                    body
-                });
-                let response = CompressedResponse::new(&head);
-                return Outcome::ToCompress(Box::new(ToCompress { key, tag, body, response }));
+                    return Outcome::ToCompress(Box::new(ToCompress { key, tag, body, response }));
+                }
+                Found::Full => {}
             }
         }
     }
@@ -78,16 +77,9 @@ pub fn send(
 pub struct Body {
     /// What is before `bytes`, in parts. One buffer that grows would be copied, and to copy a megabyte takes
     /// longer than a part of a response may take.
-    parts: Vec<BodyPart>,
+    parts: Vec<Vec<u8>>,
     bytes: Vec<u8>,
     made_of: Fingerprint,
-}
-
-#[derive(Debug)]
-enum BodyPart {
-    Written(Vec<u8>),
-    /// The rows of a chart, which are shared with its series.
-    Chart(Arc<ChartPlan>),
 }
 
 impl Body {
@@ -119,58 +111,38 @@ impl Body {
         self.part(Part::Text(text)).extend_from_slice(text);
     }
 
-    /// Ends a part of the body. The next one takes so many bytes.
-    pub fn cut(&mut self, room: usize) {
-        let part = std::mem::replace(&mut self.bytes, Vec::with_capacity(room));
-        self.parts.push(BodyPart::Written(part));
+    /// Ends a part of the body if it is long enough. Returns true if it was.
+    pub fn cut(&mut self) -> bool {
+        let is_long = self.bytes.len() >= PART_BYTES;
+        if is_long {
+            let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 8);
+            self.parts.push(std::mem::replace(&mut self.bytes, next));
+        }
+        is_long
     }
 
-    /// Appends the rows of a chart without copying them. What they are made of is added by [`Body::part`].
-    pub fn chart(&mut self, plan: Arc<ChartPlan>) {
-        self.cut(0);
-        self.parts.push(BodyPart::Chart(plan));
-    }
-
-    /// Sends it as JSON. `variant`: a letter that distinguishes bodies of one address that are made of the
-    /// same parts and written differently, such as `Decimals::variant`.
+    /// Sends it with this head, to which its tag is added. `variant`: a letter that distinguishes bodies of
+    /// one address that are made of the same parts and written differently, such as `Decimals::variant`.
     pub fn send(
-        self,
-        responder: &mut Responder<'_>,
-        view: &View<'_>,
-        (variant, cache): (u8, Cache),
-        key: CacheKey,
-    ) -> Outcome {
-        self.send_under(Head::json(None, cache), variant, responder, view, || key)
-    }
-
-    /// The same with another head, to which the tag is added.
-    pub fn send_under(
         mut self,
+        view: &View<'_>,
+        responder: &mut Responder<'_>,
         mut head: Head<'_>,
         variant: u8,
-        responder: &mut Responder<'_>,
-        view: &View<'_>,
-        key: impl FnOnce() -> CacheKey,
+        key: CacheKey,
     ) -> Outcome {
         head.etag = Some(view.tag(self.made_of, variant));
-        self.parts.push(BodyPart::Written(self.bytes));
-        let lengths = self.parts.iter().map(|part| match part {
-            BodyPart::Written(bytes) => bytes.len(),
-            BodyPart::Chart(plan) => plan.body_len(),
-        });
-        let length = lengths.sum();
-        send(view, responder, head, key, length, |out| {
-            self.parts.into_iter().for_each(|part| match part {
-                BodyPart::Written(bytes) => out.give(bytes),
-                BodyPart::Chart(plan) => share(&plan, out),
-            });
-        })
+        self.parts.push(self.bytes);
+        let length = self.parts.iter().map(Vec::len).sum();
+        send(
+            view,
+            responder,
+            head,
+            || key,
+            length,
+            |out| {
+                self.parts.into_iter().for_each(|part| out.give(part));
+            },
+        )
     }
-}
-
-/// Appends the body of a chart, without a copy of its rows.
-pub fn share(plan: &ChartPlan, out: &mut Output) {
-    out.bytes().push(b'[');
-    out.share_all(plan.pieces(), plan.body_len() - 2);
-    out.bytes().push(b']');
 }

@@ -86,9 +86,7 @@ struct Job {
 pub enum Found<'a> {
     /// The body.
     Compressed(&'a Arc<[u8]>),
-    /// It is being compressed.
-    Coming,
-    /// Nothing, and it may be compressed.
+    /// Nothing yet: it is being compressed, or may be.
     Absent,
     /// Nothing, and too much waits to be compressed.
     Full,
@@ -128,24 +126,21 @@ impl CompressedBodies {
             entry.was_asked_for.set(true);
             return Found::Compressed(&entry.bytes);
         }
-        if self.jobs.iter().any(|job| job.is(key, tag)) {
-            return Found::Coming;
-        }
         // One is always let in, however long.
-        let has_room = self.jobs.len() < WAITING_BODIES && self.waiting + length <= WAITING_BYTES;
-        match self.jobs.is_empty() || has_room {
+        let has_room = self.jobs.is_empty()
+            || self.jobs.len() < WAITING_BODIES && self.waiting + length <= WAITING_BYTES;
+        match has_room || self.jobs.iter().any(|job| job.is(key, tag)) {
             true => Found::Absent,
             false => Found::Full,
         }
     }
 
     /// Takes in a client that waits for a body, and the body, unless it is being compressed already.
-    pub fn insert(&mut self, key: CacheKey, tag: ETag, body: Option<Output>, client: Key) {
+    pub fn insert(&mut self, key: CacheKey, tag: ETag, body: Output, client: Key) {
         let mut jobs = self.jobs.iter_mut();
         if let Some(job) = jobs.find(|job| job.is(&key, tag)) {
             return job.clients.push(client);
         }
-        let body = body.expect("the first to ask for a body brings it");
         self.waiting += body.len();
         self.jobs.push_back(Job { key, tag, body, gzip: None, clients: vec![client] });
     }
@@ -273,12 +268,12 @@ mod tests {
         (0..length).map(digit).collect()
     }
 
-    fn output(bytes: &[u8]) -> Option<Output> {
+    fn output(bytes: &[u8]) -> Output {
         let mut output = Output::default();
         let (first, second) = bytes.split_at(bytes.len() / 3);
         output.bytes().extend_from_slice(first);
         output.share(&second.into(), 0..second.len());
-        Some(output)
+        output
     }
 
     fn keys<const N: usize>() -> [Key; N] {
@@ -314,10 +309,10 @@ mod tests {
         let plain = body(1, 200_000);
         assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Absent));
         cache.insert(key(1), tag(7), output(&plain), a);
-        assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Coming));
+        assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Absent));
         assert!(matches!(cache.find(&key(1), tag(8), 200_000), Found::Absent));
         assert!(cache.step(|_| true).is_none(), "it takes some slices");
-        cache.insert(key(1), tag(7), None, b);
+        cache.insert(key(1), tag(7), output(&plain), b);
         assert_eq!(next(&mut cache), (plain, vec![a, b]));
         assert!(!cache.has_work() && cache.waiting == 0);
         assert!(is_kept(&cache, 1, 7) && !is_kept(&cache, 1, 8) && !is_kept(&cache, 2, 7));
@@ -341,7 +336,7 @@ mod tests {
         let [gone, stays] = keys();
         cache.insert(key(1), tag(1), output(&body(1, 100_000)), gone);
         cache.insert(key(2), tag(1), output(&body(2, 100_000)), gone);
-        cache.insert(key(2), tag(1), None, stays);
+        cache.insert(key(2), tag(1), output(&body(2, 100_000)), stays);
         let mut done = Vec::new();
         for _ in 0..20 {
             done.extend(cache.step(|key| key == stays).map(|(_, clients)| clients));

@@ -14,7 +14,7 @@ use super::params::ApiRequest;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Decompressor, Responder};
+use crate::http::{Cache, Decompressor, Head, Responder};
 use crate::json::{Array, json};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -47,9 +47,8 @@ fn unpacked() -> String {
 pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let body = Body::of(Document::of(view).on(view.config, call.service).as_bytes());
-    let form = (b'o', Cache::MaxAge(KEPT_S));
-    let key = CacheKey::of("/openapi.json", ());
-    Ok(body.send(responder, view, form, key))
+    let head = Head::json(None, Cache::MaxAge(KEPT_S));
+    Ok(body.send(view, responder, head, b'o', CacheKey::of("/openapi.json", ())))
 }
 
 /// The document in the pieces of which a listener has some.

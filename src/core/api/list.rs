@@ -1,59 +1,122 @@
-//! Long lists, which are made in parts.
+//! Long lists, which are made in parts: all rows in their order, or those that a client picks.
+//!
+//! Rows that are picked go through a heap, into which each step puts some and from which later steps take
+//! some: so thousands of rows are never ranked in one piece, and twenty of them cost no more than they need.
 
 use super::body::Body;
-use super::choice::{Choice, ListKind};
 use super::compressed_cache::CacheKey;
-use super::outcome::{Deferred, Outcome};
+use super::error::Error;
+use super::outcome::{Deferred, Outcome, Prepared};
+use super::params::ApiRequest;
 use super::records::{fragment, write_item, write_market};
+use super::selection::{Selection, find};
 use super::symbols::served_quote;
 use super::view::View;
+use crate::decimal::Decimal;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Value as _};
-use crate::market::{Quote, SymbolId};
+use crate::market::{Quote, SourceId, SymbolId};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::vec;
 
-/// Rows of one part, and bytes after which it ends in any case: some 0.1 ms.
+/// Rows that are looked at in one part: some 0.1 ms.
+const LOOKS_A_PART: usize = 512;
+
+/// Rows that are written in one part, which also ends with a part of the body: some 0.1 ms.
 const ROWS_A_PART: usize = 128;
-const PART_BYTES: usize = 32 * 1024;
 
 /// How often a list is begun again because the catalog has changed. Market lists come once an hour, and a
 /// list takes some turns.
 const MAX_RESTARTS: u8 = 2;
 
+/// What a list lists.
+#[derive(Clone, Debug, Hash)]
+pub enum ListKind {
+    /// All known quotes, of one source or of the best source of each symbol.
+    Quotes(Option<SourceId>),
+    /// The markets of a category, by its id.
+    Category(Box<[u8]>),
+    /// The active markets of the ecosystem.
+    Ecosystem,
+}
+
+/// A request for a list.
+#[derive(Clone, Debug)]
+pub struct ListRequest {
+    kind: ListKind,
+    /// The rows that are picked, if not all.
+    selection: Option<Selection>,
+    decimals: Decimals,
+    query: Box<[u8]>,
+}
+
+impl ListRequest {
+    /// Reads the parameters that all lists have.
+    pub fn read(call: &ApiRequest<'_>, kind: ListKind) -> Result<ListRequest, Error> {
+        let (decimals, selection) = (call.only_decimals()?, Selection::read(call)?);
+        Ok(ListRequest { kind, selection, decimals, query: call.request.query.into() })
+    }
+}
+
+impl Prepared for ListRequest {
+    /// Responds at once if the first part is all of it. What is picked from many rows is not begun before
+    /// its turn, since it takes memory for each of them.
+    fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+        let list = LongList::new(view, self.clone());
+        let mut list = Box::new(list.expect("it was there when the request was prepared"));
+        let is_short = self.selection.is_none() || list.symbols.len() <= ROWS_A_PART;
+        if is_short && list.step(view) {
+            return Ok(list.finish(view, responder));
+        }
+        Ok(Outcome::Deferred(list))
+    }
+}
+
+/// A row by what decides its place: the greatest comes first. A row without a value comes last; equal ones
+/// stand in the order of the list.
+type Ranked = (Option<Rank>, usize, SymbolId);
+
+/// The value of a row.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Ascending(Reverse<Decimal>),
+    Descending(Decimal),
+}
+
 /// A list of any length, made in parts.
 #[derive(Debug)]
-pub struct LongList {
-    rows: ListKind,
-    decimals: Decimals,
-    symbols: Vec<SymbolId>,
-    /// Which of them are in the list, if not all. The others are gone from `symbols` once that is known.
-    choice: Option<Choice>,
+struct LongList {
+    request: ListRequest,
+    /// The rows that are still to be written or, if some are to be picked, looked at.
+    symbols: vec::IntoIter<SymbolId>,
+    /// Those that may be picked.
+    matching: BinaryHeap<Ranked>,
+    /// How many match; `None` until all were looked at.
+    total: Option<usize>,
+    /// How many were taken, with those that are passed over.
+    taken: usize,
     /// The versions that the symbols and their order are from.
     versions: (u64, u64),
     restarts: u8,
-    next: usize,
-    written: usize,
+    is_first: bool,
     stale: bool,
     body: Body,
 }
 
 impl LongList {
-    /// The list of these rows, as the catalog has them now. `None` if there is no such list.
-    pub fn new(
-        view: &View<'_>,
-        rows: ListKind,
-        choice: Option<Choice>,
-        decimals: Decimals,
-    ) -> Option<LongList> {
+    /// The list as the catalog has it now. `None` if there is no such list.
+    fn new(view: &View<'_>, request: ListRequest) -> Option<LongList> {
         let catalog = &view.market.catalog;
         let mut body = Body::default();
-        let mut symbols = match &rows {
+        let mut symbols = match &request.kind {
             ListKind::Quotes(_) => {
                 body.fixed(b"{\"quotes\":[");
                 catalog.known().to_vec()
             }
             ListKind::Category(id) => {
-                let category = catalog.category(id.as_bytes())?;
+                let category = catalog.category(id)?;
                 body.fixed(b"{\"category\":");
                 category.write(body.part(Part::Catalog(catalog.version())));
                 body.fixed(b",\"markets\":[");
@@ -65,79 +128,74 @@ impl LongList {
             }
         };
         // The order of the symbols decides between equal values.
-        if choice.as_ref().is_some_and(|choice| choice.selection.sort.is_some()) {
+        if request.selection.as_ref().is_some_and(|it| it.sort.is_some()) {
             symbols.sort_by(|one, other| catalog.name(*one).cmp(catalog.name(*other)));
         }
         Some(LongList {
-            rows,
-            decimals,
-            symbols,
-            versions: versions(view, choice.as_ref()),
-            choice,
+            versions: versions(view, &request),
+            request,
+            symbols: symbols.into_iter(),
+            matching: BinaryHeap::new(),
+            total: None,
+            taken: 0,
             restarts: 0,
-            next: 0,
-            written: 0,
+            is_first: true,
             stale: false,
             body,
         })
     }
 
-    /// Responds at once if the first part is all of it. What is chosen from many rows is not begun before
-    /// its turn, since it takes memory for each of them.
-    pub fn start(self, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let mut list = Box::new(self);
-        let is_short = list.choice.is_none() || list.symbols.len() <= ROWS_A_PART;
-        if is_short && list.step(view) {
-            return list.finish(view, responder);
-        }
-        Outcome::Deferred(list)
-    }
-
     /// Begins again if the catalog, or the values that decide the order, have changed since the last step. If
     /// that has happened too often, or if the list is gone, each row is as it is when the row is made.
     fn watch(&mut self, view: &View<'_>) {
-        let versions = versions(view, self.choice.as_ref());
+        let versions = versions(view, &self.request);
         if self.versions == versions || self.restarts >= MAX_RESTARTS {
             return;
         }
         self.versions = versions;
-        let choice = self.choice.as_ref().map(Choice::anew);
-        if let Some(anew) = LongList::new(view, self.rows.clone(), choice, self.decimals) {
+        if let Some(anew) = LongList::new(view, self.request.clone()) {
             let restarts = self.restarts + 1;
             *self = LongList { restarts, ..anew };
         }
     }
 
-    /// Chooses the rows. Returns true once they are chosen.
-    fn choose(&mut self, view: &View<'_>) -> bool {
-        let Some(choice) = self.choice.as_mut().filter(|choice| !choice.is_done) else {
+    /// Looks at some rows, if only some are picked. Returns true once all were looked at.
+    fn look(&mut self, view: &View<'_>) -> bool {
+        let Some(selection) = self.request.selection.as_ref().filter(|_| self.total.is_none())
+        else {
             return true;
         };
-        choice.step(view, &self.rows, &mut self.symbols);
-        if choice.is_done {
-            self.body.part(Part::Text(&choice.total.to_le_bytes()));
+        for _ in 0..LOOKS_A_PART {
+            let place = self.symbols.len();
+            let Some(symbol) = self.symbols.next() else {
+                let total = self.matching.len();
+                self.total = Some(total);
+                self.body.part(Part::Text(&total.to_le_bytes()));
+                return true;
+            };
+            self.matching.extend(self.request.kind.rank(view, selection, symbol, place));
         }
-        choice.is_done
+        false
     }
 
     /// Writes the row of a symbol, if there is one.
     fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) {
-        if self.choice.is_some() {
+        if self.total.is_some() {
             self.body.part(Part::Symbol(symbol.0));
         }
-        let (catalog, decimals) = (&view.market.catalog, self.decimals);
+        let (catalog, decimals) = (&view.market.catalog, self.request.decimals);
         let listed = Part::Catalog(catalog.version());
-        match &self.rows {
-            ListKind::Quotes(source) => {
-                let Some(quote) = served_quote(view, symbol, *source) else {
+        match &self.request.kind {
+            kind @ ListKind::Quotes(_) => {
+                let Some(quote) = kind.quote(view, symbol) else {
                     return;
                 };
                 self.stale |= quote.stale();
                 let out = self.begin_row(&[Part::Quote(quote.version)]);
                 out.extend_from_slice(&fragment(view, quote, decimals));
             }
-            ListKind::Category(_) => {
-                let quote = served_quote(view, symbol, None);
+            kind @ ListKind::Category(_) => {
+                let quote = kind.quote(view, symbol);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
                 let out = self.begin_row(&[listed, shown]);
@@ -158,10 +216,9 @@ impl LongList {
 
     /// The place to write a row that depends on these parts.
     fn begin_row(&mut self, parts: &[Part<'_>]) -> &mut Vec<u8> {
-        if self.written > 0 {
+        if !std::mem::take(&mut self.is_first) {
             self.body.fixed(b",");
         }
-        self.written += 1;
         for part in parts {
             self.body.part(*part);
         }
@@ -169,47 +226,94 @@ impl LongList {
     }
 }
 
+impl ListKind {
+    /// The quote in the row of a symbol.
+    fn quote<'v>(&self, view: &View<'v>, symbol: SymbolId) -> Option<&'v Quote> {
+        let source = match self {
+            ListKind::Quotes(source) => *source,
+            ListKind::Category(_) | ListKind::Ecosystem => None,
+        };
+        served_quote(view, symbol, source)
+    }
+
+    /// The row of a symbol, with `place` rows from there on. `None` if there is none, or it does not match.
+    fn rank(
+        &self,
+        view: &View<'_>,
+        selection: &Selection,
+        symbol: SymbolId,
+        place: usize,
+    ) -> Option<Ranked> {
+        let catalog = &view.market.catalog;
+        let quote = self.quote(view, symbol);
+        let is_listed = match self {
+            ListKind::Quotes(_) => quote.is_some(),
+            ListKind::Category(_) => true,
+            ListKind::Ecosystem => (catalog.ecosystem_entry(symbol)).is_some_and(|it| it.status),
+        };
+        if !is_listed || !find(&selection.search, catalog.name(symbol)) {
+            return None;
+        }
+        let value = quote.and_then(|quote| selection.value(quote)).cloned();
+        let rank = value.map(|value| match selection.descending {
+            true => Rank::Descending(value),
+            false => Rank::Ascending(Reverse(value)),
+        });
+        // Only between symbols is the order of equal values turned.
+        let place = match selection.descending && !selection.is_by_value() {
+            true => usize::MAX - place,
+            false => place,
+        };
+        Some((rank, place, symbol))
+    }
+}
+
 /// The versions of the catalog and, if they decide the order, of the quotes.
-fn versions(view: &View<'_>, choice: Option<&Choice>) -> (u64, u64) {
-    let is_by_value = choice.is_some_and(|choice| choice.selection.is_by_value());
-    let quotes = match is_by_value {
-        true => view.market.quotes.version(),
-        false => 0,
-    };
+fn versions(view: &View<'_>, request: &ListRequest) -> (u64, u64) {
+    let is_by_value = request.selection.as_ref().is_some_and(Selection::is_by_value);
+    let quotes = if is_by_value { view.market.quotes.version() } else { 0 };
     (view.market.catalog.version(), quotes)
 }
 
 impl Deferred for LongList {
     fn step(&mut self, view: &View<'_>) -> bool {
         self.watch(view);
-        if !self.choose(view) {
+        if !self.look(view) {
             return false;
         }
-        let end = self.symbols.len().min(self.next + ROWS_A_PART);
-        while self.next < end && self.body.bytes().len() < PART_BYTES {
-            self.write_row(view, self.symbols[self.next]);
-            self.next += 1;
+        let piece = self.request.selection.as_ref().map_or(0..usize::MAX, Selection::piece);
+        for _ in 0..ROWS_A_PART {
+            let next = match self.total {
+                None => self.symbols.next(),
+                Some(_) => self.matching.pop().map(|(_, _, symbol)| symbol),
+            };
+            let Some(symbol) = next.filter(|_| self.taken < piece.end) else {
+                return true;
+            };
+            if self.taken >= piece.start {
+                self.write_row(view, symbol);
+            }
+            self.taken += 1;
+            if self.body.cut() {
+                return false;
+            }
         }
-        let is_done = self.next == self.symbols.len();
-        if !is_done && self.body.bytes().len() >= PART_BYTES {
-            self.body.cut(PART_BYTES + PART_BYTES / 8);
-        }
-        is_done
+        false
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let LongList { rows, decimals, mut body, stale, choice, .. } = *self;
-        body.fixed(match rows {
+        let LongList { request, total, stale, mut body, .. } = *self;
+        let ListRequest { kind, selection, decimals, query } = request;
+        body.fixed(match kind {
             ListKind::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             ListKind::Category(_) => b"]}",
             ListKind::Ecosystem => b"]",
         });
+        let fields = selection.as_ref().zip(total).map(|(it, total)| it.fields(&query, total));
+        let fields = fields.unwrap_or_default();
         let cache = view.until_any_poll_unless(stale);
-        let fields = choice.as_ref().map_or(String::new(), Choice::fields);
         let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
-        body.send_under(head, decimals.variant(), responder, view, || {
-            let selection = choice.as_ref().map(|choice| &choice.selection);
-            CacheKey::of("lists", (rows, selection, decimals))
-        })
+        let key = CacheKey::of("lists", (kind, selection, decimals));
+        body.send(view, responder, head, decimals.variant(), key)
     }
 }

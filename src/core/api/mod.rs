@@ -25,7 +25,6 @@
 
 mod body;
 pub mod chart;
-mod choice;
 pub mod compressed_cache;
 mod described;
 mod endpoint;
@@ -40,6 +39,7 @@ mod page;
 mod params;
 mod quotes;
 mod records;
+mod selection;
 pub mod stream;
 mod symbols;
 mod udf;
@@ -69,7 +69,7 @@ static API: &[Row] = &[
     Row(Endpoint::Quote, Below("/api/v1/quotes/"), Prepare(quotes::prepare)),
     Row(Endpoint::Quotes, Exactly("/api/v1/quotes"), Prepare(quotes::prepare_list)),
     Row(Endpoint::Categories, Exactly("/api/v1/categories"), Respond(markets::categories)),
-    Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Respond(markets::category)),
+    Row(Endpoint::CategoryMarkets, Between("/api/v1/categories/", "/markets"), Prepare(markets::category)),
     Row(Endpoint::Metrics, Exactly("/api/v1/metrics"), Respond(metrics::json)),
     Row(Endpoint::Stream, Exactly("/api/v1/stream"), Respond(|call, _| stream::read(call))),
 ];
@@ -78,7 +78,7 @@ static API: &[Row] = &[
 #[rustfmt::skip]
 static ECOSYSTEM: &[Row] = &[
     Row(Endpoint::Chart, Exactly("/api/ecosystem/chart"), Prepare(chart::prepare)),
-    Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Respond(markets::ecosystem)),
+    Row(Endpoint::EcosystemMarkets, Exactly("/api/ecosystem/market"), Prepare(markets::ecosystem)),
     Row(Endpoint::EcosystemMarket, Below("/api/ecosystem/market/"), Respond(markets::market)),
 ];
 

@@ -135,8 +135,8 @@ pub struct ToCompress {
     pub key: CacheKey,
     /// The tag of the compressed body.
     pub tag: ETag,
-    /// The body; `None` if it is being compressed already.
-    pub body: Option<Output>,
+    /// The body.
+    pub body: Output,
     /// The rest of the response.
     pub response: CompressedResponse,
 }

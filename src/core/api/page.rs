@@ -95,9 +95,8 @@ fn index(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
         "version": env!("CARGO_PKG_VERSION"),
         "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call),
     });
-    let body = Body::of(&text);
     let head = Head { by_media: true, ..Head::json(None, Cache::NoCache) };
-    body.send_under(head, b'i', responder, call.view, || CacheKey::of("/", ()))
+    Body::of(&text).send(call.view, responder, head, b'i', CacheKey::of("/", ()))
 }
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to

@@ -70,6 +70,37 @@ impl<'a> ApiRequest<'a> {
     }
 }
 
+/// The text of a parameter that must be there. `example`: what it may be.
+pub fn required<'v>(
+    value: &'v ParamValue<'_>,
+    param: &'static str,
+    example: &str,
+) -> Result<&'v [u8], Error> {
+    let text = value.as_deref().ok_or_else(|| {
+        let message = format!("\"{param}\" is required: {example}.");
+        Error::bad("missing_parameter", param, message)
+    })?;
+    let text = text.trim_ascii();
+    match text {
+        b"" => Err(Error::bad("empty_parameter", param, format!("\"{param}\" is empty."))),
+        text => Ok(text),
+    }
+}
+
+/// The items of a list: at least one, and at most `most`.
+pub fn items<'a>(list: &'a [u8], param: &'static str, most: usize) -> Result<Vec<&'a [u8]>, Error> {
+    let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
+    match items.len() {
+        0 => Err(Error::bad("empty_parameter", param, format!("\"{param}\" is empty."))),
+        count if count > most => {
+            let message = format!("\"{param}\" names {count} items; at most {most} are answered.");
+            Err(Error::bad("too_many_symbols", param, message))
+        }
+        _ => Ok(items),
+    }
+}
+
 /// A number of at most 16 digits: enough for milliseconds of 300,000 years.
 pub fn whole_number(text: &[u8]) -> Option<i64> {
     digits(text).filter(|_| text.len() <= 16)
@@ -98,21 +129,18 @@ pub fn count(
     })
 }
 
-/// What one of two words means. `error`: as above.
-pub fn either_word<T>(
+/// What a word means that is one of these. `error`: as above.
+pub fn one_of<T: Copy, const N: usize>(
     value: &ParamValue<'_>,
     error: Error,
-    [(one, meaning), (other, other_meaning)]: [(&str, T); 2],
+    words: [(&str, T); N],
 ) -> Result<Option<T>, Error> {
-    match value.as_deref() {
-        None => Ok(None),
-        Some(text) if text == one.as_bytes() => Ok(Some(meaning)),
-        Some(text) if text == other.as_bytes() => Ok(Some(other_meaning)),
-        Some(text) => {
-            let (name, text) = (error.param.unwrap_or_default(), echo(text));
-            let message = format!("\"{name}\" must be {one} or {other}, not \"{text}\".");
-            Err(Error { message, ..error })
-        }
+    let Some(text) = value.as_deref() else {
+        return Ok(None);
+    };
+    match words.iter().find(|(word, _)| word.as_bytes() == text) {
+        Some((_, meaning)) => Ok(Some(*meaning)),
+        None => Err(none_of(text, error, words.map(|(word, _)| word))),
     }
 }
 
@@ -127,5 +155,5 @@ pub fn none_of<const N: usize>(text: &[u8], error: Error, words: [&str; N]) -> E
 pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
     let words = [("number", Decimals::Number), ("string", Decimals::String)];
     let error = Error::bad("invalid_decimals", "decimals", "");
-    Ok(either_word(value, error, words)?.unwrap_or(Decimals::Number))
+    Ok(one_of(value, error, words)?.unwrap_or(Decimals::Number))
 }

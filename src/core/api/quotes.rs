@@ -4,14 +4,13 @@
 //! with many quotes joins these fragments.
 
 use super::body;
-use super::choice::{Choice, ListKind};
 use super::compressed_cache::CacheKey;
 use super::error::{Error, write_item_error};
-use super::list::LongList;
+use super::list::{ListKind, ListRequest};
 use super::outcome::{Outcome, Prepared};
-use super::params::{ApiRequest, decimals};
+use super::params::{ApiRequest, decimals, required};
 use super::records::fragment;
-use super::symbols::{NamedMarkets, look_up, path_text, served_quote, untracked};
+use super::symbols::{NamedMarket, look_up, path_text, read_markets, served_quote, untracked};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
@@ -49,131 +48,77 @@ impl Prepared for AskedQuote {
     }
 }
 
-/// A request for several quotes.
-#[derive(Clone, Debug)]
-pub struct AskedList {
-    wanted: Wanted,
+/// A request for the quotes of some markets.
+#[derive(Debug)]
+pub struct AskedQuotes {
+    markets: Box<[NamedMarket]>,
     source: Option<SourceId>,
     decimals: Decimals,
-}
-
-#[derive(Clone, Debug)]
-enum Wanted {
-    /// What is chosen of all quotes.
-    All(Option<Choice>),
-    Named(NamedMarkets),
 }
 
 /// Reads a request for `/api/v1/quotes?symbols=...`.
 pub fn prepare_list(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let [symbols, style, source] = call.params(["symbols", "decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
-    let asked = symbols.ok_or_else(|| {
-        let message = "\"symbols\" is required: a list like BTC/USDT,ETH/USDT, or *.";
-        Error::bad("missing_parameter", "symbols", message)
-    })?;
     let most = call.view.config.limits.symbols_per_request;
-    let wanted = match asked.trim_ascii() {
-        b"*" => Wanted::All(Choice::read(call)?),
-        names => Wanted::Named(NamedMarkets::read(call.view, names, most)?),
-    };
-    Ok(Box::new(AskedList { wanted, source, decimals }))
+    Ok(match required(&symbols, "symbols", "a list like BTC/USDT,ETH/USDT, or *")? {
+        b"*" => Box::new(ListRequest::read(call, ListKind::Quotes(source))?),
+        names => {
+            let markets = read_markets(call.view, names, most)?;
+            Box::new(AskedQuotes { markets, source, decimals })
+        }
+    })
 }
 
-impl Prepared for AskedList {
+impl Prepared for AskedQuotes {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        match &self.wanted {
-            Wanted::Named(markets) => {
-                let batch = Batch::new(view, markets, self.source);
-                Ok(batch.send(view, self.source, self.decimals, responder))
-            }
-            Wanted::All(choice) => {
-                let choice = choice.as_ref().map(Choice::anew);
-                let rows = ListKind::Quotes(self.source);
-                let list = LongList::new(view, rows, choice, self.decimals);
-                let list = list.expect("there is always a list of all quotes");
-                Ok(list.start(view, responder))
-            }
-        }
-    }
-}
-
-/// Quotes that are asked for together, in the order of their first appearance.
-struct Batch<'v> {
-    quotes: Vec<&'v Quote>,
-    /// The items of the member `errors`, joined.
-    errors: Vec<u8>,
-    /// The fingerprint of both.
-    made_of: Fingerprint,
-}
-
-impl<'v> Batch<'v> {
-    fn new(view: &View<'v>, markets: &NamedMarkets, source: Option<SourceId>) -> Batch<'v> {
-        let quotes = Vec::with_capacity(markets.len());
-        let mut batch = Batch { quotes, errors: Vec::new(), made_of: Fingerprint::new() };
-        for (name, symbol) in markets.look_up(view) {
-            match symbol.and_then(|symbol| find(view, symbol, source)) {
-                Ok(quote) => {
-                    batch.made_of.add(Part::Quote(quote.version));
-                    batch.quotes.push(quote);
-                }
-                Err(error) => {
-                    let begin = batch.errors.len();
-                    write_item_error(&mut batch.errors, name, &error);
-                    batch.made_of.add(Part::Text(&batch.errors[begin..]));
-                }
-            }
-        }
-        batch
-    }
-
-    fn send(
-        &self,
-        view: &View<'_>,
-        source: Option<SourceId>,
-        decimals: Decimals,
-        responder: &mut Responder<'_>,
-    ) -> Outcome {
-        let etag = view.tag(self.made_of, decimals.variant());
-        let cache = view.until_any_poll_unless(self.quotes.iter().any(|quote| quote.stale()));
-        let head = Head::json(Some(etag), cache);
         const OPEN: &[u8] = b"{\"quotes\":[";
         const MIDDLE: &[u8] = b"],\"errors\":[";
         const CLOSE: &[u8] = b"]}";
-        let fragments = || {
-            let quotes = self.quotes.iter();
-            quotes.map(|quote| fragment(view, quote, decimals))
+        let AskedQuotes { markets, source, decimals } = self;
+        let mut quotes = Vec::with_capacity(markets.len());
+        // The items of the member `errors`, joined.
+        let mut errors = Vec::new();
+        let mut made_of = Fingerprint::new();
+        let mut is_stale = false;
+        for (name, symbol) in markets {
+            let symbol = symbol.map_or_else(|| look_up(view, name), Ok);
+            match symbol.and_then(|symbol| find(view, symbol, *source)) {
+                Ok(quote) => {
+                    made_of.add(Part::Quote(quote.version));
+                    is_stale |= quote.stale();
+                    quotes.push((quote.symbol, fragment(view, quote, *decimals)));
+                }
+                Err(error) => {
+                    let begin = errors.len();
+                    write_item_error(&mut errors, name, &error);
+                    made_of.add(Part::Text(&errors[begin..]));
+                }
+            }
+        }
+        let etag = view.tag(made_of, decimals.variant());
+        let head = Head::json(Some(etag), view.until_any_poll_unless(is_stale));
+        let frame = OPEN.len() + MIDDLE.len() + errors.len() + CLOSE.len();
+        let commas = quotes.len().saturating_sub(1);
+        let length = frame + commas + quotes.iter().map(|(_, json)| json.len()).sum::<usize>();
+        let key = || {
+            let symbols: Vec<SymbolId> = quotes.iter().map(|(symbol, _)| *symbol).collect();
+            CacheKey::of("/api/v1/quotes", (symbols, &errors, source, decimals))
         };
-        let write = |out: &mut Vec<u8>| {
+        Ok(body::send(view, responder, head, key, length, |out| {
+            let out = out.bytes();
+            out.reserve(length);
             out.extend_from_slice(OPEN);
-            for (at, fragment) in fragments().enumerate() {
+            for (at, (_, json)) in quotes.iter().enumerate() {
                 if at > 0 {
                     out.push(b',');
                 }
-                out.extend_from_slice(&fragment);
+                out.extend_from_slice(json);
             }
             out.extend_from_slice(MIDDLE);
-            out.extend_from_slice(&self.errors);
+            out.extend_from_slice(&errors);
             out.extend_from_slice(CLOSE);
-        };
-        let key = || {
-            let symbols: Vec<SymbolId> = self.quotes.iter().map(|quote| quote.symbol).collect();
-            CacheKey::of("/api/v1/quotes", (symbols, &self.errors, source, decimals))
-        };
-        // These fragments are not kept, so they are made once.
-        if decimals == Decimals::String {
-            let mut body = Vec::new();
-            write(&mut body);
-            return body::send(view, responder, head, key, body.len(), |out| out.give(body));
-        }
-        let frame = OPEN.len() + MIDDLE.len() + self.errors.len() + CLOSE.len();
-        let commas = self.quotes.len().saturating_sub(1);
-        let length = frame + commas + fragments().map(|it| it.len()).sum::<usize>();
-        body::send(view, responder, head, key, length, |out| {
-            let out = out.bytes();
-            out.reserve(length);
-            write(out);
-        })
+        }))
     }
 }
 

@@ -7,9 +7,9 @@ use super::chart::Followed;
 use super::error::{Error, echo};
 use super::health;
 use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
-use super::params::{ApiRequest, decimals};
+use super::params::{ApiRequest, decimals, items};
 use super::records::fragment;
-use super::symbols::{self, look_up, untracked};
+use super::symbols::{look_up, untracked};
 use super::view::View;
 use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
@@ -108,12 +108,6 @@ fn read_charts(
         }
     }
     Ok(charts)
-}
-
-/// The items of a list, at least one and at most so many.
-fn items<'a>(text: &'a [u8], param: &'static str, most: usize) -> Result<Vec<&'a [u8]>, Error> {
-    let bound = format!("items; a stream has at most {most}");
-    symbols::items(text, param, "nothing", (most, &bound))
 }
 
 /// Writes the head of a stream. Returns true if events may follow.

@@ -1,7 +1,7 @@
 //! The symbol that a request names, and the quote that is served for a symbol.
 
 use super::error::{Error, echo};
-use super::params::ApiRequest;
+use super::params::{ApiRequest, items};
 use super::view::View;
 use crate::http::decode_segment;
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
@@ -43,83 +43,27 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
     }
 }
 
-/// The items of a list of symbols: at least one, and at most `most`.
-pub fn symbol_list(list: &[u8], most: usize) -> Result<Vec<&[u8]>, Error> {
-    let bound = format!("symbols; at most {most} are answered");
-    items(list, "symbols", "no symbol", (most, &bound))
-}
+/// A name in a list of markets, and its symbol. `None` if the catalog does not know it.
+pub type NamedMarket = (Box<[u8]>, Option<SymbolId>);
 
-/// The items of a list: at least one, and at most `most`. `nothing`, `bound`: what the errors say.
-pub fn items<'a>(
-    list: &'a [u8],
-    param: &'static str,
-    nothing: &str,
-    (most, bound): (usize, &str),
-) -> Result<Vec<&'a [u8]>, Error> {
-    let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
-    let count = items.len();
-    if count == 0 {
-        let message = format!("\"{param}\" names {nothing}.");
-        return Err(Error::bad("empty_parameter", param, message));
-    }
-    if count > most {
-        let message = format!("\"{param}\" names {count} {bound}.");
-        return Err(Error::bad("too_many_symbols", param, message));
-    }
-    Ok(items)
-}
-
-/// The markets that a list names, each once, in the order of their first appearance.
-#[derive(Clone, Debug)]
-pub struct NamedMarkets {
-    /// All names, joined.
-    text: Vec<u8>,
-    /// Where in the text each ends, and its symbol. `None` if the catalog does not know it.
-    names: Vec<(usize, Option<SymbolId>)>,
-}
-
-impl NamedMarkets {
-    /// Reads a list of at most `most` names.
-    pub fn read(view: &View<'_>, list: &[u8], most: usize) -> Result<NamedMarkets, Error> {
-        let all = symbol_list(list, most)?;
-        let (text, names) = (Vec::with_capacity(list.len()), Vec::with_capacity(all.len()));
-        let mut markets = NamedMarkets { text, names };
-        for name in all {
-            let symbol = look_up(view, name).ok();
-            let is_same = |(text, other): (&[u8], Option<SymbolId>)| match symbol {
-                Some(_) => other == symbol,
-                None => text == name,
-            };
-            if !markets.names().any(is_same) {
-                markets.text.extend_from_slice(name);
-                markets.names.push((markets.text.len(), symbol));
-            }
+/// The markets that a list of at most `most` names, each once, in the order of their first appearance.
+pub fn read_markets(
+    view: &View<'_>,
+    list: &[u8],
+    most: usize,
+) -> Result<Box<[NamedMarket]>, Error> {
+    let mut markets: Vec<NamedMarket> = Vec::new();
+    for name in items(list, "symbols", most)? {
+        let symbol = look_up(view, name).ok();
+        let is_same = |(text, other): &NamedMarket| match symbol {
+            Some(_) => *other == symbol,
+            None => **text == *name,
+        };
+        if !markets.iter().any(is_same) {
+            markets.push((name.into(), symbol));
         }
-        Ok(markets)
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Each name, with its symbol or why it has none.
-    pub fn look_up(
-        &self,
-        view: &View<'_>,
-    ) -> impl Iterator<Item = (&[u8], Result<SymbolId, Error>)> {
-        let found = |text, symbol: Option<_>| symbol.map_or_else(|| look_up(view, text), Ok);
-        self.names().map(move |(text, symbol)| (text, found(text, symbol)))
-    }
-
-    fn names(&self) -> impl Iterator<Item = (&[u8], Option<SymbolId>)> {
-        let mut begin = 0;
-        self.names.iter().map(move |(end, symbol)| {
-            let name = std::mem::replace(&mut begin, *end)..*end;
-            (&self.text[name], *symbol)
-        })
-    }
+    Ok(markets.into())
 }
 
 fn invalid(text: &[u8]) -> Error {

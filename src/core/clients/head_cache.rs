@@ -16,7 +16,7 @@ use crate::http::{KeptRequest, Request, RequestBody};
 const PLACES: usize = 256;
 
 /// The longest head that is kept: what browsers send, with cookies. All places together take less than
-/// half a megabyte, and as much again where each asks for a hundred quotes.
+/// half a megabyte, and a megabyte more where each asks for a hundred quotes.
 const HEAD_BYTES: usize = 1536;
 
 /// Bytes of a head that select its place: most of a request line, or all of a short head.
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::config::Limits;
     use crate::core::api::Endpoint;
-    use crate::core::api::chart::Asked;
+    use crate::core::api::chart::ChartRequest;
     use crate::http::{HeadLimits, Parsed, parse};
     use crate::interval::Interval;
     use crate::market::{ChartSpec, SymbolId};
@@ -175,10 +175,10 @@ mod tests {
             fill_previous: false,
             quoted: false,
         };
-        let prepared = (Endpoint::Chart, Box::new(Asked::new(SymbolId(1), spec, None)) as _);
+        let prepared = Box::new(ChartRequest::new(SymbolId(1), spec, None)) as _;
         let (_, cached) = cache.find(raw).expect("it has come three times");
         assert!(cached.prepared(Service::Api, 7).is_none());
-        cached.keep(Service::Api, 7, prepared);
+        cached.keep(Service::Api, 7, (Endpoint::Chart, prepared));
         assert!(cached.prepared(Service::Api, 7).is_some());
         assert!(cached.prepared(Service::Both, 7).is_none());
         assert!(cached.prepared(Service::Api, 8).is_none());

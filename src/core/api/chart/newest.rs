@@ -1,11 +1,11 @@
 //! The newest candles of a chart, for streams: which series they are from, and their rows.
 
-use super::{ROWS_A_PART, choose, is_followed, now_and_keep, settled, uncovered};
+use super::{ChartRequest, ROWS_A_PART, SeriesView, choose};
 use crate::core::api::error::Error;
 use crate::core::api::view::View;
 use crate::interval::Interval;
 use crate::json::Decimals;
-use crate::market::{ChartBuilder, ChartInfo, ChartSpec, SeriesKey, SourceId, SymbolId, needed};
+use crate::market::{ChartInfo, ChartSpec, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::ops::Range;
 
@@ -31,18 +31,12 @@ impl Followed {
     /// The series that its candles are from now, by the rules of a request for the newest ones.
     pub fn series(&self, view: &View<'_>) -> Result<SeriesKey, Error> {
         let spec = self.spec(Decimals::Number, None, CHOSEN_BY);
-        choose(view, &super::Asked::new(self.symbol, spec, self.source))
+        choose(view, &ChartRequest::new(self.symbol, spec, self.source))
     }
 
     /// The slots of the series that lack for the newest candle. `None` if it comes by itself.
     pub fn missing(&self, view: &View<'_>, key: SeriesKey) -> Option<Range<i64>> {
-        let series = view.market.charts.get(key);
-        let (now, keep) = now_and_keep(view, key);
-        let needed = needed(&self.spec(Decimals::Number, None, 1), now, keep);
-        if needed.end == key.interval.slot_of(now) && !is_followed(series, key, now) {
-            return uncovered(series, &(needed.start.min(needed.end - 1)..needed.end));
-        }
-        uncovered(series, &settled(key, now, needed))
+        SeriesView::new(view, key).missing(&self.spec(Decimals::Number, None, 1))
     }
 
     /// The newest candles, oldest first, at most `limit` of them: the last ones, or if `from` is given, the
@@ -54,9 +48,9 @@ impl Followed {
         (range, limit): (Option<(UnixMs, UnixMs)>, usize),
         decimals: Decimals,
     ) -> Option<(Vec<u8>, ChartInfo)> {
-        let series = view.market.charts.get(key)?;
-        let (now, keep) = now_and_keep(view, key);
-        let mut builder = ChartBuilder::new(self.spec(decimals, range, limit), now, keep);
+        let at = SeriesView::new(view, key);
+        let series = at.series?;
+        let mut builder = at.builder(self.spec(decimals, range, limit));
         let mut parts = 0..MOST_PARTS;
         parts.find(|_| builder.step(Some(series), ROWS_A_PART))?;
         let plan = builder.finished()?;

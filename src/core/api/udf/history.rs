@@ -9,16 +9,17 @@
 use super::markets::{Named, read_symbol};
 use crate::core::api::body;
 use crate::core::api::body::Body;
-use crate::core::api::chart::{self, Asked, DeferredChart};
+use crate::core::api::chart::{self, ChartRequest, DeferredChart, SeriesView, read_resolution};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
-use crate::core::api::params::{ApiRequest, ParamValue, none_of, whole_number};
+use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
+use crate::core::api::udf::VARIANT;
 use crate::core::api::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Head, Output, Responder};
 use crate::interval::Interval;
-use crate::market::{ChartInfo, ChartPlan, ChartSpec, SourceId, floor_slot, needed};
+use crate::market::{ChartInfo, ChartPlan, ChartSpec, SourceId};
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,9 +48,6 @@ const COLUMNS: [&[u8]; 6] = [
 
 /// What comes behind the last one.
 const END: &[u8] = b"]}";
-
-/// The variant of all tags.
-const VARIANT: u8 = b'u';
 
 /// Candles that are waited for, or read.
 struct History {
@@ -91,30 +89,23 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let [symbol, resolution, from, to, countback] =
         call.params(["symbol", "resolution", "from", "to", "countback"])?;
     let named = read_symbol(view, &symbol)?;
-    let interval = read_resolution(&resolution)?;
+    let interval = read_resolution(resolution.as_deref().unwrap_or_default())?;
     let from = read_seconds(&from, "from")?;
     // Exclusive, while the end of a chart is inclusive.
     let to = read_seconds(&to, "to")?.map(|to| to + -1);
-    let countback = read_countback(&countback)?;
-    let (goal, from) = match (countback, from) {
-        (None, Some(from)) => (Goal::Range, Some(clipped(view, named, interval, from, to))),
-        _ => (Goal::Back, None),
+    let error = Error::bad("invalid_limit", "countback", "");
+    let countback = count(&countback, error, 0..=usize::MAX)?.filter(|count| *count > 0);
+    let (goal, from, limit) = match (countback, from) {
+        (None, Some(from)) => {
+            (Goal::Range, Some(clipped(view, named, interval, from, to)), MAX_BARS)
+        }
+        _ => (Goal::Back, None, countback.unwrap_or(DEFAULT_BARS).min(MAX_BARS)),
     };
-    let spec = ChartSpec {
-        interval,
-        from,
-        to,
-        limit: match goal {
-            Goal::Range => MAX_BARS,
-            _ => countback.unwrap_or(DEFAULT_BARS).min(MAX_BARS),
-        },
-        fill_previous: false,
-        quoted: false,
-    };
-    let asked = Asked::new(named.symbol, spec, named.source);
-    let key = chart::choose(view, &asked)?;
+    let spec = ChartSpec { interval, from, to, limit, fill_previous: false, quoted: false };
+    let request = ChartRequest::new(named.symbol, spec, named.source);
+    let key = chart::choose(view, &request)?;
     Ok(Outcome::Deferred(Box::new(History {
-        chart: DeferredChart::new(view, &asked, key).0,
+        chart: DeferredChart::new(view, request, key),
         goal,
         begun: view.now.mono,
         last: None,
@@ -136,13 +127,6 @@ fn clipped(
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
 }
 
-fn read_resolution(value: &ParamValue<'_>) -> Result<Interval, Error> {
-    let text = value.as_deref().unwrap_or_default();
-    let good = Interval::ALL.map(Interval::resolution);
-    let param = Error::bad("invalid_interval", "resolution", "");
-    Interval::parse_resolution(text).ok_or_else(|| none_of(text, param, good))
-}
-
 /// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.
 fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<UnixMs>, Error> {
     let Some(text) = value.as_deref() else {
@@ -156,16 +140,6 @@ fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<Un
     let is_before = digits.len() < text.len();
     let seconds = if is_before { 0 } else { seconds };
     Ok(Some(UnixMs(seconds.saturating_mul(1000))))
-}
-
-/// How many candles; 0 is none given.
-fn read_countback(value: &ParamValue<'_>) -> Result<Option<usize>, Error> {
-    let count = |text| whole_number(text).and_then(|count| usize::try_from(count).ok());
-    let count = value.as_deref().map(|text| {
-        let message = "\"countback\" must be a whole number.";
-        count(text).ok_or_else(|| Error::bad("invalid_limit", "countback", message))
-    });
-    Ok(count.transpose()?.filter(|count| *count > 0))
 }
 
 impl Deferred for History {
@@ -217,17 +191,16 @@ impl History {
     /// that are kept if there is no candle, and else from the first candle on.
     fn newest_unknown(&self, view: &View<'_>, info: &ChartInfo) -> Option<Range<i64>> {
         let key = self.chart.key;
-        let (now, keep) = chart::now_and_keep(view, key);
-        let needed = needed(&self.chart.asked.spec, now, keep);
+        let at = SeriesView::new(view, key);
+        let needed = at.needed(&self.chart.request.spec);
         let start = match (self.goal, info.first) {
             (Goal::Range, _) => needed.start,
             (_, Some(first)) => key.interval.slot_of(first),
-            (_, None) => floor_slot(key.interval, now, keep),
+            (_, None) => at.floor(),
         };
-        let slots = chart::settled(key, now, start.min(needed.end)..needed.end);
-        let series = view.market.charts.get(key);
-        let unknown = match series {
-            Some(series) => series.covered().missing(slots).last().cloned(),
+        let slots = at.settled(start.min(needed.end)..needed.end);
+        let unknown = match at.series {
+            Some(series) => series.covered().missing(slots).pop(),
             None => Some(slots).filter(|slots| !slots.is_empty()),
         };
         unknown.map(|slots| slots.start.max(slots.end - STRETCH)..slots.end)
@@ -245,15 +218,11 @@ impl History {
 
     /// There is none in the range: looks for the newest candle before it.
     fn look_for_older(&mut self, view: &View<'_>) {
-        let asked = &self.chart.asked;
-        let spec = ChartSpec {
-            from: None,
-            to: asked.spec.from.map(|from| from + -1),
-            limit: 1,
-            ..asked.spec.clone()
-        };
-        let asked = Asked::new(asked.symbol, spec, asked.source);
-        self.chart = DeferredChart::new(view, &asked, self.chart.key).0;
+        let ChartRequest { symbol, spec, source, .. } = &self.chart.request;
+        let to = spec.from.map(|from| from + -1);
+        let spec = ChartSpec { from: None, to, limit: 1, ..spec.clone() };
+        let request = ChartRequest::new(*symbol, spec, *source);
+        self.chart = DeferredChart::new(view, request, self.chart.key);
         self.goal = Goal::Older;
     }
 
@@ -280,12 +249,12 @@ impl History {
         }
         body.fixed(b"}");
         body.part(Part::Text(&made_of.number().to_le_bytes()));
-        let form = (VARIANT, view.until_poll(self.chart.key.source));
-        body.send(responder, view, form, self.cache_key())
+        let head = Head::json(None, view.until_poll(self.chart.key.source));
+        body.send(view, responder, head, VARIANT, self.cache_key())
     }
 
     fn cache_key(&self) -> CacheKey {
-        CacheKey::of("/udf/history", (self.chart.key, &self.chart.asked.spec))
+        CacheKey::of("/udf/history", (self.chart.key, &self.chart.request.spec))
     }
 }
 

@@ -2,22 +2,20 @@
 //! some, and those whose symbols have a text in them, the best match first.
 
 use crate::core::api::body::Body;
-use crate::core::api::choice::{Selection, find as finds};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Deferred, Outcome};
-use crate::core::api::params::{ApiRequest, ParamValue, whole_number};
-use crate::core::api::symbols::{look_up, served_quote, symbol_list, untracked};
+use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
+use crate::core::api::selection::{Selection, find as finds};
+use crate::core::api::symbols::{look_up, served_quote, untracked};
+use crate::core::api::udf::{TYPE, VARIANT, send};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
-use crate::http::{Cache, Responder};
+use crate::http::{Head, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, List, Object, Ready, Value as _, json, members};
 use crate::market::{Quote, SourceId, SymbolId, SymbolName};
 use std::collections::BTreeSet;
-
-/// The type of all markets.
-pub const TYPE: &str = "crypto";
 
 /// Digits behind the point of a price scale that still fits an integer.
 const MOST_PLACES: u32 = 18;
@@ -51,8 +49,7 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
 
 /// The parameter `symbol`.
 pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<Named, Error> {
-    let missing = || Error::bad("missing_parameter", "symbol", "\"symbol\" is required.");
-    find(view, value.as_deref().ok_or_else(missing)?)
+    find(view, required(value, "symbol", "a market like BTC/USDT")?)
 }
 
 /// The id of the source that a client has named, or else of the first one with the market.
@@ -131,8 +128,7 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
         "data_status": "streaming",
     );
     object.close();
-    let key = CacheKey::of("/udf/symbols", ());
-    Ok(Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key))
+    Ok(send(view, responder, "/udf/symbols", &text))
 }
 
 /// The most digits behind the point of a quote's prices.
@@ -148,7 +144,7 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     let view = call.view;
     let [symbols] = call.params(["symbols"])?;
     let list = symbols.unwrap_or_default();
-    let items = symbol_list(&list, view.config.limits.symbols_per_request)?;
+    let items = items(&list, "symbols", view.config.limits.symbols_per_request)?;
     let mut body = Body::default();
     body.fixed(b"{\"s\":\"ok\",\"d\":[");
     for (at, item) in items.into_iter().enumerate() {
@@ -172,9 +168,8 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         body.text(&text);
     }
     body.fixed(b"]}");
-    let form = (b'u', view.until_any_poll());
-    let key = CacheKey::of("/udf/quotes", ());
-    Ok(body.send(responder, view, form, key))
+    let head = Head::json(None, view.until_any_poll());
+    Ok(body.send(view, responder, head, VARIANT, CacheKey::of("/udf/quotes", ())))
 }
 
 fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], quote: &Quote) {
@@ -228,27 +223,17 @@ struct Search {
 
 /// Responds to `/udf/search`.
 pub fn search(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
-    let [query, kind, exchange, limit] = call.params(["query", "type", "exchange", "limit"])?;
-    let limit = match limit.as_deref() {
-        None | Some(b"") => DEFAULT_RESULTS,
-        Some(text) => whole_number(text)
-            .and_then(|limit| usize::try_from(limit).ok())
-            .filter(|limit| *limit > 0)
-            .ok_or_else(|| {
-                let message = "\"limit\" must be a whole number from 1 on.";
-                Error::bad("invalid_limit", "limit", message)
-            })?,
-    };
-    let is_given = |text: &&[u8]| !text.is_empty();
-    let exchange = exchange.as_deref().filter(is_given);
-    let kind = kind.as_deref().filter(is_given);
+    let params = call.params(["query", "type", "exchange", "limit"])?;
+    // A library sends all of them, and those that it does not need without a value.
+    let [query, kind, exchange, limit] = params.map(|value| value.filter(|it| !it.is_empty()));
+    let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
     let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
     // There is no other type, and nothing on an exchange that is not configured.
-    let is_empty = kind.is_some_and(|kind| kind != TYPE.as_bytes()) || source == Some(None);
+    let is_empty = kind.is_some_and(|kind| *kind != *TYPE.as_bytes()) || source == Some(None);
     Ok(Outcome::Deferred(Box::new(Search {
         needle: Selection::needle(query.as_deref().unwrap_or_default()),
         source: source.flatten(),
-        limit: if is_empty { 0 } else { limit.min(MAX_RESULTS) },
+        limit: if is_empty { 0 } else { limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) },
         seen: 0,
         best: BTreeSet::new(),
     })))
@@ -293,7 +278,6 @@ impl Deferred for Search {
             }
         };
         List(self.best.iter().map(result)).write(&mut text);
-        let key = CacheKey::of("/udf/search", ());
-        Body::of(&text).send(responder, view, (b'u', Cache::NoCache), key)
+        send(view, responder, "/udf/search", &text)
     }
 }

@@ -11,11 +11,18 @@ use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::outcome::Outcome;
 use super::params::ApiRequest;
+use super::view::View;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{List, Value, json};
 pub use history::history;
 pub use markets::{quotes, search, symbols};
+
+/// The type of all markets.
+const TYPE: &str = "crypto";
+
+/// The variant of all tags.
+const VARIANT: u8 = b'u';
 
 /// Responds to `/udf/config`: what this feed can do.
 pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -30,11 +37,16 @@ pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "supports_timescale_marks": false,
         "supports_time": true,
         "exchanges": List(std::iter::once("").chain(sources).map(exchange)),
-        "symbols_types": List([("All types", ""), ("Crypto", markets::TYPE)].map(kind)),
+        "symbols_types": List([("All types", ""), ("Crypto", TYPE)].map(kind)),
         "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
     });
-    let key = CacheKey::of("/udf/config", ());
-    Ok(Body::of(&text).send(responder, call.view, (b'u', Cache::NoCache), key))
+    Ok(send(call.view, responder, "/udf/config", &text))
+}
+
+/// Sends a text of this address, which depends on no poll.
+fn send(view: &View<'_>, responder: &mut Responder<'_>, place: &str, text: &[u8]) -> Outcome {
+    let head = Head::json(None, Cache::NoCache);
+    Body::of(text).send(view, responder, head, VARIANT, CacheKey::of(place, ()))
 }
 
 /// An exchange as the library lists them; the empty id is that of all.

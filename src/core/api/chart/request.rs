@@ -2,8 +2,10 @@
 
 use crate::core::api::error::{Error, echo};
 use crate::core::api::outcome::Prepared;
-use crate::core::api::params::{self, ApiRequest, ParamValue, whole_number};
-use crate::core::api::symbols::{NamedMarkets, look_up};
+use crate::core::api::params::{
+    self, ApiRequest, ParamValue, count, none_of, one_of, required, whole_number,
+};
+use crate::core::api::symbols::{NamedMarket, look_up, read_markets};
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
@@ -26,7 +28,7 @@ pub const SECONDS_BELOW: i64 = 100_000_000_000;
 
 /// A request for a chart.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ChartRequest {
     /// Of this market.
     pub symbol: SymbolId,
     /// Which candles, and their form.
@@ -49,18 +51,18 @@ pub struct Known {
     pub present: i64,
 }
 
-impl Asked {
+impl ChartRequest {
     /// A request without a response yet.
-    pub fn new(symbol: SymbolId, spec: ChartSpec, source: Option<SourceId>) -> Asked {
-        Asked { symbol, spec, source, known: Cell::new(None) }
+    pub fn new(symbol: SymbolId, spec: ChartSpec, source: Option<SourceId>) -> ChartRequest {
+        ChartRequest { symbol, spec, source, known: Cell::new(None) }
     }
 }
 
 /// A request for charts of several markets.
-#[derive(Clone, Debug)]
-pub struct Several {
+#[derive(Debug)]
+pub struct ChartsRequest {
     /// The markets.
-    pub markets: NamedMarkets,
+    pub markets: Box<[NamedMarket]>,
     /// Which candles of each, and their form.
     pub spec: ChartSpec,
     /// Of this source, if given.
@@ -76,17 +78,22 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
         "symbol", "symbols", "interval", "resolution", "from", "startTime", "to", "endTime", "limit", "fill",
         "source", "decimals",
     ])?;
-    let (name, symbol) = either(("symbol", symbol), ("symbols", symbols))?;
+    let (name, value) = either(("symbol", symbol), ("symbols", symbols))?;
     let is_one = name == "symbol";
-    let wanted = match is_one {
-        true => Ok(read_symbol(call, symbol)?),
-        false => Err(NamedMarkets::read(call.view, &symbol.unwrap_or_default(), MAX_SYMBOLS)?),
+    let markets = match is_one {
+        true => Ok(look_up(call.view, required(&value, "symbol", "a market like BTC/USDT")?)?),
+        false => Err(read_markets(call.view, &value.unwrap_or_default(), MAX_SYMBOLS)?),
     };
-    let interval = read_interval(interval, resolution)?;
-    let (first, last) = (
-        either(("from", from), ("startTime", start_time))?,
-        either(("to", to), ("endTime", end_time))?,
-    );
+    let interval = match either(("interval", interval), ("resolution", resolution))? {
+        (_, None) => Interval::H1,
+        ("resolution", Some(text)) => read_resolution(&text)?,
+        (_, Some(text)) => Interval::parse(&text).ok_or_else(|| {
+            let error = Error::bad("invalid_interval", "interval", "");
+            none_of(&text, error, Interval::ALL.map(Interval::name))
+        })?,
+    };
+    let first = either(("from", from), ("startTime", start_time))?;
+    let last = either(("to", to), ("endTime", end_time))?;
     let (from, to) = (read_time(&first)?, read_time(&last)?);
     if let (Some(from), Some(to)) = (from, to)
         && from > to
@@ -99,21 +106,21 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
         (Some(_), Some(_)) => most,
         _ => DEFAULT_LIMIT,
     };
-    let limit = params::count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=most)?;
+    let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=most)?;
     let fills = [("none", false), ("previous", true)];
-    let fills = params::either_word(&fill, Error::bad("invalid_fill", "fill", ""), fills)?;
+    let fill = one_of(&fill, Error::bad("invalid_fill", "fill", ""), fills)?;
     let spec = ChartSpec {
         interval,
         from,
         to,
         limit: limit.unwrap_or(default),
-        fill_previous: fills.unwrap_or(false),
+        fill_previous: fill.unwrap_or(false),
         quoted: params::decimals(&decimals)? == Decimals::String,
     };
     let source = call.source(&source)?;
-    Ok(match wanted {
-        Ok(symbol) => Box::new(Asked::new(symbol, spec, source)),
-        Err(markets) => Box::new(Several { markets, spec, source }),
+    Ok(match markets {
+        Ok(symbol) => Box::new(ChartRequest::new(symbol, spec, source)),
+        Err(markets) => Box::new(ChartsRequest { markets, spec, source }),
     })
 }
 
@@ -132,35 +139,11 @@ fn either<'a>(first: Named<'a>, second: Named<'a>) -> Result<Named<'a>, Error> {
     }
 }
 
-fn read_symbol(call: &ApiRequest<'_>, value: ParamValue<'_>) -> Result<SymbolId, Error> {
-    let Some(text) = value else {
-        let message = "\"symbol\" is required, for example BTC/USDT.";
-        return Err(Error::bad("missing_parameter", "symbol", message));
-    };
-    let text = text.trim_ascii();
-    if text.is_empty() {
-        let message = "\"symbol\" is empty.";
-        return Err(Error::bad("empty_parameter", "symbol", message));
-    }
-    look_up(call.view, text)
-}
-
-fn read_interval(interval: ParamValue<'_>, resolution: ParamValue<'_>) -> Result<Interval, Error> {
-    let (param, asked) = either(("interval", interval), ("resolution", resolution))?;
-    let Some(asked) = asked else {
-        return Ok(Interval::H1);
-    };
-    let (found, name_of): (_, fn(Interval) -> &'static str) = match param {
-        "resolution" => (Interval::parse_resolution(&asked), Interval::resolution),
-        _ => (Interval::parse(&asked), Interval::name),
-    };
-    found.ok_or_else(|| {
-        params::none_of(
-            &asked,
-            Error::bad("invalid_interval", param, ""),
-            Interval::ALL.map(name_of),
-        )
-    })
+/// An interval under the name that charting libraries use.
+pub fn read_resolution(text: &[u8]) -> Result<Interval, Error> {
+    let error = || Error::bad("invalid_interval", "resolution", "");
+    let good = Interval::ALL.map(Interval::resolution);
+    Interval::parse_resolution(text).ok_or_else(|| none_of(text, error(), good))
 }
 
 fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {

@@ -1,0 +1,90 @@
+//! A series as charts look at it.
+
+use crate::core::api::view::View;
+use crate::market::{ChartBuilder, ChartPlan, ChartSpec, Series, SeriesKey, floor_slot, needed};
+use crate::time::UnixMs;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Closed slots at the end of a followed series that no client waits for: the next refresh is due within a
+/// second, and until then each has a candle made from quotes.
+const UNSETTLED: i64 = 2;
+
+/// A series as it is now.
+pub struct SeriesView<'v> {
+    key: SeriesKey,
+    /// `None` if it is not open.
+    pub series: Option<&'v Series>,
+    /// The time of its exchange.
+    pub now: UnixMs,
+    /// How many of its candles are kept.
+    keep: i64,
+}
+
+impl<'v> SeriesView<'v> {
+    /// The series with this key.
+    pub fn new(view: &View<'v>, key: SeriesKey) -> SeriesView<'v> {
+        let charts = &view.market.charts;
+        let (series, keep) = (charts.get(key), charts.keep(key.interval));
+        SeriesView { key, series, now: view.exchange_time(key.source), keep }
+    }
+
+    /// The newest slot that has begun.
+    pub fn present(&self) -> i64 {
+        self.key.interval.slot_of(self.now)
+    }
+
+    /// The oldest slot that is kept.
+    pub fn floor(&self) -> i64 {
+        floor_slot(self.key.interval, self.now, self.keep)
+    }
+
+    /// The slots that a chart is made from, as far as is known before it is made.
+    pub fn needed(&self, spec: &ChartSpec) -> Range<i64> {
+        needed(spec, self.now, self.keep)
+    }
+
+    /// A chart of stored rows as they are. `None` if it needs a builder.
+    pub fn plan(&self, spec: &ChartSpec) -> Option<Arc<ChartPlan>> {
+        ChartPlan::recent(self.series, spec, self.now, self.keep)
+    }
+
+    /// A chart of any other rows, not begun.
+    pub fn builder(&self, spec: ChartSpec) -> ChartBuilder {
+        ChartBuilder::new(spec, self.now, self.keep)
+    }
+
+    /// These slots without those that have just closed.
+    pub fn settled(&self, slots: Range<i64>) -> Range<i64> {
+        let end = slots.end.min(self.present() - UNSETTLED);
+        slots.start..end.max(slots.start)
+    }
+
+    /// From the first slot that is not covered to the last. `None` if all are.
+    pub fn uncovered(&self, slots: Range<i64>) -> Option<Range<i64>> {
+        let Some(series) = self.series else {
+            return Some(slots).filter(|slots| !slots.is_empty());
+        };
+        let missing = series.covered().missing(slots);
+        Some(missing.first()?.start..missing.last()?.end)
+    }
+
+    /// True if a chart ends with the newest candles, and these come by request only: nobody has requested
+    /// them before.
+    pub fn lacks_newest(&self, spec: &ChartSpec) -> bool {
+        let last = self.series.and_then(|series| series.covered().last());
+        last.is_none_or(|last| last + 1 < self.present() - UNSETTLED)
+            && spec.from.is_none_or(|from| from <= self.now)
+            && self.needed(spec).end == self.present()
+    }
+
+    /// The slots that lack for a chart. `None` if there are none, or if they come by themselves.
+    pub fn missing(&self, spec: &ChartSpec) -> Option<Range<i64>> {
+        let needed = self.needed(spec);
+        match self.lacks_newest(spec) {
+            // The forming candle comes with the newest closed one, so it is requested too.
+            true => self.uncovered(needed.start.min(needed.end - 1)..needed.end),
+            false => self.uncovered(self.settled(needed)),
+        }
+    }
+}
