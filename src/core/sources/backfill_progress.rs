@@ -9,9 +9,8 @@ use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::stats::Backfill;
 use crate::log_targets::SOURCE;
-use crate::market::{SeriesKey, SourceId};
+use crate::market::SourceId;
 use crate::time::{Mono, Now};
-use std::ops::Range;
 use std::time::Duration;
 
 /// Between two counts, each of which looks at every series.
@@ -59,9 +58,8 @@ impl BackfillProgress {
 
     /// Candles have been applied. The count to begin, if one is due or nothing is left to request.
     pub fn applied(&mut self, plans: &CandlePlans, now: Now) -> Option<Count> {
-        let is_over = !plans.has_backfill();
-        let was_over = std::mem::replace(&mut self.was_over, is_over);
-        self.begin(is_over && !was_over, now)
+        let was_over = std::mem::replace(&mut self.was_over, !plans.has_backfill());
+        self.begin(self.was_over && !was_over, now)
     }
 
     /// The file holds more, or less. The count to begin, if one is due or the backfill is over.
@@ -117,26 +115,23 @@ impl Count {
         cx: &mut Context,
     ) -> bool {
         let before = self.series;
+        let charts = &cx.market.charts;
         for key in plans.series().skip(before).take(SERIES_A_SLICE) {
             let current = key.interval.slot_of(cx.exchange_time(source));
             let depth = plans.depth(key, history, cx);
+            let slots = current - depth..current;
             self.series += 1;
             self.wanted += depth.unsigned_abs();
-            self.done += known(key, current - depth..current, history, cx);
+            // In the file, if the series is one for it, or else in memory.
+            self.done += match history.is_for(key, cx) {
+                true => charts.archived(key).map_or(0, |archived| archived.covered(slots)),
+                false => charts.known(key, slots),
+            };
         }
         let is_done = self.series < before + SERIES_A_SLICE;
         if is_done {
             progress.counted(source, self, !plans.has_backfill(), cx);
         }
         is_done
-    }
-}
-
-/// How many of these slots are stored: in the file, if the series is one for it, or else in memory.
-fn known(key: SeriesKey, slots: Range<i64>, history: &History, cx: &Context) -> u64 {
-    let charts = &cx.market.charts;
-    match history.is_for(key, cx) {
-        true => (charts.archived(key)).map_or(0, |archived| archived.covered(slots)),
-        false => charts.known(key, slots),
     }
 }

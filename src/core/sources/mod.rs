@@ -31,8 +31,7 @@ mod task;
 
 use crate::config::{Config, SourceChange};
 use crate::core::history::History;
-use crate::core::{Action, Context, Event};
-use crate::log_targets::SOURCE;
+use crate::core::{Context, Event};
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -105,7 +104,9 @@ impl Sources {
             let id = SourceId(at as u16);
             match change {
                 SourceChange::Same | SourceChange::Ends => continue,
-                SourceChange::Settings { .. } => self.all[at].reconfigure(*change, cx),
+                SourceChange::Settings { markets, route } => {
+                    self.all[at].reconfigure(*markets, *route, cx);
+                }
                 SourceChange::Begins => self.begin(id, cx),
             }
             self.open_connections(id, cx);
@@ -117,12 +118,11 @@ impl Sources {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         if let Some(former) = self.all.get_mut(id.index()) {
             former.end(cx);
-            source.succeed(former);
+            source.connections.succeed(&former.connections);
         }
         for ended in &self.all {
-            source.heed(ended, cx.now.mono);
+            source.heed(ended, cx);
         }
-        source.report_backoff(cx);
         match self.all.get_mut(id.index()) {
             Some(place) => *place = source,
             None => self.all.push(source),
@@ -158,17 +158,12 @@ impl Sources {
 
     /// Opens the connections that a source wants after it has acted.
     fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
-        let connections = &mut self.all[source.index()].connections;
-        for conn in 0..connections.len() {
-            if let Some(address) = connections.to_open(conn) {
-                let key = self.connections.insert(ConnectionOwner { source, conn });
-                let key = key.expect("the table has two entries for every connection");
-                connections.opening(conn, key);
-                let id = &cx.stats[source].id;
-                log::debug!(target: SOURCE, "connect source={id} address={address}");
-                cx.actions.push_back(Action::Connect(key, address));
-            }
-        }
+        let Sources { all, connections, .. } = self;
+        let new_key = |conn| {
+            let key = connections.insert(ConnectionOwner { source, conn });
+            key.expect("the table has two entries for every connection")
+        };
+        all[source.index()].connections.open(new_key, cx);
     }
 
     /// The socket of a connection is closed.

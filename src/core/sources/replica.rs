@@ -128,6 +128,11 @@ impl Replica {
         self.tell(Outbound::Ask(series_part(key, slots, cx)));
     }
 
+    /// True if candles of this series are on their way.
+    pub fn wants(&self, key: SeriesKey) -> bool {
+        self.asked.iter().any(|it| it.key == key)
+    }
+
     /// Candles of this series have come.
     pub fn came(&mut self, key: SeriesKey) {
         self.asked.retain(|it| it.key != key);

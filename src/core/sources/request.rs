@@ -41,9 +41,11 @@ pub struct RequestInFlight {
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
-    /// What the head says of the exchange; taken out once.
-    pub head_facts: Option<HeadFacts>,
-    /// The field of the head that tells how the budget stands.
+    /// When the response was made, as its head says.
+    pub date: Option<UnixMs>,
+    /// How the budget stands, in the exchange's own count, as the head says.
+    pub metered: Option<u64>,
+    /// The field of the head that tells that.
     meter: Option<&'static str>,
     reading: Reading,
     /// The first fault of the body. An error page need not be JSON: its status says enough. So the
@@ -67,14 +69,6 @@ enum Compression {
     Gzip(Box<Decompressor>),
     /// Of the body of an error that cannot be decompressed: its status says enough.
     Unreadable,
-}
-
-/// What the head of a response says of the exchange.
-pub struct HeadFacts {
-    /// When the response was made.
-    pub date: Option<UnixMs>,
-    /// How the budget stands, in the exchange's own count.
-    pub metered: Option<u64>,
 }
 
 /// How far a response has been read.
@@ -117,7 +111,8 @@ impl RequestInFlight {
             sent: 0,
             inbox: Vec::new(),
             head: None,
-            head_facts: None,
+            date: None,
+            metered: None,
             meter,
             read_error: None,
         }
@@ -166,10 +161,8 @@ impl RequestInFlight {
             return Ok(ResponseProgress::Partly);
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
-        self.head_facts = Some(HeadFacts {
-            metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
-            date: response.fields.get("date").and_then(read_date),
-        });
+        self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        self.date = response.fields.get("date").and_then(read_date);
         if let Some(date) = read_current_date(response.fields) {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);

@@ -1,18 +1,14 @@
 //! One source: one exchange that is polled.
 //!
-//! [`Source`] conducts its parts: it starts what `planning` chooses from the [`Schedule`], sends it on
-//! its [`Connections`], and turns each response into a [`Job`]. A failure changes
-//! nothing that is served. While a source fails, one request at a time is tried, and after each
-//! failure nothing until the back-off is over.
+//! [`Source`] conducts its parts: it sends what the [`Schedule`] chooses on its [`Connections`], and turns
+//! each response into a [`Job`]. A failure changes nothing that is served. While a source fails, one request
+//! at a time is tried, and after each failure nothing until the back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
 mod applying;
-mod failing;
-mod following;
-mod planning;
-mod publishing;
+mod cluster;
 mod reload;
 
 use crate::config::Config;
@@ -21,15 +17,18 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::connections::{Connections, Ended};
+use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
+use crate::exchange::RefusalKind;
 use crate::job_queue::JobQueue;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{SeriesKey, SourceId};
+use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -37,7 +36,7 @@ use std::ops::Range;
 
 /// See the module's page.
 pub struct Source {
-    profile: Profile,
+    id: SourceId,
     pub(super) connections: Connections,
     schedule: Schedule,
     jobs: JobQueue<Job>,
@@ -61,15 +60,15 @@ impl Source {
         let profile = Profile::new(id, config);
         let count = config.limits.lanes_per_source.max(1);
         Source {
+            id,
             connections: Connections::new(&profile, count),
-            schedule: Schedule::new(&profile, seed, now.mono),
+            schedule: Schedule::new(profile, seed, now.mono),
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
             replica: Replica::default(),
             newest_quotes: Mono::default(),
             wake_at: Some(now.mono),
             has_ended: false,
-            profile,
         }
     }
 
@@ -81,6 +80,11 @@ impl Source {
     /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
         self.jobs.iter().filter(|job| job.applies()).count()
+    }
+
+    /// True if a market list waits to be applied.
+    pub fn has_new_list(&self) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Job::RefreshList))
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
@@ -131,19 +135,8 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) {
-        if self.connections.skip_former_name(cx) {
-            return;
-        }
-        match addresses {
-            Ok(list) => self.connections.resolved(list, cx),
-            Err(why) => {
-                self.connections.not_resolved(&why, cx);
-                for conn in 0..self.connections.len() {
-                    let ended = self.connections.fail_unresolved(conn, &why, cx);
-                    self.ended(ended, history, cx);
-                }
-            }
-        }
+        let ended = self.connections.resolved(addresses, cx);
+        self.ended(ended, history, cx);
         self.start_due(history, cx);
     }
 
@@ -156,22 +149,12 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        let was_in_doubt = self.schedule.clock.is_in_doubt();
-        let (head, ended) = self.connections.handle(conn, key, event, cx);
-        if let Some(head) = head {
-            if let Some(date) = head.date {
-                self.schedule.clock.check_date(date, cx);
-            }
-            if let Some(units) = head.metered {
-                self.schedule.metered(&self.profile, units, cx);
-            }
-        }
-        if let Some(task) = self.connections.decompressing(conn) {
-            let is_quotes = task.is_quotes();
-            self.jobs.push([Job::Decompress { conn, is_quotes }]);
+        let ended = self.connections.handle(conn, key, event, cx);
+        if self.connections.is_decompressing(conn) {
+            self.jobs.push([Job::Decompress { conn }]);
         }
         let has_ended = self.ended(ended, history, cx);
-        if has_ended || self.schedule.clock.is_in_doubt() != was_in_doubt {
+        if has_ended {
             self.start_due(history, cx);
         }
         has_ended
@@ -198,46 +181,45 @@ impl Source {
         if !self.replica.role().collects() {
             return self.want_due(history, cx);
         }
-        self.schedule.begin_round(&self.profile, cx);
+        self.schedule.begin_round(cx);
         let mut next = None;
-        while let Some(conn) = self.connections.idle() {
-            // What has come is applied first: what is due next may depend on it.
-            let planned = match self.staged() {
-                0 => self.next_task(history.pace_of(self.profile.id), cx),
-                _ => None,
-            };
-            match planned {
-                Some((when, task)) if when <= cx.now.mono => self.start(conn, task, cx),
-                Some((when, task)) => {
-                    log::debug!(
-                        target: SOURCE,
-                        "planned source={} what={:?} in_ms={}",
-                        self.profile.config.id,
-                        task.describe(&cx.market),
-                        when.since(cx.now.mono).as_millis(),
-                    );
-                    next = Some(when);
-                    break;
-                }
-                None => break,
+        // What has come is applied first: what is due next may depend on it.
+        while self.staged() == 0
+            && let Some(conn) = self.connections.idle()
+            && let Some((when, task)) = self.next_task(history, cx)
+        {
+            if when > cx.now.mono {
+                log::debug!(
+                    target: SOURCE,
+                    "planned source={} what={:?} in_ms={}",
+                    cx.stats[self.id].id,
+                    task.describe(&cx.market),
+                    when.since(cx.now.mono).as_millis(),
+                );
+                next = Some(when);
+                break;
             }
+            self.schedule.sent(&task, cx);
+            let request = RequestInFlight::new(&self.schedule.profile, task, cx);
+            self.connections.send(conn, Box::new(request), cx);
         }
         let schedule = &self.schedule;
-        let has_rounds = !self.profile.dialect.tickers_at_once() && schedule.has_list;
+        let has_rounds = !schedule.profile.dialect.tickers_at_once() && schedule.has_list;
         let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
         let all = [self.connections.due(), next, round, schedule.backoff.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         let next_poll = schedule.next_quotes();
-        let status = &mut cx.stats[self.profile.id];
+        let status = &mut cx.stats[self.id];
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = schedule.budget.left(cx.now.mono);
     }
 
-    fn start(&mut self, conn: usize, task: Task, cx: &mut Context) {
-        self.schedule.sent(&self.profile, &task, cx);
-        let request = RequestInFlight::new(&self.profile, task, cx);
-        self.connections.send(conn, Box::new(request), cx);
+    fn next_task(&self, history: &History, cx: &Context) -> Option<(Mono, Task)> {
+        let in_flight: Vec<&Task> =
+            self.connections.requests().map(RequestInFlight::task).collect();
+        let (count, pace) = (self.connections.len(), history.pace_of(self.id));
+        self.schedule.next(&in_flight, count, pace, cx)
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
@@ -268,18 +250,17 @@ impl Source {
             }
             Job::DropQuotes(symbols) => self.drop_quotes(symbols, cx),
             Job::FollowNamed(symbols) => self.follow_named(symbols, cx),
-            Job::Decompress { conn, .. } => {
+            Job::Decompress { conn } => {
                 let ended = self.connections.decompress(*conn, cx);
-                let is_done = self.connections.decompressing(*conn).is_none();
+                let is_done = !self.connections.is_decompressing(*conn);
                 has_ended = self.ended(ended, history, cx);
                 is_done
             }
             Job::Count(count) => {
-                let (id, plans) = (self.profile.id, &self.schedule.candles);
-                count.step(id, &mut self.progress, plans, history, cx)
+                count.step(self.id, &mut self.progress, &self.schedule.candles, history, cx)
             }
             Job::WriteList(writer) => {
-                let list = writer.step(self.profile.id, cx).map(Outbound::List);
+                let list = writer.step(self.id, cx).map(Outbound::List);
                 let is_done = list.is_some();
                 list.into_iter().for_each(|list| self.replica.tell(list));
                 is_done
@@ -299,12 +280,88 @@ impl Source {
     fn ended(&mut self, ended: Option<Ended>, history: &mut History, cx: &mut Context) -> bool {
         match ended {
             None => return false,
-            Some(Ended::Complete(request)) => self.complete(request, history, cx),
+            Some(Ended::Complete(request)) => {
+                self.note_head(&request, cx);
+                self.complete(request, history, cx);
+            }
             Some(Ended::Failed(request, fault)) => {
+                self.note_head(&request, cx);
                 self.failed(request.task(), fault, request.began, cx);
             }
             Some(Ended::PutBack(task)) => self.schedule.put_back(&task, cx.now.mono),
         }
         true
+    }
+
+    /// Takes in what the head of a response says of the exchange.
+    fn note_head(&mut self, request: &RequestInFlight, cx: &mut Context) {
+        if let Some(date) = request.date {
+            self.schedule.clock.check_date(date, cx);
+        }
+        if let Some(units) = request.metered {
+            self.schedule.metered(units, cx);
+        }
+    }
+
+    /// A task that began then has failed: it changes nothing that is served.
+    fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
+        // An exchange may fail at one market and serve the others.
+        let blame = match fault.blame() {
+            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
+            blame => blame,
+        };
+        let what = task.describe(&cx.market);
+        let text = format!("{what}: {fault}");
+        let status = &mut cx.stats[self.id];
+        status.errors += 1;
+        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
+        status.rate_limited += u64::from(blame == Blame::RateLimit);
+        status.last_error_at = Some(cx.now.unix);
+        let is_news = status.last_error.as_deref() != Some(&text);
+        let is_warned = match (task, fault.kind()) {
+            // It is left alone for a while, and longer each time.
+            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
+                let poll = self.schedule.profile.config.poll;
+                self.schedule.round.pause(*symbol, poll * 2, cx.now.mono)
+            }
+            _ => false,
+        };
+        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
+            log::warn!(
+                target: SOURCE,
+                "request failed source={} what={} error={}",
+                status.id,
+                quoted(&what),
+                quoted(&fault)
+            );
+        }
+        log::debug!(
+            target: SOURCE,
+            "failed source={} what={what:?} blame={} ms={} error={}",
+            status.id,
+            blame.name(),
+            cx.now.mono.since(began).as_millis(),
+            quoted(&fault),
+        );
+        status.last_error = Some(text.clone());
+        // Nothing is served without quotes, and there are no quotes without the list: their faults are the
+        // whole source's.
+        let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
+        self.schedule.failed(task, cx);
+        if is_vital || blame != Blame::Call {
+            self.schedule.backoff.failed(&fault, began, cx);
+            // What has been begun and not sent yet waits as well.
+            self.put_back_all(|request| !request.has_left(), cx);
+            self.schedule.candles.give_up_asked();
+            self.schedule.round.abandon();
+        }
+        self.publish(Update::Status(Some(text.into())), cx.now, cx);
+    }
+
+    /// Ends those requests that are chosen. Their tasks are due again at once.
+    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
+        for task in self.connections.put_back_all(is_chosen, cx) {
+            self.schedule.put_back(&task, cx.now.mono);
+        }
     }
 }

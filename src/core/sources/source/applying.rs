@@ -36,7 +36,7 @@ impl Source {
         log::debug!(
             target: SOURCE,
             "response source={} what={:?} status={} bytes={} ms={}",
-            self.profile.config.id,
+            cx.stats[self.id].id,
             task.describe(&cx.market),
             request.status().unwrap_or(0),
             request.received,
@@ -46,7 +46,7 @@ impl Source {
             Ok(staged) => staged,
             Err(fault) => return self.failed(&task, fault, began, cx),
         };
-        let status = &mut cx.stats[self.profile.id];
+        let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
         if let Some(fault) = staged.all_refused() {
             return self.failed(&task, fault, began, cx);
@@ -84,14 +84,14 @@ impl Source {
             Task::Stats(symbol) => {
                 if let Some(stats) = staged.stats {
                     self.schedule.round.keep_stats(symbol, stats.clone());
-                    if let Some(listing) = cx.market.catalog.listing(self.profile.id, symbol) {
+                    if let Some(listing) = cx.market.catalog.listing(self.id, symbol) {
                         let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
                         self.publish(body, cx.now, cx);
                     }
                 }
             }
             Task::Markets => {
-                cx.market.catalog.end_list(self.profile.id).map_err(|_| Fault::Empty)?;
+                cx.market.catalog.end_list(self.id).map_err(|_| Fault::Empty)?;
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
@@ -102,10 +102,8 @@ impl Source {
                 self.publish(Update::Status(None), cx.now, cx);
             }
             Task::Candles { series, slots } => {
-                let rows_a_page = self.schedule.candles.page_rows(series.interval) as i64;
-                let is_full = slots.end - slots.start >= rows_a_page;
-                let known = (!staged.has_undated, is_full);
-                let page = CandlePage::new(series, slots, staged.candles, known, sent_at);
+                let is_dated = !staged.has_undated;
+                let page = CandlePage::new(series, slots, staged.candles, is_dated, sent_at);
                 self.jobs.push([Job::ApplyCandles(page, Some(cx.now))]);
             }
         }
@@ -124,7 +122,7 @@ impl Source {
         let tickers = self.named(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
         self.schedule.backoff.quotes_served(cx);
-        self.schedule.market_ended(&self.profile, true, cx);
+        self.schedule.market_ended(true, cx);
         let (is_first, is_last) = self.schedule.round.ends();
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
@@ -142,7 +140,7 @@ impl Source {
         self.publish(told, received, cx);
         self.apply_piece(piece, received, cx);
         if is_last && !tickers.goes_on {
-            let id = self.profile.id;
+            let id = self.id;
             cx.market.quotes.end_poll(id, cx.now);
             cx.market.quotes.came(id, Awaited::Answer);
             cx.stats[id].quotes_polled = true;
@@ -154,7 +152,7 @@ impl Source {
     /// Puts tickers into the market: the quotes, and the forming candles of their symbols if the exchange's
     /// time is known.
     fn apply_piece(&self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
-        let id = self.profile.id;
+        let id = self.id;
         let exchange: Option<UnixMs> = self.schedule.clock.known_time(cx);
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
@@ -178,17 +176,15 @@ impl Source {
 
     /// Takes the market list over. Tracked markets may have come and gone: the next jobs see to these.
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
-        let (id, schedule) = (self.profile.id, &mut self.schedule);
+        let (id, schedule) = (self.id, &mut self.schedule);
         let change = cx.market.catalog.refresh_list(id, cx.now.unix);
-        for key in schedule.candles.series().collect::<Vec<SeriesKey>>() {
-            // The candles of a market that is named and not listed stay as they are.
-            if cx.market.catalog.listing(id, key.symbol).is_none() {
-                schedule.candles.close(key);
-            }
+        schedule.candles.retain(|key| {
             if change.removed.binary_search(&key.symbol).is_ok() {
-                cx.market.charts.close(key);
+                cx.market.charts.close(*key);
             }
-        }
+            // The candles of a market that is named and not listed stay as they are.
+            cx.market.catalog.listing(id, key.symbol).is_some()
+        });
         history.listed(id);
         if schedule.has_list {
             cx.market.quotes.expect(id, change.added);
@@ -199,7 +195,7 @@ impl Source {
             schedule.begin_quotes(cx.now.mono);
             schedule.backoff.recovered(cx);
             let tracked = cx.market.catalog.tracked_by(id);
-            let source = &self.profile.config.id;
+            let source = &cx.stats[id].id;
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
         }
         // A named market may be listed for the first time, or have come back.
@@ -207,7 +203,7 @@ impl Source {
             Lookup::Known(symbol) => Some(symbol),
             Lookup::Unknown | Lookup::Malformed => None,
         };
-        let named: Vec<_> = self.profile.config.symbols.iter().filter_map(find).collect();
+        let named: Vec<_> = schedule.profile.config.symbols.iter().filter_map(find).collect();
         self.jobs.push([
             Job::DropQuotes(change.removed.into_iter()),
             Job::FollowNamed(named.into_iter()),
@@ -218,7 +214,7 @@ impl Source {
     /// Drops the quotes of some markets that have left the list. `true`: the last ones.
     pub(super) fn drop_quotes(&self, symbols: &mut Symbols, cx: &mut Context) -> bool {
         for symbol in symbols.take(DROPPED_A_SLICE) {
-            cx.market.quotes.drop_symbol(self.profile.id, symbol);
+            cx.market.quotes.drop_symbol(self.id, symbol);
         }
         symbols.len() == 0
     }
@@ -227,7 +223,7 @@ impl Source {
     pub(super) fn follow_named(&mut self, symbols: &mut Symbols, cx: &mut Context) -> bool {
         for symbol in symbols.take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
-                let key = SeriesKey { source: self.profile.id, symbol, interval };
+                let key = SeriesKey { source: self.id, symbol, interval };
                 self.schedule.candles.follow(key, cx);
             }
         }
@@ -241,10 +237,7 @@ impl Source {
                 self.schedule.quotes_due = cx.now.mono;
                 false
             }
-            Job::ApplyCandles(page, _) => {
-                self.schedule.candles.put_back(page.key());
-                false
-            }
+            Job::ApplyCandles(..) => false,
             _ => true,
         });
     }

@@ -1,21 +1,24 @@
-//! What a source does in a cluster while another node collects: it applies what that one tells, and asks it
-//! for candles.
+//! What a source does in a cluster. Where this node collects, it tells the other nodes what it applies, and
+//! answers what they ask for. Where another node does, it applies what that one tells, and asks it for
+//! candles.
 
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
+use crate::core::sources::budget::Budget;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::jobs::Job;
-use crate::core::sources::replica::Role;
+use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Role, series_part};
 use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
-use crate::market::{Awaited, Reported};
-use crate::replication::{Entry, EntryHead, Markets, SentCandles, Update};
-use crate::time::{Mono, Now};
+use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
+use crate::record::Ticker;
+use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Update};
+use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
 /// How long after its time a follower waits for the newest candles, which the collector reads unasked.
@@ -34,6 +37,166 @@ const CLOCK_OFF_MS: i64 = 500;
 /// Markets of a list that are read in one slice: some 0.1 ms.
 const MARKETS_A_SLICE: usize = 256;
 
+impl Source {
+    /// What this node does for the source.
+    pub fn role(&self) -> Role {
+        self.replica.role()
+    }
+
+    /// Takes on a role. What was requested in the former one is dropped, unless it goes on collecting.
+    pub fn set_role(&mut self, role: Role, cx: &mut Context) {
+        let was = self.replica.role();
+        self.replica.begin(role, cx.now.mono);
+        if was.collects() && !role.collects() {
+            self.put_back_all(|_| true, cx);
+            self.connections.close_all(cx);
+            self.drop_records(cx);
+            self.schedule.round.abandon();
+        }
+        if !was.collects() && role.collects() {
+            self.schedule.begin_quotes(cx.now.mono);
+        }
+        if role == Role::Follower {
+            self.schedule.candles.refresh_all(cx.now);
+        }
+        if role == Role::Alone {
+            self.schedule.budget.go_alone(cx.now.mono);
+        }
+        if self.schedule.has_list {
+            self.list_changed();
+        }
+        self.wake_up(cx.now);
+    }
+
+    /// Takes on the role of collector, with what the last one has left of the budget.
+    pub fn collect(&mut self, left: Option<(u64, u64)>, is_halved: bool, cx: &mut Context) {
+        self.set_role(Role::Collector, cx);
+        self.schedule.budget.take_over(left, is_halved, cx.now.mono);
+    }
+
+    /// What may still be requested.
+    pub fn budget(&mut self) -> &mut Budget {
+        &mut self.schedule.budget
+    }
+
+    /// The other nodes have been told of the budget.
+    pub fn note_told(&mut self, spent: u64, now: Now) {
+        self.schedule.budget.note_told(spent);
+        self.wake_up(now);
+    }
+
+    /// Takes out what the other nodes are to be told next.
+    pub fn next_told(&mut self) -> Option<Outbound> {
+        self.replica.next_told()
+    }
+
+    /// Tells the other nodes of something that was received then.
+    pub(super) fn publish(&mut self, body: Update, received: Now, cx: &Context) {
+        if !self.replica.publishes() {
+            return;
+        }
+        let status = &cx.stats[self.id];
+        let head = EntryHead {
+            epoch: 0,
+            waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
+            received: received.unix,
+            exchange_time: status.clock.map(|_| cx.exchange_time(self.id)),
+            state: status.state as u8,
+            rest_ms: self.schedule.backoff.until.since(cx.now.mono).as_millis() as u64,
+        };
+        self.replica.tell(Outbound::Entry(Box::new(Entry { head, body })));
+    }
+
+    /// Tickers under the ids of their markets at the exchange, if the other nodes are told of them.
+    pub(super) fn named(
+        &self,
+        all: &[(SymbolId, Ticker)],
+        cx: &Context,
+    ) -> Vec<(Box<str>, Ticker)> {
+        let named = |(symbol, ticker): &(SymbolId, Ticker)| {
+            let listing = cx.market.catalog.listing(self.id, *symbol)?;
+            Some((listing.ticker_id.clone(), ticker.clone()))
+        };
+        let all = all.iter().filter(|_| self.replica.publishes());
+        all.filter_map(named).collect()
+    }
+
+    /// Tells the other nodes of a page of candles that is about to be applied.
+    pub(super) fn publish_page(&mut self, page: &CandlePage, received: Now, cx: &Context) {
+        if self.replica.publishes() {
+            self.publish(Update::Candles(page.to_send(cx)), received, cx);
+        }
+    }
+
+    /// Writes the market list for the other nodes, which has changed.
+    pub fn list_changed(&mut self) {
+        if self.replica.publishes() {
+            self.jobs.push([Job::WriteList(ListWriter::new())]);
+        }
+    }
+}
+
+/// What a collector does for the candles that others ask for.
+impl Source {
+    /// The series that another node has named, if its market is known here.
+    pub(super) fn series_of(&self, named: &SeriesPart, cx: &Context) -> Option<SeriesKey> {
+        let Lookup::Known(symbol) = cx.market.catalog.find(named.symbol.as_bytes()) else {
+            return None;
+        };
+        Some(SeriesKey { source: self.id, symbol, interval: named.interval })
+    }
+
+    /// Another node asks for candles.
+    pub fn asked(&mut self, series: &SeriesPart, history: &mut History, cx: &mut Context) {
+        let Some(key) = self.series_of(series, cx) else {
+            return;
+        };
+        if self.replica.publishes()
+            && self.follow(key, cx)
+            && self.replica.ask(key, series.slots.clone(), cx.now.mono)
+        {
+            history.read(key, &series.slots, cx);
+            self.ask(key, &series.slots, cx);
+            self.wake_up(cx.now);
+        }
+    }
+
+    /// Answers what other nodes have asked for, as far as it is known now.
+    pub fn answer_asked(&mut self, history: &History, cx: &Context) {
+        let plans = &self.schedule.candles;
+        let comes = |it: &AskedRange| {
+            plans.is_asking(it.key, &it.slots) || history.is_reading(it.key, &it.slots)
+        };
+        let Some(asked) = self.replica.next_done(cx.now.mono, comes) else {
+            return;
+        };
+        let Some(series) = cx.market.charts.get(asked.key) else {
+            return;
+        };
+        let closed_before: UnixMs = cx.exchange_time(asked.key.source);
+        let current = asked.key.interval.slot_of(closed_before);
+        let closed = series.covered().within(asked.slots.clone()).map(|slots| {
+            let rows = series.candles(&slots).into_iter();
+            let rows: Vec<_> = rows.map(|(_, candle)| (candle, Some(true))).collect();
+            (slots, rows)
+        });
+        let forming = series.forming(current).filter(|_| asked.slots.contains(&current));
+        let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), Some(false))]));
+        for (slots, rows) in closed.chain(forming) {
+            let page = SentCandles {
+                rows,
+                series: series_part(asked.key, slots, cx),
+                closed_before,
+                is_dated: true,
+                is_full: false,
+                is_proven: true,
+            };
+            self.publish(Update::Candles(page), cx.now, cx);
+        }
+    }
+}
+
+/// What a follower does.
 impl Source {
     /// Applies an entry of the collector that was written so long ago.
     pub fn follow_entry(
@@ -57,8 +220,8 @@ impl Source {
             Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
-                cx.market.quotes.came(self.profile.id, Awaited::Poll);
-                let mut staged = Staged::new(self.profile.id, Task::Tickers);
+                cx.market.quotes.came(self.id, Awaited::Poll);
+                let mut staged = Staged::new(self.id, Task::Tickers);
                 let catalog = &mut cx.market.catalog;
                 let mut stager = Stager { staged: &mut staged, catalog, symbol: None };
                 for (id, ticker) in tickers {
@@ -72,11 +235,11 @@ impl Source {
             }
             Update::Candles(page) => self.follow_candles(page, cx),
             Update::Status(error) => {
-                let status = &mut cx.stats[self.profile.id];
+                let status = &mut cx.stats[self.id];
                 status.last_error = error.map(String::from).or(status.last_error.take());
             }
             Update::Stats(id, stats) => {
-                let symbol = cx.market.catalog.by_ticker_id(self.profile.id, &id);
+                let symbol = cx.market.catalog.by_ticker_id(self.id, &id);
                 if let Some(symbol) = symbol {
                     self.schedule.round.keep_stats(symbol, *stats);
                 }
@@ -94,7 +257,7 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) {
-        let id = self.profile.id;
+        let id = self.id;
         if matches!(body, Update::Quotes { .. }) {
             cx.stats[id].last_success_at = Some(head.received);
         }
@@ -137,9 +300,10 @@ impl Source {
         let slots = page.series.slots;
         let rows = page.rows.into_iter();
         let rows = rows.map(|(candle, closed)| Reported { candle, closed });
-        let known = (page.is_dated, page.is_full);
-        let applied = CandlePage::new(key, slots, rows.collect(), known, sent_at);
-        let applied = applied.asked_elsewhere(page.is_proven);
+        let mut applied = CandlePage::new(key, slots, rows.collect(), page.is_dated, sent_at);
+        if page.is_proven {
+            applied.prove();
+        }
         self.jobs.push([Job::ApplyCandles(applied, None)]);
     }
 
@@ -149,7 +313,7 @@ impl Source {
         let can_read = !self.jobs.iter().any(is_reading);
         if self.replica.role() == Role::Follower && !self.has_ended && can_read {
             self.schedule.list_due = cx.now.mono + HOURLY;
-            cx.market.catalog.begin_list(self.profile.id);
+            cx.market.catalog.begin_list(self.id);
             self.jobs.push([Job::ReadList(list)]);
         }
         can_read
@@ -157,7 +321,7 @@ impl Source {
 
     /// Reads some of a list. `true`: all of it has been read, and the next job puts it in place.
     pub(super) fn read_list(&mut self, list: &mut Markets, cx: &mut Context) -> bool {
-        let id = self.profile.id;
+        let id = self.id;
         let mut left = MARKETS_A_SLICE;
         for market in list.by_ref().take(left) {
             cx.market.catalog.list(id, market);
@@ -179,7 +343,7 @@ impl Source {
         let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
         let mut next = None;
         while has_rest && self.replica.has_room() && self.staged() == 0 {
-            let Some(page) = self.schedule.candles.next(cx) else {
+            let Some(page) = self.schedule.candles.next(|key| self.replica.wants(key), cx) else {
                 break;
             };
             let is_known = cx.market.charts.get(page.series).and_then(|it| it.newest_known());
@@ -187,12 +351,12 @@ impl Source {
             let is_late = page.when <= self.replica.since || plans.is_new(page.series);
             let waits = page.urgency != Urgency::Client && is_known.is_some() && !is_late;
             let when = page.when + if waits { GRACE } else { Duration::ZERO };
-            let is_held = history.pace_of(self.profile.id) == Pace::Hold;
+            let is_held = history.pace_of(self.id) == Pace::Hold;
             if when > cx.now.mono || is_held {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
             }
-            self.schedule.candles.sent(page.series, page.slots.clone(), cx);
+            self.schedule.candles.note_reach(page.series, cx);
             self.replica.want(page.series, page.slots, cx);
         }
         let all = [self.replica.due(), next, self.schedule.backoff.down_at(cx)];
