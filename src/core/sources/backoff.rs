@@ -36,10 +36,11 @@ impl Backoff {
         Backoff { source, failures: 0, since: now, until: now, quotes_at: now, rng: Rng::new(seed) }
     }
 
-    /// Goes on with the back-off of another source of the same exchange, if that is the longer one.
+    /// Goes on with the failures of another source of the same exchange, and with its back-off, if that is
+    /// the longer one.
     pub fn heed(&mut self, other: &Backoff, cx: &mut Context) {
+        self.failures = self.failures.max(other.failures);
         if other.until > self.until {
-            self.failures = self.failures.max(other.failures);
             (self.since, self.until) = (other.since, other.until);
             let status = &mut cx.stats[self.source];
             status.state = SourceState::Backoff;

@@ -131,12 +131,6 @@ impl Budget {
         (self.rate() * 2).max(2 * u64::from(self.dearest) * PARTS)
     }
 
-    /// True if the other nodes are to be told before a request of this cost.
-    fn must_tell(&self, cost: u32) -> bool {
-        let untold = |told| (self.spent - told + u64::from(cost)) * PARTS;
-        self.told.is_some_and(|told| self.spent > told && untold(told) > self.untold_most())
-    }
-
     /// The most parts that the bucket holds.
     fn most(&self) -> u64 {
         match self.is_halved {
@@ -147,10 +141,13 @@ impl Budget {
 
     /// When a request of this cost may be sent: now or later.
     pub fn ready_at(&self, cost: u32, now: Mono) -> Mono {
-        if self.must_tell(cost) {
+        let parts = u64::from(cost) * PARTS;
+        // The other nodes are told first.
+        let untold = self.told.map_or(0, |told| self.spent - told);
+        if untold > 0 && untold * PARTS + parts > self.untold_most() {
             return now + TELL_PAUSE;
         }
-        let wanted = (u64::from(cost) * PARTS).min(self.most());
+        let wanted = parts.min(self.most());
         let missing = wanted.saturating_sub(self.at_hand(now));
         if missing == 0 {
             return now;

@@ -13,7 +13,7 @@ use crate::core::sources::addresses::Addresses;
 use crate::core::sources::connecting::{ConnectPhase, Connecting, Route};
 use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{RequestInFlight, ResponseProgress};
-use crate::core::sources::task::{Profile, Task};
+use crate::core::sources::task::Profile;
 use crate::core::{Action, Broken, Event};
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
@@ -44,14 +44,17 @@ impl UpstreamConnection {
     }
 }
 
+/// A request that has ended, and how.
+pub type Ended = (Box<RequestInFlight>, Outcome);
+
 /// How a request ended.
-pub enum Ended {
+pub enum Outcome {
     /// Its response is complete.
-    Complete(Box<RequestInFlight>),
+    Complete,
     /// It failed.
-    Failed(Box<RequestInFlight>, Fault),
+    Failed(Fault),
     /// It came to nothing through nobody's fault: the task is due again, at once.
-    PutBack(Task),
+    PutBack,
 }
 
 impl Connections {
@@ -173,7 +176,7 @@ impl Connections {
                         "name look-up failed source={id} addresses=kept error={why:?}"
                     );
                 }
-                self.fail(*waiting.first()?, Fault::Resolve(why), cx)
+                self.end(*waiting.first()?, Outcome::Failed(Fault::Resolve(why)), cx)
             }
         }
     }
@@ -233,7 +236,9 @@ impl Connections {
                 let (route, limits) = (&self.route, &cx.config.limits);
                 match it.connecting.receive(bytes, route, limits, cx.now) {
                     Ok(()) => self.phase_began(conn, key, cx),
-                    Err(error) => return self.fail(conn, Fault::Proxy(error), cx),
+                    Err(error) => {
+                        return self.end(conn, Outcome::Failed(Fault::Proxy(error)), cx);
+                    }
                 }
             }
             // Only clients' connections have this event.
@@ -278,9 +283,11 @@ impl Connections {
     ) -> Option<Ended> {
         match read {
             Ok(ResponseProgress::Partly) => None,
-            Ok(ResponseProgress::WholeAndClose) => self.end(conn, cx).map(Ended::Complete),
-            Ok(ResponseProgress::Whole) => self.all[conn].request.take().map(Ended::Complete),
-            Err(fault) => self.fail(conn, fault, cx),
+            Ok(ResponseProgress::WholeAndClose) => self.end(conn, Outcome::Complete, cx),
+            Ok(ResponseProgress::Whole) => {
+                self.all[conn].request.take().map(|it| (it, Outcome::Complete))
+            }
+            Err(fault) => self.end(conn, Outcome::Failed(fault), cx),
         }
     }
 
@@ -290,7 +297,7 @@ impl Connections {
         let request = it.request.as_deref()?;
         if request.deadline <= cx.now.mono {
             let fault = request.cut_short(Fault::Timeout(it.connecting.obstacle()));
-            return self.fail(conn, fault, cx);
+            return self.end(conn, Outcome::Failed(fault), cx);
         }
         let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);
         let lost = || self.lost(conn, Some(&Broken::Io(ErrorKind::TimedOut)), cx);
@@ -319,42 +326,33 @@ impl Connections {
         let fault = match (obstacle, why) {
             (Some(what), why) => Fault::Connect(what, why.cloned().unwrap_or(Broken::Closed)),
             (None, _) if request.is_on_reused && request.received == 0 => {
-                return self.end(conn, cx).map(|it| Ended::PutBack(it.task().clone()));
+                return self.end(conn, Outcome::PutBack, cx);
             }
             (None, Some(why)) => request.cut_short(Fault::Broken(why.clone())),
             (None, None) => match request.closed() {
-                Ok(()) => return self.all[conn].request.take().map(Ended::Complete),
+                Ok(()) => return self.end(conn, Outcome::Complete, cx),
                 Err(fault) => request.cut_short(fault),
             },
         };
-        self.fail(conn, fault, cx)
-    }
-
-    fn fail(&mut self, conn: usize, fault: Fault, cx: &mut Context) -> Option<Ended> {
-        self.end(conn, cx).map(|request| Ended::Failed(request, fault))
+        self.end(conn, Outcome::Failed(fault), cx)
     }
 
     /// Ends a request, and its connection with it.
-    fn end(&mut self, conn: usize, cx: &mut Context) -> Option<Box<RequestInFlight>> {
+    fn end(&mut self, conn: usize, outcome: Outcome, cx: &mut Context) -> Option<Ended> {
         self.close(conn, cx);
-        self.all[conn].request.take()
+        self.all[conn].request.take().map(|request| (request, outcome))
     }
 
-    /// Ends those requests that are chosen. Returns their tasks, which are due again at once.
+    /// Ends those requests that are chosen, through nobody's fault.
     pub fn put_back_all(
         &mut self,
         is_chosen: impl Fn(&RequestInFlight) -> bool,
         cx: &mut Context,
-    ) -> Vec<Task> {
-        let mut tasks = Vec::new();
-        for conn in 0..self.all.len() {
-            let request = self.all[conn].request.as_deref();
-            if let Some(task) = request.filter(|it| is_chosen(it)).map(|it| it.task().clone()) {
-                self.end(conn, cx);
-                tasks.push(task);
-            }
-        }
-        tasks
+    ) -> Vec<Ended> {
+        let is_chosen = |it: &UpstreamConnection| it.request.as_deref().is_some_and(&is_chosen);
+        let chosen: Vec<usize> =
+            (0..self.all.len()).filter(|conn| is_chosen(&self.all[*conn])).collect();
+        chosen.into_iter().filter_map(|conn| self.end(conn, Outcome::PutBack, cx)).collect()
     }
 
     /// Closes a connection. Its request stays.

@@ -5,23 +5,12 @@
 //! It decides neither who collects (`core::cluster` does) nor what is requested of the exchange.
 
 use crate::core::context::Context;
-use crate::log_targets::CLUSTER;
 use crate::market::{SeriesKey, SourceId};
 use crate::record::MarketInfo;
 use crate::replication::{Entry, HAS_CLUSTERS, SeriesPart, VERSION, encode_market};
 use crate::time::Mono;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Duration;
-
-/// Requests for candles that a follower waits for at a time.
-const MOST_WANTED: usize = 16;
-
-/// How long it waits: longer than a client does, and than the collector's exchange takes.
-const WANTED_FOR: Duration = Duration::from_secs(5);
-
-/// Requests of followers that a collector holds. Above it, they are dropped, and the follower asks again.
-const MOST_ASKED: usize = 64;
 
 /// Markets that one slice of writing a list looks at: some 0.1 ms.
 const MARKETS_A_SLICE: usize = 256;
@@ -75,14 +64,16 @@ pub struct Replica {
     role: Role,
     /// When it took on the role.
     pub since: Mono,
-    told: VecDeque<Outbound>,
-    asked: Vec<AskedRange>,
+    /// What the others are to be told, the oldest first.
+    pub told: VecDeque<Outbound>,
+    /// What is waited for in this role.
+    pub asked: Vec<AskedRange>,
 }
 
 impl Replica {
-    /// Begins with a role. What was asked before belongs to the former one.
-    pub fn begin(&mut self, role: Role, now: Mono) {
-        *self = Replica { role, since: now, ..Replica::default() };
+    /// Takes on a role. What was asked before belongs to the former one.
+    pub fn new(role: Role, now: Mono) -> Replica {
+        Replica { role, since: now, ..Replica::default() }
     }
 
     /// What this node does.
@@ -96,75 +87,6 @@ impl Replica {
     /// True if the others are told what comes.
     pub fn publishes(&self) -> bool {
         self.role() == Role::Collector
-    }
-
-    /// Takes out what is to be told next.
-    pub fn next_told(&mut self) -> Option<Outbound> {
-        self.told.pop_front()
-    }
-
-    /// Tells the others.
-    pub fn tell(&mut self, what: Outbound) {
-        self.told.push_back(what);
-    }
-
-    /// True if a follower may ask for more candles.
-    pub fn has_room(&self) -> bool {
-        self.asked.len() < MOST_WANTED
-    }
-
-    /// Asks the collector for candles.
-    pub fn want(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
-        log::debug!(
-            target: CLUSTER,
-            "candles wanted source={} symbol={} interval={} slots={}",
-            cx.stats[key.source].id,
-            cx.market.catalog.name(key.symbol).as_str(),
-            key.interval.name(),
-            slots.end - slots.start,
-        );
-        let until = cx.now.mono + WANTED_FOR;
-        self.asked.push(AskedRange { key, slots: slots.clone(), until });
-        self.tell(Outbound::Ask(series_part(key, slots, cx)));
-    }
-
-    /// True if candles of this series are on their way.
-    pub fn wants(&self, key: SeriesKey) -> bool {
-        self.asked.iter().any(|it| it.key == key)
-    }
-
-    /// Candles of this series have come.
-    pub fn came(&mut self, key: SeriesKey) {
-        self.asked.retain(|it| it.key != key);
-    }
-
-    /// When the time of one of them is over.
-    pub fn due(&self) -> Option<Mono> {
-        self.asked.iter().map(|it| it.until).min()
-    }
-
-    /// Another node asks for candles. `false`: too many wait.
-    pub fn ask(&mut self, key: SeriesKey, slots: Range<i64>, now: Mono) -> bool {
-        let is_same = |it: &AskedRange| it.key == key && it.slots == slots;
-        if !self.asked.iter().any(is_same) {
-            if self.asked.len() >= MOST_ASKED {
-                return false;
-            }
-            let until = now + WANTED_FOR;
-            self.asked.push(AskedRange { key, slots, until });
-        }
-        true
-    }
-
-    /// Takes out what has come as far as it will, or is late.
-    pub fn next_done(
-        &mut self,
-        now: Mono,
-        comes: impl Fn(&AskedRange) -> bool,
-    ) -> Option<AskedRange> {
-        let is_done = |it: &AskedRange| it.until <= now || !comes(it);
-        let at = self.asked.iter().position(is_done)?;
-        Some(self.asked.swap_remove(at))
     }
 }
 

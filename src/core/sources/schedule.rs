@@ -26,11 +26,15 @@ use crate::market::{Awaited, SymbolId};
 use crate::time::Mono;
 use std::time::Duration;
 
-/// Between two readings of the market list: listings change a few times a day.
+/// Between two readings of the market list, and of the exchange's clock: listings change a few times a day,
+/// and clocks of machines drift by seconds a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
 /// Before the next try of an hourly task that failed.
 const HOURLY_RETRY: Duration = Duration::from_secs(60);
+
+/// The same of the clock, if the exchange's time is in doubt: no chart is complete without it.
+const CLOCK_RETRY: Duration = Duration::from_secs(5);
 
 /// See the module's page.
 pub struct Schedule {
@@ -92,7 +96,12 @@ impl Schedule {
     fn plan_quotes(&mut self, now: Mono) {
         self.quotes_due = match std::mem::take(&mut self.is_first) {
             true => now + self.profile.second_poll,
-            false => next_tick(self.quotes_due, self.profile.config.poll, now),
+            false => {
+                // Missed ticks are skipped.
+                let poll = self.profile.config.poll.as_micros().max(1) as u64;
+                let missed = now.0.saturating_sub(self.quotes_due.0) / poll;
+                Mono(self.quotes_due.0.saturating_add((missed + 1).saturating_mul(poll)))
+            }
         };
     }
 
@@ -242,7 +251,7 @@ impl Schedule {
                 self.list_due = now + HOURLY;
                 cx.market.catalog.begin_list(id);
             }
-            Task::Time => self.clock.sent(cx.now),
+            Task::Time => self.clock.due = now + HOURLY,
             Task::Candles { series, .. } => self.candles.note_reach(*series, cx),
         }
         let share = match task.is_quotes() {
@@ -279,7 +288,10 @@ impl Schedule {
                 };
                 cx.market.catalog.abandon_list(self.profile.id);
             }
-            Task::Time => self.clock.failed(HOURLY_RETRY, cx.now),
+            Task::Time => {
+                let in_doubt = self.clock.is_in_doubt();
+                self.clock.due = cx.now.mono + if in_doubt { CLOCK_RETRY } else { HOURLY_RETRY };
+            }
             Task::Ticker(_) => self.market_ended(false, cx),
             Task::Tickers | Task::Stats(_) => {}
         }
@@ -303,13 +315,12 @@ impl Schedule {
     }
 
     /// The head of a response tells how the budget stands.
-    pub fn metered(&mut self, units: u64, cx: &mut Context) {
+    pub fn metered(&mut self, units: u64, now: Mono) {
         match self.profile.dialect.meter() {
-            Some(Meter::Used(_)) => self.budget.note_used(units, cx.now.mono),
-            Some(Meter::Left(_)) => self.budget.note_left(units, cx.now.mono),
+            Some(Meter::Used(_)) => self.budget.note_used(units, now),
+            Some(Meter::Left(_)) => self.budget.note_left(units, now),
             None => {}
         }
-        cx.stats[self.profile.id].budget_left = self.budget.left(cx.now.mono);
     }
 }
 
@@ -317,13 +328,6 @@ impl Schedule {
 fn is_in_flight(task: &Task, in_flight: &[&Task]) -> bool {
     let kind = std::mem::discriminant(task);
     in_flight.iter().any(|it| std::mem::discriminant(*it) == kind)
-}
-
-/// The first tick after `now` of those that began at `due`. Missed ones are skipped.
-fn next_tick(due: Mono, every: Duration, now: Mono) -> Mono {
-    let every = every.as_micros().max(1) as u64;
-    let missed = now.0.saturating_sub(due.0) / every;
-    Mono(due.0.saturating_add((missed + 1).saturating_mul(every)))
 }
 
 #[cfg(test)]

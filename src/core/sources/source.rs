@@ -16,7 +16,7 @@ use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::connections::{Connections, Ended};
+use crate::core::sources::connections::{Connections, Ended, Outcome};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
@@ -232,8 +232,8 @@ impl Source {
         let is_done = match &mut job {
             Job::ApplyTickers(tickers, received) => self.apply_tickers(tickers, *received, cx),
             Job::ApplyCandles(page, received) => {
-                if let Some(received) = received.take() {
-                    self.publish_page(page, received, cx);
+                if let Some(received) = received.take().filter(|_| self.replica.publishes()) {
+                    self.publish(Update::Candles(page.to_send(cx)), received, cx);
                 }
                 let (clock, plans) = (&self.schedule.clock, &mut self.schedule.candles);
                 let is_done = page.step(clock, plans, history, cx);
@@ -262,7 +262,7 @@ impl Source {
             Job::WriteList(writer) => {
                 let list = writer.step(self.id, cx).map(Outbound::List);
                 let is_done = list.is_some();
-                list.into_iter().for_each(|list| self.replica.tell(list));
+                self.replica.told.extend(list);
                 is_done
             }
         };
@@ -278,29 +278,22 @@ impl Source {
 
     /// Takes in how a request has ended. `false`: none has.
     fn ended(&mut self, ended: Option<Ended>, history: &mut History, cx: &mut Context) -> bool {
-        match ended {
-            None => return false,
-            Some(Ended::Complete(request)) => {
-                self.note_head(&request, cx);
-                self.complete(request, history, cx);
-            }
-            Some(Ended::Failed(request, fault)) => {
-                self.note_head(&request, cx);
-                self.failed(request.task(), fault, request.began, cx);
-            }
-            Some(Ended::PutBack(task)) => self.schedule.put_back(&task, cx.now.mono),
-        }
-        true
-    }
-
-    /// Takes in what the head of a response says of the exchange.
-    fn note_head(&mut self, request: &RequestInFlight, cx: &mut Context) {
+        let Some((request, outcome)) = ended else {
+            return false;
+        };
+        // What the head of its response says of the exchange.
         if let Some(date) = request.date {
             self.schedule.clock.check_date(date, cx);
         }
         if let Some(units) = request.metered {
-            self.schedule.metered(units, cx);
+            self.schedule.metered(units, cx.now.mono);
         }
+        match outcome {
+            Outcome::Complete => self.complete(request, history, cx),
+            Outcome::Failed(fault) => self.failed(request.task(), fault, request.began, cx),
+            Outcome::PutBack => self.schedule.put_back(request.task(), cx.now.mono),
+        }
+        true
     }
 
     /// A task that began then has failed: it changes nothing that is served.
@@ -360,8 +353,8 @@ impl Source {
 
     /// Ends those requests that are chosen. Their tasks are due again at once.
     fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
-        for task in self.connections.put_back_all(is_chosen, cx) {
-            self.schedule.put_back(&task, cx.now.mono);
+        for (request, _) in self.connections.put_back_all(is_chosen, cx) {
+            self.schedule.put_back(request.task(), cx.now.mono);
         }
     }
 }

@@ -48,7 +48,7 @@ impl Source {
         };
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
-        if let Some(fault) = staged.all_refused() {
+        if let Some(fault) = staged.fault() {
             return self.failed(&task, fault, began, cx);
         }
         status.ok += 1;
@@ -83,7 +83,7 @@ impl Source {
             Task::Ticker(_) => self.apply_of_round(staged.tickers, cx),
             Task::Stats(symbol) => {
                 if let Some(stats) = staged.stats {
-                    self.schedule.round.keep_stats(symbol, stats.clone());
+                    self.schedule.round.stats.insert(symbol, stats.clone());
                     if let Some(listing) = cx.market.catalog.listing(self.id, symbol) {
                         let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
                         self.publish(body, cx.now, cx);
@@ -115,7 +115,7 @@ impl Source {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
             self.schedule.round.resume(*symbol);
-            if let Some(stats) = self.schedule.round.stats(*symbol) {
+            if let Some(stats) = self.schedule.round.stats.get(symbol) {
                 ticker.fill_from(stats);
             }
         }
@@ -153,7 +153,8 @@ impl Source {
     /// time is known.
     fn apply_piece(&self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
         let id = self.id;
-        let exchange: Option<UnixMs> = self.schedule.clock.known_time(cx);
+        let is_known = !self.schedule.clock.is_in_doubt();
+        let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
             if catalog.listing(id, symbol).is_none() {

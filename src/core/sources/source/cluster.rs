@@ -7,19 +7,30 @@ use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::budget::Budget;
 use crate::core::sources::candle_page::CandlePage;
+use crate::core::sources::candle_plans::PlannedPage;
 use crate::core::sources::jobs::Job;
-use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Role, series_part};
+use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
 use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::Task;
 use crate::core::stats::SourceState;
 use crate::exchange::Sink;
+use crate::log_targets::CLUSTER;
 use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Update};
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
+
+/// Requests for candles that a follower waits for at a time.
+const MOST_WANTED: usize = 16;
+
+/// How long it waits: longer than a client does, and than the collector's exchange takes.
+const WANTED_FOR: Duration = Duration::from_secs(5);
+
+/// Requests of followers that a collector holds. Above it, they are dropped, and the follower asks again.
+const MOST_ASKED: usize = 64;
 
 /// How long after its time a follower waits for the newest candles, which the collector reads unasked.
 const GRACE: Duration = Duration::from_secs(5);
@@ -46,7 +57,7 @@ impl Source {
     /// Takes on a role. What was requested in the former one is dropped, unless it goes on collecting.
     pub fn set_role(&mut self, role: Role, cx: &mut Context) {
         let was = self.replica.role();
-        self.replica.begin(role, cx.now.mono);
+        self.replica = Replica::new(role, cx.now.mono);
         if was.collects() && !role.collects() {
             self.put_back_all(|_| true, cx);
             self.connections.close_all(cx);
@@ -87,7 +98,7 @@ impl Source {
 
     /// Takes out what the other nodes are to be told next.
     pub fn next_told(&mut self) -> Option<Outbound> {
-        self.replica.next_told()
+        self.replica.told.pop_front()
     }
 
     /// Tells the other nodes of something that was received then.
@@ -104,7 +115,7 @@ impl Source {
             state: status.state as u8,
             rest_ms: self.schedule.backoff.until.since(cx.now.mono).as_millis() as u64,
         };
-        self.replica.tell(Outbound::Entry(Box::new(Entry { head, body })));
+        self.replica.told.push_back(Outbound::Entry(Box::new(Entry { head, body })));
     }
 
     /// Tickers under the ids of their markets at the exchange, if the other nodes are told of them.
@@ -119,13 +130,6 @@ impl Source {
         };
         let all = all.iter().filter(|_| self.replica.publishes());
         all.filter_map(named).collect()
-    }
-
-    /// Tells the other nodes of a page of candles that is about to be applied.
-    pub(super) fn publish_page(&mut self, page: &CandlePage, received: Now, cx: &Context) {
-        if self.replica.publishes() {
-            self.publish(Update::Candles(page.to_send(cx)), received, cx);
-        }
     }
 
     /// Writes the market list for the other nodes, which has changed.
@@ -148,28 +152,34 @@ impl Source {
 
     /// Another node asks for candles.
     pub fn asked(&mut self, series: &SeriesPart, history: &mut History, cx: &mut Context) {
-        let Some(key) = self.series_of(series, cx) else {
+        let (slots, until) = (series.slots.clone(), cx.now.mono + WANTED_FOR);
+        let key = self.series_of(series, cx).filter(|_| self.replica.publishes());
+        let Some(key) = key.filter(|key| self.follow(*key, cx)) else {
             return;
         };
-        if self.replica.publishes()
-            && self.follow(key, cx)
-            && self.replica.ask(key, series.slots.clone(), cx.now.mono)
-        {
-            history.read(key, &series.slots, cx);
-            self.ask(key, &series.slots, cx);
-            self.wake_up(cx.now);
+        let asked = &mut self.replica.asked;
+        if !asked.iter().any(|it| it.key == key && it.slots == slots) {
+            if asked.len() >= MOST_ASKED {
+                return;
+            }
+            asked.push(AskedRange { key, slots, until });
         }
+        history.read(key, &series.slots, cx);
+        self.ask(key, &series.slots, cx);
+        self.wake_up(cx.now);
     }
 
     /// Answers what other nodes have asked for, as far as it is known now.
     pub fn answer_asked(&mut self, history: &History, cx: &Context) {
         let plans = &self.schedule.candles;
-        let comes = |it: &AskedRange| {
-            plans.is_asking(it.key, &it.slots) || history.is_reading(it.key, &it.slots)
+        let is_done = |AskedRange { key, slots, until }: &AskedRange| {
+            let comes = plans.is_asking(*key, slots) || history.is_reading(*key, slots);
+            *until <= cx.now.mono || !comes
         };
-        let Some(asked) = self.replica.next_done(cx.now.mono, comes) else {
+        let Some(at) = self.replica.asked.iter().position(is_done) else {
             return;
         };
+        let asked = self.replica.asked.swap_remove(at);
         let Some(series) = cx.market.charts.get(asked.key) else {
             return;
         };
@@ -239,9 +249,8 @@ impl Source {
                 status.last_error = error.map(String::from).or(status.last_error.take());
             }
             Update::Stats(id, stats) => {
-                let symbol = cx.market.catalog.by_ticker_id(self.id, &id);
-                if let Some(symbol) = symbol {
-                    self.schedule.round.keep_stats(symbol, *stats);
+                if let Some(symbol) = cx.market.catalog.by_ticker_id(self.id, &id) {
+                    self.schedule.round.stats.insert(symbol, *stats);
                 }
             }
             Update::Released(_) => {}
@@ -273,8 +282,8 @@ impl Source {
             None if !self.schedule.clock.is_in_doubt() => self.schedule.clock.doubt(cx),
             None => {}
         }
-        let until = cx.now.mono + Duration::from_millis(head.rest_ms.min(MOST_REST_MS));
-        self.schedule.backoff.until = if head.rest_ms > 0 { until } else { cx.now.mono };
+        let rest = Duration::from_millis(head.rest_ms.min(MOST_REST_MS));
+        self.schedule.backoff.until = cx.now.mono + rest;
         let failing = [SourceState::Backoff, SourceState::Down];
         if let Some(state) = failing.into_iter().find(|it| *it as u8 == head.state) {
             let status = &mut cx.stats[id];
@@ -287,7 +296,7 @@ impl Source {
         let Some(key) = self.series_of(&page.series, cx) else {
             return;
         };
-        self.replica.came(key);
+        self.replica.asked.retain(|it| it.key != key);
         let clock = cx.stats[key.source].clock;
         let (Some(zero), true) = (clock, self.schedule.candles.follow(key, cx)) else {
             return;
@@ -336,30 +345,40 @@ impl Source {
 
     /// Asks the collector for the candles that are due, and works out when to look again.
     pub(super) fn want_due(&mut self, history: &History, cx: &mut Context) {
-        while let Some(late) = self.replica.next_done(cx.now.mono, |_| true) {
+        for late in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
             self.schedule.candles.failed(late.key, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
         let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
         let mut next = None;
-        while has_rest && self.replica.has_room() && self.staged() == 0 {
-            let Some(page) = self.schedule.candles.next(|key| self.replica.wants(key), cx) else {
+        while has_rest && self.replica.asked.len() < MOST_WANTED && self.staged() == 0 {
+            let (plans, asked) = (&mut self.schedule.candles, &mut self.replica.asked);
+            let Some(page) = plans.next(|key| asked.iter().any(|it| it.key == key), cx) else {
                 break;
             };
-            let is_known = cx.market.charts.get(page.series).and_then(|it| it.newest_known());
-            let plans = &self.schedule.candles;
-            let is_late = page.when <= self.replica.since || plans.is_new(page.series);
+            let PlannedPage { series: key, slots, .. } = page;
+            let is_known = cx.market.charts.get(key).and_then(|it| it.newest_known());
+            let is_late = page.when <= self.replica.since || plans.is_new(key);
             let waits = page.urgency != Urgency::Client && is_known.is_some() && !is_late;
             let when = page.when + if waits { GRACE } else { Duration::ZERO };
-            let is_held = history.pace_of(self.id) == Pace::Hold;
-            if when > cx.now.mono || is_held {
+            if when > cx.now.mono || history.pace_of(self.id) == Pace::Hold {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
             }
-            self.schedule.candles.note_reach(page.series, cx);
-            self.replica.want(page.series, page.slots, cx);
+            log::debug!(
+                target: CLUSTER,
+                "candles wanted source={} symbol={} interval={} slots={}",
+                cx.stats[self.id].id,
+                cx.market.catalog.name(key.symbol).as_str(),
+                key.interval.name(),
+                slots.end - slots.start,
+            );
+            plans.note_reach(key, cx);
+            self.replica.told.push_back(Outbound::Ask(series_part(key, slots.clone(), cx)));
+            asked.push(AskedRange { key, slots, until: cx.now.mono + WANTED_FOR });
         }
-        let all = [self.replica.due(), next, self.schedule.backoff.down_at(cx)];
+        let waiting = self.replica.asked.iter().map(|it| it.until).min();
+        let all = [waiting, next, self.schedule.backoff.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
     }
 }
