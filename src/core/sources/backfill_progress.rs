@@ -26,7 +26,6 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct BackfillProgress {
     count_at: Mono,
-    log_at: Mono,
     /// When the running minute began, and how many candles were known then.
     since: (Mono, u64),
     /// True if the log has told of this backfill.
@@ -47,13 +46,7 @@ pub struct Count {
 impl BackfillProgress {
     /// A count is due with the first candles.
     pub fn new(now: Mono) -> BackfillProgress {
-        BackfillProgress {
-            count_at: now,
-            log_at: now + LOG_EVERY,
-            since: (now, 0),
-            is_logged: false,
-            was_over: false,
-        }
+        BackfillProgress { count_at: now, since: (now, 0), is_logged: false, was_over: false }
     }
 
     /// Candles have been applied. The count to begin, if one is due or nothing is left to request.
@@ -79,9 +72,9 @@ impl BackfillProgress {
     fn counted(&mut self, source: SourceId, count: &Count, is_over: bool, cx: &mut Context) {
         let Count { wanted, done, .. } = *count;
         let (since, before) = self.since;
-        let seconds = cx.now.mono.since(since).as_secs();
+        let passed = cx.now.mono.since(since);
         let status = &mut cx.stats[source];
-        let pace = match (is_over, seconds) {
+        let pace = match (is_over, passed.as_secs()) {
             (true, _) => 0,
             (false, 0) => status.backfill.per_minute,
             (false, seconds) => done.saturating_sub(before) * 60 / seconds,
@@ -91,14 +84,13 @@ impl BackfillProgress {
         let id = &status.id;
         if is_over && std::mem::take(&mut self.is_logged) {
             log::info!(target: SOURCE, "backfill done source={id} candles={done}");
-        } else if !is_over && cx.now.mono >= self.log_at {
+        } else if !is_over && passed >= LOG_EVERY {
             let end = ends_at.map_or("unknown".to_string(), |at| at.to_string());
             log::info!(
                 target: SOURCE,
                 "backfill goes on source={id} candles={done} wanted={wanted} per_minute={pace} end={end}"
             );
             self.is_logged = true;
-            self.log_at = cx.now.mono + LOG_EVERY;
             self.since = (cx.now.mono, done);
         }
     }

@@ -144,11 +144,9 @@ impl CandlePlans {
     ) -> Option<PlannedPage> {
         // Of hundreds of series, one is chosen by its time, and only that one is looked at closer.
         let idle = self.plans.iter().filter(|(key, _)| !is_in_flight(**key));
-        let (&key, plan) = idle.min_by_key(|(_, plan)| {
-            let (when, urgency) = plan.next(cx.now);
-            (when.max(cx.now.mono), urgency, when)
-        })?;
-        let (when, urgency) = plan.next(cx.now);
+        let next = idle.map(|(key, plan)| (plan.next(cx.now), *key, plan));
+        let rank = |(when, urgency): (Mono, Urgency)| (when.max(cx.now.mono), urgency, when);
+        let ((when, urgency), key, plan) = next.min_by_key(|(next, ..)| rank(*next))?;
         let charts = &cx.market.charts;
         let exchange = cx.exchange_time(self.source);
         let (current, rows) = (key.interval.slot_of(exchange), self.page_rows());

@@ -15,7 +15,7 @@ use crate::core::context::Context;
 use crate::core::history::Pace;
 use crate::core::sources::backoff::Backoff;
 use crate::core::sources::budget::{Budget, Share};
-use crate::core::sources::candle_plans::{CandlePlans, PlannedPage};
+use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::ExchangeClock;
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::series_plan::Urgency;
@@ -24,6 +24,7 @@ use crate::core::stats::SourceState;
 use crate::exchange::Meter;
 use crate::market::{Awaited, SymbolId};
 use crate::time::Mono;
+use std::mem::discriminant;
 use std::time::Duration;
 
 /// Between two readings of the market list, and of the exchange's clock: listings change a few times a day,
@@ -175,8 +176,10 @@ impl Schedule {
     ) -> Vec<(Mono, Task)> {
         let (has_list, in_doubt) = (self.has_list, self.clock.is_in_doubt());
         let goes_on = !cx.stats.stopping;
+        let is_in_flight =
+            |task: &Task| in_flight.iter().any(|it| discriminant(*it) == discriminant(task));
         let offer = |is_wanted: bool, due: Mono, task: Task| {
-            (is_wanted && goes_on && !is_in_flight(&task, in_flight)).then_some((due, task))
+            (is_wanted && goes_on && !is_in_flight(&task)).then_some((due, task))
         };
         let quotes = match self.profile.dialect.tickers_at_once() {
             true => offer(has_list, self.quotes_due, Task::Tickers),
@@ -187,44 +190,37 @@ impl Schedule {
             }
         };
         let stats = self.round.next_stats();
-        let page = has_spare.then(|| self.next_page(in_flight, pace, cx)).flatten();
-        let page = page.filter(|page| goes_on || page.urgency == Urgency::Client);
-        let is_history = page.as_ref().is_some_and(|page| page.urgency >= Urgency::Hole);
-        let page = page
-            .map(|PlannedPage { when, series, slots, .. }| (when, Task::Candles { series, slots }));
-        let (history, newest) = match is_history {
-            true => (page, None),
-            false => (None, page),
+        // No candles before the market list has come, which tells their names, and while the clock is in
+        // doubt, which tells which of them are closed; and none while the history file has yet to tell which
+        // of them it holds, or has too much to write.
+        let has_page = has_spare && has_list && !in_doubt && pace != Pace::Hold;
+        let is_asked = |key| {
+            let is_same =
+                |task: &&Task| matches!(task, Task::Candles { series, .. } if *series == key);
+            in_flight.iter().any(is_same)
+        };
+        let page =
+            (has_page && !is_in_flight(&Task::Time)).then(|| self.candles.next(is_asked, cx));
+        let page = page.flatten().filter(|page| {
+            let is_client = page.urgency == Urgency::Client;
+            (goes_on || is_client) && (pace == Pace::Free || page.urgency <= Urgency::Newest)
+        });
+        let candles = |is_history: bool| {
+            let page = page.clone().filter(|it| (it.urgency >= Urgency::Hole) == is_history)?;
+            Some((page.when, Task::Candles { series: page.series, slots: page.slots }))
         };
         let all = [
             offer(!has_list, self.list_due, Task::Markets),
             quotes,
             offer(has_spare && in_doubt, self.clock.due, Task::Time),
-            newest,
+            candles(false),
             offer(has_spare && has_list, self.list_due, Task::Markets),
             offer(has_spare && !in_doubt, self.clock.due, Task::Time),
             stats.and_then(|(due, symbol)| offer(has_spare, due, Task::Stats(symbol))),
-            history,
+            candles(true),
         ];
         let after_backoff = |(due, task): (Mono, Task)| (due.max(self.backoff.until), task);
         all.into_iter().flatten().map(after_backoff).collect()
-    }
-
-    /// The next page of candles. None before the market list has come, which tells their names, and
-    /// while the clock is in doubt, which tells which of them are closed; and none while the history
-    /// file has yet to tell which of them it holds, or has too much to write.
-    fn next_page(&self, in_flight: &[&Task], pace: Pace, cx: &Context) -> Option<PlannedPage> {
-        let must_wait = pace == Pace::Hold || is_in_flight(&Task::Time, in_flight);
-        if !self.has_list || self.clock.is_in_doubt() || must_wait {
-            return None;
-        }
-        let is_sent = |key| {
-            in_flight
-                .iter()
-                .any(|task| matches!(task, Task::Candles { series, .. } if *series == key))
-        };
-        let page = self.candles.next(is_sent, cx)?;
-        (pace == Pace::Free || page.urgency <= Urgency::Newest).then_some(page)
     }
 
     /// What one request for quotes costs, and whether quotes alone take more than half of the budget.
@@ -322,12 +318,6 @@ impl Schedule {
             None => {}
         }
     }
-}
-
-/// True if a task of this kind is in flight.
-fn is_in_flight(task: &Task, in_flight: &[&Task]) -> bool {
-    let kind = std::mem::discriminant(task);
-    in_flight.iter().any(|it| std::mem::discriminant(*it) == kind)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@
 
 mod applying;
 mod cluster;
-mod reload;
 
 use crate::config::Config;
 use crate::core::Event;
@@ -17,16 +16,14 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::connections::{Connections, Ended, Outcome};
-use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
-use crate::exchange::RefusalKind;
 use crate::job_queue::JobQueue;
-use crate::log_targets::{SOURCE, quoted};
+use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::table::Key;
@@ -36,7 +33,7 @@ use std::ops::Range;
 
 /// See the module's page.
 pub struct Source {
-    id: SourceId,
+    pub(super) id: SourceId,
     pub(super) connections: Connections,
     schedule: Schedule,
     jobs: JobQueue<Job>,
@@ -296,65 +293,55 @@ impl Source {
         true
     }
 
-    /// A task that began then has failed: it changes nothing that is served.
-    fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
-        // An exchange may fail at one market and serve the others.
-        let blame = match fault.blame() {
-            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
-            blame => blame,
-        };
-        let what = task.describe(&cx.market);
-        let text = format!("{what}: {fault}");
-        let status = &mut cx.stats[self.id];
-        status.errors += 1;
-        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
-        status.rate_limited += u64::from(blame == Blame::RateLimit);
-        status.last_error_at = Some(cx.now.unix);
-        let is_news = status.last_error.as_deref() != Some(&text);
-        let is_warned = match (task, fault.kind()) {
-            // It is left alone for a while, and longer each time.
-            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
-                let poll = self.schedule.profile.config.poll;
-                self.schedule.round.pause(*symbol, poll * 2, cx.now.mono)
-            }
-            _ => false,
-        };
-        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
-            log::warn!(
-                target: SOURCE,
-                "request failed source={} what={} error={}",
-                status.id,
-                quoted(&what),
-                quoted(&fault)
-            );
-        }
-        log::debug!(
-            target: SOURCE,
-            "failed source={} what={what:?} blame={} ms={} error={}",
-            status.id,
-            blame.name(),
-            cx.now.mono.since(began).as_millis(),
-            quoted(&fault),
-        );
-        status.last_error = Some(text.clone());
-        // Nothing is served without quotes, and there are no quotes without the list: their faults are the
-        // whole source's.
-        let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
-        self.schedule.failed(task, cx);
-        if is_vital || blame != Blame::Call {
-            self.schedule.backoff.failed(&fault, began, cx);
-            // What has been begun and not sent yet waits as well.
-            self.put_back_all(|request| !request.has_left(), cx);
-            self.schedule.candles.give_up_asked();
-            self.schedule.round.abandon();
-        }
-        self.publish(Update::Status(Some(text.into())), cx.now, cx);
-    }
-
     /// Ends those requests that are chosen. Their tasks are due again at once.
     fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
         for (request, _) in self.connections.put_back_all(is_chosen, cx) {
             self.schedule.put_back(request.task(), cx.now.mono);
+        }
+    }
+
+    /// Takes in new settings. Requests that these concern end, and are due again.
+    pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
+        self.schedule.reconfigure(&cx.config, cx.now.mono);
+        let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
+        self.put_back_all(|request| route || markets && is_list(request), cx);
+        if route {
+            self.connections.reroute(&self.schedule.profile, cx);
+        }
+        if markets {
+            self.schedule.list_due = cx.now.mono;
+            self.schedule.round.abandon();
+            // A series that is closed, or whose market has no listing, is followed no longer.
+            let (id, catalog) = (self.id, &cx.market.catalog);
+            self.schedule.candles.retain(|key| {
+                let is_listed = !catalog.has_list(id) || catalog.listing(id, key.symbol).is_some();
+                is_listed && cx.market.charts.get(*key).is_some()
+            });
+        }
+        self.wake_up(cx.now);
+    }
+
+    /// It is configured no longer: its requests end, its connections are closed, and no client need wait
+    /// for it.
+    pub fn end(&mut self, cx: &mut Context) {
+        self.put_back_all(|_| true, cx);
+        self.connections.close_all(cx);
+        self.jobs = JobQueue::default();
+        self.schedule.candles.retain(|_| false);
+        cx.stats[self.id].has_ended = true;
+        self.has_ended = true;
+        self.wake_at = None;
+    }
+
+    /// Asks no more of its exchange than a source that has ended leaves, if that had the same id or the same
+    /// address: the exchange takes both for one.
+    pub fn heed(&mut self, ended: &Source, cx: &mut Context) {
+        let (own, other) = (&self.schedule.profile, &ended.schedule.profile);
+        let is_same = (own.id == other.id || own.url == other.url)
+            && own.dialect.name() == other.dialect.name();
+        if ended.has_ended && is_same {
+            self.schedule.budget.heed(&ended.schedule.budget, cx.now.mono);
+            self.schedule.backoff.heed(&ended.schedule.backoff, cx);
         }
     }
 }

@@ -64,7 +64,8 @@ impl Tickers {
         self.pieces.is_empty()
     }
 
-    fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
+    /// Adds a ticker.
+    pub fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
         match self.pieces.back_mut() {
             Some(piece) if piece.len() < TICKERS_A_PIECE => piece.push((symbol, ticker)),
             _ => self.pieces.push_back(vec![(symbol, ticker)]),

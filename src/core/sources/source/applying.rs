@@ -1,20 +1,22 @@
-//! What becomes of responses: each is applied at once, or becomes a job that is stepped.
+//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure changes
+//! nothing that is served.
 
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
-use crate::core::sources::fault::Fault;
+use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{Job, Symbols};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Staged, Tickers};
 use crate::core::sources::task::Task;
+use crate::exchange::RefusalKind;
 use crate::interval::Stored;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
-use crate::time::{Now, UnixMs};
+use crate::time::{Mono, Now, UnixMs};
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
 const FOLLOWED_A_SLICE: usize = 32;
@@ -63,6 +65,61 @@ impl Source {
         if let Err(fault) = self.apply(staged, sent_at, history, cx) {
             self.failed(&task, fault, cx.now.mono, cx);
         }
+    }
+
+    /// A task that began then has failed: it changes nothing that is served.
+    pub(super) fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
+        // An exchange may fail at one market and serve the others.
+        let blame = match fault.blame() {
+            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
+            blame => blame,
+        };
+        let what = task.describe(&cx.market);
+        let text = format!("{what}: {fault}");
+        let status = &mut cx.stats[self.id];
+        status.errors += 1;
+        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
+        status.rate_limited += u64::from(blame == Blame::RateLimit);
+        status.last_error_at = Some(cx.now.unix);
+        let is_news = status.last_error.as_deref() != Some(&text);
+        let is_warned = match (task, fault.kind()) {
+            // It is left alone for a while, and longer each time.
+            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
+                let poll = self.schedule.profile.config.poll;
+                self.schedule.round.pause(*symbol, poll * 2, cx.now.mono)
+            }
+            _ => false,
+        };
+        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
+            log::warn!(
+                target: SOURCE,
+                "request failed source={} what={} error={}",
+                status.id,
+                quoted(&what),
+                quoted(&fault)
+            );
+        }
+        log::debug!(
+            target: SOURCE,
+            "failed source={} what={what:?} blame={} ms={} error={}",
+            status.id,
+            blame.name(),
+            cx.now.mono.since(began).as_millis(),
+            quoted(&fault),
+        );
+        status.last_error = Some(text.clone());
+        // Nothing is served without quotes, and there are no quotes without the list: their faults are the
+        // whole source's.
+        let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
+        self.schedule.failed(task, cx);
+        if is_vital || blame != Blame::Call {
+            self.schedule.backoff.failed(&fault, began, cx);
+            // What has been begun and not sent yet waits as well.
+            self.put_back_all(|request| !request.has_left(), cx);
+            self.schedule.candles.give_up_asked();
+            self.schedule.round.abandon();
+        }
+        self.publish(Update::Status(Some(text.into())), cx.now, cx);
     }
 
     /// Applies a response at once, if it is small. Otherwise the next job applies it. The other nodes of a

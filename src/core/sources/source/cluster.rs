@@ -12,10 +12,8 @@ use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
 use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
-use crate::core::sources::staged::{Staged, Stager};
-use crate::core::sources::task::Task;
+use crate::core::sources::staged::Tickers;
 use crate::core::stats::SourceState;
-use crate::exchange::Sink;
 use crate::log_targets::CLUSTER;
 use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
@@ -231,17 +229,15 @@ impl Source {
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
                 cx.market.quotes.came(self.id, Awaited::Poll);
-                let mut staged = Staged::new(self.id, Task::Tickers);
-                let catalog = &mut cx.market.catalog;
-                let mut stager = Stager { staged: &mut staged, catalog, symbol: None };
+                let mut staged = Tickers::default();
+                staged.goes_on = !is_last;
                 for (id, ticker) in tickers {
-                    if stager.wants(&id) {
-                        stager.ticker(&id, ticker);
+                    if let Some(symbol) = cx.market.catalog.by_ticker_id(self.id, &id) {
+                        staged.push(symbol, ticker);
                     }
                 }
-                staged.tickers.goes_on = !is_last;
                 self.schedule.backoff.quotes_came(cx);
-                self.jobs.push([Job::ApplyTickers(staged.tickers, received)]);
+                self.jobs.push([Job::ApplyTickers(staged, received)]);
             }
             Update::Candles(page) => self.follow_candles(page, cx),
             Update::Status(error) => {
