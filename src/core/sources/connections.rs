@@ -176,7 +176,7 @@ impl Connections {
                         "name look-up failed source={id} addresses=kept error={why:?}"
                     );
                 }
-                self.end(*waiting.first()?, Outcome::Failed(Fault::Resolve(why)), cx)
+                self.end(*waiting.first()?, Outcome::Failed(Fault::Transport(why)), cx)
             }
         }
     }
@@ -237,7 +237,8 @@ impl Connections {
                 match it.connecting.receive(bytes, route, limits, cx.now) {
                     Ok(()) => self.phase_began(conn, key, cx),
                     Err(error) => {
-                        return self.end(conn, Outcome::Failed(Fault::Proxy(error)), cx);
+                        let why = format!("no tunnel through the proxy: {error}");
+                        return self.end(conn, Outcome::Failed(Fault::Transport(why)), cx);
                     }
                 }
             }
@@ -324,11 +325,15 @@ impl Connections {
         }
         let request = self.all[conn].request.as_mut()?;
         let fault = match (obstacle, why) {
-            (Some(what), why) => Fault::Connect(what, why.cloned().unwrap_or(Broken::Closed)),
+            (Some(what), why) => {
+                Fault::Transport(format!("{what}: {}", why.unwrap_or(&Broken::Closed)))
+            }
             (None, _) if request.is_on_reused && request.received == 0 => {
                 return self.end(conn, Outcome::PutBack, cx);
             }
-            (None, Some(why)) => request.cut_short(Fault::Broken(why.clone())),
+            (None, Some(why)) => {
+                request.cut_short(Fault::Transport(format!("connection lost: {why}")))
+            }
             (None, None) => match request.closed() {
                 Ok(()) => return self.end(conn, Outcome::Complete, cx),
                 Err(fault) => request.cut_short(fault),

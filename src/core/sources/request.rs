@@ -226,7 +226,8 @@ impl RequestInFlight {
         let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
         let fed = self.reading.feed(data, &mut stager);
         if self.staged.is_overfull(catalog) {
-            return Err(Fault::TooMany);
+            let why = "the answer holds the same items again and again";
+            return Err(Fault::Content(why.to_string()));
         }
         let head = self.head.as_ref().expect("the body comes after the head");
         match fed {
@@ -259,11 +260,11 @@ impl RequestInFlight {
 
     /// The exchange has closed the connection. `Ok`: that was the end of the response.
     pub fn closed(&mut self) -> Result<(), Fault> {
-        let head = self.head.as_mut().ok_or(Fault::CutShort)?;
-        head.body.finish_at_close().map_err(|_| Fault::CutShort)?;
+        let head = self.head.as_mut().ok_or_else(Fault::cut_short)?;
+        head.body.finish_at_close().map_err(|_| Fault::cut_short())?;
         head.ended = Some(false);
         match self.progress()? {
-            ResponseProgress::Partly => Err(Fault::CutShort),
+            ResponseProgress::Partly => Err(Fault::cut_short()),
             ResponseProgress::Whole | ResponseProgress::WholeAndClose => Ok(()),
         }
     }

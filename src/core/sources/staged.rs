@@ -141,8 +141,10 @@ impl Staged {
             Task::Markets | Task::Time | Task::Stats(_) => is_empty,
         };
         match &self.first_refusal {
-            Some(first) if is_refused => Some(Fault::AllRefused(first.clone())),
-            _ => is_empty.then_some(Fault::Empty),
+            Some(first) if is_refused => {
+                Some(Fault::Content(format!("no item can be read, the first: {first}")))
+            }
+            _ => is_empty.then(Fault::empty),
         }
     }
 

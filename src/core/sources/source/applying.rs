@@ -148,7 +148,7 @@ impl Source {
                 }
             }
             Task::Markets => {
-                cx.market.catalog.end_list(self.id).map_err(|_| Fault::Empty)?;
+                cx.market.catalog.end_list(self.id).map_err(|_| Fault::empty())?;
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
