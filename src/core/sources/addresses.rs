@@ -119,15 +119,8 @@ fn alternating(list: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let leading = list.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =
         list.into_iter().partition(|it| it.is_ipv6() == leading);
-    let (mut first, mut second) = (first.into_iter(), second.into_iter());
-    let mut out = Vec::new();
-    loop {
-        let pair = [first.next(), second.next()];
-        if pair == [None, None] {
-            return out;
-        }
-        out.extend(pair.into_iter().flatten());
-    }
+    let in_turn = |at| [first.get(at), second.get(at)];
+    (0..first.len().max(second.len())).flat_map(in_turn).flatten().copied().collect()
 }
 
 #[cfg(test)]

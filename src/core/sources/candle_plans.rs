@@ -166,7 +166,7 @@ impl CandlePlans {
                     false => part,
                 }
             }
-            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.1,
+            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.2,
             _ => {
                 most = plan.refresh_rows.map_or(rows, |most| most.min(rows));
                 let known_end = (series.and_then(Series::newest_known))

@@ -97,7 +97,7 @@ pub fn series_part(key: SeriesKey, slots: Range<i64>, cx: &Context) -> SeriesPar
 }
 
 /// A market list that is being written, slice by slice.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ListWriter {
     bytes: Vec<u8>,
     /// The place of the next market among those that are known.
@@ -107,19 +107,13 @@ pub struct ListWriter {
 }
 
 impl ListWriter {
-    /// Nothing is written yet.
-    pub fn new() -> ListWriter {
-        ListWriter { bytes: vec![VERSION], next: 0, version: 0 }
-    }
-
     /// Writes some markets. `Some`: the bytes of the whole list. If markets come or go meanwhile, it begins
     /// anew.
     pub fn step(&mut self, source: SourceId, cx: &Context) -> Option<Vec<u8>> {
         let catalog = &cx.market.catalog;
         let known = catalog.known();
-        if self.version != catalog.version() {
-            *self = ListWriter::new();
-            self.version = catalog.version();
+        if self.bytes.is_empty() || self.version != catalog.version() {
+            *self = ListWriter { bytes: vec![VERSION], next: 0, version: catalog.version() };
         }
         let end = known.len().min(self.next + MARKETS_A_SLICE);
         for symbol in known.get(self.next..end).unwrap_or_default() {

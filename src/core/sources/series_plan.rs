@@ -72,13 +72,12 @@ pub struct SeriesPlan {
     pub refresh_rows: Option<i64>,
     /// What clients wait for.
     pub asked: IntervalSet,
-    /// The newest part that is missing of the backfill, or is to be read again, and not before when.
-    pub backfill: Option<(Mono, Range<i64>)>,
+    /// The newest part that is missing of the backfill, or is to be read again, not before when, and how
+    /// urgent it is.
+    pub backfill: Option<(Mono, Urgency, Range<i64>)>,
     /// The slot down to which nothing may stay missing, if something was known at the first request.
     /// The outer `None`: there was no request yet.
     pub reach: Option<Option<i64>>,
-    /// True if the backfill is a hole between known candles.
-    is_hole: bool,
     /// Slots that were requested in vain, the first time of them, and the last.
     vain: IntervalSet,
     vain_since: Mono,
@@ -99,7 +98,6 @@ impl SeriesPlan {
             asked: IntervalSet::new(),
             backfill: None,
             reach: None,
-            is_hole: false,
             vain: IntervalSet::new(),
             vain_since: now,
             vain_last: now,
@@ -113,9 +111,8 @@ impl SeriesPlan {
     pub fn next(&self, now: Now) -> (Mono, Urgency) {
         let (at, urgency) = match &self.backfill {
             _ if !self.asked.is_empty() => (Mono::default(), Urgency::Client),
-            Some((at, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
-                let is_hole = self.is_hole;
-                (*at, if is_hole { Urgency::Hole } else { Urgency::Backfill })
+            Some((at, urgency, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
+                (*at, *urgency)
             }
             _ => (self.refresh_at, Urgency::Newest),
         };
@@ -157,8 +154,6 @@ impl SeriesPlan {
         self.keep_asked(series, told, exchange);
         self.note_vain(series, told, exchange, now);
         self.backfill = self.next_backfill(series, (oldest, rows), exchange, now);
-        let (known, backfill) = (series.oldest_known(), self.backfill.as_ref());
-        self.is_hole = backfill.is_some_and(|(_, it)| known.is_some_and(|k| k < it.start));
         let last = current - 1;
         let is_told = series.covered().covers(last..current) || series.is_silent(last);
         self.misses = match is_told {
@@ -224,7 +219,7 @@ impl SeriesPlan {
         (oldest, rows): (i64, i64),
         exchange: UnixMs,
         now: Now,
-    ) -> Option<(Mono, Range<i64>)> {
+    ) -> Option<(Mono, Urgency, Range<i64>)> {
         let current = series.interval().slot_of(exchange);
         let unknown = series.askable(oldest..current.max(oldest), exchange, i64::MAX);
         // The next refresh reads the others.
@@ -246,7 +241,12 @@ impl SeriesPlan {
             None => later.into_iter().min_by_key(|(_, at)| *at)?,
         };
         let wait = Duration::from_millis((at - exchange).unsigned_abs());
-        Some((now.mono + wait, widened(series, part, current, rows)))
+        let slots = widened(series, part, current, rows);
+        let urgency = match series.oldest_known().is_some_and(|oldest| oldest < slots.start) {
+            true => Urgency::Hole,
+            false => Urgency::Backfill,
+        };
+        Some((now.mono + wait, urgency, slots))
     }
 }
 

@@ -286,7 +286,12 @@ impl Source {
             self.schedule.metered(units, cx.now.mono);
         }
         match outcome {
-            Outcome::Complete => self.complete(request, history, cx),
+            Outcome::Complete => {
+                let (task, began) = (request.task().clone(), request.began);
+                if let Err(fault) = self.complete(request, history, cx) {
+                    self.failed(&task, fault, began, cx);
+                }
+            }
             Outcome::Failed(fault) => self.failed(request.task(), fault, request.began, cx),
             Outcome::PutBack => self.schedule.put_back(request.task(), cx.now.mono),
         }

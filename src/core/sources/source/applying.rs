@@ -25,46 +25,40 @@ const FOLLOWED_A_SLICE: usize = 32;
 const DROPPED_A_SLICE: usize = 256;
 
 impl Source {
-    /// The response to a request is complete.
+    /// The response to a request is complete. Its task fails of what is wrong with it.
     pub(super) fn complete(
         &mut self,
         request: Box<RequestInFlight>,
         history: &mut History,
         cx: &mut Context,
-    ) {
-        let (task, began) = (request.task().clone(), request.began);
+    ) -> Result<(), Fault> {
         let sent_at = request.sent_at.unwrap_or(cx.now);
         let took = cx.now.mono.since(sent_at.mono);
         log::debug!(
             target: SOURCE,
             "response source={} what={:?} status={} bytes={} ms={}",
             cx.stats[self.id].id,
-            task.describe(&cx.market),
+            request.task().describe(&cx.market),
             request.status().unwrap_or(0),
             request.received,
             took.as_millis(),
         );
-        let staged = match request.finish() {
-            Ok(staged) => staged,
-            Err(fault) => return self.failed(&task, fault, began, cx),
-        };
+        let staged = request.finish()?;
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
         if let Some(fault) = staged.fault() {
-            return self.failed(&task, fault, began, cx);
+            return Err(fault);
         }
         status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
         status.latencies.note(took.as_micros() as u64, 1);
-        if task.is_quotes() {
+        if staged.task.is_quotes() {
             self.newest_quotes = cx.now.mono;
             self.schedule.backoff.quotes_came(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        if let Err(fault) = self.apply(staged, sent_at, history, cx) {
-            self.failed(&task, fault, cx.now.mono, cx);
-        }
+        self.apply(staged, sent_at, history, cx)
     }
 
     /// A task that began then has failed: it changes nothing that is served.

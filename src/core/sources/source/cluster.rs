@@ -133,7 +133,7 @@ impl Source {
     /// Writes the market list for the other nodes, which has changed.
     pub fn list_changed(&mut self) {
         if self.replica.publishes() {
-            self.jobs.push([Job::WriteList(ListWriter::new())]);
+            self.jobs.push([Job::WriteList(ListWriter::default())]);
         }
     }
 }
