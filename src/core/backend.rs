@@ -301,7 +301,7 @@ impl Backend {
             // At the end nothing more is requested from exchanges.
             sources.due().filter(|_| !cx.stats.stopping),
             cx.market.quotes.next_flip(),
-            sources.failover_due(),
+            sources.failover.next_due(),
             health.next_due(),
             history.due(),
             cluster.and_then(Cluster::due),

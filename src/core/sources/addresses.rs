@@ -21,9 +21,9 @@ const REST: Duration = Duration::from_secs(5);
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Addresses {
-    list: Vec<SocketAddr>,
-    /// The one to try first: the last that worked.
-    first: usize,
+    /// In the order in which they are tried: the last that worked, then those behind it, then those
+    /// before it.
+    list: VecDeque<SocketAddr>,
     is_literal: bool,
     /// True while a look-up is under way.
     asked: bool,
@@ -66,11 +66,9 @@ impl Addresses {
         self.list.is_empty()
     }
 
-    /// All of them in the order in which they are tried: the last that worked, then those behind it, then
-    /// those before it.
+    /// All of them in the order in which they are tried.
     pub fn in_order(&self) -> VecDeque<SocketAddr> {
-        let (before, from) = self.list.split_at(self.first.min(self.list.len()));
-        from.iter().chain(before).copied().collect()
+        self.list.clone()
     }
 
     /// True if the name is to be looked up now. Then the look-up counts as begun.
@@ -89,15 +87,15 @@ impl Addresses {
     /// A connection to this address was opened.
     pub fn worked(&mut self, address: SocketAddr) {
         // It may have left the list meanwhile.
-        let at = self.list.iter().position(|known| *known == address);
-        self.first = at.unwrap_or(self.first);
+        if let Some(at) = self.list.iter().position(|known| *known == address) {
+            self.list.rotate_left(at);
+        }
     }
 
     /// The look-up has found these, at least one.
     pub fn found(&mut self, list: Vec<SocketAddr>, now: Now) {
-        let last = self.list.get(self.first).copied();
-        self.list = alternating(list);
-        self.first = 0;
+        let last = self.list.front().copied();
+        self.list = alternating(list).into();
         if let Some(last) = last {
             self.worked(last);
         }
@@ -121,15 +119,8 @@ fn alternating(list: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let leading = list.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =
         list.into_iter().partition(|it| it.is_ipv6() == leading);
-    let (mut first, mut second) = (first.into_iter(), second.into_iter());
-    let mut out = Vec::new();
-    loop {
-        let pair = [first.next(), second.next()];
-        if pair == [None, None] {
-            return out;
-        }
-        out.extend(pair.into_iter().flatten());
-    }
+    let in_turn = |at| [first.get(at), second.get(at)];
+    (0..first.len().max(second.len())).flat_map(in_turn).flatten().copied().collect()
 }
 
 #[cfg(test)]

@@ -9,9 +9,8 @@ use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::stats::Backfill;
 use crate::log_targets::SOURCE;
-use crate::market::{SeriesKey, SourceId};
+use crate::market::SourceId;
 use crate::time::{Mono, Now};
-use std::ops::Range;
 use std::time::Duration;
 
 /// Between two counts, each of which looks at every series.
@@ -27,7 +26,6 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct BackfillProgress {
     count_at: Mono,
-    log_at: Mono,
     /// When the running minute began, and how many candles were known then.
     since: (Mono, u64),
     /// True if the log has told of this backfill.
@@ -48,20 +46,13 @@ pub struct Count {
 impl BackfillProgress {
     /// A count is due with the first candles.
     pub fn new(now: Mono) -> BackfillProgress {
-        BackfillProgress {
-            count_at: now,
-            log_at: now + LOG_EVERY,
-            since: (now, 0),
-            is_logged: false,
-            was_over: false,
-        }
+        BackfillProgress { count_at: now, since: (now, 0), is_logged: false, was_over: false }
     }
 
     /// Candles have been applied. The count to begin, if one is due or nothing is left to request.
     pub fn applied(&mut self, plans: &CandlePlans, now: Now) -> Option<Count> {
-        let is_over = !plans.has_backfill();
-        let was_over = std::mem::replace(&mut self.was_over, is_over);
-        self.begin(is_over && !was_over, now)
+        let was_over = std::mem::replace(&mut self.was_over, !plans.has_backfill());
+        self.begin(self.was_over && !was_over, now)
     }
 
     /// The file holds more, or less. The count to begin, if one is due or the backfill is over.
@@ -81,9 +72,9 @@ impl BackfillProgress {
     fn counted(&mut self, source: SourceId, count: &Count, is_over: bool, cx: &mut Context) {
         let Count { wanted, done, .. } = *count;
         let (since, before) = self.since;
-        let seconds = cx.now.mono.since(since).as_secs();
+        let passed = cx.now.mono.since(since);
         let status = &mut cx.stats[source];
-        let pace = match (is_over, seconds) {
+        let pace = match (is_over, passed.as_secs()) {
             (true, _) => 0,
             (false, 0) => status.backfill.per_minute,
             (false, seconds) => done.saturating_sub(before) * 60 / seconds,
@@ -93,14 +84,13 @@ impl BackfillProgress {
         let id = &status.id;
         if is_over && std::mem::take(&mut self.is_logged) {
             log::info!(target: SOURCE, "backfill done source={id} candles={done}");
-        } else if !is_over && cx.now.mono >= self.log_at {
+        } else if !is_over && passed >= LOG_EVERY {
             let end = ends_at.map_or("unknown".to_string(), |at| at.to_string());
             log::info!(
                 target: SOURCE,
                 "backfill goes on source={id} candles={done} wanted={wanted} per_minute={pace} end={end}"
             );
             self.is_logged = true;
-            self.log_at = cx.now.mono + LOG_EVERY;
             self.since = (cx.now.mono, done);
         }
     }
@@ -117,26 +107,23 @@ impl Count {
         cx: &mut Context,
     ) -> bool {
         let before = self.series;
+        let charts = &cx.market.charts;
         for key in plans.series().skip(before).take(SERIES_A_SLICE) {
             let current = key.interval.slot_of(cx.exchange_time(source));
             let depth = plans.depth(key, history, cx);
+            let slots = current - depth..current;
             self.series += 1;
             self.wanted += depth.unsigned_abs();
-            self.done += known(key, current - depth..current, history, cx);
+            // In the file, if the series is one for it, or else in memory.
+            self.done += match history.is_for(key, cx) {
+                true => charts.archived(key).map_or(0, |archived| archived.covered(slots)),
+                false => charts.known(key, slots),
+            };
         }
         let is_done = self.series < before + SERIES_A_SLICE;
         if is_done {
             progress.counted(source, self, !plans.has_backfill(), cx);
         }
         is_done
-    }
-}
-
-/// How many of these slots are stored: in the file, if the series is one for it, or else in memory.
-fn known(key: SeriesKey, slots: Range<i64>, history: &History, cx: &Context) -> u64 {
-    let charts = &cx.market.charts;
-    match history.is_for(key, cx) {
-        true => (charts.archived(key)).map_or(0, |archived| archived.covered(slots)),
-        false => charts.known(key, slots),
     }
 }

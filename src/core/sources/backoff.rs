@@ -6,7 +6,6 @@
 
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
-use crate::core::sources::task::Profile;
 use crate::core::stats::{SourceState, on_wall};
 use crate::http::RetryAfter;
 use crate::log_targets::SOURCE;
@@ -19,11 +18,8 @@ use std::time::Duration;
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
 
 /// See the module's page.
-#[derive(Clone)]
 pub struct Backoff {
     source: SourceId,
-    poll: Duration,
-    stale_after: Duration,
     failures: u32,
     /// When the running back-off began.
     since: Mono,
@@ -36,36 +32,16 @@ pub struct Backoff {
 
 impl Backoff {
     /// No back-off. `seed` is that of the jitter.
-    pub fn new(profile: &Profile, seed: u64, now: Mono) -> Backoff {
-        Backoff {
-            source: profile.id,
-            poll: profile.config.poll,
-            stale_after: profile.config.stale_after,
-            failures: 0,
-            since: now,
-            until: now,
-            quotes_at: now,
-            rng: Rng::new(seed),
-        }
+    pub fn new(source: SourceId, seed: u64, now: Mono) -> Backoff {
+        Backoff { source, failures: 0, since: now, until: now, quotes_at: now, rng: Rng::new(seed) }
     }
 
-    /// Takes in new settings. A back-off that is running goes on.
-    pub fn reconfigure(&mut self, profile: &Profile) {
-        self.poll = profile.config.poll;
-        self.stale_after = profile.config.stale_after;
-    }
-
-    /// Goes on with the back-off of another source of the same exchange, if that is the longer one.
-    pub fn heed(&mut self, other: &Backoff) {
+    /// Goes on with the failures of another source of the same exchange, and with its back-off, if that is
+    /// the longer one.
+    pub fn heed(&mut self, other: &Backoff, cx: &mut Context) {
+        self.failures = self.failures.max(other.failures);
         if other.until > self.until {
-            self.failures = self.failures.max(other.failures);
             (self.since, self.until) = (other.since, other.until);
-        }
-    }
-
-    /// Tells of a back-off that an earlier source has begun.
-    pub fn report(&self, cx: &mut Context) {
-        if self.until > cx.now.mono {
             let status = &mut cx.stats[self.source];
             status.state = SourceState::Backoff;
             status.failing_since.get_or_insert(cx.now.unix);
@@ -97,10 +73,9 @@ impl Backoff {
             // The list has come, or a response whose quotes are not all in the market yet.
             status.leave_backoff(SourceState::Starting);
         }
-        let is_fresh = cx.now.mono.since(self.quotes_at) < self.stale_after;
-        if status.state == SourceState::Down && is_fresh {
+        if status.state == SourceState::Down && cx.now.mono < self.stale_at(cx) {
             // The exchange has asked for a pause, and what it still sent is fresh.
-            status.state = SourceState::Backoff;
+            cx.stats[self.source].state = SourceState::Backoff;
         }
     }
 
@@ -114,7 +89,12 @@ impl Backoff {
     /// When a source that backs off counts as down, whether it is asked again before or not.
     pub fn down_at(&self, cx: &Context) -> Option<Mono> {
         let backs_off = cx.stats[self.source].state == SourceState::Backoff;
-        backs_off.then(|| self.quotes_at + self.stale_after)
+        backs_off.then(|| self.stale_at(cx))
+    }
+
+    /// When no quote of the source is fresh any more.
+    fn stale_at(&self, cx: &Context) -> Mono {
+        self.quotes_at + cx.config.sources[self.source.index()].stale_after
     }
 
     /// Time has passed.
@@ -133,7 +113,8 @@ impl Backoff {
             self.failures = self.failures.saturating_add(1);
             self.since = cx.now.mono;
         }
-        let doubled = self.poll * 2u32.saturating_pow((self.failures - 1).min(16));
+        let poll = cx.config.sources[self.source.index()].poll;
+        let doubled = poll * 2u32.saturating_pow((self.failures - 1).min(16));
         let step = doubled.min(cx.config.limits.backoff_max);
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         let asked = fault.retry_after().map(|after| match after {
@@ -145,8 +126,9 @@ impl Backoff {
         let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
         // What failed at the same time does not shorten what the exchange has asked for.
         self.until = self.until.max(cx.now.mono + wait);
+        let is_stale = self.stale_at(cx) <= cx.now.mono;
         let status = &mut cx.stats[self.source];
-        status.state = match cx.now.mono.since(self.quotes_at) >= self.stale_after {
+        status.state = match is_stale {
             true => SourceState::Down,
             false => SourceState::Backoff,
         };

@@ -30,7 +30,7 @@ const TELL_PAUSE: Duration = Duration::from_millis(250);
 const PARTS: u64 = 1_000_000;
 
 /// See the module's page.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Budget {
     /// The exchange's limit: so many units in this span.
     limit: u32,
@@ -43,7 +43,7 @@ pub struct Budget {
     /// Units spent since the start.
     spent: u64,
     /// For whom units were spent last.
-    turn: Share,
+    pub last: Share,
     /// True if another node may be spending as well: each keeps to half.
     is_halved: bool,
     /// In a cluster: what was spent when the other nodes were last told what is left.
@@ -73,7 +73,7 @@ impl Budget {
             parts: most,
             since: now,
             spent: 0,
-            turn: Share::Rest,
+            last: Share::Rest,
             is_halved: false,
             told: None,
             dearest,
@@ -92,21 +92,25 @@ impl Budget {
 
     /// Has no more at hand than the budget of another source, which the same exchange has counted.
     pub fn heed(&mut self, other: &Budget, now: Mono) {
-        self.parts = self.at_hand(now).min(other.at_hand(now));
-        self.since = self.since.max(now);
+        self.limit_to(other.at_hand(now), now);
     }
 
     /// Keeps to half from now on, and tells nobody: another node may be spending as well.
     pub fn go_alone(&mut self, now: Mono) {
-        (self.parts, self.since) = (self.at_hand(now), now);
+        self.limit_to(self.most, now);
         (self.is_halved, self.told) = (true, None);
-        self.parts = self.parts.min(self.most());
     }
 
     /// Uses the whole again.
     pub fn use_whole(&mut self, now: Mono) {
-        (self.parts, self.since) = (self.at_hand(now), now);
+        self.limit_to(self.most, now);
         self.is_halved = false;
+    }
+
+    /// Has at most so many parts at hand now.
+    fn limit_to(&mut self, parts: u64, now: Mono) {
+        self.parts = self.at_hand(now).min(parts);
+        self.since = self.since.max(now);
     }
 
     /// The units that may be reported as left, and the count to pass to [`Budget::note_told`] after that.
@@ -127,12 +131,6 @@ impl Budget {
         (self.rate() * 2).max(2 * u64::from(self.dearest) * PARTS)
     }
 
-    /// True if the other nodes are to be told before a request of this cost.
-    fn must_tell(&self, cost: u32) -> bool {
-        let untold = |told| (self.spent - told + u64::from(cost)) * PARTS;
-        self.told.is_some_and(|told| self.spent > told && untold(told) > self.untold_most())
-    }
-
     /// The most parts that the bucket holds.
     fn most(&self) -> u64 {
         match self.is_halved {
@@ -143,10 +141,13 @@ impl Budget {
 
     /// When a request of this cost may be sent: now or later.
     pub fn ready_at(&self, cost: u32, now: Mono) -> Mono {
-        if self.must_tell(cost) {
+        let parts = u64::from(cost) * PARTS;
+        // The other nodes are told first.
+        let untold = self.told.map_or(0, |told| self.spent - told);
+        if untold > 0 && untold * PARTS + parts > self.untold_most() {
             return now + TELL_PAUSE;
         }
-        let wanted = (u64::from(cost) * PARTS).min(self.most());
+        let wanted = parts.min(self.most());
         let missing = wanted.saturating_sub(self.at_hand(now));
         if missing == 0 {
             return now;
@@ -158,18 +159,10 @@ impl Budget {
 
     /// Takes the cost of a request that is sent now.
     pub fn spend(&mut self, cost: u32, share: Share, now: Mono) {
-        self.parts = self.at_hand(now).saturating_sub(u64::from(cost) * PARTS);
-        self.since = self.since.max(now);
+        let left = self.at_hand(now).saturating_sub(u64::from(cost) * PARTS);
+        self.limit_to(left, now);
         self.spent += u64::from(cost);
-        self.turn = share;
-    }
-
-    /// Whose turn it is if both wait: not the last one's.
-    pub fn turn(&self) -> Share {
-        match self.turn {
-            Share::Quotes => Share::Rest,
-            Share::Rest => Share::Quotes,
-        }
+        self.last = share;
     }
 
     /// True if quotes of this cost, each `every`, take more than half of what comes back.
@@ -187,9 +180,7 @@ impl Budget {
     /// The exchange tells how many units are left in the current span. The margin is kept.
     pub fn note_left(&mut self, left: u64, now: Mono) {
         let margin = u64::from(self.limit) * (100 - PERCENT_BURST - PERCENT_RATE) / 100;
-        let usable = left.saturating_sub(margin).saturating_mul(PARTS);
-        self.parts = self.at_hand(now).min(usable);
-        self.since = self.since.max(now);
+        self.limit_to(left.saturating_sub(margin).saturating_mul(PARTS), now);
     }
 
     /// Whole units at hand.

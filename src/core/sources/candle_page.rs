@@ -23,8 +23,6 @@ const CANDLES_A_SLICE: usize = 64;
 #[derive(Debug)]
 pub struct CandlePage {
     key: SeriesKey,
-    /// The requested slots.
-    slots: Range<i64>,
     /// What is not in the series yet, oldest first: some slots, and their rows. No slot is in two slices: a
     /// row that is not in the first of them would count as missing.
     slices: VecDeque<(Range<i64>, Vec<Reported>)>,
@@ -37,17 +35,15 @@ pub struct CandlePage {
     sent_at: Now,
     /// True if the newest slices come first.
     is_backwards: bool,
-    /// True if another node has asked for it.
-    is_asked_elsewhere: bool,
 }
 
 impl CandlePage {
-    /// A page whose rows are in any order. `is_full`: as many slots were requested as a page may have.
+    /// A page whose rows are in any order.
     pub fn new(
         key: SeriesKey,
         slots: Range<i64>,
         mut rows: Vec<Reported>,
-        (is_dated, is_full): (bool, bool),
+        is_dated: bool,
         sent_at: Now,
     ) -> CandlePage {
         let time = |row: &Reported| row.candle.open_time.0;
@@ -65,45 +61,34 @@ impl CandlePage {
         };
         CandlePage {
             key,
-            result: PageResult { between, rows: rows.len(), is_full, has_news: false },
+            result: PageResult { slots: slots.clone(), between, rows: rows.len(), has_news: false },
             slices: slices(key, &slots, rows),
-            slots,
             evidence,
             is_dated,
             sent_at,
             is_backwards: false,
-            is_asked_elsewhere: false,
         }
     }
 
-    /// Another node has asked for these slots. If it has proof, slots without a candle are empty.
-    pub fn asked_elsewhere(mut self, is_proven: bool) -> CandlePage {
-        if is_proven {
-            let between = self.slots.clone();
-            let is_whole = false;
-            self.result.between.clone_from(&between);
-            self.evidence = Evidence::Answer { between, is_whole };
-        }
-        self.is_asked_elsewhere = true;
-        self
+    /// It is known that slots without a candle are empty.
+    pub fn prove(&mut self) {
+        let between = self.result.slots.clone();
+        self.result.between.clone_from(&between);
+        self.evidence = Evidence::Answer { between, is_whole: false };
     }
 
     /// The page for the other nodes of a cluster, as long as none of it is in the series.
     pub fn to_send(&self, cx: &Context) -> SentCandles {
         let rows = self.slices.iter().flat_map(|(_, rows)| rows);
         SentCandles {
-            series: series_part(self.key, self.slots.clone(), cx),
+            series: series_part(self.key, self.result.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].exchange_time(self.sent_at),
             is_dated: self.is_dated,
-            is_full: self.result.is_full,
+            // Nodes of earlier versions learn from it how many rows a page has.
+            is_full: false,
             is_proven: false,
             rows: rows.map(|row| (row.candle.clone(), row.closed)).collect(),
         }
-    }
-
-    /// The series.
-    pub fn key(&self) -> SeriesKey {
-        self.key
     }
 
     /// Takes out the next slice. The oldest come first, because a series is filled and evicted from there.
@@ -129,15 +114,11 @@ impl CandlePage {
     ) -> bool {
         if clock.is_overtaken(self.sent_at.mono) {
             // Which of its candles had closed is not known: it is requested again.
-            plans.put_back(self.key);
             return true;
         }
         self.ingest(history, cx);
         if !self.slices.is_empty() || cx.market.charts.trim() {
             return false;
-        }
-        if std::mem::take(&mut self.is_asked_elsewhere) {
-            plans.sent(self.key, self.slots.clone(), cx);
         }
         plans.applied(self.key, &self.result, history, cx);
         true
@@ -223,7 +204,7 @@ mod tests {
             closed: None,
         });
         let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
-        CandlePage::new(key, asked, rows.collect(), (true, true), sent_at)
+        CandlePage::new(key, asked, rows.collect(), true, sent_at)
     }
 
     /// The slices of such a page: how many rows, and behind which slot each slice ends.

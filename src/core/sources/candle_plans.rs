@@ -8,10 +8,11 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::series_plan::{PageResult, SILENT_FOR_MS, SeriesPlan, Urgency, widened};
 use crate::core::sources::task::Profile;
-use crate::interval::Stored;
-use crate::log_targets::{FETCH, SOURCE};
-use crate::market::{Market, REREAD, Series, SeriesKey, SourceId};
+use crate::exchange::Dialect;
+use crate::log_targets::FETCH;
+use crate::market::{IntervalSet, Market, REREAD, Series, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Candles in a row from which on a series counts as followed. A client's one look into the past is
@@ -34,32 +35,15 @@ pub struct PlannedPage {
 /// See the module's page.
 pub struct CandlePlans {
     source: SourceId,
-    plans: Vec<SeriesPlan>,
-    /// Rows of a page, as the exchange documents them.
-    documented_rows: usize,
-    /// Slots back from the newest that the exchange still serves; `None`: all.
-    documented_depth: Option<i64>,
-    /// Intervals that the exchange has candles of.
-    intervals: Vec<Stored>,
-    /// Rows of a page by interval, if fewer come than documented.
-    learned_rows: [Option<usize>; 3],
+    /// It says how many rows a page has, and how far back the exchange serves candles.
+    dialect: &'static Dialect,
+    plans: BTreeMap<SeriesKey, SeriesPlan>,
 }
 
 impl CandlePlans {
     /// No series is followed.
     pub fn new(profile: &Profile) -> CandlePlans {
-        let page = profile.dialect.page();
-        let depth = |depth| i64::try_from(depth).unwrap_or(i64::MAX);
-        CandlePlans {
-            source: profile.id,
-            plans: Vec::new(),
-            documented_rows: page.rows,
-            documented_depth: page.depth.map(depth),
-            intervals: (Stored::ALL.into_iter())
-                .filter(|interval| profile.dialect.has_interval(*interval))
-                .collect(),
-            learned_rows: [None; 3],
-        }
+        CandlePlans { source: profile.id, dialect: profile.dialect, plans: BTreeMap::new() }
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
@@ -72,7 +56,7 @@ impl CandlePlans {
             true => catalog.listing(self.source, key.symbol).is_some(),
             false => is_archived(),
         };
-        if !has_it || !self.intervals.contains(&key.interval) {
+        if !has_it || !self.dialect.has_interval(key.interval) {
             return false;
         }
         if !charts.open(key) {
@@ -81,48 +65,39 @@ impl CandlePlans {
                 return false;
             };
             // If it is another source's, that one notices with its next response.
-            self.close(closed);
+            self.plans.remove(&closed);
             charts.open(key);
         }
         charts.touch(key, exchange);
-        if self.plan(key).is_none() {
-            self.plans.push(SeriesPlan::new(key, cx.now.mono));
-        }
+        self.plans.entry(key).or_insert_with(|| SeriesPlan::new(cx.now.mono));
         true
     }
 
-    /// Follows a series no longer.
-    pub fn close(&mut self, key: SeriesKey) {
-        self.plans.retain(|plan| plan.key != key);
+    /// Follows only some of the series any longer.
+    pub fn retain(&mut self, mut is_kept: impl FnMut(&SeriesKey) -> bool) {
+        self.plans.retain(|key, _| is_kept(key));
     }
 
     /// The series that are followed.
     pub fn series(&self) -> impl Iterator<Item = SeriesKey> + '_ {
-        self.plans.iter().map(|plan| plan.key)
+        self.plans.keys().copied()
     }
 
     /// The newest candles of every series are due now.
     pub fn refresh_all(&mut self, now: Now) {
-        for plan in &mut self.plans {
+        for plan in self.plans.values_mut() {
             plan.refresh_at = plan.refresh_at.min(now.mono);
         }
     }
 
     /// True if nothing has been requested of a series yet.
     pub fn is_new(&self, key: SeriesKey) -> bool {
-        self.plan(key).is_some_and(|plan| plan.reach.is_none())
-    }
-
-    /// Nothing is in flight any more.
-    pub fn forget_sent(&mut self) {
-        for plan in &mut self.plans {
-            plan.in_flight = None;
-        }
+        self.plans.get(&key).is_some_and(|plan| plan.reach.is_none())
     }
 
     /// True if some of the configured backfill is still to be requested.
     pub fn has_backfill(&self) -> bool {
-        self.plans.iter().any(|plan| plan.backfill.is_some())
+        self.plans.values().any(|plan| plan.backfill.is_some())
     }
 
     /// Requests those of these slots for a client that only the exchange can tell of. `false`: none
@@ -148,41 +123,42 @@ impl CandlePlans {
             key.interval.open_of(slots.start),
             key.interval.open_of(slots.end),
         );
-        let waiting: usize = self.plans.iter().map(|plan| plan.asked.len()).sum();
+        let waiting: usize = self.plans.values().map(|plan| plan.asked.len()).sum();
         let has_room = waiting < cx.config.limits.chart_fetches;
-        let plan = self.plan_mut(key);
+        let plan = self.plans.get_mut(&key);
         plan.is_some_and(|plan| plan.ask(slots, has_room, cx.now))
     }
 
     /// True if a client waits for some of these slots.
     pub fn is_asking(&self, key: SeriesKey, slots: &Range<i64>) -> bool {
-        self.plan(key).is_some_and(|plan| {
-            let overlaps = |asked: &Range<i64>| asked.start < slots.end && slots.start < asked.end;
-            plan.asked.iter().any(overlaps)
-        })
+        let plan = self.plans.get(&key);
+        plan.is_some_and(|plan| plan.asked.within(slots.clone()).next().is_some())
     }
 
-    /// The most urgent page that may be requested now, or the first that may be later.
-    pub fn next(&self, cx: &Context) -> Option<PlannedPage> {
+    /// The most urgent page that may be requested now, or the first that may be later, of those series
+    /// of which none is in flight.
+    pub fn next(
+        &self,
+        is_in_flight: impl Fn(SeriesKey) -> bool,
+        cx: &Context,
+    ) -> Option<PlannedPage> {
         // Of hundreds of series, one is chosen by its time, and only that one is looked at closer.
-        let rank = |plan: &&SeriesPlan| {
-            let (when, urgency) = plan.next(cx.now);
-            (when.max(cx.now.mono), urgency, when)
-        };
-        let idle = self.plans.iter().filter(|plan| plan.in_flight.is_none());
-        let plan = idle.min_by_key(rank)?;
-        let (when, urgency) = plan.next(cx.now);
-        let (key, charts) = (plan.key, &cx.market.charts);
+        let idle = self.plans.iter().filter(|(key, _)| !is_in_flight(**key));
+        let next = idle.map(|(key, plan)| (plan.next(cx.now), *key, plan));
+        let rank = |(when, urgency): (Mono, Urgency)| (when.max(cx.now.mono), urgency, when);
+        let ((when, urgency), key, plan) = next.min_by_key(|(next, ..)| rank(*next))?;
+        let charts = &cx.market.charts;
         let exchange = cx.exchange_time(self.source);
-        let (current, rows) = (key.interval.slot_of(exchange), self.page_rows(key.interval));
+        let (current, rows) = (key.interval.slot_of(exchange), self.page_rows());
+        let mut most = rows;
         let series = charts.get(key);
-        let slots = match (urgency, plan.asked.last()) {
+        let slots = match (urgency, plan.asked.iter().next_back()) {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
                     let unknown = series.askable(asked.clone(), exchange, SILENT_FOR_MS).pop()?;
                     Some(widened(series, unknown, current, rows))
                 });
-                let part = unknown.unwrap_or_else(|| asked.clone());
+                let part = unknown.unwrap_or(asked);
                 // Who asks for the newest closed candles wants the forming one too, and it comes
                 // with the same page.
                 match part.end + REREAD >= current {
@@ -190,9 +166,9 @@ impl CandlePlans {
                     false => part,
                 }
             }
-            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.1,
+            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.2,
             _ => {
-                let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+                most = plan.refresh_rows.map_or(rows, |most| most.min(rows));
                 let known_end = (series.and_then(Series::newest_known))
                     .map_or(current.saturating_sub(rows), |last| last + 1);
                 // What is older than what is kept would be dropped at once.
@@ -201,23 +177,17 @@ impl CandlePlans {
                 from.min(current)..current + 1
             }
         };
-        Some(PlannedPage { when, urgency, series: key, slots: newest_page(&slots, rows) })
+        // The newest part of it that a page holds.
+        let slots = slots.start.max(slots.end.saturating_sub(most))..slots.end;
+        Some(PlannedPage { when, urgency, series: key, slots })
     }
 
-    /// A page has been requested. With the first request of a series it is noted down to which slot
+    /// A page is being requested. With the first request of a series it is noted down to which slot
     /// nothing may stay missing; what clients want later does not count for that.
-    pub fn sent(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
-        self.note_reach(key, cx);
-        if let Some(plan) = self.plan_mut(key) {
-            plan.in_flight = Some(slots);
-        }
-    }
-
-    /// Notes down to which slot nothing may stay missing, the first time.
     pub fn note_reach(&mut self, key: SeriesKey, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.of(key.interval);
-        if let Some(plan) = self.plan_mut(key) {
+        if let Some(plan) = self.plans.get_mut(&key) {
             plan.reach.get_or_insert_with(|| {
                 let oldest_kept = current.saturating_sub(depth.keep);
                 let series = cx.market.charts.get(key)?;
@@ -229,7 +199,8 @@ impl CandlePlans {
     /// A page has been applied to its series: decides what is requested next of it.
     pub fn applied(&mut self, key: SeriesKey, page: &PageResult, history: &History, cx: &Context) {
         let Some(series) = cx.market.charts.get(key) else {
-            return self.close(key);
+            self.plans.remove(&key);
+            return;
         };
         let exchange = cx.exchange_time(self.source);
         let current = key.interval.slot_of(exchange);
@@ -241,7 +212,7 @@ impl CandlePlans {
             false => series.forgotten_before().unwrap_or(0),
         };
         let oldest = current.saturating_sub(depth).max(forgotten).max(0);
-        let rows = self.page_rows(key.interval);
+        let rows = self.page_rows();
         log::debug!(
             target: FETCH,
             "applied source={} symbol={} interval={} ranges={} depth={depth} oldest={oldest}",
@@ -250,34 +221,22 @@ impl CandlePlans {
             key.interval.name(),
             series.covered().len(),
         );
-        let plan = self.plan_mut(key);
-        let learned =
-            plan.and_then(|plan| plan.applied(series, page, (oldest, rows), exchange, cx.now));
-        if let Some(rows) = learned {
-            self.learned_rows[key.interval as usize] = Some(rows);
-            let (id, interval) = (&cx.stats[self.source].id, key.interval.name());
-            log::info!(target: SOURCE, "page size learned source={id} interval={interval} rows={rows}");
-        }
-    }
-
-    /// A page was not requested after all, or its response is dropped.
-    pub fn put_back(&mut self, key: SeriesKey) {
-        if let Some(plan) = self.plan_mut(key) {
-            plan.in_flight = None;
+        if let Some(plan) = self.plans.get_mut(&key) {
+            plan.applied(series, page, (oldest, rows), exchange, cx.now);
         }
     }
 
     /// A request has failed: the series backs off, and clients need not wait for it.
     pub fn failed(&mut self, key: SeriesKey, now: Now) {
-        if let Some(plan) = self.plan_mut(key) {
+        if let Some(plan) = self.plans.get_mut(&key) {
             plan.failed(now);
         }
     }
 
     /// The source as a whole is failing: no client need wait for it.
     pub fn give_up_asked(&mut self) {
-        for plan in &mut self.plans {
-            plan.asked.clear();
+        for plan in self.plans.values_mut() {
+            plan.asked = IntervalSet::new();
         }
     }
 
@@ -288,36 +247,20 @@ impl CandlePlans {
     pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.of(key.interval);
-        let reach = self.plan(key).and_then(|plan| plan.reach.flatten());
+        let reach = self.plans.get(&key).and_then(|plan| plan.reach.flatten());
         let reach = reach.filter(|_| history.keeps(key, cx));
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let served = current - self.oldest_served(current);
         depth.backfill.max(missed).min(served).min(depth.keep)
     }
 
-    /// Rows of a page of candles.
-    pub fn page_rows(&self, interval: Stored) -> usize {
-        let learned = self.learned_rows[interval as usize];
-        learned.map_or(self.documented_rows, |rows| rows.min(self.documented_rows))
+    /// Rows of a page, as the exchange documents them.
+    fn page_rows(&self) -> i64 {
+        self.dialect.page().rows as i64
     }
 
     /// The oldest slot that the exchange still serves, if `current` is the newest.
     fn oldest_served(&self, current: i64) -> i64 {
-        let depth = self.documented_depth;
-        depth.map_or(0, |depth| current.saturating_sub(depth - 1))
+        self.dialect.page().depth.map_or(0, |depth| current - (depth as i64 - 1))
     }
-
-    fn plan(&self, key: SeriesKey) -> Option<&SeriesPlan> {
-        self.plans.iter().find(|plan| plan.key == key)
-    }
-
-    fn plan_mut(&mut self, key: SeriesKey) -> Option<&mut SeriesPlan> {
-        self.plans.iter_mut().find(|plan| plan.key == key)
-    }
-}
-
-/// The newest `rows` slots of a range.
-fn newest_page(range: &Range<i64>, rows: usize) -> Range<i64> {
-    let rows = i64::try_from(rows).unwrap_or(i64::MAX).max(1);
-    range.start.max(range.end.saturating_sub(rows))..range.end
 }

@@ -12,7 +12,7 @@ use crate::core::sources::candle_plans::CandlePlans;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SourceId};
-use crate::time::{Mono, Now, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
+use crate::time::{Mono, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::time::Duration;
 
 /// A step of the exchange's clock that makes the newest candles due.
@@ -25,13 +25,6 @@ const CONTRADICTION_MS: i64 = 5000;
 /// After the exchange has told the same time as before, what contradicted it is ignored for this long,
 /// unless it contradicts by more: some responses carry times of another kind.
 const CONFIRMED: Duration = Duration::from_secs(600);
-
-/// Before the next try of a reading that failed, if the time is in doubt: no chart is complete without
-/// it.
-const RETRY: Duration = Duration::from_secs(5);
-
-/// Between two readings: clocks of machines drift by seconds a day.
-const HOURLY: Duration = Duration::from_secs(3600);
 
 /// See the module's page.
 #[derive(Debug)]
@@ -97,11 +90,6 @@ impl ExchangeClock {
         self.in_doubt_since.is_some()
     }
 
-    /// The exchange's time, if it is known.
-    pub fn known_time(&self, cx: &Context) -> Option<UnixMs> {
-        (!self.is_in_doubt()).then(|| cx.exchange_time(self.source))
-    }
-
     /// True if what was requested then is judged by another time than it was requested at.
     pub fn is_overtaken(&self, sent_at: Mono) -> bool {
         self.in_doubt_since.is_some_and(|since| sent_at <= since) || sent_at < self.moved_at
@@ -155,19 +143,6 @@ impl ExchangeClock {
         if ahead - before > CONTRADICTION_MS {
             self.contradict(Sign::Date, ahead - before, cx);
         }
-    }
-
-    /// The exchange is being asked for its time.
-    pub fn sent(&mut self, now: Now) {
-        self.due = now.mono + HOURLY;
-    }
-
-    /// The exchange's time could not be had.
-    pub fn failed(&mut self, retry: Duration, now: Now) {
-        self.due = match self.is_in_doubt() {
-            true => now.mono + RETRY,
-            false => now.mono + retry,
-        };
     }
 
     /// The exchange's time has come; it was asked then. It was taken before the response left, so it is

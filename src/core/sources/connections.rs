@@ -12,8 +12,8 @@ use crate::core::context::Context;
 use crate::core::sources::addresses::Addresses;
 use crate::core::sources::connecting::{ConnectPhase, Connecting, Route};
 use crate::core::sources::fault::Fault;
-use crate::core::sources::request::{HeadFacts, RequestInFlight, ResponseProgress};
-use crate::core::sources::task::{Profile, Task};
+use crate::core::sources::request::{RequestInFlight, ResponseProgress};
+use crate::core::sources::task::Profile;
 use crate::core::{Action, Broken, Event};
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
@@ -44,14 +44,17 @@ impl UpstreamConnection {
     }
 }
 
+/// A request that has ended, and how.
+pub type Ended = (Box<RequestInFlight>, Outcome);
+
 /// How a request ended.
-pub enum Ended {
+pub enum Outcome {
     /// Its response is complete.
-    Complete(Box<RequestInFlight>),
+    Complete,
     /// It failed.
-    Failed(Box<RequestInFlight>, Fault),
+    Failed(Fault),
     /// It came to nothing through nobody's fault: the task is due again, at once.
-    PutBack(Task),
+    PutBack,
 }
 
 impl Connections {
@@ -87,12 +90,10 @@ impl Connections {
 
     /// When [`Connections::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        let due = |it: &UpstreamConnection| {
-            let deadline = it.request.as_ref()?.deadline;
-            let give_up_at = it.connecting.give_up_at;
-            Some(give_up_at.map_or(deadline, |at| at.min(deadline)))
-        };
-        self.all.iter().filter_map(due).min()
+        let busy = self.all.iter().filter_map(|it| Some((it.request.as_ref()?, it)));
+        let dues =
+            busy.flat_map(|(request, it)| [Some(request.deadline), it.connecting.give_up_at]);
+        dues.flatten().min()
     }
 
     /// Sends a request on an idle connection, which is opened first if it is closed.
@@ -133,42 +134,51 @@ impl Connections {
         }
     }
 
-    /// The address to which a connection is to be opened now. It has no socket key yet.
-    pub fn to_open(&self, conn: usize) -> Option<SocketAddr> {
-        let it = &self.all[conn];
-        let is_wanted = it.key.is_none() && it.connecting.phase == ConnectPhase::Connecting;
-        it.connecting.address.filter(|_| is_wanted)
-    }
-
-    /// The connection is being opened under this key.
-    pub fn opening(&mut self, conn: usize, key: Key) {
-        self.all[conn].key = Some(key);
-    }
-
-    /// The addresses of the name are known.
-    pub fn resolved(&mut self, addresses: Vec<SocketAddr>, cx: &mut Context) {
-        self.addresses.found(addresses, cx.now);
-        for conn in 0..self.all.len() {
-            if self.all[conn].is_resolving() {
-                self.connect(conn, cx);
+    /// Has the driver open the connections that are wanted, each under a new key.
+    pub fn open(&mut self, mut new_key: impl FnMut(usize) -> Key, cx: &mut Context) {
+        for (conn, it) in self.all.iter_mut().enumerate() {
+            let is_wanted = it.key.is_none() && it.connecting.phase == ConnectPhase::Connecting;
+            if let Some(address) = it.connecting.address.filter(|_| is_wanted) {
+                let (key, id) = (new_key(conn), &cx.stats[self.source].id);
+                log::debug!(target: SOURCE, "connect source={id} address={address}");
+                it.key = Some(key);
+                cx.actions.push_back(Action::Connect(key, address));
             }
         }
     }
 
-    /// The name could not be looked up. Known addresses are kept.
-    pub fn not_resolved(&mut self, why: &str, cx: &Context) {
-        let is_news = self.addresses.not_found(cx.now);
-        if is_news && !self.addresses.is_empty() {
-            let id = &cx.stats[self.source].id;
-            log::warn!(target: SOURCE, "name look-up failed source={id} addresses=kept error={why:?}");
+    /// Takes in the addresses of the name, or why there are none: those that are known are kept then, and a
+    /// request that has waited for them fails. The others that have are put back like all that are not sent.
+    pub fn resolved(
+        &mut self,
+        addresses: Result<Vec<SocketAddr>, String>,
+        cx: &mut Context,
+    ) -> Option<Ended> {
+        let is_waiting = |conn: &usize| self.all[*conn].is_resolving();
+        let waiting: Vec<usize> = (0..self.all.len()).filter(is_waiting).collect();
+        if self.addresses.skip_former() {
+            if !waiting.is_empty() {
+                self.look_up(cx);
+            }
+            return None;
         }
-    }
-
-    /// Fails the request of a connection that waits for addresses.
-    pub fn fail_unresolved(&mut self, conn: usize, why: &str, cx: &mut Context) -> Option<Ended> {
-        let is_resolving = self.all[conn].is_resolving();
-        let fault = is_resolving.then(|| Fault::Resolve(why.to_string()))?;
-        self.fail(conn, fault, cx)
+        match addresses {
+            Ok(list) => {
+                self.addresses.found(list, cx.now);
+                waiting.into_iter().for_each(|conn| self.connect(conn, cx));
+                None
+            }
+            Err(why) => {
+                if self.addresses.not_found(cx.now) && !self.addresses.is_empty() {
+                    let id = &cx.stats[self.source].id;
+                    log::warn!(
+                        target: SOURCE,
+                        "name look-up failed source={id} addresses=kept error={why:?}"
+                    );
+                }
+                self.end(*waiting.first()?, Outcome::Failed(Fault::Transport(why)), cx)
+            }
+        }
     }
 
     /// Bytes to send on a connection, and whether bytes from it are welcome. Those of the TLS handshake are
@@ -186,24 +196,22 @@ impl Connections {
         }
     }
 
-    /// The task for which [`Connections::decompress`] has something to do.
-    pub fn decompressing(&self, conn: usize) -> Option<&Task> {
-        let request = self.all[conn].request.as_deref();
-        request.filter(|it| it.is_decompressing()).map(RequestInFlight::task)
+    /// True if [`Connections::decompress`] has something to do.
+    pub fn is_decompressing(&self, conn: usize) -> bool {
+        self.all[conn].request.as_deref().is_some_and(RequestInFlight::is_decompressing)
     }
 
-    /// Takes in what happened to a connection. Returns what the head of a response says of the exchange, and
-    /// the request that has ended.
+    /// Takes in what happened to a connection. Returns the request that has ended.
     pub fn handle(
         &mut self,
         conn: usize,
         key: Key,
         event: Event<'_>,
         cx: &mut Context,
-    ) -> (Option<HeadFacts>, Option<Ended>) {
+    ) -> Option<Ended> {
         let it = &mut self.all[conn];
         if it.key != Some(key) {
-            return (None, None);
+            return None;
         }
         match event {
             Event::Connected | Event::Secured => {
@@ -219,24 +227,27 @@ impl Connections {
                 let Some(request) = &mut it.request else {
                     // Nothing was requested: these bytes could not be told from the next response.
                     self.close(conn, cx);
-                    return (None, None);
+                    return None;
                 };
                 let read = request.receive(bytes, &mut cx.market.catalog, &cx.config.limits);
-                return (request.head_facts.take(), self.was_read(conn, read, cx));
+                return self.was_read(conn, read, cx);
             }
             Event::Received(bytes) => {
                 let (route, limits) = (&self.route, &cx.config.limits);
                 match it.connecting.receive(bytes, route, limits, cx.now) {
                     Ok(()) => self.phase_began(conn, key, cx),
-                    Err(error) => return (None, self.fail(conn, Fault::Proxy(error), cx)),
+                    Err(error) => {
+                        let why = format!("no tunnel through the proxy: {error}");
+                        return self.end(conn, Outcome::Failed(Fault::Transport(why)), cx);
+                    }
                 }
             }
             // Only clients' connections have this event.
             Event::Late(_) => {}
-            Event::Eof => return (None, self.lost(conn, None, cx)),
-            Event::Failed(why) => return (None, self.lost(conn, Some(why), cx)),
+            Event::Eof => return self.lost(conn, None, cx),
+            Event::Failed(why) => return self.lost(conn, Some(why), cx),
         }
-        (None, None)
+        None
     }
 
     /// Does what the new phase of a connection needs.
@@ -272,12 +283,13 @@ impl Connections {
         cx: &mut Context,
     ) -> Option<Ended> {
         match read {
-            Ok(ResponseProgress::Partly) => return None,
-            Ok(ResponseProgress::WholeAndClose) => self.close(conn, cx),
-            Ok(ResponseProgress::Whole) => {}
-            Err(fault) => return self.fail(conn, fault, cx),
+            Ok(ResponseProgress::Partly) => None,
+            Ok(ResponseProgress::WholeAndClose) => self.end(conn, Outcome::Complete, cx),
+            Ok(ResponseProgress::Whole) => {
+                self.all[conn].request.take().map(|it| (it, Outcome::Complete))
+            }
+            Err(fault) => self.end(conn, Outcome::Failed(fault), cx),
         }
-        self.all[conn].request.take().map(Ended::Complete)
     }
 
     /// Gives up what has had its time.
@@ -286,11 +298,10 @@ impl Connections {
         let request = it.request.as_deref()?;
         if request.deadline <= cx.now.mono {
             let fault = request.cut_short(Fault::Timeout(it.connecting.obstacle()));
-            return self.fail(conn, fault, cx);
+            return self.end(conn, Outcome::Failed(fault), cx);
         }
         let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);
-        let timed_out = Broken::Io(ErrorKind::TimedOut);
-        let lost = || self.lost(conn, Some(&timed_out), cx);
+        let lost = || self.lost(conn, Some(&Broken::Io(ErrorKind::TimedOut)), cx);
         is_stuck.then(lost).flatten()
     }
 
@@ -314,42 +325,39 @@ impl Connections {
         }
         let request = self.all[conn].request.as_mut()?;
         let fault = match (obstacle, why) {
-            (Some(what), why) => Fault::Connect(what, why.cloned().unwrap_or(Broken::Closed)),
-            (None, _) if request.is_on_reused && request.received == 0 => {
-                return self.put_back(conn, cx).map(Ended::PutBack);
+            (Some(what), why) => {
+                Fault::Transport(format!("{what}: {}", why.unwrap_or(&Broken::Closed)))
             }
-            (None, Some(why)) => request.cut_short(Fault::Broken(why.clone())),
+            (None, _) if request.is_on_reused && request.received == 0 => {
+                return self.end(conn, Outcome::PutBack, cx);
+            }
+            (None, Some(why)) => {
+                request.cut_short(Fault::Transport(format!("connection lost: {why}")))
+            }
             (None, None) => match request.closed() {
-                Ok(()) => return self.all[conn].request.take().map(Ended::Complete),
+                Ok(()) => return self.end(conn, Outcome::Complete, cx),
                 Err(fault) => request.cut_short(fault),
             },
         };
-        self.fail(conn, fault, cx)
+        self.end(conn, Outcome::Failed(fault), cx)
     }
 
     /// Ends a request, and its connection with it.
-    fn fail(&mut self, conn: usize, fault: Fault, cx: &mut Context) -> Option<Ended> {
+    fn end(&mut self, conn: usize, outcome: Outcome, cx: &mut Context) -> Option<Ended> {
         self.close(conn, cx);
-        (self.all[conn].request.take()).map(|request| Ended::Failed(request, fault))
+        self.all[conn].request.take().map(|request| (request, outcome))
     }
 
-    /// Ends a request through nobody's fault, and its connection with it.
-    fn put_back(&mut self, conn: usize, cx: &mut Context) -> Option<Task> {
-        self.close(conn, cx);
-        let request = self.all[conn].request.take()?;
-        Some(request.task().clone())
-    }
-
-    /// Ends those requests that are chosen. Returns their tasks, which are due again at once.
+    /// Ends those requests that are chosen, through nobody's fault.
     pub fn put_back_all(
         &mut self,
         is_chosen: impl Fn(&RequestInFlight) -> bool,
         cx: &mut Context,
-    ) -> Vec<Task> {
-        let is_chosen = |conn: &usize| self.all[*conn].request.as_deref().is_some_and(&is_chosen);
-        let chosen: Vec<usize> = (0..self.all.len()).filter(is_chosen).collect();
-        let put_back = |conn| self.put_back(conn, cx);
-        chosen.into_iter().filter_map(put_back).collect()
+    ) -> Vec<Ended> {
+        let is_chosen = |it: &UpstreamConnection| it.request.as_deref().is_some_and(&is_chosen);
+        let chosen: Vec<usize> =
+            (0..self.all.len()).filter(|conn| is_chosen(&self.all[*conn])).collect();
+        chosen.into_iter().filter_map(|conn| self.end(conn, Outcome::PutBack, cx)).collect()
     }
 
     /// Closes a connection. Its request stays.
@@ -379,15 +387,6 @@ impl Connections {
     /// Takes the place of connections that are closed. A look-up of theirs may be under way.
     pub fn succeed(&mut self, former: &Connections) {
         self.addresses.succeed(&former.addresses);
-    }
-
-    /// Passes over the addresses of the former host. `true`: these were not ours.
-    pub fn skip_former_name(&mut self, cx: &mut Context) -> bool {
-        let is_former = self.addresses.skip_former();
-        if is_former && self.all.iter().any(UpstreamConnection::is_resolving) {
-            self.look_up(cx);
-        }
-        is_former
     }
 }
 

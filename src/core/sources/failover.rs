@@ -44,7 +44,6 @@ pub struct Failover {
 /// A look at every symbol, some of them at a time.
 #[derive(Clone, Copy, Debug)]
 struct Look {
-    since: Mono,
     /// The place among the known symbols at which it goes on.
     from: usize,
     /// Of the catalog, which says where their places are.
@@ -88,12 +87,12 @@ impl Failover {
         &mut self,
         market: &Market,
         sources: &mut [SourceStatus],
-        is_applying: impl FnOnce() -> bool,
+        is_applying: bool,
         now: Mono,
     ) -> bool {
         let quotes = &market.quotes;
         let is_behind = self.looking.is_some() || self.seen != quotes.turned();
-        let looks = is_behind && !is_applying();
+        let looks = is_behind && !is_applying;
         if looks {
             self.look(market, sources, now);
         }
@@ -106,8 +105,8 @@ impl Failover {
     /// When there is something to log, or a look goes on.
     pub fn next_due(&self) -> Option<Mono> {
         let unlogged = self.reports.iter().filter(|report| report.symbols > 0);
-        let unlogged = unlogged.map(|report| report.due);
-        unlogged.chain(self.looking.map(|look| look.since)).min()
+        let at_once = self.looking.map(|_| Mono::default());
+        unlogged.map(|report| report.due).chain(at_once).min()
     }
 
     /// Looks at some of the symbols, and counts those that have moved. Quotes that change meanwhile are
@@ -121,7 +120,7 @@ impl Failover {
         let here = |look: &Look| look.version == catalog.version();
         let mut look = self.looking.take().filter(here).unwrap_or_else(|| {
             self.seen = quotes.turned();
-            Look { since: now, from: 0, version: catalog.version() }
+            Look { from: 0, version: catalog.version() }
         });
         let known = &catalog.known()[look.from..];
         look.from += SYMBOLS_A_SLICE;
@@ -169,16 +168,16 @@ impl Failover {
     }
 
     fn note(&mut self, moved: Move, now: Mono) {
-        let known = self.reports.iter_mut().find(|report| report.moved == moved);
-        match known {
-            Some(report) => {
-                if report.symbols == 0 {
-                    report.due = report.due.max(now + GATHER);
-                }
-                report.symbols += 1;
-            }
-            None => self.reports.push(MoveReport { moved, symbols: 1, due: now + GATHER }),
+        let known = self.reports.iter().position(|report| report.moved == moved);
+        let at = known.unwrap_or_else(|| {
+            self.reports.push(MoveReport { moved, symbols: 0, due: now });
+            self.reports.len() - 1
+        });
+        let report = &mut self.reports[at];
+        if report.symbols == 0 {
+            report.due = report.due.max(now + GATHER);
         }
+        report.symbols += 1;
     }
 
     /// The log lines that are due.
@@ -188,19 +187,17 @@ impl Failover {
             if report.symbols > 0 && report.due <= now {
                 let count = std::mem::take(&mut report.symbols);
                 report.due = now + QUIET;
-                lines.push(line(&report.moved, count, sources));
+                let id = |source: SourceId| &sources[source.index()].id;
+                let (earlier, later) = (id(report.moved.earlier), id(report.moved.later));
+                lines.push(match report.moved.returns {
+                    true => format!("returned from={later} to={earlier} markets={count}"),
+                    false => {
+                        format!("moved from={earlier} to={later} markets={count} reason=stale")
+                    }
+                });
             }
         }
         lines
-    }
-}
-
-fn line(moved: &Move, count: usize, sources: &[SourceStatus]) -> String {
-    let earlier = &sources[moved.earlier.index()].id;
-    let later = &sources[moved.later.index()].id;
-    match moved.returns {
-        true => format!("returned from={later} to={earlier} markets={count}"),
-        false => format!("moved from={earlier} to={later} markets={count} reason=stale"),
     }
 }
 

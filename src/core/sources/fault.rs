@@ -1,6 +1,5 @@
 //! Why a request to an exchange failed, in words, and whose fault that is.
 
-use crate::core::Broken;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{Fields, RetryAfter};
 use std::fmt;
@@ -11,23 +10,12 @@ const ENCODING_TOLD: usize = 40;
 /// Why a request failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The name has no addresses.
-    Resolve(String),
-    /// No address could be connected to: what failed with the last one, and why.
-    Connect(&'static str, Broken),
-    /// The proxy opens no tunnel: why.
-    Proxy(String),
-    /// The connection broke.
-    Broken(Broken),
-    /// The exchange closed before the end of the response.
-    CutShort,
+    /// The exchange was not reached, closed too early, or does not speak HTTP: how, in words.
+    Transport(String),
     /// It took too long; what had not been done, if the request was never sent.
     Timeout(Option<&'static str>),
-    /// The head, the framing or the compression of the response is malformed, or it is too large: what is
-    /// wrong with it.
-    Malformed(String),
-    /// The body has an encoding that cannot be decoded: its name.
-    Encoding(String),
+    /// The response has nothing of what was asked, or far too much: in words.
+    Content(String),
     /// The body is not what this exchange sends, or says that the request failed.
     Body {
         /// What is wrong with it, or what it says.
@@ -46,36 +34,19 @@ pub enum Fault {
         /// What the body said, if that could be read.
         message: Option<String>,
     },
-    /// A list without any item.
-    Empty,
-    /// No item could be read: why the first could not.
-    AllRefused(String),
-    /// More items than there are slots or markets.
-    TooMany,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Resolve(why) => f.write_str(why),
-            Fault::Connect(what, why) => write!(f, "{what}: {why}"),
-            Fault::Proxy(why) => write!(f, "no tunnel through the proxy: {why}"),
-            Fault::Broken(why) => write!(f, "connection lost: {why}"),
-            Fault::CutShort => f.write_str("the connection was closed before the answer's end"),
+            Fault::Transport(why) | Fault::Content(why) => f.write_str(why),
             Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
             Fault::Timeout(None) => f.write_str("no answer in time"),
-            Fault::Malformed(why) => write!(f, "malformed answer: {why}"),
-            Fault::Encoding(name) => {
-                write!(f, "the answer is encoded in \"{name}\", which cannot be read here")
-            }
             Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status { status, message, .. } => match message {
                 Some(message) => write!(f, "status {status}: {message}"),
                 None => write!(f, "status {status}"),
             },
-            Fault::Empty => f.write_str("the answer holds no item"),
-            Fault::AllRefused(first) => write!(f, "no item can be read, the first: {first}"),
-            Fault::TooMany => f.write_str("the answer holds the same items again and again"),
         }
     }
 }
@@ -106,9 +77,19 @@ impl Blame {
 }
 
 impl Fault {
-    /// That of a response which is not as HTTP has it.
+    /// That of a response which is not as HTTP has it, or too large.
     pub fn malformed(why: impl fmt::Display) -> Fault {
-        Fault::Malformed(why.to_string())
+        Fault::Transport(format!("malformed answer: {why}"))
+    }
+
+    /// That of a response which ends too early.
+    pub fn cut_short() -> Fault {
+        Fault::Transport("the connection was closed before the answer's end".to_string())
+    }
+
+    /// That of a list without any item.
+    pub fn empty() -> Fault {
+        Fault::Content("the answer holds no item".to_string())
     }
 
     /// The fault of a response with these fields, whose body cannot be decoded.
@@ -117,8 +98,8 @@ impl Fault {
         let values = fields.filter(|(name, _)| is_meant(name));
         let values: Vec<&[u8]> = values.map(|(_, value)| value).collect();
         let all = values.join(&b", "[..]);
-        let told = &all[..all.len().min(ENCODING_TOLD)];
-        Fault::Encoding(told.escape_ascii().to_string())
+        let told = all[..all.len().min(ENCODING_TOLD)].escape_ascii();
+        Fault::Transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
     }
 
     /// True if the exchange was reached, and responded or took too long to.
@@ -149,15 +130,8 @@ impl Fault {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
             (RefusalKind::Banned, _) => Blame::Ban,
             (_, Fault::Status { status: 500..=599, .. }) => Blame::Source,
-            (
-                _,
-                Fault::Status { .. }
-                | Fault::Body { .. }
-                | Fault::Empty
-                | Fault::AllRefused(_)
-                | Fault::TooMany,
-            ) => Blame::Call,
-            _ => Blame::Source,
+            (_, Fault::Status { .. } | Fault::Body { .. } | Fault::Content(_)) => Blame::Call,
+            (_, Fault::Transport(_) | Fault::Timeout(_)) => Blame::Source,
         }
     }
 }
@@ -188,7 +162,7 @@ mod tests {
         check(400, RefusalKind::UnknownMarket, Blame::Call);
         check(404, RefusalKind::Other, Blame::Call);
         check(500, RefusalKind::Other, Blame::Source);
-        assert_eq!(Fault::CutShort.blame(), Blame::Source);
-        assert_eq!(Fault::Empty.blame(), Blame::Call);
+        assert_eq!(Fault::cut_short().blame(), Blame::Source);
+        assert_eq!(Fault::empty().blame(), Blame::Call);
     }
 }

@@ -1,8 +1,8 @@
 //! What takes a source longer than a turn: its jobs.
 //!
 //! Responses are applied first and in their order; then the bodies that came compressed are
-//! decompressed, those of quotes first; then candles are counted, and lists written for other nodes. The
-//! source steps one job at a time.
+//! decompressed; then candles are counted, and lists written for other nodes. The source steps one job at a
+//! time.
 
 use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;
@@ -37,8 +37,6 @@ pub enum Job {
     Decompress {
         /// The connection.
         conn: usize,
-        /// True if quotes are awaited on it.
-        is_quotes: bool,
     },
     /// Counts how far the backfill has come.
     Count(Count),
@@ -49,9 +47,8 @@ pub enum Job {
 impl job_queue::QueuedJob for Job {
     fn rank(&self) -> u8 {
         match self {
-            Job::Decompress { is_quotes: true, .. } => 1,
-            Job::Decompress { .. } => 2,
-            Job::Count(_) | Job::WriteList(_) => 3,
+            Job::Decompress { .. } => 1,
+            Job::Count(_) | Job::WriteList(_) => 2,
             _ => 0,
         }
     }
@@ -59,7 +56,7 @@ impl job_queue::QueuedJob for Job {
     fn replaces(&self, older: &Job) -> bool {
         match (self, older) {
             (Job::Count(_), Job::Count(_)) | (Job::WriteList(_), Job::WriteList(_)) => true,
-            (Job::Decompress { conn, .. }, Job::Decompress { conn: older, .. }) => conn == older,
+            (Job::Decompress { conn }, Job::Decompress { conn: older }) => conn == older,
             _ => false,
         }
     }

@@ -31,8 +31,8 @@ mod task;
 
 use crate::config::{Config, SourceChange};
 use crate::core::history::History;
-use crate::core::{Action, Context, Event};
-use crate::log_targets::SOURCE;
+use crate::core::stats::SourceStatus;
+use crate::core::{Context, Event};
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -64,7 +64,8 @@ pub struct Sources {
     connections: Table<ConnectionOwner>,
     /// The place behind the source that worked last.
     next_to_work: usize,
-    failover: Failover,
+    /// From which source each symbol is served.
+    pub failover: Failover,
     /// Gives each new source its jitter.
     rng: Rng,
 }
@@ -84,7 +85,7 @@ impl Sources {
     /// Those of the configuration. `seed` is that of their jitter.
     pub fn new(config: &Config, seed: u64, now: Now) -> Sources {
         let mut rng = Rng::new(seed);
-        let ids = (0..config.sources.len()).map(|at| SourceId(at as u16));
+        let ids = (0..).map(SourceId).take(config.sources.len());
         Sources {
             all: ids.map(|id| Source::new(id, config, rng.next_u64(), now)).collect(),
             connections: Table::new(Sources::capacity(config)),
@@ -97,15 +98,16 @@ impl Sources {
     /// Takes in the configuration of the context. `changes` tells, by source, what becomes of it.
     pub fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
         // What one leaves is taken over by another.
-        let ends = |at: &usize| changes[*at] == SourceChange::Ends;
-        for at in (0..changes.len()).filter(ends) {
-            self.all[at].end(cx);
+        let ending = self.all.iter_mut().zip(changes);
+        for (source, _) in ending.filter(|(_, change)| **change == SourceChange::Ends) {
+            source.end(cx);
         }
-        for (at, change) in changes.iter().enumerate() {
-            let id = SourceId(at as u16);
-            match change {
+        for (id, change) in (0..).map(SourceId).zip(changes) {
+            match *change {
                 SourceChange::Same | SourceChange::Ends => continue,
-                SourceChange::Settings { .. } => self.all[at].reconfigure(*change, cx),
+                SourceChange::Settings { markets, route } => {
+                    self[id].reconfigure(markets, route, cx);
+                }
                 SourceChange::Begins => self.begin(id, cx),
             }
             self.open_connections(id, cx);
@@ -115,14 +117,18 @@ impl Sources {
     /// Begins a source, with what those that have ended leave of its exchange's limit.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
-        if let Some(former) = self.all.get_mut(id.index()) {
-            former.end(cx);
-            source.succeed(former);
+        let status = SourceStatus::new(&cx.config.sources[id.index()].id);
+        match self.all.get_mut(id.index()) {
+            Some(former) => {
+                former.end(cx);
+                source.connections.succeed(&former.connections);
+                cx.stats[id] = status;
+            }
+            None => cx.stats.sources.push(status),
         }
         for ended in &self.all {
-            source.heed(ended, cx.now.mono);
+            source.heed(ended, cx);
         }
-        source.report_backoff(cx);
         match self.all.get_mut(id.index()) {
             Some(place) => *place = source,
             None => self.all.push(source),
@@ -158,17 +164,12 @@ impl Sources {
 
     /// Opens the connections that a source wants after it has acted.
     fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
-        let connections = &mut self.all[source.index()].connections;
-        for conn in 0..connections.len() {
-            if let Some(address) = connections.to_open(conn) {
-                let key = self.connections.insert(ConnectionOwner { source, conn });
-                let key = key.expect("the table has two entries for every connection");
-                connections.opening(conn, key);
-                let id = &cx.stats[source].id;
-                log::debug!(target: SOURCE, "connect source={id} address={address}");
-                cx.actions.push_back(Action::Connect(key, address));
-            }
-        }
+        let Sources { all, connections, .. } = self;
+        let new_key = |conn| {
+            let key = connections.insert(ConnectionOwner { source, conn });
+            key.expect("the table has two entries for every connection")
+        };
+        all[source.index()].connections.open(new_key, cx);
     }
 
     /// The socket of a connection is closed.
@@ -198,7 +199,8 @@ impl Sources {
             let source = &mut self.all[at];
             if source.wake_at.is_some_and(|at| at <= cx.now.mono) {
                 has_ended |= source.handle_timeout(history, cx);
-                self.open_connections(SourceId(at as u16), cx);
+                let id = source.id;
+                self.open_connections(id, cx);
             }
         }
         has_ended
@@ -218,14 +220,14 @@ impl Sources {
     /// does not hold up the others. `true`: a request has ended, or its response is completely in the
     /// market.
     pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
-        let count = self.all.len();
-        let mut places = (0..count).map(|step| (self.next_to_work + step) % count);
-        let Some(at) = places.find(|at| self.all[*at].has_work()) else {
+        let (before, behind) = self.all.split_at_mut(self.next_to_work);
+        let mut in_turn = behind.iter_mut().chain(before);
+        let Some(source) = in_turn.find(|source| source.has_work()) else {
             return false;
         };
-        self.next_to_work = at + 1;
-        let has_ended = self.all[at].work(history, cx);
-        self.open_connections(SourceId(at as u16), cx);
+        let (id, has_ended) = (source.id, source.work(history, cx));
+        self.next_to_work = id.index() + 1;
+        self.open_connections(id, cx);
         has_ended
     }
 
@@ -261,14 +263,8 @@ impl Sources {
     /// Looks which source is the first with a fresh quote of each symbol, if that may have changed.
     /// `true`: it has looked.
     pub fn watch_failover(&mut self, cx: &mut Context) -> bool {
-        let Sources { all, failover, .. } = self;
-        let is_applying = || all.iter().any(|source| source.staged() > 0);
-        failover.watch(&cx.market, &mut cx.stats.sources, is_applying, cx.now.mono)
-    }
-
-    /// When [`Sources::watch_failover`] is wanted.
-    pub fn failover_due(&self) -> Option<Mono> {
-        self.failover.next_due()
+        let is_applying = self.staged() > 0;
+        self.failover.watch(&cx.market, &mut cx.stats.sources, is_applying, cx.now.mono)
     }
 }
 

@@ -40,7 +40,8 @@ pub struct QuoteRound {
     is_abandoned: bool,
     /// When the 24-hour figures of each market are read next, in that order.
     stats_due: VecDeque<(Mono, SymbolId)>,
-    stats: HashMap<SymbolId, Stats>,
+    /// The 24-hour figures, as they were last read.
+    pub stats: HashMap<SymbolId, Stats>,
     /// Markets that the exchange does not know: how long each is left alone, and until when.
     paused: HashMap<SymbolId, (Duration, Mono)>,
 }
@@ -152,16 +153,6 @@ impl QuoteRound {
     /// A market was answered well.
     pub fn resume(&mut self, symbol: SymbolId) {
         self.paused.remove(&symbol);
-    }
-
-    /// Keeps a market's 24-hour figures.
-    pub fn keep_stats(&mut self, symbol: SymbolId, stats: Stats) {
-        self.stats.insert(symbol, stats);
-    }
-
-    /// A market's 24-hour figures, as they were last read.
-    pub fn stats(&self, symbol: SymbolId) -> Option<&Stats> {
-        self.stats.get(&symbol)
     }
 }
 

@@ -8,7 +8,6 @@ use super::Sources;
 use crate::config::{Config, SourceChange, SourceConfig, SourcePlaces};
 use crate::core::Context;
 use crate::core::history::History;
-use crate::core::stats::SourceStatus;
 use crate::exchange::Dialect;
 use crate::log_targets::{CONFIG, quoted};
 use crate::market::SourceId;
@@ -58,19 +57,10 @@ impl Reload {
     pub fn apply(self, sources: &mut Sources, history: &mut History, cx: &mut Context) -> Config {
         let known = cx.stats.sources.len();
         let old = std::mem::replace(&mut cx.config, self.config);
-        for (at, change) in self.changes.iter().enumerate() {
-            let begun = || SourceStatus::new(&cx.config.sources[at].id);
-            match (change, cx.stats.sources.get_mut(at)) {
-                (SourceChange::Begins, Some(status)) => *status = begun(),
-                (SourceChange::Begins, None) => cx.stats.sources.push(begun()),
-                (SourceChange::Ends, Some(status)) => status.has_ended = true,
-                _ => {}
-            }
-        }
         cx.market.reconfigure(&cx.config, &self.changes, cx.now.mono);
-        let new = known..cx.stats.sources.len();
-        history.recall(new.map(|at| SourceId(at as u16)), cx);
         sources.reconfigure(&self.changes, cx);
+        let ids = (0..).map(SourceId).take(cx.stats.sources.len());
+        history.recall(ids.skip(known), cx);
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
         log::info!(
             target: CONFIG,

@@ -41,14 +41,16 @@ pub struct RequestInFlight {
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
-    /// What the head says of the exchange; taken out once.
-    pub head_facts: Option<HeadFacts>,
-    /// The field of the head that tells how the budget stands.
+    /// When the response was made, as its head says.
+    pub date: Option<UnixMs>,
+    /// How the budget stands, in the exchange's own count, as the head says.
+    pub metered: Option<u64>,
+    /// The field of the head that tells that.
     meter: Option<&'static str>,
     reading: Reading,
-    /// The first fault of the body. An error page need not be JSON: its status says enough. So the
-    /// fault waits until the status is judged.
-    read_error: Option<ReadError>,
+    /// True if the rest of the body is not read: that of an error whose text cannot be read. Its status says
+    /// enough.
+    is_unreadable: bool,
 }
 
 struct Head {
@@ -56,25 +58,9 @@ struct Head {
     keep_alive: bool,
     retry_after: Option<RetryAfter>,
     body: BodyReader,
-    compression: Compression,
+    gunzip: Option<Box<Decompressor>>,
     /// Set with the last byte: true if the connection can carry another request.
     ended: Option<bool>,
-}
-
-/// What is between the body's bytes and the reading.
-enum Compression {
-    Identity,
-    Gzip(Box<Decompressor>),
-    /// Of the body of an error that cannot be decompressed: its status says enough.
-    Unreadable,
-}
-
-/// What the head of a response says of the exchange.
-pub struct HeadFacts {
-    /// When the response was made.
-    pub date: Option<UnixMs>,
-    /// How the budget stands, in the exchange's own count.
-    pub metered: Option<u64>,
 }
 
 /// How far a response has been read.
@@ -117,9 +103,10 @@ impl RequestInFlight {
             sent: 0,
             inbox: Vec::new(),
             head: None,
-            head_facts: None,
+            date: None,
+            metered: None,
             meter,
-            read_error: None,
+            is_unreadable: false,
         }
     }
 
@@ -166,30 +153,25 @@ impl RequestInFlight {
             return Ok(ResponseProgress::Partly);
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
-        self.head_facts = Some(HeadFacts {
-            metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
-            date: response.fields.get("date").and_then(read_date),
-        });
+        self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
+        self.date = response.fields.get("date").and_then(read_date);
         if let Some(date) = read_current_date(response.fields) {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);
         }
         let (head, used) = (response.head, response.used);
         let cap = limits.upstream_body_bytes as u64;
-        let compression = match head.content_encoding {
-            Encoding::Identity => Compression::Identity,
-            Encoding::Gzip => Compression::Gzip(Box::new(Decompressor::new(cap))),
-            Encoding::Other if is_success(head.status) => {
-                return Err(Fault::encoding(response.fields));
-            }
-            Encoding::Other => Compression::Unreadable,
-        };
+        self.is_unreadable = head.content_encoding == Encoding::Other;
+        if self.is_unreadable && is_success(head.status) {
+            return Err(Fault::encoding(response.fields));
+        }
+        let is_gzip = head.content_encoding == Encoding::Gzip;
         self.head = Some(Head {
             status: head.status,
             keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
             retry_after: head.retry_after,
             body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
-            compression,
+            gunzip: is_gzip.then(|| Box::new(Decompressor::new(cap))),
             ended: None,
         });
         let inbox = std::mem::take(&mut self.inbox);
@@ -208,10 +190,10 @@ impl RequestInFlight {
             if piece.done {
                 head.ended = Some(head.keep_alive && bytes.is_empty());
             }
-            match &mut head.compression {
-                Compression::Identity => self.read(piece.data, catalog)?,
-                Compression::Gzip(gunzip) => gunzip.push(piece.data),
-                Compression::Unreadable => {}
+            match &mut head.gunzip {
+                _ if self.is_unreadable => {}
+                Some(gunzip) => gunzip.push(piece.data),
+                None => self.read(piece.data, catalog)?,
             }
             if piece.done || bytes.is_empty() {
                 return self.progress();
@@ -221,59 +203,53 @@ impl RequestInFlight {
 
     /// True if [`RequestInFlight::decompress`] has something to do.
     pub fn is_decompressing(&self) -> bool {
-        let compression = self.head.as_ref().map(|head| &head.compression);
-        matches!(compression, Some(Compression::Gzip(gunzip)) if gunzip.has_more())
+        let gunzip = self.head.as_ref().and_then(|head| head.gunzip.as_ref());
+        !self.is_unreadable && gunzip.is_some_and(|it| it.has_more())
     }
 
     /// Decompresses one slice of what has come, and reads it.
     pub fn decompress(&mut self, catalog: &mut Catalog) -> Result<ResponseProgress, Fault> {
-        let head = self.head.as_mut();
-        let head = head.expect("what is compressed comes after the head");
-        let status = head.status;
-        let compression = std::mem::replace(&mut head.compression, Compression::Unreadable);
-        if let Compression::Gzip(mut gunzip) = compression {
-            match gunzip.step() {
-                Ok(data) => {
-                    self.read(data, catalog)?;
-                    // If an error page is not JSON, the rest of it is not worth the work.
-                    if let (Some(head), None) = (&mut self.head, &self.read_error) {
-                        head.compression = Compression::Gzip(gunzip);
-                    }
-                }
-                Err(error) if is_success(status) => return Err(Fault::malformed(error)),
-                Err(_) => {}
-            }
+        let head = self.head.as_mut().expect("what is compressed comes after the head");
+        let mut gunzip = head.gunzip.take().expect("there is something to decompress");
+        let (status, step) = (head.status, gunzip.step());
+        match step {
+            Ok(data) => self.read(data, catalog)?,
+            Err(error) if is_success(status) => return Err(Fault::malformed(error)),
+            Err(_) => self.is_unreadable = true,
         }
+        self.head.as_mut().expect("it is the same").gunzip = Some(gunzip);
         self.progress()
     }
 
     /// Reads some of the body and stages its items.
     fn read(&mut self, data: &[u8], catalog: &mut Catalog) -> Result<(), Fault> {
-        if self.read_error.is_none() {
-            let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
-            self.read_error = self.reading.feed(data, &mut stager).err();
-        }
+        let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
+        let fed = self.reading.feed(data, &mut stager);
         if self.staged.is_overfull(catalog) {
-            return Err(Fault::TooMany);
+            let why = "the answer holds the same items again and again";
+            return Err(Fault::Content(why.to_string()));
         }
-        let head = self.head.as_ref();
-        let (status, retry_after) = head.map_or((0, None), |it| (it.status, it.retry_after));
-        match self.read_error.take_if(|_| is_success(status)) {
-            Some(error) => Err(Fault::Body { error, retry_after }),
-            None => Ok(()),
+        let head = self.head.as_ref().expect("the body comes after the head");
+        match fed {
+            Err(error) if is_success(head.status) => {
+                Err(Fault::Body { error, retry_after: head.retry_after })
+            }
+            fed => {
+                self.is_unreadable |= fed.is_err();
+                Ok(())
+            }
         }
     }
 
     /// How far the response has been read.
     fn progress(&mut self) -> Result<ResponseProgress, Fault> {
-        let Some(Head { status, compression, ended: Some(keep_alive), .. }) = &mut self.head else {
+        let is_decompressing = self.is_decompressing();
+        let Some(Head { status, gunzip, ended: Some(keep_alive), .. }) = &mut self.head else {
             return Ok(ResponseProgress::Partly);
         };
-        match compression {
-            Compression::Gzip(gunzip) if gunzip.has_more() => return Ok(ResponseProgress::Partly),
-            Compression::Gzip(gunzip) if is_success(*status) => {
-                gunzip.finish().map_err(Fault::malformed)?;
-            }
+        match gunzip {
+            Some(_) if is_decompressing => return Ok(ResponseProgress::Partly),
+            Some(gunzip) if is_success(*status) => gunzip.finish().map_err(Fault::malformed)?,
             _ => {}
         }
         match *keep_alive {
@@ -284,11 +260,11 @@ impl RequestInFlight {
 
     /// The exchange has closed the connection. `Ok`: that was the end of the response.
     pub fn closed(&mut self) -> Result<(), Fault> {
-        let head = self.head.as_mut().ok_or(Fault::CutShort)?;
-        head.body.finish_at_close().map_err(|_| Fault::CutShort)?;
+        let head = self.head.as_mut().ok_or_else(Fault::cut_short)?;
+        head.body.finish_at_close().map_err(|_| Fault::cut_short())?;
         head.ended = Some(false);
         match self.progress()? {
-            ResponseProgress::Partly => Err(Fault::CutShort),
+            ResponseProgress::Partly => Err(Fault::cut_short()),
             ResponseProgress::Whole | ResponseProgress::WholeAndClose => Ok(()),
         }
     }
@@ -327,10 +303,7 @@ impl RequestInFlight {
             });
         }
         read.map_err(|error| Fault::Body { error, retry_after })?;
-        match self.staged.is_empty() && self.staged.all_refused().is_none() {
-            true => Err(Fault::Empty),
-            false => Ok(self.staged),
-        }
+        Ok(self.staged)
     }
 }
 

@@ -1,10 +1,10 @@
 //! What is requested next of one series.
 //!
-//! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, which part of
-//! the backfill is missing, unsure or not settled, and the judgement of how many rows a page has.
+//! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, and which part of
+//! the backfill is missing, unsure or not settled.
 
 use crate::interval::Stored;
-use crate::market::{IntervalSet, LEAST_PAGE, REREAD, Series, SeriesKey, cut, refresh_ms};
+use crate::market::{IntervalSet, LEAST_PAGE, REREAD, Series, refresh_ms};
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
@@ -53,12 +53,12 @@ pub enum Urgency {
 /// What came of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageResult {
+    /// The requested slots.
+    pub slots: Range<i64>,
     /// From the slot of its oldest candle to behind that of its newest.
     pub between: Range<i64>,
     /// Its rows.
     pub rows: usize,
-    /// True if as many slots were requested as a page may have.
-    pub is_full: bool,
     /// True if it brought candles that were not known.
     pub has_news: bool,
 }
@@ -66,24 +66,18 @@ pub struct PageResult {
 /// See the module's page.
 #[derive(Debug)]
 pub struct SeriesPlan {
-    /// The series.
-    pub key: SeriesKey,
     /// When the newest candles are read next.
     pub refresh_at: Mono,
-    /// What clients wait for, newest last.
-    pub asked: Vec<Range<i64>>,
-    /// The newest part that is missing of the backfill, or is to be read again, and not before when.
-    pub backfill: Option<(Mono, Range<i64>)>,
-    /// The slots of the request in flight.
-    pub in_flight: Option<Range<i64>>,
+    /// The most of them that are read then. `None`: as many as a page has.
+    pub refresh_rows: Option<i64>,
+    /// What clients wait for.
+    pub asked: IntervalSet,
+    /// The newest part that is missing of the backfill, or is to be read again, not before when, and how
+    /// urgent it is.
+    pub backfill: Option<(Mono, Urgency, Range<i64>)>,
     /// The slot down to which nothing may stay missing, if something was known at the first request.
     /// The outer `None`: there was no request yet.
     pub reach: Option<Option<i64>>,
-    /// True if the backfill is a hole between known candles.
-    is_hole: bool,
-    /// A response looked as if it had been cut to so many rows: it was, if there is a candle in this
-    /// slot.
-    suspected_cut: Option<(usize, i64)>,
     /// Slots that were requested in vain, the first time of them, and the last.
     vain: IntervalSet,
     vain_since: Mono,
@@ -97,16 +91,13 @@ pub struct SeriesPlan {
 
 impl SeriesPlan {
     /// A plan whose newest candles are due at once.
-    pub fn new(key: SeriesKey, now: Mono) -> SeriesPlan {
+    pub fn new(now: Mono) -> SeriesPlan {
         SeriesPlan {
-            key,
             refresh_at: now,
-            asked: Vec::new(),
+            refresh_rows: None,
+            asked: IntervalSet::new(),
             backfill: None,
-            in_flight: None,
             reach: None,
-            is_hole: false,
-            suspected_cut: None,
             vain: IntervalSet::new(),
             vain_since: now,
             vain_last: now,
@@ -120,9 +111,8 @@ impl SeriesPlan {
     pub fn next(&self, now: Now) -> (Mono, Urgency) {
         let (at, urgency) = match &self.backfill {
             _ if !self.asked.is_empty() => (Mono::default(), Urgency::Client),
-            Some((at, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
-                let is_hole = self.is_hole;
-                (*at, if is_hole { Urgency::Hole } else { Urgency::Backfill })
+            Some((at, urgency, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
+                (*at, *urgency)
             }
             _ => (self.refresh_at, Urgency::Newest),
         };
@@ -137,83 +127,70 @@ impl SeriesPlan {
         if self.rest_until > now.mono || was_in_vain {
             return false;
         }
-        let touches =
-            |asked: &&mut Range<i64>| asked.start <= range.end && range.start <= asked.end;
-        if let Some(asked) = self.asked.iter_mut().find(touches) {
-            *asked = asked.start.min(range.start)..asked.end.max(range.end);
-            return true;
-        }
+        // Ranges that touch become one.
+        let touches = self.asked.within(range.start - 1..range.end + 1).next().is_some();
         let has_room = has_room && self.asked.len() < ASKED_PER_SERIES;
-        if has_room {
-            self.asked.push(range);
-        }
-        has_room
+        (touches || has_room) && self.asked.insert(range).is_ok()
     }
 
-    /// A page has been applied. The backfill goes down to `oldest`, in pages of `rows`. Returns the
-    /// rows of a page if it has turned out that fewer come than assumed.
+    /// A page has been applied. The backfill goes down to `oldest`, in pages of `rows`.
     pub fn applied(
         &mut self,
         series: &Series,
         page: &PageResult,
-        (oldest, rows): (i64, usize),
+        (oldest, rows): (i64, i64),
         exchange: UnixMs,
         now: Now,
-    ) -> Option<usize> {
-        let slots = self.in_flight.take().unwrap_or_default();
+    ) {
+        let (slots, between) = (&page.slots, &page.between);
         self.failures = 0;
         self.rest_until = now.mono;
-        let current = self.key.interval.slot_of(exchange);
+        let current = series.interval().slot_of(exchange);
         // What was requested is not requested again at once, whatever has become of it: it may have
         // had to leave, for want of room or for its age. But if a response has brought something that
         // has stayed, the rest of its page is: each such response leaves less to ask for.
-        let closed = until(&page.between, current);
-        let has_news = page.has_news && series.unknown(closed).is_empty();
-        let told = match has_news {
-            true => &page.between,
-            false => &slots,
-        };
+        let has_news = page.has_news && series.unknown(until(between, current)).is_empty();
+        let told = if has_news { between } else { slots };
         self.keep_asked(series, told, exchange);
         self.note_vain(series, told, exchange, now);
         self.backfill = self.next_backfill(series, (oldest, rows), exchange, now);
-        let (known, backfill) = (series.oldest_known(), self.backfill.as_ref());
-        self.is_hole = backfill.is_some_and(|(_, it)| known.is_some_and(|k| k < it.start));
         let last = current - 1;
         let is_told = series.covered().covers(last..current) || series.is_silent(last);
         self.misses = match is_told {
             true => 0,
             false => self.misses.saturating_add(1),
         };
-        let next = next_refresh(self.key.interval, self.misses, exchange, now);
+        let next = next_refresh(series.interval(), self.misses, exchange, now);
         if slots.end > current {
             let was_cut = has_news && !is_told && page.rows >= LEAST_PAGE;
             self.refresh_at = if was_cut { now.mono } else { next };
+            // It sends fewer rows than it documents, the oldest: so many of the newest are read next.
+            let rows = page.rows as i64;
+            let is_dense = between.end - between.start == rows;
+            self.refresh_rows = (was_cut && is_dense).then_some(rows);
         } else if slots.end == current && series.covered().covers(slots.clone()) {
             self.refresh_at = self.refresh_at.min(next);
         }
-        self.learn_rows(series, &slots, page)
     }
 
     /// A request has failed: the series rests, so that the others have their turn.
     pub fn failed(&mut self, now: Now) {
-        self.in_flight = None;
         self.failures += 1;
-        self.asked.clear();
+        self.asked = IntervalSet::new();
         self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
     }
 
     /// Keeps what clients wait for and is still worth requesting, without what was just told.
     fn keep_asked(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs) {
-        let current = self.key.interval.slot_of(exchange);
-        let asked = std::mem::take(&mut self.asked).into_iter();
-        let left = asked.flat_map(|range| cut(range, told));
-        let still = left.filter_map(|range| {
+        let current = series.interval().slot_of(exchange);
+        self.asked.remove(told.clone());
+        for range in std::mem::take(&mut self.asked).iter() {
             let left = series.askable(until(&range, current), exchange, SILENT_FOR_MS);
-            Some(left.first()?.start..left.last()?.end)
-        });
-        self.asked = still.collect();
-        let excess = self.asked.len().saturating_sub(ASKED_PER_SERIES);
-        self.asked.drain(..excess);
+            if let (Some(first), Some(last)) = (left.first(), left.last()) {
+                // As many as a set takes: the others are asked for again.
+                let _ = self.asked.insert(first.start..last.end);
+            }
+        }
     }
 
     /// Notes what was requested in vain. What a response has left out waits for its own time.
@@ -222,7 +199,7 @@ impl SeriesPlan {
             self.vain = IntervalSet::new();
             self.vain_since = now.mono;
         }
-        let current = self.key.interval.slot_of(exchange);
+        let current = series.interval().slot_of(exchange);
         let unknown = series.askable(until(told, current), exchange, i64::MAX);
         let unsettled = series.unsettled(until(told, current - REREAD));
         let silent = series.silent(told.clone()).into_iter();
@@ -239,11 +216,11 @@ impl SeriesPlan {
     fn next_backfill(
         &self,
         series: &Series,
-        (oldest, rows): (i64, usize),
+        (oldest, rows): (i64, i64),
         exchange: UnixMs,
         now: Now,
-    ) -> Option<(Mono, Range<i64>)> {
-        let current = self.key.interval.slot_of(exchange);
+    ) -> Option<(Mono, Urgency, Range<i64>)> {
+        let current = series.interval().slot_of(exchange);
         let unknown = series.askable(oldest..current.max(oldest), exchange, i64::MAX);
         // The next refresh reads the others.
         let refreshed = series.newest_known().map_or(current, |last| last + 1) - REREAD;
@@ -264,42 +241,23 @@ impl SeriesPlan {
             None => later.into_iter().min_by_key(|(_, at)| *at)?,
         };
         let wait = Duration::from_millis((at - exchange).unsigned_abs());
-        Some((now.mono + wait, widened(series, part, current, rows)))
-    }
-
-    /// The rows of a page, if an earlier response turns out to have been cut. Remembers whether this
-    /// one looks so.
-    fn learn_rows(
-        &mut self,
-        series: &Series,
-        slots: &Range<i64>,
-        page: &PageResult,
-    ) -> Option<usize> {
-        let PageResult { between, rows, .. } = page;
-        let is_judged = |(_, slot): &mut (usize, i64)| between.contains(slot);
-        let suspected = self.suspected_cut.take_if(is_judged);
-        let (before, behind) = (between.start - slots.start, slots.end - between.end);
-        let is_dense = page.is_full && between.end - between.start == *rows as i64;
-        if is_dense && *rows >= LEAST_PAGE && before.max(behind) >= LEAST_PAGE as i64 {
-            let slot = match before > behind {
-                true => between.start - 1,
-                false => between.end,
-            };
-            self.suspected_cut = Some((*rows, slot));
-        }
-        let (rows, slot) = suspected?;
-        series.next_candle(slot..slot + 1).map(|_| rows)
+        let slots = widened(series, part, current, rows);
+        let urgency = match series.oldest_known().is_some_and(|oldest| oldest < slots.start) {
+            true => Urgency::Hole,
+            false => Urgency::Backfill,
+        };
+        Some((now.mono + wait, urgency, slots))
     }
 }
 
 /// A missing part, together with the candles next to it if they are known.
-pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: usize) -> Range<i64> {
+pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Range<i64> {
     let before = part.start - 1;
     let start = match series.covered().covers(before..part.start) {
         true => before.max(0),
         false => part.start,
     };
-    let near = NEIGHBOUR.min(rows as i64 / 4);
+    let near = NEIGHBOUR.min(rows / 4);
     let next = series.next_candle(part.end..part.end + near);
     let end = next.map_or(part.end, |slot| slot + 1);
     // The forming candle, too, tells that the slots before it are empty.

@@ -1,26 +1,21 @@
 //! One source: one exchange that is polled.
 //!
-//! [`Source`] conducts its parts: it starts what `planning` chooses from the [`Schedule`], sends it on
-//! its [`Connections`], and turns each response into a [`Job`]. A failure changes
-//! nothing that is served. While a source fails, one request at a time is tried, and after each
-//! failure nothing until the back-off is over.
+//! [`Source`] conducts its parts: it sends what the [`Schedule`] chooses on its [`Connections`], and turns
+//! each response into a [`Job`]. A failure changes nothing that is served. While a source fails, one request
+//! at a time is tried, and after each failure nothing until the back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
 mod applying;
-mod failing;
-mod following;
-mod planning;
-mod publishing;
-mod reload;
+mod cluster;
 
 use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::connections::{Connections, Ended};
+use crate::core::sources::connections::{Connections, Ended, Outcome};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::RequestInFlight;
@@ -30,6 +25,7 @@ use crate::core::stats::on_wall;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
+use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::net::SocketAddr;
@@ -37,7 +33,7 @@ use std::ops::Range;
 
 /// See the module's page.
 pub struct Source {
-    profile: Profile,
+    pub(super) id: SourceId,
     pub(super) connections: Connections,
     schedule: Schedule,
     jobs: JobQueue<Job>,
@@ -61,15 +57,15 @@ impl Source {
         let profile = Profile::new(id, config);
         let count = config.limits.lanes_per_source.max(1);
         Source {
+            id,
             connections: Connections::new(&profile, count),
-            schedule: Schedule::new(&profile, seed, now.mono),
+            schedule: Schedule::new(profile, seed, now.mono),
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
             replica: Replica::default(),
             newest_quotes: Mono::default(),
             wake_at: Some(now.mono),
             has_ended: false,
-            profile,
         }
     }
 
@@ -81,6 +77,11 @@ impl Source {
     /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
         self.jobs.iter().filter(|job| job.applies()).count()
+    }
+
+    /// True if a market list waits to be applied.
+    pub fn has_new_list(&self) -> bool {
+        self.jobs.iter().any(|job| matches!(job, Job::RefreshList))
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
@@ -131,19 +132,8 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) {
-        if self.connections.skip_former_name(cx) {
-            return;
-        }
-        match addresses {
-            Ok(list) => self.connections.resolved(list, cx),
-            Err(why) => {
-                self.connections.not_resolved(&why, cx);
-                for conn in 0..self.connections.len() {
-                    let ended = self.connections.fail_unresolved(conn, &why, cx);
-                    self.ended(ended, history, cx);
-                }
-            }
-        }
+        let ended = self.connections.resolved(addresses, cx);
+        self.ended(ended, history, cx);
         self.start_due(history, cx);
     }
 
@@ -156,22 +146,12 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        let was_in_doubt = self.schedule.clock.is_in_doubt();
-        let (head, ended) = self.connections.handle(conn, key, event, cx);
-        if let Some(head) = head {
-            if let Some(date) = head.date {
-                self.schedule.clock.check_date(date, cx);
-            }
-            if let Some(units) = head.metered {
-                self.schedule.metered(&self.profile, units, cx);
-            }
-        }
-        if let Some(task) = self.connections.decompressing(conn) {
-            let is_quotes = task.is_quotes();
-            self.jobs.push([Job::Decompress { conn, is_quotes }]);
+        let ended = self.connections.handle(conn, key, event, cx);
+        if self.connections.is_decompressing(conn) {
+            self.jobs.push([Job::Decompress { conn }]);
         }
         let has_ended = self.ended(ended, history, cx);
-        if has_ended || self.schedule.clock.is_in_doubt() != was_in_doubt {
+        if has_ended {
             self.start_due(history, cx);
         }
         has_ended
@@ -198,46 +178,45 @@ impl Source {
         if !self.replica.role().collects() {
             return self.want_due(history, cx);
         }
-        self.schedule.begin_round(&self.profile, cx);
+        self.schedule.begin_round(cx);
         let mut next = None;
-        while let Some(conn) = self.connections.idle() {
-            // What has come is applied first: what is due next may depend on it.
-            let planned = match self.staged() {
-                0 => self.next_task(history.pace_of(self.profile.id), cx),
-                _ => None,
-            };
-            match planned {
-                Some((when, task)) if when <= cx.now.mono => self.start(conn, task, cx),
-                Some((when, task)) => {
-                    log::debug!(
-                        target: SOURCE,
-                        "planned source={} what={:?} in_ms={}",
-                        self.profile.config.id,
-                        task.describe(&cx.market),
-                        when.since(cx.now.mono).as_millis(),
-                    );
-                    next = Some(when);
-                    break;
-                }
-                None => break,
+        // What has come is applied first: what is due next may depend on it.
+        while self.staged() == 0
+            && let Some(conn) = self.connections.idle()
+            && let Some((when, task)) = self.next_task(history, cx)
+        {
+            if when > cx.now.mono {
+                log::debug!(
+                    target: SOURCE,
+                    "planned source={} what={:?} in_ms={}",
+                    cx.stats[self.id].id,
+                    task.describe(&cx.market),
+                    when.since(cx.now.mono).as_millis(),
+                );
+                next = Some(when);
+                break;
             }
+            self.schedule.sent(&task, cx);
+            let request = RequestInFlight::new(&self.schedule.profile, task, cx);
+            self.connections.send(conn, Box::new(request), cx);
         }
         let schedule = &self.schedule;
-        let has_rounds = !self.profile.dialect.tickers_at_once() && schedule.has_list;
+        let has_rounds = !schedule.profile.dialect.tickers_at_once() && schedule.has_list;
         let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
         let all = [self.connections.due(), next, round, schedule.backoff.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         let next_poll = schedule.next_quotes();
-        let status = &mut cx.stats[self.profile.id];
+        let status = &mut cx.stats[self.id];
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = schedule.budget.left(cx.now.mono);
     }
 
-    fn start(&mut self, conn: usize, task: Task, cx: &mut Context) {
-        self.schedule.sent(&self.profile, &task, cx);
-        let request = RequestInFlight::new(&self.profile, task, cx);
-        self.connections.send(conn, Box::new(request), cx);
+    fn next_task(&self, history: &History, cx: &Context) -> Option<(Mono, Task)> {
+        let in_flight: Vec<&Task> =
+            self.connections.requests().map(RequestInFlight::task).collect();
+        let (count, pace) = (self.connections.len(), history.pace_of(self.id));
+        self.schedule.next(&in_flight, count, pace, cx)
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
@@ -250,8 +229,8 @@ impl Source {
         let is_done = match &mut job {
             Job::ApplyTickers(tickers, received) => self.apply_tickers(tickers, *received, cx),
             Job::ApplyCandles(page, received) => {
-                if let Some(received) = received.take() {
-                    self.publish_page(page, received, cx);
+                if let Some(received) = received.take().filter(|_| self.replica.publishes()) {
+                    self.publish(Update::Candles(page.to_send(cx)), received, cx);
                 }
                 let (clock, plans) = (&self.schedule.clock, &mut self.schedule.candles);
                 let is_done = page.step(clock, plans, history, cx);
@@ -268,20 +247,19 @@ impl Source {
             }
             Job::DropQuotes(symbols) => self.drop_quotes(symbols, cx),
             Job::FollowNamed(symbols) => self.follow_named(symbols, cx),
-            Job::Decompress { conn, .. } => {
+            Job::Decompress { conn } => {
                 let ended = self.connections.decompress(*conn, cx);
-                let is_done = self.connections.decompressing(*conn).is_none();
+                let is_done = !self.connections.is_decompressing(*conn);
                 has_ended = self.ended(ended, history, cx);
                 is_done
             }
             Job::Count(count) => {
-                let (id, plans) = (self.profile.id, &self.schedule.candles);
-                count.step(id, &mut self.progress, plans, history, cx)
+                count.step(self.id, &mut self.progress, &self.schedule.candles, history, cx)
             }
             Job::WriteList(writer) => {
-                let list = writer.step(self.profile.id, cx).map(Outbound::List);
+                let list = writer.step(self.id, cx).map(Outbound::List);
                 let is_done = list.is_some();
-                list.into_iter().for_each(|list| self.replica.tell(list));
+                self.replica.told.extend(list);
                 is_done
             }
         };
@@ -297,14 +275,78 @@ impl Source {
 
     /// Takes in how a request has ended. `false`: none has.
     fn ended(&mut self, ended: Option<Ended>, history: &mut History, cx: &mut Context) -> bool {
-        match ended {
-            None => return false,
-            Some(Ended::Complete(request)) => self.complete(request, history, cx),
-            Some(Ended::Failed(request, fault)) => {
-                self.failed(request.task(), fault, request.began, cx);
+        let Some((request, outcome)) = ended else {
+            return false;
+        };
+        // What the head of its response says of the exchange.
+        if let Some(date) = request.date {
+            self.schedule.clock.check_date(date, cx);
+        }
+        if let Some(units) = request.metered {
+            self.schedule.metered(units, cx.now.mono);
+        }
+        match outcome {
+            Outcome::Complete => {
+                let (task, began) = (request.task().clone(), request.began);
+                if let Err(fault) = self.complete(request, history, cx) {
+                    self.failed(&task, fault, began, cx);
+                }
             }
-            Some(Ended::PutBack(task)) => self.schedule.put_back(&task, cx.now.mono),
+            Outcome::Failed(fault) => self.failed(request.task(), fault, request.began, cx),
+            Outcome::PutBack => self.schedule.put_back(request.task(), cx.now.mono),
         }
         true
+    }
+
+    /// Ends those requests that are chosen. Their tasks are due again at once.
+    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
+        for (request, _) in self.connections.put_back_all(is_chosen, cx) {
+            self.schedule.put_back(request.task(), cx.now.mono);
+        }
+    }
+
+    /// Takes in new settings. Requests that these concern end, and are due again.
+    pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
+        self.schedule.reconfigure(&cx.config, cx.now.mono);
+        let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
+        self.put_back_all(|request| route || markets && is_list(request), cx);
+        if route {
+            self.connections.reroute(&self.schedule.profile, cx);
+        }
+        if markets {
+            self.schedule.list_due = cx.now.mono;
+            self.schedule.round.abandon();
+            // A series that is closed, or whose market has no listing, is followed no longer.
+            let (id, catalog) = (self.id, &cx.market.catalog);
+            self.schedule.candles.retain(|key| {
+                let is_listed = !catalog.has_list(id) || catalog.listing(id, key.symbol).is_some();
+                is_listed && cx.market.charts.get(*key).is_some()
+            });
+        }
+        self.wake_up(cx.now);
+    }
+
+    /// It is configured no longer: its requests end, its connections are closed, and no client need wait
+    /// for it.
+    pub fn end(&mut self, cx: &mut Context) {
+        self.put_back_all(|_| true, cx);
+        self.connections.close_all(cx);
+        self.jobs = JobQueue::default();
+        self.schedule.candles.retain(|_| false);
+        cx.stats[self.id].has_ended = true;
+        self.has_ended = true;
+        self.wake_at = None;
+    }
+
+    /// Asks no more of its exchange than a source that has ended leaves, if that had the same id or the same
+    /// address: the exchange takes both for one.
+    pub fn heed(&mut self, ended: &Source, cx: &mut Context) {
+        let (own, other) = (&self.schedule.profile, &ended.schedule.profile);
+        let is_same = (own.id == other.id || own.url == other.url)
+            && own.dialect.name() == other.dialect.name();
+        if ended.has_ended && is_same {
+            self.schedule.budget.heed(&ended.schedule.budget, cx.now.mono);
+            self.schedule.backoff.heed(&ended.schedule.backoff, cx);
+        }
     }
 }

@@ -64,7 +64,8 @@ impl Tickers {
         self.pieces.is_empty()
     }
 
-    fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
+    /// Adds a ticker.
+    pub fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
         match self.pieces.back_mut() {
             Some(piece) if piece.len() < TICKERS_A_PIECE => piece.push((symbol, ticker)),
             _ => self.pieces.push_back(vec![(symbol, ticker)]),
@@ -121,29 +122,30 @@ impl Staged {
         }
     }
 
-    /// True if a list that cannot be empty is. Having no candles is sound: nobody traded.
-    pub fn is_empty(&self) -> bool {
-        match &self.task {
+    /// The fault of a response without a good item. If its items were refused, the dialect does not fit it; a
+    /// refused ticker of an untracked market means nothing beside others. Having no candles is sound: nobody
+    /// traded.
+    pub fn fault(&self) -> Option<Fault> {
+        let is_empty = match &self.task {
             Task::Tickers | Task::Ticker(_) | Task::Markets => self.seen == 0,
             Task::Candles { .. } => false,
             Task::Time => self.time.is_none(),
             Task::Stats(_) => self.stats.is_none(),
-        }
-    }
-
-    /// The fault of a response without a good item: the dialect does not fit it. A refused ticker of an
-    /// untracked market means nothing beside others.
-    pub fn all_refused(&self) -> Option<Fault> {
-        let is_all = match &self.task {
+        };
+        let is_refused = match &self.task {
             Task::Tickers | Task::Ticker(_) => {
                 let is_each = self.has_refused_tracked || self.seen == self.rejected;
                 self.tickers.is_empty() && is_each
             }
             Task::Candles { .. } => self.candles.is_empty() && self.has_undated,
-            Task::Markets | Task::Time | Task::Stats(_) => self.is_empty(),
+            Task::Markets | Task::Time | Task::Stats(_) => is_empty,
         };
-        let first = self.first_refusal.as_ref().filter(|_| is_all);
-        first.map(|first| Fault::AllRefused(first.clone()))
+        match &self.first_refusal {
+            Some(first) if is_refused => {
+                Some(Fault::Content(format!("no item can be read, the first: {first}")))
+            }
+            _ => is_empty.then(Fault::empty),
+        }
     }
 
     /// True if there are so many items that most of them must be repeated: more than two for each

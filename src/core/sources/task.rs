@@ -98,12 +98,10 @@ impl Profile {
         Profile::with(id, config, dialect.expect("dialects have been checked"))
     }
 
-    /// The profile of this source by another configuration. What its dialect is made of decides whether
-    /// that is read again.
+    /// The profile of this source by another configuration. Its dialect is read again if the symbols are
+    /// others: where an exchange has no market list, they are part of it.
     pub fn renewed(&self, config: &Config) -> Profile {
-        let made_of =
-            |it: &SourceConfig| (it.dialect.clone(), it.dialect_text.clone(), it.symbols.clone());
-        match made_of(&self.config) == made_of(&config.sources[self.id.index()]) {
+        match self.config.symbols == config.sources[self.id.index()].symbols {
             true => Profile::with(self.id, config, self.dialect),
             false => Profile::new(self.id, config),
         }

@@ -1,20 +1,22 @@
-//! What becomes of responses: each is applied at once, or becomes a job that is stepped.
+//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure changes
+//! nothing that is served.
 
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
-use crate::core::sources::fault::Fault;
+use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{Job, Symbols};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Staged, Tickers};
 use crate::core::sources::task::Task;
+use crate::exchange::RefusalKind;
 use crate::interval::Stored;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
-use crate::time::{Now, UnixMs};
+use crate::time::{Mono, Now, UnixMs};
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
 const FOLLOWED_A_SLICE: usize = 32;
@@ -23,46 +25,95 @@ const FOLLOWED_A_SLICE: usize = 32;
 const DROPPED_A_SLICE: usize = 256;
 
 impl Source {
-    /// The response to a request is complete.
+    /// The response to a request is complete. Its task fails of what is wrong with it.
     pub(super) fn complete(
         &mut self,
         request: Box<RequestInFlight>,
         history: &mut History,
         cx: &mut Context,
-    ) {
-        let (task, began) = (request.task().clone(), request.began);
+    ) -> Result<(), Fault> {
         let sent_at = request.sent_at.unwrap_or(cx.now);
         let took = cx.now.mono.since(sent_at.mono);
         log::debug!(
             target: SOURCE,
             "response source={} what={:?} status={} bytes={} ms={}",
-            self.profile.config.id,
-            task.describe(&cx.market),
+            cx.stats[self.id].id,
+            request.task().describe(&cx.market),
             request.status().unwrap_or(0),
             request.received,
             took.as_millis(),
         );
-        let staged = match request.finish() {
-            Ok(staged) => staged,
-            Err(fault) => return self.failed(&task, fault, began, cx),
-        };
-        let status = &mut cx.stats[self.profile.id];
+        let staged = request.finish()?;
+        let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
-        if let Some(fault) = staged.all_refused() {
-            return self.failed(&task, fault, began, cx);
+        if let Some(fault) = staged.fault() {
+            return Err(fault);
         }
         status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
         status.latencies.note(took.as_micros() as u64, 1);
-        if task.is_quotes() {
+        if staged.task.is_quotes() {
             self.newest_quotes = cx.now.mono;
             self.schedule.backoff.quotes_came(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        if let Err(fault) = self.apply(staged, sent_at, history, cx) {
-            self.failed(&task, fault, cx.now.mono, cx);
+        self.apply(staged, sent_at, history, cx)
+    }
+
+    /// A task that began then has failed: it changes nothing that is served.
+    pub(super) fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
+        // An exchange may fail at one market and serve the others.
+        let blame = match fault.blame() {
+            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
+            blame => blame,
+        };
+        let what = task.describe(&cx.market);
+        let text = format!("{what}: {fault}");
+        let status = &mut cx.stats[self.id];
+        status.errors += 1;
+        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
+        status.rate_limited += u64::from(blame == Blame::RateLimit);
+        status.last_error_at = Some(cx.now.unix);
+        let is_news = status.last_error.as_deref() != Some(&text);
+        let is_warned = match (task, fault.kind()) {
+            // It is left alone for a while, and longer each time.
+            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
+                let poll = self.schedule.profile.config.poll;
+                self.schedule.round.pause(*symbol, poll * 2, cx.now.mono)
+            }
+            _ => false,
+        };
+        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
+            log::warn!(
+                target: SOURCE,
+                "request failed source={} what={} error={}",
+                status.id,
+                quoted(&what),
+                quoted(&fault)
+            );
         }
+        log::debug!(
+            target: SOURCE,
+            "failed source={} what={what:?} blame={} ms={} error={}",
+            status.id,
+            blame.name(),
+            cx.now.mono.since(began).as_millis(),
+            quoted(&fault),
+        );
+        status.last_error = Some(text.clone());
+        // Nothing is served without quotes, and there are no quotes without the list: their faults are the
+        // whole source's.
+        let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
+        self.schedule.failed(task, cx);
+        if is_vital || blame != Blame::Call {
+            self.schedule.backoff.failed(&fault, began, cx);
+            // What has been begun and not sent yet waits as well.
+            self.put_back_all(|request| !request.has_left(), cx);
+            self.schedule.candles.give_up_asked();
+            self.schedule.round.abandon();
+        }
+        self.publish(Update::Status(Some(text.into())), cx.now, cx);
     }
 
     /// Applies a response at once, if it is small. Otherwise the next job applies it. The other nodes of a
@@ -83,15 +134,15 @@ impl Source {
             Task::Ticker(_) => self.apply_of_round(staged.tickers, cx),
             Task::Stats(symbol) => {
                 if let Some(stats) = staged.stats {
-                    self.schedule.round.keep_stats(symbol, stats.clone());
-                    if let Some(listing) = cx.market.catalog.listing(self.profile.id, symbol) {
+                    self.schedule.round.stats.insert(symbol, stats.clone());
+                    if let Some(listing) = cx.market.catalog.listing(self.id, symbol) {
                         let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
                         self.publish(body, cx.now, cx);
                     }
                 }
             }
             Task::Markets => {
-                cx.market.catalog.end_list(self.profile.id).map_err(|_| Fault::Empty)?;
+                cx.market.catalog.end_list(self.id).map_err(|_| Fault::empty())?;
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
@@ -102,10 +153,8 @@ impl Source {
                 self.publish(Update::Status(None), cx.now, cx);
             }
             Task::Candles { series, slots } => {
-                let rows_a_page = self.schedule.candles.page_rows(series.interval) as i64;
-                let is_full = slots.end - slots.start >= rows_a_page;
-                let known = (!staged.has_undated, is_full);
-                let page = CandlePage::new(series, slots, staged.candles, known, sent_at);
+                let is_dated = !staged.has_undated;
+                let page = CandlePage::new(series, slots, staged.candles, is_dated, sent_at);
                 self.jobs.push([Job::ApplyCandles(page, Some(cx.now))]);
             }
         }
@@ -117,14 +166,14 @@ impl Source {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
             self.schedule.round.resume(*symbol);
-            if let Some(stats) = self.schedule.round.stats(*symbol) {
+            if let Some(stats) = self.schedule.round.stats.get(symbol) {
                 ticker.fill_from(stats);
             }
         }
         let tickers = self.named(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
         self.schedule.backoff.quotes_served(cx);
-        self.schedule.market_ended(&self.profile, true, cx);
+        self.schedule.market_ended(true, cx);
         let (is_first, is_last) = self.schedule.round.ends();
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
@@ -142,7 +191,7 @@ impl Source {
         self.publish(told, received, cx);
         self.apply_piece(piece, received, cx);
         if is_last && !tickers.goes_on {
-            let id = self.profile.id;
+            let id = self.id;
             cx.market.quotes.end_poll(id, cx.now);
             cx.market.quotes.came(id, Awaited::Answer);
             cx.stats[id].quotes_polled = true;
@@ -154,8 +203,9 @@ impl Source {
     /// Puts tickers into the market: the quotes, and the forming candles of their symbols if the exchange's
     /// time is known.
     fn apply_piece(&self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
-        let id = self.profile.id;
-        let exchange: Option<UnixMs> = self.schedule.clock.known_time(cx);
+        let id = self.id;
+        let is_known = !self.schedule.clock.is_in_doubt();
+        let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
             if catalog.listing(id, symbol).is_none() {
@@ -178,17 +228,15 @@ impl Source {
 
     /// Takes the market list over. Tracked markets may have come and gone: the next jobs see to these.
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
-        let (id, schedule) = (self.profile.id, &mut self.schedule);
+        let (id, schedule) = (self.id, &mut self.schedule);
         let change = cx.market.catalog.refresh_list(id, cx.now.unix);
-        for key in schedule.candles.series().collect::<Vec<SeriesKey>>() {
-            // The candles of a market that is named and not listed stay as they are.
-            if cx.market.catalog.listing(id, key.symbol).is_none() {
-                schedule.candles.close(key);
-            }
+        schedule.candles.retain(|key| {
             if change.removed.binary_search(&key.symbol).is_ok() {
-                cx.market.charts.close(key);
+                cx.market.charts.close(*key);
             }
-        }
+            // The candles of a market that is named and not listed stay as they are.
+            cx.market.catalog.listing(id, key.symbol).is_some()
+        });
         history.listed(id);
         if schedule.has_list {
             cx.market.quotes.expect(id, change.added);
@@ -199,7 +247,7 @@ impl Source {
             schedule.begin_quotes(cx.now.mono);
             schedule.backoff.recovered(cx);
             let tracked = cx.market.catalog.tracked_by(id);
-            let source = &self.profile.config.id;
+            let source = &cx.stats[id].id;
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
         }
         // A named market may be listed for the first time, or have come back.
@@ -207,7 +255,7 @@ impl Source {
             Lookup::Known(symbol) => Some(symbol),
             Lookup::Unknown | Lookup::Malformed => None,
         };
-        let named: Vec<_> = self.profile.config.symbols.iter().filter_map(find).collect();
+        let named: Vec<_> = schedule.profile.config.symbols.iter().filter_map(find).collect();
         self.jobs.push([
             Job::DropQuotes(change.removed.into_iter()),
             Job::FollowNamed(named.into_iter()),
@@ -218,7 +266,7 @@ impl Source {
     /// Drops the quotes of some markets that have left the list. `true`: the last ones.
     pub(super) fn drop_quotes(&self, symbols: &mut Symbols, cx: &mut Context) -> bool {
         for symbol in symbols.take(DROPPED_A_SLICE) {
-            cx.market.quotes.drop_symbol(self.profile.id, symbol);
+            cx.market.quotes.drop_symbol(self.id, symbol);
         }
         symbols.len() == 0
     }
@@ -227,7 +275,7 @@ impl Source {
     pub(super) fn follow_named(&mut self, symbols: &mut Symbols, cx: &mut Context) -> bool {
         for symbol in symbols.take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
-                let key = SeriesKey { source: self.profile.id, symbol, interval };
+                let key = SeriesKey { source: self.id, symbol, interval };
                 self.schedule.candles.follow(key, cx);
             }
         }
@@ -241,10 +289,7 @@ impl Source {
                 self.schedule.quotes_due = cx.now.mono;
                 false
             }
-            Job::ApplyCandles(page, _) => {
-                self.schedule.candles.put_back(page.key());
-                false
-            }
+            Job::ApplyCandles(..) => false,
             _ => true,
         });
     }
