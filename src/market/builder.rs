@@ -157,7 +157,7 @@ impl ChartBuilder {
 
 impl<'a> View<'a> {
     fn new(series: &'a Series, spec: &'a ChartSpec, now: UnixMs) -> View<'a> {
-        let newest = series.last_candle(0..i64::MAX);
+        let newest = series.candle_slots(0..i64::MAX).next_back();
         View {
             series,
             spec,
@@ -186,7 +186,7 @@ impl<'a> View<'a> {
         if !self.spec.fill_previous {
             return None;
         }
-        let slot = self.series.last_candle(0..start)?;
+        let slot = self.series.candle_slots(0..start).next_back()?;
         let bucket = self.bucket_of(slot);
         let is_empty = self.series.covered().covers(bucket.end..start);
         let is_closed = self.series.state_of(&bucket) == BucketState::Closed;
@@ -246,7 +246,7 @@ impl Locating {
     fn walk(&mut self, view: &View<'_>, budget: &mut usize) -> Option<Making> {
         loop {
             *budget = budget.checked_sub(BUCKET_COST)?;
-            let slot = view.series.last_candle(view.window.start..self.cursor);
+            let slot = view.series.candle_slots(view.window.start..self.cursor).next_back();
             let bucket = slot.map(|slot| view.bucket_of(slot));
             let Some(bucket) = bucket.filter(|bucket| bucket.start >= view.window.start) else {
                 return Some(Making { cursor: self.start, previous: None });
@@ -279,7 +279,7 @@ impl Making {
                 return false;
             };
             *budget = left;
-            let slot = series.first_candle(self.cursor..end);
+            let slot = series.candle_slots(self.cursor..end).next();
             let bucket = slot.map(|slot| view.bucket_of(slot));
             if let Some(close) = &self.previous
                 && self.cursor < view.newest

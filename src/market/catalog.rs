@@ -20,7 +20,7 @@ mod roster;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
-pub use listing::{EmptyList, ListChange, Listed, Listing};
+pub use listing::{EmptyList, ListChange, Listing};
 
 use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
@@ -30,13 +30,11 @@ use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use ecosystem::Ecosystem;
 use groups::Groups;
-use roster::Roster;
+use roster::{Roster, Staging};
 
 /// The number of a configured symbol. `None` if it cannot have one, which is logged.
 fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
-    let spelling =
-        (text.split_once('/')).and_then(|(base, quote)| Spelling::canonical(base, quote));
-    let symbol = spelling.and_then(|spelling| symbols.intern(&spelling));
+    let symbol = symbols.number_of(text);
     if symbol.is_none() {
         log::warn!(
             target: MARKET,
@@ -101,8 +99,14 @@ impl Catalog {
     }
 
     /// Serves what the configuration now says, all of it at once. `changes` tells, by source, what becomes
-    /// of it. It goes over every symbol: about a millisecond for 3,500 markets.
-    pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange]) {
+    /// of it. It goes over every symbol: about a millisecond for 3,500 markets. Returns the symbols that
+    /// sources which go on are now to track by their names.
+    pub fn reconfigure(
+        &mut self,
+        config: &Config,
+        changes: &[SourceChange],
+    ) -> Vec<(SourceId, SymbolId)> {
+        let mut joining = Vec::new();
         self.symbols.set_cap(config.limits.symbols);
         let Catalog { symbols, rosters, .. } = self;
         for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
@@ -115,6 +119,8 @@ impl Catalog {
                 SourceChange::Ends => rosters[at].retire(),
                 SourceChange::Settings { markets: true, .. } => {
                     let named = named();
+                    let fresh = named.iter().filter(|symbol| !rosters[at].tracks(**symbol));
+                    joining.extend(fresh.map(|symbol| (SourceId(at as u16), *symbol)));
                     rosters[at].select(source, named, symbols);
                 }
                 SourceChange::Settings { .. } | SourceChange::Same => {}
@@ -125,11 +131,11 @@ impl Catalog {
         self.ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         self.place_all();
         self.version += 1;
+        joining
     }
 
     /// Computes all that follows from the rosters.
     fn place_all(&mut self) {
-        self.make_room();
         for at in 0..self.symbols.len() {
             self.place(SymbolId(at as u32));
         }
@@ -150,9 +156,7 @@ impl Catalog {
     /// The number of a symbol by its canonical name, assigned now if it has none. `None` if the
     /// name is not canonical, or at the limit.
     pub fn number_of(&mut self, name: &str) -> Option<SymbolId> {
-        let (base, quote) = name.split_once('/')?;
-        let spelling = Spelling::canonical(base, quote)?;
-        self.symbols.intern(&spelling)
+        self.symbols.number_of(name)
     }
 
     /// All known symbols, sorted by name.
@@ -235,7 +239,9 @@ impl Catalog {
     /// Sets the rules that a source listed in an earlier run. They are served until its list has
     /// come.
     pub fn recall_rules(&mut self, source: SourceId, symbol: SymbolId, rules: MarketRules) {
-        if self.rosters[source.index()].recall_rules(symbol, rules) {
+        let roster = &mut self.rosters[source.index()];
+        if !roster.has_list {
+            roster.recalled.insert(symbol, rules);
             self.version += 1;
         }
     }
@@ -252,7 +258,7 @@ impl Catalog {
         }
         let (name, listing) = (self.name(symbol), self.first_listing(symbol));
         let mut sources = self.sources_of(symbol).iter();
-        let recalled = || sources.find_map(|it| self.rosters[it.index()].recalled_rules(symbol));
+        let recalled = || sources.find_map(|it| self.rosters[it.index()].recalled.get(&symbol));
         let rules = listing.map_or_else(recalled, |listing| Some(&listing.rules));
         self.ecosystem.entry(symbol, name, rules, self.active(symbol))
     }
@@ -282,45 +288,38 @@ impl Catalog {
 
     /// Starts to read a list of a source. One that was being read is dropped.
     pub fn begin_list(&mut self, source: SourceId) {
-        self.rosters[source.index()].begin();
+        self.rosters[source.index()].staging = Some(Staging::default());
     }
 
     /// Drops the list that is being read.
     pub fn abandon_list(&mut self, source: SourceId) {
-        self.rosters[source.index()].abandon();
+        self.rosters[source.index()].staging = None;
     }
 
     /// Stages one market of the list that is being read.
-    pub fn list(&mut self, source: SourceId, info: MarketInfo) -> Listed {
+    pub fn list(&mut self, source: SourceId, info: MarketInfo) {
         let roster = &mut self.rosters[source.index()];
         let Some(spelling) = Spelling::canonical(&info.base, &info.quote) else {
-            roster.staging().skip(&info);
-            return Listed::Skipped;
+            return roster.staging().skip(&info);
         };
         roster.staging().usable += 1;
         let met = self.symbols.get(&spelling);
-        let named = met.is_some_and(|symbol| roster.names(symbol));
-        if !named && !roster.wants(&info.quote, info.active) {
-            return Listed::Untracked;
-        }
-        // A dropped list leaves nothing but numbers for names.
-        let Some(symbol) = met.or_else(|| self.symbols.intern(&spelling)) else {
-            roster.staging().over_cap += 1;
-            return Listed::Skipped;
-        };
-        if roster.stage(symbol, Listing::new(info, named)) {
-            Listed::Tracked
-        } else {
-            Listed::Skipped
+        let is_named = met.is_some_and(|symbol| roster.names(symbol));
+        if is_named || roster.wants(&info.quote, info.active) {
+            // A dropped list leaves nothing but numbers for names.
+            match met.or_else(|| self.symbols.intern(&spelling)) {
+                Some(symbol) => roster.stage(symbol, Listing::new(info)),
+                None => roster.staging().change.over_cap += 1,
+            }
         }
     }
 
-    /// Ends the list that is being read. [`Catalog::refresh_list`] applies it.
+    /// Ends the list that is being read, and drops it if it is unusable. It stays staged until
+    /// [`Catalog::refresh_list`] applies it: before, a source requests no other.
     pub fn end_list(&mut self, source: SourceId) -> Result<(), EmptyList> {
-        match self.rosters[source.index()].end() {
-            true => Ok(()),
-            false => Err(EmptyList),
-        }
+        let staging = &mut self.rosters[source.index()].staging;
+        staging.take_if(|staging| staging.usable == 0);
+        staging.as_ref().map(|_| ()).ok_or(EmptyList)
     }
 
     /// The id of a source in the configuration, for the log.
@@ -337,23 +336,25 @@ impl Catalog {
         let tracking = (self.rosters.iter().enumerate())
             .filter(|(_, roster)| roster.tracks(symbol))
             .map(|(at, _)| SourceId(at as u16));
-        self.tracking[symbol.index()].sources = tracking.collect();
+        let sources = tracking.collect();
+        if self.tracking.len() <= symbol.index() {
+            self.tracking.resize_with(symbol.index() + 1, Tracking::default);
+        }
+        self.tracking[symbol.index()].sources = sources;
     }
 
     /// Computes what depends on which symbols are known.
     fn rebuild(&mut self) {
-        let tracking = &self.tracking;
-        let is_known = |symbol: SymbolId| !tracking[symbol.index()].sources.is_empty();
-        let symbols = &self.symbols;
+        let (tracking, symbols) = (&self.tracking, &self.symbols);
+        let is_known = |symbol: SymbolId| {
+            tracking.get(symbol.index()).is_some_and(|tracking| !tracking.sources.is_empty())
+        };
         let known = (0..symbols.len()).map(|at| SymbolId(at as u32));
-        self.known = symbols.sorted(&mut known.filter(|symbol| is_known(*symbol)));
+        self.known = known.filter(|symbol| is_known(*symbol)).collect();
+        self.known.sort_by_cached_key(|symbol| symbols.name(*symbol).sort_key());
         self.groups.serve(&self.known, symbols, is_known);
         self.ecosystem.serve(&self.known, is_known);
         self.symbols.warn_of_clashes(is_known);
-    }
-
-    fn make_room(&mut self) {
-        self.tracking.resize_with(self.symbols.len(), Tracking::default);
     }
 
     fn warn_of_missing(&mut self, source: SourceId) {

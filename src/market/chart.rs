@@ -54,12 +54,15 @@ pub struct ChartInfo {
     pub has_forming: bool,
 }
 
+/// Shared bytes of whole rows, with the comma after each, and the range of them that is meant.
+pub(super) type Pieces = Vec<(Arc<[u8]>, Range<usize>)>;
+
 /// A chart body: stored rows, found and measured but not copied, or rows that a
 /// [`ChartBuilder`](super::builder::ChartBuilder) has made. It stays as it is when the series changes.
 #[derive(Clone, Debug)]
 pub struct ChartPlan {
     /// All bytes except the outer brackets.
-    pub(super) pieces: Vec<(Arc<[u8]>, Range<usize>)>,
+    pub(super) pieces: Pieces,
     pub(super) body_len: usize,
     pub(super) made_of: Fingerprint,
     pub(super) info: ChartInfo,
@@ -82,11 +85,7 @@ pub(super) struct Recent {
 
 impl ChartPlan {
     /// A chart of these pieces of rows, which end with a row and the comma after it.
-    pub(super) fn of(
-        mut pieces: Vec<(Arc<[u8]>, Range<usize>)>,
-        made_of: Fingerprint,
-        info: ChartInfo,
-    ) -> ChartPlan {
+    pub(super) fn of(mut pieces: Pieces, made_of: Fingerprint, info: ChartInfo) -> ChartPlan {
         // The closing bracket replaces the last comma.
         if let Some((_, part)) = pieces.last_mut() {
             part.end -= 1;

@@ -8,14 +8,13 @@
 
 mod archive;
 mod doubt;
-mod eviction;
 
 use super::answer::{AnswerCounts, Evidence, Reported};
 use super::bucket::floor_slot;
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
-use super::series::{Series, SeriesKey};
+use super::series::{LeavingChunk, Series, SeriesKey};
 use super::touched::Touched;
 use crate::config::{HistoryConfig, Limits};
 use crate::decimal::Decimal;
@@ -23,17 +22,11 @@ use crate::history::Changes;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use eviction::{Candidate, EvictionQueue, candidate};
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range, RangeInclusive};
 
 /// The most chunks that one call of [`Charts::trim`] evicts: about 50 microseconds.
 const EVICTED_AT_ONCE: usize = 16;
-
-/// Chunks that are evicted before all series are scanned again, so that new chunks take their turn
-/// without a scan of a thousand series for each page.
-const EVICTIONS_PER_SCAN: usize = 256;
 
 /// Seconds that a series stays open after it was read, even if another one is wanted. Otherwise two
 /// clients with more charts than the limit would cause endless refetching.
@@ -52,7 +45,9 @@ pub struct Charts {
     history: HistoryConfig,
     /// Sum over all series.
     bytes: usize,
-    eviction: EvictionQueue,
+    /// The next chunk to evict of each series, by what was known when it was queued: it may have been
+    /// read since, or another one may come first by now.
+    leaving: BTreeSet<LeavingChunk>,
     /// First version of a series that is opened from now on.
     next_version: u64,
     /// What is counted since the start.
@@ -158,6 +153,9 @@ impl Charts {
                 self.unopened.insert(key, series.archived.clone());
             }
             self.bytes -= series.bytes();
+            if let Some(chunk) = series.leaving {
+                self.leaving.remove(&chunk);
+            }
             self.next_version = self.next_version.max(series.version() + 1);
         }
     }
@@ -225,16 +223,14 @@ impl Charts {
         };
         let missing = series.covered.missing(slots);
         let parts = missing.into_iter();
-        let parts = parts.flat_map(|part| series.archived.within(part));
-        let parts: Vec<_> = parts.collect();
+        let parts: Vec<_> = parts.flat_map(|part| series.archived.within(part)).collect();
         let reported = candles.into_iter().map(|candle| Reported { candle, closed: Some(true) });
-        let mut reported: Vec<_> = reported.collect();
+        let reported: Vec<_> = reported.collect();
         let slot = |reported: &Reported| key.interval.slot_of(reported.candle.open_time);
-        for part in parts.into_iter().rev() {
-            let here = reported.partition_point(|it| slot(it) < part.start);
-            let mut here = reported.split_off(here);
-            here.truncate(here.partition_point(|it| slot(it) < part.end));
-            let written = self.put(key, part, &here, (&Evidence::History, now), None);
+        let place = |end: i64| reported.partition_point(|it| slot(it) < end);
+        for part in parts {
+            let here = &reported[place(part.start)..place(part.end)];
+            let written = self.put(key, part, here, (&Evidence::History, now), None);
             self.totals.evicted += written.map_or(0, |written| written.evicted as u64);
         }
     }
@@ -256,6 +252,10 @@ impl Charts {
         let floor = floor_slot(key.interval, closed_before, keep);
         written.evicted += series.forget_before(floor);
         self.bytes = self.bytes - bytes + series.bytes();
+        if series.leaving.is_none() {
+            series.leaving = series.next_to_leave();
+            self.leaving.extend(series.leaving);
+        }
         Some(written)
     }
 
@@ -285,45 +285,23 @@ impl Charts {
     /// client waits for that chunk. Otherwise the slots fetched for an old chart would be evicted
     /// before the chart is made.
     pub fn trim(&mut self) -> bool {
-        if self.bytes <= self.max_bytes {
-            return false;
-        }
-        if !self.eviction.is_whole {
-            self.eviction.scan(&self.series);
-            return true;
-        }
         for _ in 0..EVICTED_AT_ONCE {
             if self.bytes <= self.max_bytes {
                 return false;
             }
-            let Some(Reverse(next)) = self.eviction.chunks.pop() else {
-                // Either no chunk may be evicted, or the queue is used up.
-                return std::mem::take(&mut self.eviction).gone > 0;
+            let Some(chunk) = self.leaving.pop_first() else {
+                return false;
             };
-            self.evict(next);
-        }
-        if self.eviction.gone >= EVICTIONS_PER_SCAN {
-            self.eviction = EvictionQueue::default();
+            let series = self.series.get_mut(&chunk.series).expect("no other has one queued");
+            if series.next_to_leave() == Some(chunk) {
+                let bytes = series.bytes();
+                self.totals.evicted += series.forget(chunk.from..chunk.until) as u64;
+                self.bytes = self.bytes - bytes + series.bytes();
+            }
+            series.leaving = series.next_to_leave();
+            self.leaving.extend(series.leaving);
         }
         self.bytes > self.max_bytes
-    }
-
-    /// Evicts a chunk, unless it was read since it was queued, or another chunk of its series now
-    /// comes first. Either way the next one of the series is queued.
-    fn evict(&mut self, chunk: Candidate) {
-        let (_, _, key, _) = chunk;
-        let Some(series) = self.series.get_mut(&key) else {
-            return;
-        };
-        if let Some((_, slots)) = series.next_to_leave()
-            && candidate(series) == Some(chunk)
-        {
-            let bytes = series.bytes();
-            self.totals.evicted += series.forget(slots) as u64;
-            self.bytes = self.bytes - bytes + series.bytes();
-            self.eviction.gone += 1;
-        }
-        self.eviction.chunks.extend(candidate(series).map(Reverse));
     }
 
     /// The counters. Visits every series.
@@ -352,7 +330,6 @@ fn keys_of(source: SourceId) -> RangeInclusive<SeriesKey> {
 
 #[cfg(test)]
 mod tests {
-    use super::eviction::SCANNED_AT_ONCE;
     use super::*;
     use crate::config::Depth;
     use crate::interval::Interval;
@@ -492,18 +469,13 @@ mod tests {
 
     #[test]
     fn room_is_made_slice_by_slice_over_all_series() {
-        let count = 2 * SCANNED_AT_ONCE as u32 + 1;
+        let count = 257;
         let mut charts = charts(count as usize, 1 << 30, 100_000);
         for symbol in 0..count {
             charts.open(minutes_of(symbol));
             charts.ingest_whole(minutes_of(symbol), 0..256, &minutes(0..256), minute(256), None);
         }
         charts.max_bytes = charts.bytes - 1;
-        // The looks at all of them come first, and nothing leaves before the last one.
-        for _ in 0..3 {
-            assert!(charts.trim());
-            assert_eq!(charts.totals.evicted, 0);
-        }
         // The first one's chunk is read when it is about to leave, and stays.
         let first = charts.get(minutes_of(0));
         ChartPlan::new(first, &all_of(Interval::M1), minute(300), 100_000).expect("stored rows");
@@ -520,9 +492,6 @@ mod tests {
         // A series that has closed while its chunk was about to leave is passed over.
         charts.open(minutes_of(0));
         charts.ingest_whole(minutes_of(0), 256..512, &minutes(256..512), minute(512), None);
-        while !charts.eviction.is_whole {
-            assert!(charts.trim());
-        }
         charts.close(minutes_of(0));
         while charts.trim() {}
         assert_eq!(charts.totals.evicted, u64::from(count) * 128);

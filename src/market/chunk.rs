@@ -7,7 +7,7 @@
 //! length of the rows.
 
 use crate::decimal::{Decimal, MAX_DIGITS};
-use crate::record::{Candle, Edge};
+use crate::record::Candle;
 use crate::time::UnixMs;
 use std::cell::Cell;
 use std::ops::Range;
@@ -180,22 +180,6 @@ impl Chunk {
         &self.rows
     }
 
-    /// From the first to the last of at most `limit` (not 0) candles in these places; `None` if there
-    /// is none.
-    pub(super) fn cut(&self, places: Range<u32>, limit: usize, keep: Edge) -> Option<Range<u32>> {
-        let count = self.count_in(&places);
-        let mut present = self.places(&places);
-        let (first, last) = match keep {
-            Edge::Oldest => {
-                (present.next()?, self.places(&places).nth_back(count.saturating_sub(limit))?)
-            }
-            Edge::Newest => {
-                (present.nth(count.saturating_sub(limit))?, self.places(&places).next_back()?)
-            }
-        };
-        Some(first..last + 1)
-    }
-
     /// The number of candles before this place.
     fn rank(&self, place: u32) -> usize {
         self.count_in(&(0..place))
@@ -286,14 +270,6 @@ mod tests {
         assert_eq!(chunk.count_in(&(1..65)), 3);
         assert_eq!(chunk.places(&(5..128)).next(), Some(64));
         assert_eq!(chunk.places(&(5..64)).next_back(), None);
-        let cut = |places, limit, keep| {
-            let cut = chunk.cut(places, limit, keep)?;
-            Some((cut.start, cut.end - 1, chunk.count_in(&cut)))
-        };
-        assert_eq!(cut(1..128, 2, Edge::Oldest), Some((3, 4, 2)));
-        assert_eq!(cut(0..128, 2, Edge::Newest), Some((64, 127, 2)));
-        assert_eq!(cut(2..70, 9, Edge::Newest), Some((3, 64, 3)));
-        assert_eq!(cut(5..64, 1, Edge::Oldest), None);
         assert_eq!(chunk.row(3), Some(&b"[180000,5,9,2,7,3],"[..]));
         assert_eq!(chunk.row(5), None);
         let rows = &chunk.rows()[chunk.bytes_of(&(1..5))];

@@ -6,12 +6,11 @@
 
 use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
-use super::forming::FormingCandle;
-use super::read::{Edge, RowRange};
 use super::series::Series;
 use super::window::{Outcome, Window};
 use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Seconds after which a plan is made again in any case, which marks its chunks as read.
@@ -41,33 +40,26 @@ impl ChartPlan {
             let info = Outcome::default().info(None, spec, now, keep);
             return Some(ChartPlan::of(Vec::new(), Fingerprint::new(), info));
         };
-        let slots = window.start..window.end;
-        let forming = series.forming_in(&slots);
-        let (mut rows, forming) = if window.oldest {
-            let rows = series.range(slots, spec.limit, Edge::Oldest, seconds(now));
-            let left = forming.len().min(spec.limit - rows.rows);
-            (rows, &forming[..left])
-        } else {
-            let forming = &forming[forming.len().saturating_sub(spec.limit)..];
-            let left = spec.limit - forming.len();
-            (series.range(slots, left, Edge::Newest, seconds(now)), forming)
+        let mut candles = series.candle_slots(window.start..window.end);
+        // What the limit cuts off begins, or ends, with one more candle.
+        let slots = match window.oldest {
+            true => window.start..candles.nth(spec.limit).unwrap_or(window.end),
+            false => candles.nth_back(spec.limit).map_or(window.start, |it| it + 1)..window.end,
         };
-        let stored = (rows.rows > 0).then_some(&rows.slots);
-        let (oldest, newest) = (forming.first(), forming.last());
-        let first = stored.map(|slots| slots.start).or(oldest.map(|forming| forming.slot));
-        let last = newest.map(|forming| forming.slot).or(stored.map(|slots| slots.end - 1));
+        let (stored, mut pieces) = series.pieces(&slots, seconds(now));
+        let forming = series.forming_in(&slots);
+        pieces.extend(forming.iter().map(|it| (it.row().clone(), 0..it.row().len())));
+        let first = series.candle_slots(slots.clone()).next();
         let outcome = Outcome {
-            rows: rows.rows + forming.len(),
+            rows: stored + forming.len(),
             begin: first,
             first,
-            last,
-            closed: rows.rows as u64,
+            last: series.candle_slots(slots.clone()).next_back(),
+            closed: stored as u64,
             has_forming: !forming.is_empty(),
         };
-        let made_of = made_of(series, &rows, forming);
-        let forming = forming.iter().map(|forming| forming.row().clone());
-        rows.pieces.extend(forming.map(|row| (row.clone(), 0..row.len())));
-        Some(ChartPlan::of(rows.pieces, made_of, outcome.info(Some(series), spec, now, keep)))
+        let info = outcome.info(Some(series), spec, now, keep);
+        Some(ChartPlan::of(pieces, made_of(series, &slots), info))
     }
 
     /// Like [`ChartPlan::new`], but reuses the last plan of the series while it would not change:
@@ -104,16 +96,18 @@ impl ChartPlan {
     }
 }
 
-/// The fingerprint of a chart of these rows: the stored rows between two slots, and the forming
+/// The fingerprint of a chart of these slots: the stored rows between two slots, and the forming
 /// candles between two others.
-fn made_of(series: &Series, stored: &RowRange, forming: &[FormingCandle]) -> Fingerprint {
+fn made_of(series: &Series, slots: &Range<i64>) -> Fingerprint {
     let mut made_of = Fingerprint::new();
     made_of.add(Part::Source(series.key().source.0));
-    if stored.rows > 0 {
+    let mut stored = series.row_slots(slots.clone());
+    if let Some(first) = stored.next() {
         made_of.add(Part::Stored(series.closed_version()));
-        made_of.add(Part::From(stored.slots.start));
-        made_of.add(Part::Before(stored.slots.end));
+        made_of.add(Part::From(first));
+        made_of.add(Part::Before(stored.next_back().unwrap_or(first) + 1));
     }
+    let forming = series.forming_in(slots);
     if let (Some(first), Some(last)) = (forming.first(), forming.last()) {
         made_of.add(Part::Series(series.version()));
         made_of.add(Part::From(first.slot));

@@ -49,9 +49,9 @@ impl Quotes {
         }
     }
 
-    /// Applies one item of a poll. `now`: when its response was received, which may be some turns ago.
-    /// Returns true if any figure differs. The exchange's timestamp is no figure: many exchanges stamp
-    /// the time of the answer even if nothing changes.
+    /// Applies one item of a poll. `now`: when its response was received, which may be so long ago that
+    /// [`Quotes::flip`] is due. Returns true if any figure differs. The exchange's timestamp is no figure:
+    /// many exchanges stamp the time of the answer even if nothing changes.
     pub fn apply(
         &mut self,
         source: SourceId,
@@ -79,18 +79,6 @@ impl Quotes {
         Ok(changed)
     }
 
-    /// Marks a quote as stale if it is by now: it was received some time before it was applied.
-    pub fn judge(&mut self, source: SourceId, symbol: SymbolId, now: Mono) {
-        let feed = &mut self.feeds[source.index()];
-        let stale_after = feed.stale_after;
-        if let Some(Some(quote)) = feed.quotes.get_mut(symbol.index())
-            && !quote.stale
-            && now.since(quote.received) >= stale_after
-        {
-            quote.set_stale(true, &mut feed.stale, &mut self.totals);
-        }
-    }
-
     /// Restores a quote of an earlier process. It is stale until it is received again. Returns
     /// false for a quote that breaks the rules, or that a poll has overtaken.
     pub fn restore(
@@ -108,7 +96,6 @@ impl Quotes {
         quote.restored = true;
         quote.stale = true;
         self.insert(quote);
-        self.totals.counts.stale += 1;
         self.feeds[source.index()].stale += 1;
         true
     }
@@ -141,8 +128,7 @@ impl Quotes {
 
     /// The source tracks these symbols from now on, or from its next list on.
     pub fn expect(&mut self, source: SourceId, symbols: impl IntoIterator<Item = SymbolId>) {
-        let symbols = symbols.into_iter().map(|symbol| (symbol, Awaited::List));
-        self.feeds[source.index()].awaited.extend(symbols);
+        self.feeds[source.index()].awaited[Awaited::List as usize].extend(symbols);
     }
 
     /// What symbols of this source wait for has come.
@@ -152,7 +138,7 @@ impl Quotes {
 
     /// True if no poll has asked this source for this symbol, so that it may have a quote.
     pub fn is_awaited(&self, source: SourceId, symbol: SymbolId) -> bool {
-        self.feeds[source.index()].awaited.contains_key(&symbol)
+        self.feeds[source.index()].awaited.iter().any(|symbols| symbols.contains(&symbol))
     }
 
     /// Counts items that were refused before they became a ticker.
@@ -203,7 +189,6 @@ impl Quotes {
         self.totals.dropped = self.totals.version;
         self.totals.touched.note(symbol);
         self.totals.counts.cached -= 1;
-        self.totals.counts.stale -= usize::from(quote.stale);
         feed.stale -= usize::from(quote.stale);
         self.holders[symbol.index()] -= 1;
         self.totals.counts.symbols -= usize::from(self.holders[symbol.index()] == 0);
@@ -261,10 +246,12 @@ impl Quotes {
         due.map(|feed| feed.judge(now.mono, &mut self.totals)).sum()
     }
 
-    /// The counters, at constant cost: `/health` asks for them twice.
+    /// The counters, at a cost that does not depend on the number of quotes: `/health` asks for them
+    /// twice.
     pub fn counts(&self) -> QuoteCounts {
         let counts = self.totals.counts;
-        QuoteCounts { fresh: counts.cached - counts.stale, ..counts }
+        let stale = self.feeds.iter().map(|feed| feed.stale).sum();
+        QuoteCounts { stale, fresh: counts.cached - stale, ..counts }
     }
 
     /// Increases whenever any quote changes, comes or goes. It names an answer with several quotes:

@@ -12,8 +12,9 @@
 //! Invariant: a row lies in a covered slot, and every forming candle is newer than all covered
 //! slots.
 
+use super::answer::AnswerCounts;
 use super::chart::Recent;
-use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunks_of, places_of};
+use super::chunk::{CHUNK_SLOTS, Chunk, places_of};
 use super::forming::{FormingCandle, follow};
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
@@ -50,6 +51,18 @@ pub struct SeriesKey {
     pub interval: Stored,
 }
 
+/// A chunk of a series that may be evicted, and the slots that go with it. The least is evicted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LeavingChunk {
+    /// Second of its last read.
+    pub(super) read: u32,
+    /// Its end in time.
+    pub(super) end: UnixMs,
+    pub(super) series: SeriesKey,
+    pub(super) from: i64,
+    pub(super) until: i64,
+}
+
 /// The candles of one market in one stored interval.
 #[derive(Debug)]
 pub struct Series {
@@ -78,6 +91,8 @@ pub struct Series {
     read: Cell<u32>,
     /// Slots that clients wait for, and since which second; the newest range first.
     pub(super) wanted: VecDeque<(Range<i64>, u32)>,
+    /// The chunk that is queued to be evicted.
+    pub(super) leaving: Option<LeavingChunk>,
     /// Dropped when a row changes, because it holds the rows.
     pub(super) recent: RefCell<Option<Box<Recent>>>,
 }
@@ -103,6 +118,7 @@ impl Series {
             forgotten: None,
             read: Cell::new(0),
             wanted: VecDeque::new(),
+            leaving: None,
             recent: RefCell::new(None),
         }
     }
@@ -175,11 +191,6 @@ impl Series {
     /// The number of covered slots without a candle.
     pub fn gaps(&self) -> u64 {
         self.covered.covered(i64::MIN..i64::MAX) - self.count as u64
-    }
-
-    /// Open time of the newest candle that the exchange has confirmed as closed.
-    pub fn last_closed(&self) -> Option<UnixMs> {
-        self.last_row().map(|slot| self.open_of(slot))
     }
 
     /// The newest stored candle's slot.
@@ -255,8 +266,8 @@ impl Series {
         if !self.covered.remove(slots.clone()) {
             return 0;
         }
-        let before = self.count;
-        self.drop_rows(&slots);
+        let mut dropped = AnswerCounts::default();
+        self.store(&slots, &[], 0, &mut dropped);
         self.forgotten = self.forgotten.max(Some(slots.end));
         // A slot that is not in the file either is unknown, and asked for as such.
         for lost in self.archived.missing(slots) {
@@ -264,7 +275,7 @@ impl Series {
         }
         self.bump_closed();
         self.check();
-        before - self.count
+        dropped.removed
     }
 
     /// Forgets all slots from this one on, which a clock that ran ahead has taken as closed or
@@ -272,7 +283,7 @@ impl Series {
     pub fn forget_from(&mut self, slot: i64) -> bool {
         let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.covered.remove(slot..i64::MAX);
-        self.drop_rows(&(slot..i64::MAX));
+        self.store(&(slot..i64::MAX), &[], 0, &mut AnswerCounts::default());
         self.unsettled.remove(slot..i64::MAX);
         self.silences = Silences::default();
         self.forming.retain(|forming| forming.slot < slot);
@@ -284,18 +295,6 @@ impl Series {
         }
         self.check();
         was_archived || was_covered
-    }
-
-    fn drop_rows(&mut self, slots: &Range<i64>) {
-        let touched: Vec<i64> = self.chunks.range(chunks_of(slots)).map(|(id, _)| *id).collect();
-        for id in touched {
-            let chunk = &self.chunks[&id];
-            let mut rest = Draft::default();
-            rest.copy(chunk, places_of(id, &(i64::MIN..slots.start)));
-            rest.copy(chunk, places_of(id, &(slots.end..i64::MAX)));
-            let rest = rest.build(chunk.read());
-            self.set_chunk(id, rest);
-        }
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
@@ -386,7 +385,7 @@ mod tests {
         }
         assert!(!series.tick(&price("10"), minute(7) + 200), "no change");
         assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0]]");
-        assert_eq!(series.last_closed(), None);
+        assert_eq!(series.last_row(), None);
         assert!(series.tick(&price("12"), minute(8)));
         assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0],[480000,12,12,12,12,0]]");
     }
@@ -407,7 +406,7 @@ mod tests {
             assert!(!series.tick(&price(text), at), "{text} at {at}");
         }
         assert_eq!(series.version(), version);
-        assert_eq!(series.last_closed(), Some(minute(11)));
+        assert_eq!(series.last_row(), Some(11));
     }
 
     #[test]
@@ -452,7 +451,7 @@ mod tests {
         series.tick(&price("3"), minute(1450));
         series.ingest_whole(5..12, &minutes(5..12), minute(11) + 1, None);
         assert_eq!(covered(&series), [(0, 13)]);
-        assert_eq!(series.last_closed(), Some(minute(10)));
+        assert_eq!(series.last_row(), Some(10));
         assert!(series.tick(&price("3"), minute(13)), "time goes on");
         series.ingest_whole(10..14, &minutes(10..14), minute(14), None);
         assert_eq!(covered(&series), [(0, 14)]);
@@ -515,13 +514,13 @@ mod tests {
     fn what_a_client_still_reads_outlives_its_candles() {
         let mut series = Series::new(key(Stored::M1), 0);
         series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
-        let range = series.range(100..200, 50, crate::market::read::Edge::Newest, 0);
-        assert_eq!((range.slots.clone(), range.rows), (150..200, 50));
+        let (rows, pieces) = series.pieces(&(150..200), 0);
+        assert_eq!(rows, 50);
         series.forget_before(300);
         assert_eq!((series.count(), series.bytes()), (0, 0));
-        let rows = range.pieces.iter().map(|(rows, part)| &rows[part.clone()]);
+        let rows = pieces.iter().map(|(rows, part)| &rows[part.clone()]);
         assert_eq!(rows.collect::<Vec<_>>().concat().split(|byte| *byte == b'[').count(), 51);
-        let (rows, part) = &range.pieces[0];
+        let (rows, part) = &pieces[0];
         assert!(rows[part.clone()].starts_with(b"[9000000,150,159,149,151,2],"));
     }
 }

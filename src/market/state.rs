@@ -1,11 +1,9 @@
 //! The market: the catalog, the quotes and the charts together.
-//!
 
 use super::catalog::Catalog;
 use super::charts::Charts;
 use super::ids::SourceId;
 use super::quote::Quotes;
-use super::symbol::Lookup;
 use crate::config::{Config, SourceChange};
 use crate::time::Mono;
 
@@ -33,11 +31,10 @@ impl Market {
     /// Takes in a new configuration. `changes` tells, by source, what becomes of it. Quotes and candles of
     /// what a source tracks no longer are dropped; all others stay.
     pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
-        let joining = self.joining(config, changes);
-        self.catalog.reconfigure(config, changes);
+        let joining = self.catalog.reconfigure(config, changes);
         self.quotes.reconfigure(&config.sources, now);
-        for (source, name) in joining {
-            self.quotes.expect(source, self.catalog.number_of(name));
+        for (source, symbol) in joining {
+            self.quotes.expect(source, [symbol]);
         }
         self.charts.reconfigure(&config.limits);
         let sources = changes.iter().enumerate();
@@ -53,26 +50,5 @@ impl Market {
                 self.charts.doubt_clock(source, true);
             }
         }
-    }
-
-    /// The symbols that the configuration names of a source that goes on and does not track them yet.
-    fn joining<'c>(
-        &self,
-        config: &'c Config,
-        changes: &[SourceChange],
-    ) -> Vec<(SourceId, &'c str)> {
-        let mut joining = Vec::new();
-        for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
-            let id = SourceId(at as u16);
-            let is_tracked = |name: &&str| match self.catalog.find(name.as_bytes()) {
-                Lookup::Known(symbol) => self.catalog.sources_of(symbol).contains(&id),
-                Lookup::Unknown | Lookup::Malformed => false,
-            };
-            if matches!(change, SourceChange::Settings { markets: true, .. }) {
-                let names = source.symbols.iter().map(String::as_str);
-                joining.extend(names.filter(|name| !is_tracked(name)).map(|name| (id, name)));
-            }
-        }
-        joining
     }
 }

@@ -97,12 +97,14 @@ impl SymbolName {
         &self.text[..usize::from(self.base_len)]
     }
 
-    /// Its first bytes as a number, which has the order of the bytes.
-    fn beginning(&self) -> u128 {
+    /// What names are sorted by: the first bytes as a number, which has the order of the bytes, and the
+    /// name. Most names differ in the number, so thousands are sorted without a look at the names, which
+    /// are scattered in memory.
+    pub(super) fn sort_key(&self) -> (u128, &str) {
         let mut bytes = [0; size_of::<u128>()];
         let len = self.text.len().min(bytes.len());
         bytes[..len].copy_from_slice(&self.text.as_bytes()[..len]);
-        u128::from_be_bytes(bytes)
+        (u128::from_be_bytes(bytes), &self.text)
     }
 
     /// The asset that it is paid with.
@@ -136,19 +138,6 @@ impl Symbols {
         &self.names[symbol.index()]
     }
 
-    /// These symbols, sorted by name.
-    pub(super) fn sorted(&self, symbols: &mut dyn Iterator<Item = SymbolId>) -> Vec<SymbolId> {
-        // Most names differ in the bytes that fit in the number. So thousands are sorted without a
-        // look at the names, which are scattered in memory.
-        let mut sorted: Vec<(u128, SymbolId)> =
-            symbols.map(|symbol| (self.name(symbol).beginning(), symbol)).collect();
-        sorted.sort_unstable_by(|(a, one), (b, other)| {
-            let names = || self.name(*one).cmp(self.name(*other));
-            a.cmp(b).then_with(names)
-        });
-        sorted.into_iter().map(|(_, symbol)| symbol).collect()
-    }
-
     /// Finds a symbol in any accepted form. `known` says which symbols count.
     pub(super) fn find(&self, text: &[u8], known: impl Fn(SymbolId) -> bool) -> Lookup {
         let Some(spelling) = Spelling::any(text) else {
@@ -168,6 +157,13 @@ impl Symbols {
             Some(Form::One(symbol)) => Some(*symbol),
             _ => None,
         }
+    }
+
+    /// The number of a canonical name, assigned now if it has none. `None` if it is not canonical, or at
+    /// the limit.
+    pub(super) fn number_of(&mut self, name: &str) -> Option<SymbolId> {
+        let (base, quote) = name.split_once('/')?;
+        self.intern(&Spelling::canonical(base, quote)?)
     }
 
     /// The number of a symbol, assigned now if it has none; `None` at the limit.

@@ -112,7 +112,8 @@ impl Outcome {
             let rest = *behind..window.end;
             // Flat candles reach up to the newest candle.
             let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
-            let more = || series.is_some_and(|s| s.first_candle(rest.start..until).is_some());
+            let more =
+                || series.is_some_and(|s| s.candle_slots(rest.start..until).next().is_some());
             let full = window.oldest && self.rows >= spec.limit;
             full && (!covered.covers(*behind..closed_end.max(*behind)) || more())
         });
@@ -167,7 +168,7 @@ fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
         let start = first_bucket(interval, span.start);
         let end = bucket_of(interval, span.end).start;
         // No forming candle lies in a covered slot.
-        let slot = series.last_candle(start..end)?;
+        let slot = series.candle_slots(start..end).next_back()?;
         Some(base.open_of(bucket_of(interval, slot).start))
     })
 }

@@ -11,22 +11,8 @@ pub struct Listing {
     pub(super) candle_id: Option<Box<str>>,
     /// True if it trades now.
     pub active: bool,
-    /// True if the source's `symbols` in the configuration name it: its candles are polled.
-    pub named: bool,
     /// Steps, limits and fees.
     pub rules: MarketRules,
-}
-
-/// What was done with one item of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listed {
-    /// The source tracks it.
-    Tracked,
-    /// The source is not configured to track it.
-    Untracked,
-    /// Its symbol cannot be written, another market of the list has the same symbol, or the cap
-    /// on symbols is reached.
-    Skipped,
 }
 
 /// What a list changed for its source.
@@ -54,12 +40,11 @@ impl Listing {
         self.candle_id.as_deref().unwrap_or(&self.ticker_id)
     }
 
-    pub(super) fn new(info: MarketInfo, named: bool) -> Listing {
+    pub(super) fn new(info: MarketInfo) -> Listing {
         Listing {
             ticker_id: info.ticker_id,
             candle_id: info.candle_id,
             active: info.active,
-            named,
             rules: info.rules,
         }
     }

@@ -21,20 +21,15 @@ impl Catalog {
     /// Applies the list of this source that was read to its end, and returns what changed.
     pub fn refresh_list(&mut self, source: SourceId, now: UnixMs) -> ListChange {
         let roster = &mut self.rosters[source.index()];
-        let Some(staging) = roster.finish() else {
+        let Some(mut staging) = roster.staging.take() else {
             return ListChange::default();
         };
-        let mut change = ListChange {
-            skipped: staging.skipped,
-            duplicates: staging.duplicates,
-            over_cap: staging.over_cap,
-            ..ListChange::default()
-        };
+        roster.warn_of(&staging);
+        let mut change = std::mem::take(&mut staging.change);
         let touched = roster.touched_by(&staging);
         if roster.has_list && touched.is_empty() {
             return change;
         }
-        self.make_room();
         let before: Vec<Shown> = touched.iter().map(|symbol| self.shown(*symbol)).collect();
         self.rosters[source.index()].replace(staging);
         let (mut any_changed, mut other_known) = (false, false);
@@ -71,8 +66,7 @@ impl Catalog {
         if symbols.is_empty() {
             return;
         }
-        self.rosters[source.index()].remember(&symbols);
-        self.make_room();
+        self.rosters[source.index()].remembered.extend(&symbols);
         for symbol in symbols {
             self.place(symbol);
         }

@@ -9,11 +9,11 @@
 
 use super::super::ids::SymbolId;
 use super::super::symbol::{NameMap, Symbols};
-use super::listing::Listing;
+use super::listing::{ListChange, Listing};
 use crate::config::SourceConfig;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most characters of a skipped market's name in the log.
 const EXAMPLE_CHARS: usize = 64;
@@ -25,26 +25,20 @@ pub(super) struct Roster {
     pub(super) id: Box<str>,
     /// The configured `symbols`, sorted: tracked whatever the list says.
     pub(super) named: Vec<SymbolId>,
-    /// The symbols of an earlier run's list, sorted: tracked until the first list has come.
-    pub(super) remembered: Vec<SymbolId>,
+    /// The symbols of an earlier run's list: tracked until the first list has come.
+    pub(super) remembered: BTreeSet<SymbolId>,
     /// The rules of an earlier run's list, until the first list has come.
-    recalled: BTreeMap<SymbolId, MarketRules>,
-    wanted: Wanted,
+    pub(super) recalled: BTreeMap<SymbolId, MarketRules>,
+    /// Active markets quoted in these assets are tracked besides the named ones; `None`: all active ones.
+    wanted: Option<Vec<String>>,
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
     /// From ticker ids to symbols.
     routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.
     pub(super) has_list: bool,
-    staging: Option<Staging>,
+    pub(super) staging: Option<Staging>,
     warned: Warned,
-}
-
-/// Which active markets are tracked besides the named ones.
-#[derive(Debug)]
-enum Wanted {
-    All,
-    QuotedIn(Vec<String>),
 }
 
 /// A list that is being read.
@@ -54,9 +48,8 @@ pub(super) struct Staging {
     said: Vec<Said>,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
-    pub(super) skipped: u32,
-    pub(super) duplicates: u32,
-    pub(super) over_cap: u32,
+    /// What it changes. Only markets that are left out are known before it is applied.
+    pub(super) change: ListChange,
     skipped_example: Option<String>,
 }
 
@@ -78,28 +71,20 @@ struct Warned {
     missing: Vec<SymbolId>,
 }
 
-impl Wanted {
-    fn of(source: &SourceConfig) -> Wanted {
-        let all = source.quote_assets.iter().any(|asset| asset == "*");
-        let nothing_said = source.symbols.is_empty() && source.quote_assets.is_empty();
-        match all || nothing_said {
-            true => Wanted::All,
-            false => Wanted::QuotedIn(source.quote_assets.clone()),
-        }
-    }
-}
-
 impl Roster {
     /// The roster before the first list. `named` are the configured symbols.
     pub(super) fn new(source: &SourceConfig, mut named: Vec<SymbolId>) -> Roster {
         named.sort_unstable();
         named.dedup();
+        let assets = &source.quote_assets;
+        let wants_all = assets.iter().any(|asset| asset == "*")
+            || source.symbols.is_empty() && assets.is_empty();
         Roster {
             id: source.id.as_str().into(),
             named,
-            remembered: Vec::new(),
+            remembered: BTreeSet::new(),
             recalled: BTreeMap::new(),
-            wanted: Wanted::of(source),
+            wanted: (!wants_all).then(|| assets.clone()),
             listings: Vec::new(),
             routes: NameMap::default(),
             has_list: false,
@@ -122,12 +107,8 @@ impl Roster {
         for at in 0..self.listings.len() {
             let symbol = SymbolId(at as u32);
             let (named, quote) = (self.names(symbol), symbols.name(symbol).quote());
-            let mut listing =
-                self.listings[at].take().filter(|it| named || self.wants(quote, it.active));
-            if let Some(listing) = &mut listing {
-                listing.named = named;
-            }
-            self.listings[at] = listing;
+            let listing = self.listings[at].take();
+            self.listings[at] = listing.filter(|it| named || self.wants(quote, it.active));
         }
         self.route();
         let mut remembered = std::mem::take(&mut self.remembered);
@@ -139,25 +120,13 @@ impl Roster {
     pub(super) fn retire(&mut self) {
         *self = Roster {
             id: self.id.clone(),
-            wanted: Wanted::QuotedIn(Vec::new()),
+            wanted: Some(Vec::new()),
             ..Roster::new(&SourceConfig::of(""), Vec::new())
         };
     }
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
         self.listings.get(symbol.index())?.as_deref()
-    }
-
-    /// Sets the rules of a market from an earlier run. Returns false if a list has come since.
-    pub(super) fn recall_rules(&mut self, symbol: SymbolId, rules: MarketRules) -> bool {
-        if !self.has_list {
-            self.recalled.insert(symbol, rules);
-        }
-        !self.has_list
-    }
-
-    pub(super) fn recalled_rules(&self, symbol: SymbolId) -> Option<&MarketRules> {
-        self.recalled.get(&symbol)
     }
 
     pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
@@ -169,27 +138,13 @@ impl Roster {
     }
 
     pub(super) fn tracks(&self, symbol: SymbolId) -> bool {
-        self.listing(symbol).is_some()
-            || self.names(symbol)
-            || self.remembered.binary_search(&symbol).is_ok()
+        self.listing(symbol).is_some() || self.names(symbol) || self.remembered.contains(&symbol)
     }
 
     /// True if a market that is not named is tracked.
     pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
-        active
-            && match &self.wanted {
-                Wanted::All => true,
-                Wanted::QuotedIn(assets) => assets.iter().any(|asset| asset == quote),
-            }
-    }
-
-    /// Starts a new list. One that was being read is dropped.
-    pub(super) fn begin(&mut self) {
-        self.staging = Some(Staging::default());
-    }
-
-    pub(super) fn abandon(&mut self) {
-        self.staging = None;
+        let is_wanted = |assets: &Vec<String>| assets.iter().any(|asset| asset == quote);
+        active && self.wanted.as_ref().is_none_or(is_wanted)
     }
 
     /// The list that is being read, started now if there is none.
@@ -198,8 +153,8 @@ impl Roster {
     }
 
     /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
-    /// beats an inactive one. Returns true if it was staged.
-    pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) -> bool {
+    /// beats an inactive one.
+    pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) {
         let staging = self.staging.get_or_insert_default();
         let held = (self.listings.get(symbol.index())).and_then(|held| held.as_deref());
         if staging.said.len() <= symbol.index() {
@@ -212,33 +167,15 @@ impl Roster {
             Said::New(listing) => Some(&**listing),
         };
         if let Some(first) = first {
-            staging.duplicates += 1;
+            staging.change.duplicates += 1;
             if first.active || !listing.active {
-                return false;
+                return;
             }
         }
         *said = match held == Some(&listing) {
             true => Said::AsHeld,
             false => Said::New(Box::new(listing)),
         };
-        true
-    }
-
-    /// Ends the list. Returns false if it is unusable, and drops it.
-    ///
-    /// It stays staged until [`Roster::finish`]: a source requests its next list only when this one
-    /// is applied.
-    pub(super) fn end(&mut self) -> bool {
-        self.staging.take_if(|staging| staging.usable == 0);
-        self.staging.is_some()
-    }
-
-    /// Takes the list that was read to its end. `None` if there is none, or no market in it is
-    /// usable.
-    pub(super) fn finish(&mut self) -> Option<Staging> {
-        let staging = self.staging.take().filter(|staging| staging.usable > 0)?;
-        self.warn_of(&staging);
-        Some(staging)
     }
 
     /// The symbols about which something changes with this list; sorted.
@@ -264,8 +201,8 @@ impl Roster {
     /// Tracks the markets of this list in place of those before.
     pub(super) fn replace(&mut self, mut staging: Staging) {
         self.has_list = true;
-        self.remembered = Vec::new();
-        self.recalled = BTreeMap::new();
+        self.remembered.clear();
+        self.recalled.clear();
         let places = self.listings.len().max(staging.said.len());
         self.listings.resize_with(places, || None);
         staging.said.resize_with(places, Said::default);
@@ -277,13 +214,6 @@ impl Roster {
             }
         }
         self.route();
-    }
-
-    /// Tracks these symbols until the first list has come.
-    pub(super) fn remember(&mut self, symbols: &[SymbolId]) {
-        self.remembered.extend(symbols);
-        self.remembered.sort_unstable();
-        self.remembered.dedup();
     }
 
     /// Maps the ticker ids to their symbols. It is done for all of them, because two markets may swap
@@ -305,7 +235,8 @@ impl Roster {
         missing
     }
 
-    fn warn_of(&mut self, staging: &Staging) {
+    /// Warns once of markets that a list had to leave out.
+    pub(super) fn warn_of(&mut self, staging: &Staging) {
         if let Some(example) = &staging.skipped_example
             && !std::mem::replace(&mut self.warned.skipped, true)
         {
@@ -314,15 +245,15 @@ impl Roster {
                 "markets skipped source={} count={} first={example:?} \
                  reason=\"an asset is 1 to 20 of A-Z and 0-9\"",
                 self.id,
-                staging.skipped
+                staging.change.skipped
             );
         }
-        if staging.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
+        if staging.change.over_cap > 0 && !std::mem::replace(&mut self.warned.over_cap, true) {
             log::warn!(
                 target: MARKET,
                 "markets not tracked source={} count={} reason=\"limits.symbols reached\"",
                 self.id,
-                staging.over_cap
+                staging.change.over_cap
             );
         }
     }
@@ -331,7 +262,7 @@ impl Roster {
 impl Staging {
     /// Counts a market whose symbol cannot be written.
     pub(super) fn skip(&mut self, info: &MarketInfo) {
-        self.skipped += 1;
+        self.change.skipped += 1;
         if self.skipped_example.is_none() {
             let name = (info.base.chars().chain(['/'])).chain(info.quote.chars());
             self.skipped_example = Some(name.take(EXAMPLE_CHARS).collect());

@@ -107,10 +107,10 @@ fn named_symbols_are_known_before_the_first_list() {
     list(&mut catalog, A, &["BTC/USDT", "BTC/EUR"], T1);
     assert_eq!(known(&catalog), "BTC/EUR BTC/USDT");
     let listing = catalog.listing(A, btc).expect("listed");
-    assert!(listing.named);
+    assert!(catalog.is_named(A, btc));
     assert_eq!((&*listing.ticker_id, listing.candle_id()), ("BTCUSDT", "BTCUSDT"));
     let eur = id(&catalog, "BTC/EUR");
-    assert!(!catalog.listing(A, eur).expect("listed").named);
+    assert!(catalog.listing(A, eur).is_some() && !catalog.is_named(A, eur));
     assert_eq!(catalog.by_ticker_id(A, "BTCEUR"), Some(eur));
     assert_eq!(catalog.by_ticker_id(B, "BTCEUR"), None);
     assert!(catalog.has_list(A) && !catalog.has_list(B));
@@ -169,8 +169,8 @@ fn nothing_served_changes_before_a_list_ends() {
         assert_eq!(catalog.categories().len(), 2, "{when}");
     };
     catalog.begin_list(A);
-    assert_eq!(catalog.list(A, info("ETH/USDT")), Listed::Tracked);
-    assert_eq!(catalog.list(A, info("A/BC")), Listed::Tracked);
+    catalog.list(A, info("ETH/USDT"));
+    catalog.list(A, info("A/BC"));
     check_unchanged(&catalog, "while it is read");
     catalog.abandon_list(A);
     check_unchanged(&catalog, "abandoned");
@@ -190,7 +190,7 @@ fn a_list_without_a_usable_market_is_refused() {
     for markets in [&[][..], &["btc/usdt", "X.Y/USDT"]] {
         catalog.begin_list(A);
         for text in markets {
-            assert_eq!(catalog.list(A, info(text)), Listed::Skipped);
+            catalog.list(A, info(text));
         }
         assert_eq!(end_list(&mut catalog, A, T2), Err(EmptyList), "{markets:?}");
         assert_eq!(known(&catalog), "BTC/USDT ETH/USDT");
@@ -263,18 +263,16 @@ fn markets_whose_symbol_cannot_be_written_are_skipped_and_counted() {
 }
 
 /// Of two markets with one symbol, given by their ticker ids with `!` for inactive ones.
-fn check_duplicate(first: &str, second: &str, expected: &str, taken: Listed) {
+fn check_duplicate(first: &str, second: &str, expected: &str) {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
     for _again in 0..2 {
         catalog.begin_list(A);
-        let mut decision = Listed::Skipped;
         for ticker_id in [first, second] {
             let mut market = info("BTC/USDT");
             market.active = !ticker_id.starts_with('!');
             market.ticker_id = ticker_id.trim_start_matches('!').into();
-            decision = catalog.list(A, market);
+            catalog.list(A, market);
         }
-        assert_eq!(decision, taken, "{first} {second}");
         let change = end_list(&mut catalog, A, T1).expect("usable");
         assert_eq!(change.duplicates, 1, "{first} {second}");
         let btc = id(&catalog, "BTC/USDT");
@@ -288,10 +286,10 @@ fn check_duplicate(first: &str, second: &str, expected: &str, taken: Listed) {
 
 #[test]
 fn of_two_markets_with_one_symbol_the_first_wins_but_an_active_one_beats_an_inactive() {
-    check_duplicate("one", "two", "one", Listed::Skipped);
-    check_duplicate("one", "!two", "one", Listed::Skipped);
-    check_duplicate("!one", "two", "two", Listed::Tracked);
-    check_duplicate("!one", "!two", "one", Listed::Skipped);
+    check_duplicate("one", "two", "one");
+    check_duplicate("one", "!two", "one");
+    check_duplicate("!one", "two", "two");
+    check_duplicate("!one", "!two", "one");
 }
 
 #[test]

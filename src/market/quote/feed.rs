@@ -7,10 +7,10 @@ use super::super::ids::SymbolId;
 use super::held::{Quote, Totals};
 use crate::config::SourceConfig;
 use crate::time::Mono;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What has to come before a missing quote means that the exchange has none.
+/// What has to come before a missing quote means that the exchange has none, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// A market list.
@@ -34,8 +34,8 @@ pub(super) struct Feed {
     /// The number of stale quotes.
     pub(super) stale: usize,
     pub(super) frozen: bool,
-    /// Symbols that no poll has asked for.
-    pub(super) awaited: BTreeMap<SymbolId, Awaited>,
+    /// Symbols that no poll has asked for, by what they wait for.
+    pub(super) awaited: [BTreeSet<SymbolId>; 3],
 }
 
 impl Feed {
@@ -49,18 +49,10 @@ impl Feed {
 
     /// What some symbols wait for has come.
     pub(super) fn came(&mut self, awaited: Awaited) {
-        let next = match awaited {
-            Awaited::List => Some(Awaited::Poll),
-            Awaited::Poll => Some(Awaited::Answer),
-            Awaited::Answer => None,
-        };
-        self.awaited.retain(|_, it| match (*it == awaited, next) {
-            (true, Some(next)) => {
-                *it = next;
-                true
-            }
-            (is_over, _) => !is_over,
-        });
+        let symbols = std::mem::take(&mut self.awaited[awaited as usize]);
+        if let Some(next) = self.awaited.get_mut(awaited as usize + 1) {
+            next.extend(symbols);
+        }
     }
 
     /// Notes that a quote was received.

@@ -52,7 +52,7 @@ pub(super) struct Totals {
     /// The version at which a quote was last dropped.
     pub(super) dropped: u64,
     pub(super) touched: Touched,
-    /// `fresh` is not kept.
+    /// Without `fresh` and `stale`, which [`Feed`](super::feed::Feed)s count.
     pub(super) counts: QuoteCounts,
 }
 
@@ -105,9 +105,7 @@ impl Quote {
 
     /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
     pub(super) fn set_stale(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
-        for count in [&mut totals.counts.stale, stale_here] {
-            *count = *count + usize::from(stale) - usize::from(self.stale);
-        }
+        *stale_here = *stale_here + usize::from(stale) - usize::from(self.stale);
         totals.turned += u64::from(stale != self.stale);
         totals.version += 1;
         self.stale = stale;

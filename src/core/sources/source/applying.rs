@@ -220,10 +220,9 @@ impl Source {
                 (Ok(_), _) => {}
                 (Err(_), _) => cx.stats[id].rejected += 1,
             }
-            if received.mono < cx.now.mono {
-                quotes.judge(id, symbol, cx.now.mono);
-            }
         }
+        // They may have been received long ago.
+        quotes.flip(cx.now);
     }
 
     /// Takes the market list over. Tracked markets may have come and gone: the next jobs see to these.
