@@ -246,7 +246,7 @@ impl Streams {
             }
             return;
         }
-        connection.renew(cx);
+        connection.since = cx.now.mono;
         cx.actions.push_back(Action::Flush(connection.key));
         connection.recount(&mut cx.stats.http);
     }
