@@ -175,7 +175,7 @@ fn read<'a>(
         raw_target: target,
         version,
         // The bytes after a CONNECT may be meant for the tunnel, which was refused.
-        keep_alive: known.keeps_alive(version) && method != "CONNECT",
+        keep_alive: known.persistence.holds(version == Version::Http11) && method != "CONNECT",
         // RFC 9110, 10.1.1: ignored from a 1.0 client and without a body.
         expect_continue: known.expects && version == Version::Http11 && body != RequestBody::None,
         body,

@@ -134,14 +134,9 @@ fn is_future(address: &[u8]) -> bool {
     let [b'v' | b'V', rest @ ..] = address else {
         return false;
     };
-    let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit());
-    let hex = hex.count();
-    match &rest[hex..] {
-        [b'.', rest @ ..] => {
-            hex > 0 && !rest.is_empty() && rest.iter().all(|&b| is_host_name(b) || b == b':')
-        }
-        _ => false,
-    }
+    let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let is_text = |text: &[u8]| text.iter().all(|&byte| is_host_name(byte) || byte == b':');
+    matches!(&rest[hex..], [b'.', text @ ..] if hex > 0 && !text.is_empty() && is_text(text))
 }
 
 /// True for a number up to 65535. It may be empty, which means the default port.

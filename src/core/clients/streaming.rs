@@ -278,10 +278,7 @@ impl Streams {
         cx.stats.streams.closes[reason as usize] += 1;
         self.ended.push((key, stream));
         if self.open.is_empty() {
-            self.quotes = QuoteReaders::default();
-            self.told = Told::default();
-            self.queue = VecDeque::new();
-            self.ended = Vec::new();
+            *self = Streams::new(self.rng.next_u64());
             cx.market.quotes.touched_mut().watch(false);
             cx.market.charts.touched.watch(false);
         }
