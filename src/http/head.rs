@@ -101,6 +101,28 @@ pub(super) fn members(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|member| !member.is_empty())
 }
 
+/// What the fields `Connection` of a head ask for (RFC 9110, 7.6.1).
+#[derive(Default)]
+pub(super) struct Persistence {
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Persistence {
+    /// Notes the options of a field.
+    pub(super) fn note(&mut self, value: &[u8]) {
+        for option in members(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// True if the connection stays open, which a peer that speaks HTTP/1.0 must ask for.
+    pub(super) fn holds(&self, is_http11: bool) -> bool {
+        !self.close && (is_http11 || self.keep_alive)
+    }
+}
+
 /// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
     let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);

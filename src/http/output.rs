@@ -6,6 +6,7 @@
 //! Invariant: the positions of the parts in the written bytes ascend, and those of unsent parts are not
 //! before the sent bytes.
 
+use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -27,10 +28,8 @@ pub struct Output {
 
 #[derive(Debug, Default)]
 struct Shared {
-    parts: Vec<Part>,
-    /// The first part that is not completely sent, and how much of it is sent.
-    next: usize,
-    next_sent: usize,
+    /// Those that are not completely sent.
+    parts: VecDeque<Part>,
     /// Unsent bytes of all parts.
     left: usize,
 }
@@ -40,6 +39,7 @@ struct Part {
     /// It precedes the written byte at this position.
     at: usize,
     bytes: Bytes,
+    /// What is not sent of them.
     range: Range<usize>,
 }
 
@@ -87,32 +87,24 @@ impl Output {
 
     /// Appends a part of shared bytes.
     pub fn share(&mut self, bytes: &Arc<[u8]>, range: Range<usize>) {
-        if range.len() < MIN_SHARED {
-            return self.bytes.extend_from_slice(&bytes[range]);
-        }
-        self.push(Bytes::Shared(bytes.clone()), range);
+        let len = range.len();
+        self.share_all(&[(bytes.clone(), range)], len);
     }
 
     /// Appends parts of buffers that it holds with others, one behind the other: `len` bytes together.
     pub fn share_all(&mut self, parts: &[(Arc<[u8]>, Range<usize>)], len: usize) {
-        if len < MIN_SHARED {
-            let parts = parts.iter().map(|(bytes, range)| &bytes[range.clone()]);
-            return parts.for_each(|part| self.bytes.extend_from_slice(part));
+        for (bytes, range) in parts {
+            match len < MIN_SHARED {
+                true => self.bytes.extend_from_slice(&bytes[range.clone()]),
+                false => self.push(Bytes::Shared(bytes.clone()), range.clone()),
+            }
         }
-        let at = self.bytes.len();
-        let shared = self.shared.get_or_insert_default();
-        shared.left += len;
-        shared.parts.extend(parts.iter().map(|(bytes, range)| Part {
-            at,
-            bytes: Bytes::Shared(bytes.clone()),
-            range: range.clone(),
-        }));
     }
 
     fn push(&mut self, bytes: Bytes, range: Range<usize>) {
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
-        shared.parts.push(Part { at: self.bytes.len(), bytes, range });
+        shared.parts.push_back(Part { at: self.bytes.len(), bytes, range });
     }
 
     /// The unsent bytes.
@@ -140,20 +132,19 @@ impl Output {
         }
         let mut left = count;
         while let Some(shared) = self.shared.as_deref_mut()
-            && let Some(part) = shared.parts.get(shared.next)
+            && let Some(part) = shared.parts.front_mut()
         {
             let written = left.min(part.at - self.sent);
             self.sent += written;
             left -= written;
-            let of_part = left.min(part.range.len() - shared.next_sent);
-            shared.next_sent += of_part;
+            let of_part = left.min(part.range.len());
+            part.range.start += of_part;
             shared.left -= of_part;
             left -= of_part;
-            if shared.next_sent < part.range.len() {
+            if !part.range.is_empty() {
                 return;
             }
-            shared.next += 1;
-            shared.next_sent = 0;
+            shared.parts.pop_front();
         }
         self.sent += left;
     }
@@ -176,16 +167,10 @@ impl Output {
         }
     }
 
-    /// The memory that the buffers take.
+    /// The memory that the buffers take, but for those that were given.
     pub fn capacity(&self) -> usize {
-        let Some(shared) = &self.shared else {
-            return self.bytes.capacity();
-        };
-        let given = shared.parts.iter().map(|part| match &part.bytes {
-            Bytes::Shared(_) => 0,
-            Bytes::Given(bytes) => bytes.capacity(),
-        });
-        self.bytes.capacity() + shared.parts.capacity() * size_of::<Part>() + given.sum::<usize>()
+        let parts = self.shared.as_ref().map_or(0, |shared| shared.parts.capacity());
+        self.bytes.capacity() + parts * size_of::<Part>()
     }
 
     fn clear(&mut self) {
@@ -193,7 +178,7 @@ impl Output {
         self.sent = 0;
         if let Some(shared) = &mut self.shared {
             shared.parts.clear();
-            (shared.next, shared.next_sent, shared.left) = (0, 0, 0);
+            shared.left = 0;
         }
     }
 }
@@ -221,17 +206,13 @@ impl<'a> Outgoing<'a> {
     /// would take four times as long.
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
-        if let Some(shared) = self.shared {
-            let mut sent = shared.next_sent;
-            for part in &shared.parts[shared.next..] {
-                if begin < part.at && !take(&self.bytes[begin..part.at]) {
-                    return;
-                }
-                begin = part.at;
-                if !take(&part.bytes[part.range.start + sent..part.range.end]) {
-                    return;
-                }
-                sent = 0;
+        for part in self.shared.iter().flat_map(|shared| &shared.parts) {
+            if begin < part.at && !take(&self.bytes[begin..part.at]) {
+                return;
+            }
+            begin = part.at;
+            if !take(&part.bytes[part.range.clone()]) {
+                return;
             }
         }
         if begin < self.bytes.len() {

@@ -18,6 +18,7 @@ use super::error::RequestError;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};
 use super::request::{Method, Request, RequestBody, Version};
 use super::target;
+use memchr::memchr_iter;
 use std::mem::MaybeUninit;
 
 /// The result of parsing the bytes that have arrived.
@@ -155,14 +156,14 @@ fn read<'a>(
         return Err(RequestError::UnknownMethod);
     };
     let parts = target::split(method, target)?;
-    let mut known = KnownFields::default();
-    let mut end = line;
-    for field in raw.headers.iter() {
-        end = next_line_end(head, end, field)?;
-        known.field(field.name.as_bytes(), field.value)?;
-    }
-    if head.get(end..) != Some(b"\r\n\r\n") {
+    // httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not would see
+    // another request.
+    if memchr_iter(b'\n', head).any(|at| !head[..at].ends_with(b"\r")) {
         return Err(BARE_LF);
+    }
+    let mut known = KnownFields::default();
+    for field in raw.headers.iter() {
+        known.field(field.name.as_bytes(), field.value)?;
     }
     known.check(version)?;
     let body = known.body();
@@ -174,32 +175,13 @@ fn read<'a>(
         raw_target: target,
         version,
         // The bytes after a CONNECT may be meant for the tunnel, which was refused.
-        keep_alive: known.keeps_alive(version) && method != "CONNECT",
+        keep_alive: known.persistence.holds(version == Version::Http11) && method != "CONNECT",
         // RFC 9110, 10.1.1: ignored from a 1.0 client and without a body.
         expect_continue: known.expects && version == Version::Http11 && body != RequestBody::None,
         body,
         fields: Fields::of_parsed(&head[line + 2..head.len() - 2]),
         lists: known.lists,
     })
-}
-
-/// The end of the line of `field`, which follows the line that ends at `end`. Each line must end with
-/// CR LF. httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not
-/// would see another request.
-fn next_line_end(head: &[u8], end: usize, field: &httparse::Header) -> Result<usize, RequestError> {
-    if head.get(end) != Some(&b'\r') {
-        return Err(BARE_LF);
-    }
-    let colon = end + 2 + field.name.len();
-    let value = skip_blanks(head, colon + 1);
-    Ok(skip_blanks(head, value + field.value.len()))
-}
-
-fn skip_blanks(head: &[u8], mut at: usize) -> usize {
-    while matches!(head.get(at), Some(b' ' | b'\t')) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

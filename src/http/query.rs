@@ -51,23 +51,23 @@ impl<'a> Iterator for Query<'a> {
     type Item = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if self.rest.is_empty() {
-                return None;
-            }
-            let end = memchr(b'&', self.rest).unwrap_or(self.rest.len());
-            let pair = &self.rest[..end];
-            self.rest = self.rest.get(end + 1..).unwrap_or_default();
-            if pair.is_empty() {
-                continue;
-            }
-            let (key, value) = match memchr(b'=', pair) {
-                Some(at) => (&pair[..at], &pair[at + 1..]),
-                None => (pair, &[][..]),
-            };
-            return Some((decode(key), decode(value)));
+        while let [b'&', rest @ ..] = self.rest {
+            self.rest = rest;
         }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (pair, rest) = split(self.rest, b'&');
+        self.rest = rest;
+        let (key, value) = split(pair, b'=');
+        Some((decode(key), decode(value)))
     }
+}
+
+/// What is before the first of these bytes, and behind it.
+fn split(text: &[u8], at: u8) -> (&[u8], &[u8]) {
+    let (before, rest) = text.split_at(memchr(at, text).unwrap_or(text.len()));
+    (before, rest.get(1..).unwrap_or_default())
 }
 
 fn decode(raw: &[u8]) -> Cow<'_, [u8]> {

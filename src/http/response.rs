@@ -5,21 +5,20 @@
 //! connection closes: the caller says so.
 //!
 //! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
-//! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
+//! that is rendered once a second (`stamp`), and a short part that differs.
 
 mod conditions;
 mod endless;
 mod head;
 mod stamp;
-mod tail;
 
 use self::conditions::{Compare, matches_any};
 pub use self::endless::EndlessBody;
 pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
 pub use self::stamp::Stamp;
-use self::stamp::{ETAG, JSON};
-use self::tail::{TAIL_BYTES, Tail};
+use self::stamp::{JSON, write_number};
 use super::accept::accepts_gzip;
+use super::body::Framing;
 use super::error::{ErrorResponse, RequestError, write_error_body};
 use super::output::{MIN_GIVEN, Output};
 use super::request::{ListField, Method, Request, Version};
@@ -79,54 +78,71 @@ impl<'a> Responder<'a> {
     /// a 412, which has its own body, if `If-Match` does not have its tag.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         self.weigh(body_len);
+        self.write_head(head, Framing::Length(body_len as u64)).then_some(&mut *self.out)
+    }
+
+    /// Writes the head of a 200 whose body is written later. Returns true if it is to follow: not for HEAD,
+    /// and not if `If-Match` names a tag, which such a body does not have.
+    pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
+        self.write_head(head, body.framing())
+    }
+
+    /// Writes the head. Returns true if its body is to follow.
+    fn write_head(&mut self, head: &Head, framing: Framing) -> bool {
         if head.status == 200 && !self.is_wanted(head.etag) {
             self.refuse(&RequestError::PreconditionFailed);
-            return None;
+            return false;
         }
-        self.status = head.status;
-        let mut tail = Tail::new();
-        if let Some(etag) = head.etag {
-            self.stamp.tag(etag, &mut tail);
-            if head.status == 200
-                && let Some(asked) = self.list(ListField::IfNoneMatch)
-                && matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly)
-            {
-                self.status = 304;
-            }
-            tail.push(b"\r\n");
-        }
-        let has_length = !matches!(self.status, 204 | 304);
-        tail.cache(head.cache);
-        if has_length {
-            tail.push(b"Content-Length: ");
-            tail.decimal(body_len as u64);
-            tail.push(b"\r\n");
-        }
-        tail.push(self.connection_line());
-        tail.push(b"\r\n");
-        let has_body = has_length && !self.is_head();
-        // A longer body is not copied.
-        let body_room = if has_body { body_len.min(MIN_GIVEN) } else { 0 };
-        let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + TAIL_BYTES;
+        let is_known = head.status == 200 && head.etag.is_some_and(|etag| self.has(etag));
+        self.status = if is_known { 304 } else { head.status };
+        let may_have_body = !matches!(self.status, 204 | 304);
+        let has_body = may_have_body && !self.is_head();
+        let body_room = match framing {
+            // A longer body is not copied.
+            Framing::Length(length) if has_body => length.min(MIN_GIVEN as u64) as usize,
+            _ => 0,
+        };
+        let connection = self.connection_line();
         let out = self.out.bytes();
-        out.reserve(room + body_room);
-        if self.status == 200 && head.content_type == ContentType::Json {
-            out.extend_from_slice(&self.stamp.ok_json);
-        } else {
-            self.begin_other(head);
+        out.reserve(self.stamp.ok_json.len() + OWN_BYTES + head.fields.len() + body_room);
+        match head.content_type {
+            ContentType::Json if self.status == 200 => out.extend_from_slice(&self.stamp.ok_json),
+            other => write_other_start(out, self.status, other, self.stamp),
         }
         if let Some(quota) = self.quota {
-            self.write_quota(quota);
+            write_quota(out, quota);
         }
         if !head.fields.is_empty() {
-            self.out.bytes().extend_from_slice(head.fields);
+            out.extend_from_slice(head.fields);
         }
         if head.coding != Coding::Fixed || head.by_media {
-            let lines = head.coding.lines(self.status, head.by_media);
-            self.out.bytes().extend_from_slice(lines);
+            write_variants(out, self.status, head);
         }
-        tail.append_to(self.out.bytes());
-        has_body.then_some(&mut *self.out)
+        if let Some(etag) = head.etag {
+            out.extend_from_slice(b"ETag: ");
+            self.stamp.write_tag(out, etag);
+            out.extend_from_slice(b"\r\n");
+        }
+        match head.cache {
+            Cache::NoStore => out.extend_from_slice(b"Cache-Control: no-store\r\n"),
+            Cache::NoCache => out.extend_from_slice(b"Cache-Control: no-cache\r\n"),
+            Cache::MaxAge(seconds) => {
+                out.extend_from_slice(b"Cache-Control: public, max-age=");
+                write_number::<10>(out, u64::from(seconds));
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        match framing {
+            Framing::Length(length) if may_have_body => {
+                out.extend_from_slice(b"Content-Length: ");
+                write_number::<10>(out, length);
+                out.extend_from_slice(b"\r\n");
+            }
+            Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            _ => {}
+        }
+        out.extend_from_slice(connection);
+        has_body
     }
 
     /// Writes head and body.
@@ -156,25 +172,30 @@ impl<'a> Responder<'a> {
     }
 
     /// True if `If-None-Match` has this tag, so that a 200 with it becomes a 304.
-    pub fn has(&self, etag: ETag) -> bool {
-        let mut tail = Tail::new();
-        self.stamp.tag(etag, &mut tail);
+    #[inline]
+    pub fn has(&mut self, etag: ETag) -> bool {
         let asked = self.list(ListField::IfNoneMatch);
-        asked.is_some_and(|asked| matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly))
+        asked.is_some_and(|asked| self.matches(&asked, Some(etag), Compare::Weakly))
     }
 
     /// True if `If-Match` is absent or matches this tag (RFC 9110, 13.1.1: `*`, or a list that is
     /// compared strongly). A list never matches a representation without a tag.
     #[inline]
-    pub fn is_wanted(&self, etag: Option<ETag>) -> bool {
-        self.list(ListField::IfMatch).is_none_or(|asked| {
-            let mut tail = Tail::new();
-            if let Some(etag) = etag {
-                self.stamp.tag(etag, &mut tail);
-            }
-            let tag = tail.text().get(ETAG.len()..).unwrap_or_default();
-            matches_any(&asked, tag, Compare::Strongly)
-        })
+    pub fn is_wanted(&mut self, etag: Option<ETag>) -> bool {
+        let asked = self.list(ListField::IfMatch);
+        asked.is_none_or(|asked| self.matches(&asked, etag, Compare::Strongly))
+    }
+
+    /// True if a list of tags matches this one, which is written behind the output to compare it.
+    fn matches(&mut self, asked: &[u8], etag: Option<ETag>, compare: Compare) -> bool {
+        let out = self.out.bytes();
+        let begin = out.len();
+        if let Some(etag) = etag {
+            self.stamp.write_tag(out, etag);
+        }
+        let matches = matches_any(asked, &out[begin..], compare);
+        out.truncate(begin);
+        matches
     }
 
     #[inline]
@@ -188,16 +209,16 @@ impl<'a> Responder<'a> {
         self.request.is_some_and(|request| request.method == Method::Head)
     }
 
-    /// What the head says about the connection. Without a field it stays open, but a client of HTTP/1.0 that
-    /// has asked for that is told.
+    /// The end of the head: what it says about the connection, and the empty line. Without a field the
+    /// connection stays open, but a client of HTTP/1.0 that has asked for that is told.
     #[inline]
     fn connection_line(&self) -> &'static [u8] {
         match self.request {
             Some(request) if self.keep => match request.version {
-                Version::Http10 => b"Connection: keep-alive\r\n",
-                Version::Http11 => b"",
+                Version::Http10 => b"Connection: keep-alive\r\n\r\n",
+                Version::Http11 => b"\r\n",
             },
-            _ => b"Connection: close\r\n",
+            _ => b"Connection: close\r\n\r\n",
         }
     }
 
@@ -217,54 +238,58 @@ impl<'a> Responder<'a> {
     pub fn weight(&self) -> usize {
         self.weight
     }
+}
 
-    #[cold]
-    fn write_quota(&mut self, quota: Quota) {
-        let mut lines = Tail::new();
-        for (name, value) in [
-            (&b"RateLimit-Limit: "[..], quota.limit),
-            (b"RateLimit-Remaining: ", quota.remaining),
-            (b"RateLimit-Reset: ", quota.reset_s),
-        ] {
-            lines.push(name);
-            lines.decimal(u64::from(value));
-            lines.push(b"\r\n");
+/// Room for the part of a head that differs, with a longer status line and content type than those of a 200
+/// with JSON.
+const OWN_BYTES: usize = 384;
+
+/// Appends the status line and the common fields, for any status and type.
+fn write_other_start(out: &mut Vec<u8>, status: u16, content_type: ContentType, stamp: &Stamp) {
+    // A 304 has no content type: the client has the representation.
+    let content_type = match content_type {
+        _ if status == 304 => b"",
+        ContentType::None => b"",
+        ContentType::Json => JSON,
+        ContentType::Prometheus => {
+            b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n".as_slice()
         }
-        self.out.bytes().extend_from_slice(lines.text());
-    }
-
-    /// Writes the status line and the common fields, for any status and type.
-    fn begin_other(&mut self, head: &Head) {
-        // A 304 has no content type: the client has the representation.
-        let content_type = match head.content_type {
-            _ if self.status == 304 => b"",
-            ContentType::None => b"",
-            ContentType::Json => JSON,
-            ContentType::Prometheus => {
-                b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n".as_slice()
-            }
-            ContentType::EventStream => b"Content-Type: text/event-stream\r\n",
-            ContentType::Text => b"Content-Type: text/plain; charset=utf-8\r\n",
-            ContentType::Html => b"Content-Type: text/html; charset=utf-8\r\n",
-            ContentType::Css => b"Content-Type: text/css; charset=utf-8\r\n",
-            ContentType::JavaScript => b"Content-Type: text/javascript; charset=utf-8\r\n",
-        };
-        let mut line = Tail::new();
-        line.push(b"HTTP/1.1 ");
-        line.decimal(u64::from(self.status));
-        line.push(b" ");
-        line.push(reason(self.status));
-        line.push(b"\r\n");
-        let out = self.out.bytes();
-        out.extend_from_slice(line.text());
-        out.extend_from_slice(self.stamp.common());
-        out.extend_from_slice(content_type);
+        ContentType::EventStream => b"Content-Type: text/event-stream\r\n",
+        ContentType::Text => b"Content-Type: text/plain; charset=utf-8\r\n",
+        ContentType::Html => b"Content-Type: text/html; charset=utf-8\r\n",
+        ContentType::Css => b"Content-Type: text/css; charset=utf-8\r\n",
+        ContentType::JavaScript => b"Content-Type: text/javascript; charset=utf-8\r\n",
+    };
+    out.extend_from_slice(b"HTTP/1.1 ");
+    write_number::<10>(out, u64::from(status));
+    out.push(b' ');
+    for part in [reason(status), b"\r\n", stamp.common(), content_type] {
+        out.extend_from_slice(part);
     }
 }
 
-/// Room for a longer status line and content type than those of a 200 with JSON, and for the fields of
-/// a coding.
-const LINE_ROOM: usize = 128;
+#[cold]
+fn write_quota(out: &mut Vec<u8>, quota: Quota) {
+    let Quota { limit, remaining, reset_s } = quota;
+    let lines = format!(
+        "RateLimit-Limit: {limit}\r\nRateLimit-Remaining: {remaining}\r\n\
+         RateLimit-Reset: {reset_s}\r\n"
+    );
+    out.extend_from_slice(lines.as_bytes());
+}
+
+/// Appends the coding, and on what it and the media type depend: `Vary` tells caches that there are others
+/// (RFC 9110, 12.5.5). A 304 has no body and so no coding.
+fn write_variants(out: &mut Vec<u8>, status: u16, head: &Head) {
+    out.extend_from_slice(match (head.by_media, head.coding) {
+        (true, Coding::Fixed) => b"Vary: Accept\r\n".as_slice(),
+        (true, _) => b"Vary: Accept, Accept-Encoding\r\n",
+        (false, _) => b"Vary: Accept-Encoding\r\n",
+    });
+    if head.coding == Coding::Gzip && status != 304 {
+        out.extend_from_slice(b"Content-Encoding: gzip\r\n");
+    }
+}
 
 /// The reason phrase. It may be empty (RFC 9112, 4).
 fn reason(status: u16) -> &'static [u8] {

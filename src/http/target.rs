@@ -29,7 +29,7 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Reque
     }
     let whole = Target { path: raw, query: b"" };
     match method {
-        "CONNECT" if is_authority(raw) && has_port(raw) => Ok(whole),
+        "CONNECT" if port_of(raw).is_some_and(|port| !port.is_empty()) => Ok(whole),
         "CONNECT" => Err(BAD_TARGET),
         "OPTIONS" if raw == b"*" => Ok(whole),
         _ => split_absolute(raw),
@@ -91,22 +91,27 @@ fn strip_scheme<'a>(raw: &'a [u8], scheme: &[u8]) -> Option<&'a [u8]> {
 /// True if this is `host` or `host:port` (RFC 3986, 3.2), without user information. It may be empty: a
 /// client sends an empty `Host` if its URI has no host (RFC 9110, 7.2).
 pub(super) fn is_authority(text: &[u8]) -> bool {
-    if let Some(literal) = text.strip_prefix(b"[") {
-        let end = memchr(b']', literal).unwrap_or(literal.len());
-        let (address, rest) = literal.split_at(end);
-        return is_literal(address)
-            && match rest {
-                [b']'] => true,
-                [b']', b':', port @ ..] => is_port(port),
-                _ => false,
-            };
-    }
-    let (host, rest) = text.split_at(memchr(b':', text).unwrap_or(text.len()));
-    is_escaped_name(host)
-        && match rest {
-            [_, port @ ..] => !host.is_empty() && is_port(port),
-            [] => true,
+    port_of(text).is_some()
+}
+
+/// The port of an authority, which may be empty. `None` if the authority is malformed.
+fn port_of(text: &[u8]) -> Option<&[u8]> {
+    let (has_host, rest) = match text.strip_prefix(b"[") {
+        Some(literal) => {
+            let (address, rest) = literal.split_at(memchr(b']', literal)?);
+            (is_literal(address), &rest[1..])
         }
+        None => {
+            let (host, rest) = text.split_at(memchr(b':', text).unwrap_or(text.len()));
+            (is_escaped_name(host) && (rest.is_empty() || !host.is_empty()), rest)
+        }
+    };
+    match rest {
+        [] => Some(rest),
+        [b':', port @ ..] => Some(port),
+        _ => None,
+    }
+    .filter(|port| has_host && is_port(port))
 }
 
 /// True for an IP address that stands in brackets.
@@ -129,25 +134,14 @@ fn is_future(address: &[u8]) -> bool {
     let [b'v' | b'V', rest @ ..] = address else {
         return false;
     };
-    let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit());
-    let hex = hex.count();
-    match &rest[hex..] {
-        [b'.', rest @ ..] => {
-            hex > 0 && !rest.is_empty() && rest.iter().all(|&b| is_host_name(b) || b == b':')
-        }
-        _ => false,
-    }
+    let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let is_text = |text: &[u8]| text.iter().all(|&byte| is_host_name(byte) || byte == b':');
+    matches!(&rest[hex..], [b'.', text @ ..] if hex > 0 && !text.is_empty() && is_text(text))
 }
 
 /// True for a number up to 65535. It may be empty, which means the default port.
 fn is_port(port: &[u8]) -> bool {
     port.is_empty() || digits(port).is_some_and(|number| number <= 65_535)
-}
-
-fn has_port(authority: &[u8]) -> bool {
-    let digits = authority.iter().rev();
-    let digits = digits.take_while(|byte| byte.is_ascii_digit()).count();
-    digits > 0 && authority[..authority.len() - digits].ends_with(b":")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use super::body::Framing;
 use super::gzip::ACCEPTED;
-use super::head::{FIELDS_CEILING, Fields, HeadLimits, digits, members};
+use super::head::{FIELDS_CEILING, Fields, HeadLimits, Persistence, digits, members};
 use crate::time::UnixMs;
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -113,77 +113,60 @@ pub fn parse_response<'a>(
     bytes: &'a [u8],
     limits: &HeadLimits,
 ) -> Result<Option<Response<'a>>, ResponseError> {
+    const WHOLE: &str = "httparse has found a complete head";
     let window = &bytes[..bytes.len().min(limits.head_bytes)];
-    let mut begin = 0;
-    while let Some((status, version, fields, used)) = parse_one(&window[begin..], limits)? {
-        begin += used;
-        match status {
-            100 | 102..=199 => {}
-            200..=599 => {
-                let head = read(status, version, fields)?;
-                return Ok(Some(Response { head, fields, used: begin }));
-            }
-            // After a 101 another protocol would follow, which was not requested.
-            _ => return Err(ResponseError::Malformed("status")),
-        }
-    }
-    match bytes.len() >= limits.head_bytes {
-        true => Err(ResponseError::TooLarge),
-        false => Ok(None),
-    }
-}
-
-/// Status, minor version, fields and length of one head.
-type RawHead<'a> = (u16, u8, Fields<'a>, usize);
-
-fn parse_one<'a>(
-    bytes: &'a [u8],
-    limits: &HeadLimits,
-) -> Result<Option<RawHead<'a>>, ResponseError> {
     let mut config = httparse::ParserConfig::default();
     // RFC 9112, 5.2: a user agent accepts folded lines.
     config.allow_obsolete_multiline_headers_in_responses(true);
-    let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
-    let room = &mut room[..limits.fields.min(FIELDS_CEILING)];
-    let mut raw = httparse::Response::new(&mut []);
-    match config.parse_response_with_uninit_headers(&mut raw, bytes, room) {
-        Ok(httparse::Status::Complete(used)) => {
-            const WHOLE: &str = "httparse has found a complete head";
-            let status = raw.code.expect(WHOLE);
-            let version = raw.version.expect(WHOLE);
-            // The names and values point into `bytes`.
-            let begin =
-                |field: &httparse::Header| field.name.as_ptr().addr() - bytes.as_ptr().addr();
-            let lines = raw.headers.first().map_or(&b""[..], |it| &bytes[begin(it)..used]);
-            Ok(Some((status, version, Fields::of_parsed(lines), used)))
+    let mut used = 0;
+    loop {
+        let rest = &window[used..];
+        let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
+        let room = &mut room[..limits.fields.min(FIELDS_CEILING)];
+        let mut raw = httparse::Response::new(&mut []);
+        let found = config.parse_response_with_uninit_headers(&mut raw, rest, room);
+        let length = match found.map_err(malformed)? {
+            httparse::Status::Complete(length) => length,
+            httparse::Status::Partial if bytes.len() < limits.head_bytes => return Ok(None),
+            httparse::Status::Partial => return Err(ResponseError::TooLarge),
+        };
+        used += length;
+        let status = raw.code.expect(WHOLE);
+        match status {
+            100 | 102..=199 => continue,
+            200..=599 => {}
+            // After a 101 another protocol would follow, which was not requested.
+            _ => return Err(ResponseError::Malformed("status")),
         }
-        Ok(httparse::Status::Partial) => Ok(None),
-        Err(error) => Err(match error {
-            httparse::Error::TooManyHeaders => ResponseError::TooLarge,
-            httparse::Error::HeaderName => ResponseError::Malformed("field name"),
-            httparse::Error::HeaderValue => ResponseError::Malformed("field value"),
-            httparse::Error::Version => ResponseError::Malformed("version"),
-            _ => ResponseError::Malformed("status line"),
-        }),
+        // The names and values point into `rest`.
+        let begin = |field: &httparse::Header| field.name.as_ptr().addr() - rest.as_ptr().addr();
+        let lines = raw.headers.first().map_or(&b""[..], |it| &rest[begin(it)..length]);
+        let fields = Fields::of_parsed(lines);
+        let head = read(status, raw.version.expect(WHOLE), fields)?;
+        return Ok(Some(Response { head, fields, used }));
+    }
+}
+
+fn malformed(error: httparse::Error) -> ResponseError {
+    match error {
+        httparse::Error::TooManyHeaders => ResponseError::TooLarge,
+        httparse::Error::HeaderName => ResponseError::Malformed("field name"),
+        httparse::Error::HeaderValue => ResponseError::Malformed("field value"),
+        httparse::Error::Version => ResponseError::Malformed("version"),
+        _ => ResponseError::Malformed("status line"),
     }
 }
 
 fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, ResponseError> {
     let mut length = None;
     let mut chunked = false;
-    let mut close = false;
-    let mut asks_keep_alive = false;
+    let mut persistence = Persistence::default();
     let mut retry_after = None;
     let mut content_encoding = Encoding::Identity;
     for (name, value) in fields {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
-            10 if is("connection") => {
-                for option in members(value) {
-                    close |= option.eq_ignore_ascii_case(b"close");
-                    asks_keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-                }
-            }
+            10 if is("connection") => persistence.note(value),
             11 if is("retry-after") => retry_after = retry_after.or_else(|| read_retry(value)),
             14 if is("content-length") => length = Some(read_length(length, value)?),
             16 if is("content-encoding") => {
@@ -221,7 +204,7 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
     Ok(ResponseHead {
         status,
         framing,
-        keep_alive: !close && !doubtful && (version == 1 || asks_keep_alive),
+        keep_alive: !doubtful && persistence.holds(version == 1),
         retry_after,
         content_encoding,
     })

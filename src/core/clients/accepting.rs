@@ -4,7 +4,7 @@
 //! is accepted as long as there is room to send it a 503, and dropped above that. At the limit on all, the
 //! connection that has been silent for the longest time is closed for a new one.
 
-use crate::core::clients::address_counts::{AddressCounts, Peer};
+use crate::core::clients::address_counts::{AddressCounts, shown};
 use crate::core::clients::connection::Connection;
 use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
@@ -45,10 +45,9 @@ impl Acceptor {
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        let limits = &cx.config.limits;
-        let deadline = cx.now.mono + limits.idle_timeout;
+        let (limits, now) = (&cx.config.limits, cx.now.mono);
         let counted = peer.filter(|_| limits.connections_per_address > 0);
-        let new = |key| Connection::new(key, service, peer, deadline);
+        let new = |key| Connection::new(key, service, peer, now);
         if service == Service::Demo {
             if self.demo_open >= DEMO_CLIENTS {
                 return None;
@@ -64,7 +63,7 @@ impl Acceptor {
         if open >= most + LOBBY || of_address {
             cx.stats.http.rejected += 1;
             let reason = if of_address { "address" } else { "cap" };
-            log::debug!(target: HTTP, "dropped peer={} reason={reason} open={open}", Peer(peer));
+            log::debug!(target: HTTP, "dropped peer={} reason={reason} open={open}", shown(peer));
             return None;
         }
         let is_full = !cx.stats.stopping && open >= most && !self.close_oldest(connections, cx);
@@ -76,7 +75,7 @@ impl Acceptor {
         log::debug!(
             target: HTTP,
             "{event} peer={} service={} open={}",
-            Peer(peer),
+            shown(peer),
             service.name(),
             http.open
         );
@@ -99,11 +98,9 @@ impl Acceptor {
     /// Closes the connection that has been silent for the longest time. `false` if all have sent
     /// something, or are too new.
     fn close_oldest(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> bool {
-        let idle_timeout = cx.config.limits.idle_timeout;
-        let newest_deadline = cx.now.mono + idle_timeout.saturating_sub(SILENCE);
         while let Some(&key) = self.silent.front() {
             let connection = connections.get_mut(key).filter(|it| it.is_silent());
-            if connection.as_ref().is_some_and(|it| it.deadline > newest_deadline) {
+            if connection.as_ref().is_some_and(|it| it.since + SILENCE > cx.now.mono) {
                 return false;
             }
             self.silent.pop_front();
@@ -134,7 +131,7 @@ impl Acceptor {
         log::debug!(
             target: HTTP,
             "closed peer={} reason={} requests={} open={}",
-            Peer(connection.peer),
+            shown(connection.peer),
             reason.name(),
             connection.served,
             http.open

@@ -7,7 +7,7 @@
 //! It never writes a client's bytes unescaped: a byte that is not visible ASCII, a quote or a backslash is
 //! written like `\x0a`, and a long target is cut. So one line is one response.
 
-use crate::core::clients::address_counts::Peer;
+use crate::core::clients::address_counts::shown;
 use crate::core::clients::pending::Served;
 use crate::http::Request;
 use crate::log_targets::ACCESS;
@@ -95,7 +95,7 @@ fn write_line(line: &str, took: Duration) {
 /// [`AccessLog::describe`] has returned; `None` if no request could be read.
 fn line(peer: Option<IpAddr>, request: Option<&str>, status: u16, bytes: usize) -> String {
     let request = request.unwrap_or("method=- target=-");
-    format!("peer={} {request} status={status} bytes={bytes}", Peer(peer))
+    format!("peer={} {request} status={status} bytes={bytes}", shown(peer))
 }
 
 fn describe(request: &Request<'_>) -> String {

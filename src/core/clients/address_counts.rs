@@ -4,7 +4,6 @@
 //! never larger than the number of connections. It never decides who is refused.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// See the module's page.
@@ -47,15 +46,8 @@ pub fn network(address: IpAddr) -> IpAddr {
 }
 
 /// The address of a client in the log.
-pub struct Peer(pub Option<IpAddr>);
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(peer) => peer.fmt(f),
-            None => f.write_str("-"),
-        }
-    }
+pub fn shown(peer: Option<IpAddr>) -> String {
+    peer.map_or_else(|| "-".to_string(), |peer| peer.to_string())
 }
 
 #[cfg(test)]

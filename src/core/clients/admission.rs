@@ -2,7 +2,7 @@
 //! limiter.
 //!
 //! Owns the trusted proxies and the rate limiter. If no proxy is trusted and no rate is limited, which is
-//! the default, a request costs the check of one flag. `/health` and OPTIONS are free. It never counts
+//! the default, a request costs the check of that. `/health` and OPTIONS are free. It never counts
 //! connections: those count for the address of the peer itself.
 
 use crate::config::{Config, Limits, Network};
@@ -21,8 +21,6 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 /// See the module's page.
 #[derive(Debug)]
 pub struct Admission {
-    /// False if every request is admitted and counts for its peer.
-    is_needed: bool,
     trusted: Box<[Network]>,
     rates: RateLimiter,
     /// When the log may say again that addresses are forgotten.
@@ -51,11 +49,9 @@ impl Admitted {
 impl Admission {
     /// As configured.
     pub fn new(config: &Config) -> Admission {
-        let rates = RateLimiter::new(&config.limits);
         Admission {
-            is_needed: rates.is_on() || !config.trusted_proxies.is_empty(),
             trusted: config.trusted_proxies.clone().into(),
-            rates,
+            rates: RateLimiter::new(&config.limits),
             next_warning: Mono(0),
         }
     }
@@ -67,7 +63,6 @@ impl Admission {
             self.rates = RateLimiter::new(&config.limits);
         }
         self.trusted = config.trusted_proxies.clone().into();
-        self.is_needed = self.rates.is_on() || !self.trusted.is_empty();
     }
 
     /// Admits a request of this peer, or not.
@@ -79,9 +74,9 @@ impl Admission {
         endpoint: Endpoint,
         cx: &mut Context,
     ) -> Admitted {
-        match self.is_needed || peer.is_none() {
-            true => self.check(peer, request, endpoint, cx),
-            false => Admitted::unlimited(peer),
+        match peer.is_some() && self.trusted.is_empty() && !self.rates.is_on() {
+            true => Admitted::unlimited(peer),
+            false => self.check(peer, request, endpoint, cx),
         }
     }
 

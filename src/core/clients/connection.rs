@@ -34,7 +34,6 @@ use crate::http::{BodyReader, EndlessBody, KeptRequest, Output, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
-use std::time::Duration;
 
 /// A comment (WHATWG HTML, 9.2.7), so that no proxy closes a stream that is silent.
 const HEARTBEAT: &[u8] = b":\n\n";
@@ -51,8 +50,8 @@ pub struct Connection {
     pub is_counted: bool,
     /// See the table on the module's page.
     pub phase: Phase,
-    /// When the phase has lasted too long.
-    pub deadline: Mono,
+    /// Since when the deadline of the phase runs.
+    pub since: Mono,
     /// Bytes of incomplete requests, or of requests that are not served yet.
     pub inbox: Vec<u8>,
     /// Responses that are not sent yet.
@@ -62,8 +61,6 @@ pub struct Connection {
     /// Bytes of empty lines before the next request that are no longer in the inbox. They count as bytes
     /// of its head (RFC 9112, 2.2).
     pub blank: usize,
-    /// True if complete requests may be in the inbox: serving stopped before them.
-    pub has_more: bool,
     /// Requests served.
     pub served: u32,
     /// True if our side is about to be shut between two requests. A request that arrives until then is
@@ -116,20 +113,19 @@ struct Figures {
 }
 
 impl Connection {
-    /// A connection that has just been accepted, and may be idle until `deadline`.
-    pub fn new(key: Key, service: Service, peer: Option<IpAddr>, deadline: Mono) -> Connection {
+    /// A connection that is accepted now.
+    pub fn new(key: Key, service: Service, peer: Option<IpAddr>, now: Mono) -> Connection {
         Connection {
             key,
             service,
             peer,
             is_counted: false,
             phase: Phase::Idle,
-            deadline,
+            since: now,
             inbox: Vec::new(),
             output: Output::default(),
             stream: None,
             blank: 0,
-            has_more: false,
             served: 0,
             is_parting: false,
             reason: None,
@@ -137,35 +133,29 @@ impl Connection {
         }
     }
 
-    /// Enters a phase and sets its deadline. `Head`, `Writing` and `Finishing` keep the deadline that they
+    /// Enters a phase, whose deadline runs from now on. `Head`, `Writing` and `Finishing` keep the deadline that they
     /// have: later bytes of a head do not renew it, and progress in writing renews it by itself.
     #[inline]
     pub fn enter(&mut self, phase: Phase, cx: &Context) {
         let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
         self.phase = phase;
         if !is_same || !matches!(self.phase, Phase::Head | Phase::Writing | Phase::Finishing) {
-            self.renew(cx);
+            self.since = cx.now.mono;
         }
     }
 
-    /// Sets the deadline of the phase anew.
-    #[inline]
-    pub fn renew(&mut self, cx: &Context) {
-        let timeout = self.timeout(&cx.config.limits);
-        self.deadline = timeout.map_or(Mono::NEVER, |timeout| cx.now.mono + timeout);
-    }
-
-    #[inline]
-    fn timeout(&self, limits: &Limits) -> Option<Duration> {
-        match self.phase {
-            Phase::Idle => Some(limits.idle_timeout),
-            Phase::Head => Some(limits.head_timeout),
-            Phase::Body(_) => Some(limits.body_timeout),
-            Phase::Streaming(_) if self.output.is_empty() => Some(limits.stream_heartbeat),
-            Phase::Writing | Phase::Streaming(_) | Phase::Finishing => Some(limits.write_timeout),
-            Phase::Lingering => Some(limits.linger),
-            Phase::Waiting(_) | Phase::Queued | Phase::Closed => None,
-        }
+    /// When the phase has lasted too long.
+    pub fn deadline(&self, limits: &Limits) -> Mono {
+        self.since
+            + match self.phase {
+                Phase::Idle => limits.idle_timeout,
+                Phase::Head => limits.head_timeout,
+                Phase::Body(_) => limits.body_timeout,
+                Phase::Streaming(_) if self.output.is_empty() => limits.stream_heartbeat,
+                Phase::Writing | Phase::Streaming(_) | Phase::Finishing => limits.write_timeout,
+                Phase::Lingering => limits.linger,
+                Phase::Waiting(_) | Phase::Queued | Phase::Closed => return Mono::NEVER,
+            }
     }
 
     /// True if the driver may read from this client.
@@ -210,29 +200,25 @@ impl Connection {
 
     /// Since when the client has taken no byte of its output, or, with an incomplete request, since that
     /// began. `None` if there is no output.
-    pub fn unread_since(&self, limits: &Limits) -> Option<Mono> {
+    pub fn unread_since(&self) -> Option<Mono> {
         match self.phase {
             _ if self.service == Service::Demo || self.output.is_empty() => None,
-            Phase::Idle | Phase::Lingering => None,
-            _ => self.renewed_at(limits),
+            Phase::Body(_) | Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
+                Some(self.since)
+            }
+            _ => None,
         }
     }
 
     /// Since when it holds bytes of requests: since its head or body began, or since the client last took
     /// some of its output; `now` if it waits for us. `None` if it holds none.
-    pub fn holds_since(&self, limits: &Limits, now: Mono) -> Option<Mono> {
+    pub fn holds_since(&self, now: Mono) -> Option<Mono> {
         match self.phase {
             _ if self.service == Service::Demo || self.held_bytes() == 0 => None,
             Phase::Lingering | Phase::Closed => None,
-            Phase::Idle => Some(now),
-            _ => self.renewed_at(limits).or(Some(now)),
+            Phase::Idle | Phase::Waiting(_) | Phase::Queued => Some(now),
+            _ => Some(self.since),
         }
-    }
-
-    /// When the deadline was set.
-    fn renewed_at(&self, limits: &Limits) -> Option<Mono> {
-        let timeout = self.timeout(limits)?.as_micros() as u64;
-        Some(Mono(self.deadline.0.saturating_sub(timeout)))
     }
 
     /// Updates the current figures. To be called after every change.
@@ -328,7 +314,7 @@ impl Connection {
             }
             Phase::Streaming(body) if self.output.is_empty() => {
                 body.write(self.output.bytes(), |out| out.extend_from_slice(HEARTBEAT));
-                self.renew(cx);
+                self.since = cx.now.mono;
                 cx.actions.push_back(Action::Flush(self.key));
             }
             Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
@@ -357,10 +343,11 @@ impl Connection {
         cx.actions.push_back(Action::Finish(self.key));
     }
 
-    /// Has the driver drop the socket. A deferred response is dropped with it.
+    /// Has the driver drop the socket. Requests and a deferred response are dropped with it.
     pub fn close(&mut self, reason: CloseReason, cx: &mut Context) {
         if !matches!(self.phase, Phase::Closed) {
             self.phase = Phase::Closed;
+            self.inbox = Vec::new();
             self.reason = Some(reason);
             cx.actions.push_back(Action::Close(self.key));
         }

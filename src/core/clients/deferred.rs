@@ -23,31 +23,16 @@ use std::sync::Arc;
 const WAITING: usize = 1024;
 
 /// See the module's page.
+#[derive(Default)]
 pub struct DeferredResponses {
     waiting: Vec<Key>,
     /// The earliest deadline of those that wait.
     next_due: Option<Mono>,
-    /// The first `making` of them take turns.
+    /// The first `limits.longAnswers` of them take turns.
     running: VecDeque<Key>,
-    making: usize,
 }
 
 impl DeferredResponses {
-    /// An empty queue. At most `making` responses are in the making.
-    pub fn new(making: usize) -> DeferredResponses {
-        DeferredResponses {
-            waiting: Vec::new(),
-            next_due: None,
-            running: VecDeque::new(),
-            making: making.max(1),
-        }
-    }
-
-    /// Sets how many responses are in the making at once.
-    pub fn set_most(&mut self, making: usize) {
-        self.making = making.max(1);
-    }
-
     /// How many wait, and how many run.
     pub fn depths(&self) -> (usize, usize) {
         (self.waiting.len(), self.running.len())
@@ -144,7 +129,8 @@ impl DeferredResponses {
             && !deferred.step(view)
         {
             // Behind those that take turns, before those that wait in line.
-            let place = self.running.len().min(self.making - 1);
+            let making = view.config.limits.long_answers.max(1);
+            let place = self.running.len().min(making - 1);
             self.running.insert(place, key);
             return None;
         }
@@ -208,12 +194,13 @@ mod tests {
         /// At most so many take turns.
         fn new(making: usize) -> Bench {
             let now = Now { mono: Mono(1), unix: UnixMs(1) };
-            let config = Config::default();
+            let mut config = Config::default();
+            config.limits.long_answers = making;
             let market = Market::new(&config);
             let stats = Status::new(std::iter::empty(), now);
             Bench {
                 connections: Table::new(16),
-                queue: DeferredResponses::new(making),
+                queue: DeferredResponses::default(),
                 cx: Context::new(config, market, stats, now),
             }
         }

@@ -191,7 +191,8 @@ impl Clients {
 
     /// Closes the connections that are between two requests: marketd stops.
     pub fn shut_down(&mut self, cx: &mut Context) {
-        sweeping::part_all(&mut self.connections, &mut self.reader.responses, cx);
+        let Clients { connections, reader, .. } = self;
+        sweeping::sweep(connections, &mut reader.responses, 0..usize::MAX, usize::MAX, cx);
         (self.reader.responses.streams).end_all(&mut self.connections, cx);
     }
 

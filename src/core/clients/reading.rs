@@ -43,15 +43,6 @@ pub struct RequestReader {
 /// How many bytes are used, and whether to go on behind them.
 type Step = ControlFlow<usize, usize>;
 
-/// Why a connection is served now.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Occasion {
-    /// Bytes have arrived, or output was sent.
-    Event,
-    /// Its turn in the queue has come.
-    Turn,
-}
-
 impl RequestReader {
     /// A reader that has seen no request.
     pub fn new(responses: Responses) -> RequestReader {
@@ -64,7 +55,6 @@ impl RequestReader {
         self.heads = HeadCache::new();
         let responses = &mut self.responses;
         responses.compressed.set_most(config.limits.packed_bytes);
-        responses.deferred.set_most(config.limits.long_answers);
         responses.admission.reconfigure(old, config);
         responses.access_log.reconfigure();
     }
@@ -91,7 +81,7 @@ impl RequestReader {
             connection.enter(Phase::Idle, cx);
             // A request for metrics does not count itself as in flight.
             connection.recount(&mut cx.stats.http);
-            self.serve_inbox(connection, Occasion::Turn, cx);
+            self.serve_inbox(connection, true, cx);
             // Even if nothing was written: the connection may be read again.
             cx.actions.push_back(Action::Flush(key));
             connection.recount(&mut cx.stats.http);
@@ -107,13 +97,13 @@ impl RequestReader {
             _ => {}
         }
         if connection.inbox.is_empty() {
-            let used = self.serve(connection, bytes, Occasion::Event, cx);
+            let used = self.serve(connection, bytes, false, cx);
             if used < bytes.len() {
                 connection.inbox.extend_from_slice(&bytes[used..]);
             }
         } else {
             connection.inbox.extend_from_slice(bytes);
-            self.serve_inbox(connection, Occasion::Event, cx);
+            self.serve_inbox(connection, false, cx);
         }
     }
 
@@ -125,7 +115,7 @@ impl RequestReader {
             return;
         }
         connection.enter(Phase::Idle, cx);
-        let used = self.serve(connection, bytes, Occasion::Event, cx);
+        let used = self.serve(connection, bytes, false, cx);
         connection.inbox.extend_from_slice(&bytes[used..]);
         // The rest of an incomplete request is not waited for.
         let is_part = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Body(_));
@@ -147,7 +137,7 @@ impl RequestReader {
         }
         if !connection.output.is_empty() {
             if is_streaming || matches!(connection.phase, Phase::Writing | Phase::Finishing) {
-                connection.renew(cx);
+                connection.since = cx.now.mono;
             }
             return;
         }
@@ -155,15 +145,9 @@ impl RequestReader {
         match connection.phase {
             // Also when marketd stops: this client does not know yet that its last response was the last
             // one, and may have sent more. The next sweep closes the connection.
-            Phase::Writing if connection.has_more => self.enqueue(connection, cx),
-            Phase::Writing => {
-                connection.enter(Phase::Idle, cx);
-                // A part of a head.
-                if !connection.inbox.is_empty() {
-                    self.serve_inbox(connection, Occasion::Event, cx);
-                }
-            }
-            Phase::Streaming(_) => connection.renew(cx),
+            Phase::Writing if !connection.inbox.is_empty() => self.enqueue(connection, cx),
+            Phase::Writing => connection.enter(Phase::Idle, cx),
+            Phase::Streaming(_) => connection.since = cx.now.mono,
             Phase::Finishing => connection.finish(cx),
             _ => {}
         }
@@ -174,10 +158,10 @@ impl RequestReader {
         self.queue.push_back(connection.key);
     }
 
-    /// Serves what is in the inbox.
-    fn serve_inbox(&mut self, connection: &mut Connection, why: Occasion, cx: &mut Context) {
+    /// Serves what is in the inbox. `is_turn`: the connection's turn in the queue has come.
+    fn serve_inbox(&mut self, connection: &mut Connection, is_turn: bool, cx: &mut Context) {
         let mut inbox = std::mem::take(&mut connection.inbox);
-        let used = self.serve(connection, &inbox, why, cx);
+        let used = self.serve(connection, &inbox, is_turn, cx);
         if used < inbox.len() {
             inbox.drain(..used);
             if inbox.len() < inbox.capacity() / 4 {
@@ -192,25 +176,23 @@ impl RequestReader {
         &mut self,
         connection: &mut Connection,
         bytes: &[u8],
-        why: Occasion,
+        is_turn: bool,
         cx: &mut Context,
     ) -> usize {
         let mut used = 0;
         let share_ends = self.responses.spent + SHARE;
-        connection.has_more = false;
         while used < bytes.len() {
             // No further request is begun. A body that has begun is read on.
             let is_between = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Writing);
             let pending = connection.output.len();
             let is_full = pending >= cx.config.limits.output_high_water;
             if is_between && (is_full || pending > 0 && self.responses.spent >= share_ends) {
-                connection.has_more = true;
                 break;
             }
             let rest = &bytes[used..];
             let step = match connection.phase {
                 Phase::Body(_) => self.read_body(connection, rest, cx),
-                _ if is_between => self.next_request(connection, rest, why, cx),
+                _ if is_between => self.next_request(connection, rest, is_turn, cx),
                 // Its stream ends with the connection: what comes behind the request is never served.
                 Phase::Streaming(_) => Break(rest.len()),
                 _ => Break(0),
@@ -235,13 +217,12 @@ impl RequestReader {
         &mut self,
         connection: &mut Connection,
         bytes: &[u8],
-        why: Occasion,
+        is_turn: bool,
         cx: &mut Context,
     ) -> Step {
         // However short the queue is: hundreds of clients that ask for metrics at once must not delay
         // those that ask for a quote.
-        let is_heavy =
-            |request: &Request<'_>| why == Occasion::Event && request.path.ends_with(b"metrics");
+        let is_heavy = |request: &Request<'_>| !is_turn && request.path.ends_with(b"metrics");
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
         if connection.blank == 0
             && let Some((request, cached)) = self.heads.find(bytes)
@@ -252,7 +233,10 @@ impl RequestReader {
             self.responses.respond(connection, &request, Some(cached), cx);
             return self.taken(request.head.len());
         }
-        match parse(bytes, &head_limits(connection, cx)) {
+        // Empty lines before it count, including those that are dropped already.
+        let mut limits = HeadLimits::from(&cx.config.limits);
+        limits.head_bytes = limits.head_bytes.saturating_sub(connection.blank);
+        match parse(bytes, &limits) {
             Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => {
                 self.put_off(connection, cx)
             }
@@ -293,7 +277,6 @@ impl RequestReader {
 
     /// The next request waits for the connection's turn.
     fn put_off(&mut self, connection: &mut Connection, cx: &mut Context) -> Step {
-        connection.has_more = true;
         if connection.output.is_empty() {
             self.enqueue(connection, cx);
         }
@@ -340,11 +323,4 @@ impl RequestReader {
         }
         Continue(used)
     }
-}
-
-/// The limits on the next head. Empty lines before it count, including those that are dropped already.
-fn head_limits(connection: &Connection, cx: &Context) -> HeadLimits {
-    let mut limits = HeadLimits::from(&cx.config.limits);
-    limits.head_bytes -= connection.blank.min(limits.head_bytes);
-    limits
 }

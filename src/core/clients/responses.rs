@@ -7,7 +7,7 @@
 
 use crate::core::api::Endpoint;
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Deferred, Error, Outcome, StreamRequest, ToCompress, View};
+use crate::core::api::{self, Error, Outcome, StreamRequest, ToCompress, View};
 use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::{Admission, Admitted};
 use crate::core::clients::connection::{Connection, Phase};
@@ -20,8 +20,7 @@ use crate::demo::Demo;
 use crate::http::{
     Cache, Head, KeptRequest, Output, Request, RequestError, Responder, Stamp, normal_path,
 };
-use crate::table::{Key, Table};
-use crate::time::Mono;
+use crate::table::Table;
 
 /// Output buffers larger than this are not kept for the next response.
 const SPARE_BYTES: usize = 256 * 1024;
@@ -52,11 +51,10 @@ pub struct Responses {
 impl Responses {
     /// No response is deferred yet.
     pub fn new(demo: Option<Demo>, cx: &Context) -> Responses {
-        let limits = &cx.config.limits;
         Responses {
             stamp: Stamp::new(cx.boot),
-            compressed: CompressedBodies::new(limits.packed_bytes),
-            deferred: DeferredResponses::new(limits.long_answers),
+            compressed: CompressedBodies::new(cx.config.limits.packed_bytes),
+            deferred: DeferredResponses::default(),
             streams: Streams::new(cx.boot),
             access_log: AccessLog::new(),
             admission: Admission::new(&cx.config),
@@ -210,8 +208,8 @@ impl Responses {
         self.complete(connection, &served, (error.status, begin), cx);
     }
 
-    /// Defers a response: until its candles have come and it is made, or until its body is compressed. A
-    /// stream is opened instead.
+    /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body is
+    /// compressed. A stream is opened instead.
     fn defer(
         &mut self,
         connection: &mut Connection,
@@ -230,7 +228,17 @@ impl Responses {
                 return self.refuse(connection, &request, &error, cx);
             }
             Outcome::Deferred(deferred) => {
-                self.ask_for_candles(connection.key, deferred, request.served.asked_at, cx)
+                let missing = deferred.missing(&View::new(cx, &self.compressed));
+                for (series, slots) in deferred.needs() {
+                    cx.market.charts.want(series, slots);
+                }
+                // One deadline, however often the response is deferred.
+                let deadline = request.served.asked_at + cx.config.limits.chart_wait;
+                let waits = !missing.is_empty() && self.deferred.has_room();
+                let until = waits.then_some(deadline);
+                cx.wish(Some(connection.key), missing);
+                self.deferred.insert(connection.key, until);
+                PendingResponse::InParts(deferred, until)
             }
             Outcome::ToCompress(body) => {
                 let ToCompress { key, tag, body, response } = *body;
@@ -239,28 +247,6 @@ impl Responses {
             }
         };
         connection.enter(Phase::Waiting(Box::new(Pending { request, response })), cx);
-    }
-
-    /// Has the candles brought that a response lacks, and lets it wait for them.
-    fn ask_for_candles(
-        &mut self,
-        client: Key,
-        deferred: Box<dyn Deferred>,
-        asked_at: Mono,
-        cx: &mut Context,
-    ) -> PendingResponse {
-        let missing = deferred.missing(&View::new(cx, &self.compressed));
-        for (series, slots) in deferred.needs() {
-            cx.market.charts.want(series, slots);
-        }
-        let waits = !missing.is_empty() && self.deferred.has_room();
-        // One deadline, however often the response is deferred.
-        let until = waits.then(|| asked_at + cx.config.limits.chart_wait);
-        if !missing.is_empty() {
-            cx.wish(Some(client), missing);
-        }
-        self.deferred.insert(client, until);
-        PendingResponse::InParts(deferred, until)
     }
 
     /// Opens a stream. It counts as a response now, and is logged at its end.
@@ -341,7 +327,6 @@ impl Responses {
     /// Sends a deferred response. The requests behind it in the inbox wait for the connection's turn.
     fn flush(&mut self, connection: &mut Connection, cx: &mut Context) {
         if matches!(connection.phase, Phase::Idle) {
-            connection.has_more = !connection.inbox.is_empty();
             connection.enter(Phase::Writing, cx);
         }
         cx.actions.push_back(Action::Flush(connection.key));

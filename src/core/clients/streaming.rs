@@ -5,7 +5,8 @@
 //! reads what, and the queue of those that have something to send. A change costs one note with each of its
 //! readers, in slices ([`Streams::step`]). What a reader is sent is written when its turn in the queue comes,
 //! and only if all that was written before is sent: so a slow reader gets the newest state of each symbol,
-//! and holds up nobody. An event is rendered once for all readers.
+//! and holds up nobody. An event is rendered once for all readers, but a quote with decimals as strings once
+//! for each.
 //!
 //! While there is no stream, nothing is watched, and a change costs the check of one flag.
 
@@ -112,7 +113,7 @@ impl Streams {
         let wait_ms = self.wait_ms(RETRY_MS);
         body.write(connection.output.bytes(), |out| write_retry(out, wait_ms));
         let stream = EventStream::new(request, served, &view);
-        self.quotes.add(key, &stream, &view);
+        self.quotes.add(key, &stream.symbols, stream.source, stream.charts.len());
         let mut candles = Vec::new();
         for (place, chart) in stream.charts.iter().enumerate() {
             candles.extend(self.told.charts.add(chart.followed, (key, place), &view));
@@ -162,7 +163,7 @@ impl Streams {
         if self.has_changes(cx) {
             self.note_changes(connections, compressed, cx);
         } else if let Some((key, stream)) = self.ended.pop() {
-            self.quotes.remove(key, &stream);
+            self.quotes.remove(key, &stream.symbols, stream.source);
             for chart in &stream.charts {
                 self.told.charts.remove(chart.followed, key);
             }
@@ -182,8 +183,10 @@ impl Streams {
     ) {
         let Streams { quotes, told, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
-        let mut note = |key: Key, place: usize| {
-            if let Some(stream) = stream_of(connections, key) {
+        let mut note = |key: Key, place: usize, version: u64| {
+            if let Some(stream) = stream_of(connections, key)
+                && stream.learn(place, version)
+            {
                 conflated += u64::from(!stream.note(place));
                 enqueue(queue, key, stream);
             }
@@ -243,7 +246,7 @@ impl Streams {
             }
             return;
         }
-        connection.renew(cx);
+        connection.since = cx.now.mono;
         cx.actions.push_back(Action::Flush(connection.key));
         connection.recount(&mut cx.stats.http);
     }
@@ -275,10 +278,7 @@ impl Streams {
         cx.stats.streams.closes[reason as usize] += 1;
         self.ended.push((key, stream));
         if self.open.is_empty() {
-            self.quotes = QuoteReaders::default();
-            self.told = Told::default();
-            self.queue = VecDeque::new();
-            self.ended = Vec::new();
+            *self = Streams::new(self.rng.next_u64());
             cx.market.quotes.touched_mut().watch(false);
             cx.market.charts.touched.watch(false);
         }

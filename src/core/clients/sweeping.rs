@@ -74,30 +74,38 @@ impl Sweeper {
         is_done
     }
 
-    /// Closes connections that leave too much unread or send too much.
+    /// Closes connections that leave too much unread or send too much. Above half of the limit on unsent bytes,
+    /// those that have taken nothing for a while; above the limit, those that have taken nothing for the longest
+    /// time, at once. The one that was the last to take something is never closed for that, however long its
+    /// response is.
     pub fn shed(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let (most_out, most_in) =
-            (cx.config.limits.output_total as u64, cx.config.limits.input_total as u64);
-        let is_over = cx.stats.http.pending > most_out;
-        let is_due = cx.stats.http.pending > most_out / 2 && cx.now.mono >= self.next_shed;
-        if is_over || is_due {
-            self.next_shed = cx.now.mono + SHED_PAUSE;
-            shed_slow_readers(connections, is_over, cx);
+        let (limits, now) = (&cx.config.limits, cx.now.mono);
+        let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);
+        let pending = cx.stats.http.pending;
+        let is_over = pending > most_out;
+        if is_over || pending > most_out / 2 && now >= self.next_shed {
+            self.next_shed = now + SHED_PAUSE;
+            let readers = slow(connections, |it| {
+                let since = it.unread_since()?;
+                let is_slow = is_over || since + SHED_AFTER <= now;
+                is_slow.then_some((since, it.output.len()))
+            });
+            let most = if is_over { most_out } else { most_out / 2 };
+            let spared = usize::from(is_over);
+            close(connections, readers, (pending, most, spared), CloseReason::SlowReader, cx);
         }
-        if cx.stats.http.held > most_in {
-            shed_slow_senders(connections, cx);
+        let held = cx.stats.http.held;
+        if held > most_in {
+            let senders = slow(connections, |it| Some((it.holds_since(now)?, it.held_bytes())));
+            close(connections, senders, (held, most_in, 0), CloseReason::SlowSender, cx);
         }
     }
 }
 
-/// Closes every connection that is between two requests: marketd stops.
-pub fn part_all(connections: &mut Table<Connection>, responses: &mut Responses, cx: &mut Context) {
-    sweep(connections, responses, 0..usize::MAX, usize::MAX, cx);
-}
-
 /// Handles the deadlines that have passed of the connections in these places, until there were
-/// `most_expired`. Returns the place to go on at.
-fn sweep(
+/// `most_expired`, and closes those that are between two requests if marketd stops. Returns the place to go
+/// on at.
+pub fn sweep(
     connections: &mut Table<Connection>,
     responses: &mut Responses,
     places: Range<usize>,
@@ -108,7 +116,7 @@ fn sweep(
     let end = places.end;
     let mut rest = None;
     for (key, connection) in connections.range_mut(places) {
-        if connection.deadline <= cx.now.mono {
+        if connection.deadline(&cx.config.limits) <= cx.now.mono {
             if expired == most_expired {
                 rest = Some(key);
                 break;
@@ -127,50 +135,35 @@ fn sweep(
     rest.map_or(end, |key| connections.slot(key))
 }
 
-/// Closes clients that leave too much unread. Above half of the limit, those that have taken nothing for a
-/// while; above the limit (`is_over`), those that have taken nothing for the longest time, at once. The one
-/// that was the last to take something is never closed for that, however long its response is.
-fn shed_slow_readers(connections: &mut Table<Connection>, is_over: bool, cx: &mut Context) {
-    let most = cx.config.limits.output_total as u64;
-    let goal = if is_over { most } else { most / 2 };
-    let least = usize::from(is_over);
-    let mut left = cx.stats.http.pending;
-    let mut readers = longest_first(connections, |it| {
-        let since = it.unread_since(&cx.config.limits)?;
-        (is_over || since + SHED_AFTER <= cx.now.mono).then_some(since)
-    });
-    while left > goal - goal / SHED_PART
-        && readers.len() > least
-        && let Some(Reverse((_, key))) = readers.pop()
-        && let Some(connection) = connections.get_mut(key)
-    {
-        left = left.saturating_sub(connection.output.len() as u64);
-        connection.close(CloseReason::SlowReader, cx);
-        connection.recount(&mut cx.stats.http);
-    }
-}
+/// Connections: since when each of them is slow, and how many bytes it holds. The slowest is on top.
+type Slow = BinaryHeap<(Reverse<Mono>, Key, usize)>;
 
-/// Closes clients that hold bytes of requests: those that have done so for the longest time, until an
-/// eighth of the limit is free again.
-fn shed_slow_senders(connections: &mut Table<Connection>, cx: &mut Context) {
-    let most = cx.config.limits.input_total as u64;
-    let now = cx.now.mono;
-    let mut senders = longest_first(connections, |it| it.holds_since(&cx.config.limits, now));
-    while cx.stats.http.held > most - most / SHED_PART
-        && let Some(Reverse((_, key))) = senders.pop()
-        && let Some(connection) = connections.get_mut(key)
-    {
-        connection.close(CloseReason::SlowSender, cx);
-        connection.inbox = Vec::new();
-        connection.recount(&mut cx.stats.http);
-    }
-}
-
-/// The connections with a time, the earliest time first.
-fn longest_first(
+/// The connections for which there are such a time and number.
+fn slow(
     connections: &Table<Connection>,
-    since: impl Fn(&Connection) -> Option<Mono>,
-) -> BinaryHeap<Reverse<(Mono, Key)>> {
+    look: impl Fn(&Connection) -> Option<(Mono, usize)>,
+) -> Slow {
     let all = connections.iter();
-    all.filter_map(|(key, it)| Some(Reverse((since(it)?, key)))).collect()
+    all.filter_map(|(key, it)| look(it).map(|(since, bytes)| (Reverse(since), key, bytes)))
+        .collect()
+}
+
+/// Closes the slowest connections but for `spared` of them, until an eighth of the limit is free again.
+fn close(
+    connections: &mut Table<Connection>,
+    mut slow: Slow,
+    (bytes, most, spared): (u64, u64, usize),
+    reason: CloseReason,
+    cx: &mut Context,
+) {
+    let mut excess = bytes.saturating_sub(most - most / SHED_PART);
+    while excess > 0
+        && slow.len() > spared
+        && let Some((_, key, bytes)) = slow.pop()
+        && let Some(connection) = connections.get_mut(key)
+    {
+        excess = excess.saturating_sub(bytes as u64);
+        connection.close(reason, cx);
+        connection.recount(&mut cx.stats.http);
+    }
 }

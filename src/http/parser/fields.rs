@@ -3,7 +3,7 @@
 //! Owns the rules of each field, and the rules between them.
 
 use super::super::error::RequestError;
-use super::super::head::{digits, is_token, members};
+use super::super::head::{Persistence, digits, is_token, members};
 use super::super::request::{ListField, Lists, RequestBody, Version};
 use super::super::target::is_authority;
 
@@ -16,8 +16,7 @@ pub(super) struct KnownFields<'a> {
     host: Option<&'a [u8]>,
     length: Option<u64>,
     chunked: bool,
-    close: bool,
-    keep_alive: bool,
+    pub(super) persistence: Persistence,
     pub(super) expects: bool,
     pub(super) lists: Lists<'a>,
 }
@@ -28,23 +27,20 @@ impl<'a> KnownFields<'a> {
     pub(super) fn field(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), RequestError> {
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
         match name.len() {
-            4 if is(b"host") => self.host(value),
-            6 if is(b"expect") => self.expect(value),
-            10 if is(b"connection") => {
-                self.connection(value);
-                Ok(())
-            }
-            14 if is(b"content-length") => self.content_length(value),
-            17 if is(b"transfer-encoding") => self.transfer_encoding(value),
+            4 if is(b"host") => self.host(value)?,
+            6 if is(b"expect") => self.expect(value)?,
+            10 if is(b"connection") => self.persistence.note(value),
+            14 if is(b"content-length") => self.content_length(value)?,
+            17 if is(b"transfer-encoding") => self.transfer_encoding(value)?,
             8 | 13 | 15 => {
                 if let Some(at) = ListField::NAMES.into_iter().position(is) {
                     let first = &mut self.lists.first[at];
                     self.lists.repeat |= first.replace(first.unwrap_or(value)).is_some();
                 }
-                Ok(())
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 
     /// At most one, in both versions (RFC 9112, 3.2).
@@ -98,14 +94,6 @@ impl<'a> KnownFields<'a> {
         Ok(())
     }
 
-    /// RFC 9110, 7.6.1.
-    fn connection(&mut self, value: &[u8]) {
-        for option in members(value) {
-            self.close |= option.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
-        }
-    }
-
     /// Checks the rules between the fields, after the last of them.
     pub(super) fn check(&self, version: Version) -> Result<(), RequestError> {
         if self.host.is_none() && version == Version::Http11 {
@@ -121,10 +109,6 @@ impl<'a> KnownFields<'a> {
             return Err(RequestError::BadRequest("HTTP/1.0 has no Transfer-Encoding."));
         }
         Ok(())
-    }
-
-    pub(super) fn keeps_alive(&self, version: Version) -> bool {
-        !self.close && (version == Version::Http11 || self.keep_alive)
     }
 
     pub(super) fn body(&self) -> RequestBody {

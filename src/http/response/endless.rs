@@ -1,8 +1,6 @@
-//! A body whose end is not known when it begins: its framing, and the head of its response.
+//! The framing of a body whose end is not known when it begins.
 
-use super::head::Head;
-use super::tail::Tail;
-use super::{RequestError, Responder, Version};
+use super::{Framing, Version};
 
 /// How the end of such a body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +20,14 @@ impl EndlessBody {
         match version {
             Version::Http10 => EndlessBody::UntilClose,
             Version::Http11 => EndlessBody::Chunked,
+        }
+    }
+
+    /// What the head says.
+    pub(super) fn framing(self) -> Framing {
+        match self {
+            EndlessBody::Chunked => Framing::Chunked,
+            EndlessBody::UntilClose => Framing::UntilClose,
         }
     }
 
@@ -50,33 +56,6 @@ impl EndlessBody {
         if self == EndlessBody::Chunked {
             out.extend_from_slice(b"0\r\n\r\n");
         }
-    }
-}
-
-impl Responder<'_> {
-    /// Writes the head of a 200 with such a body. Returns true if the body is to follow: not for HEAD, and
-    /// not if `If-Match` names a tag, which such a body does not have.
-    pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
-        if !self.is_wanted(None) {
-            self.refuse(&RequestError::PreconditionFailed);
-            return false;
-        }
-        self.status = head.status;
-        self.begin_other(head);
-        if let Some(quota) = self.quota {
-            self.write_quota(quota);
-        }
-        let mut tail = Tail::new();
-        tail.cache(head.cache);
-        if body == EndlessBody::Chunked {
-            tail.push(b"Transfer-Encoding: chunked\r\n");
-        }
-        tail.push(self.connection_line());
-        tail.push(b"\r\n");
-        let out = self.out.bytes();
-        out.extend_from_slice(head.fields);
-        out.extend_from_slice(tail.text());
-        !self.is_head()
     }
 }
 

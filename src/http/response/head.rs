@@ -60,23 +60,6 @@ pub enum Coding {
     Gzip,
 }
 
-impl Coding {
-    /// Its fields. `Vary` tells caches that there are other codings (RFC 9110, 12.5.5). A 304 has no body
-    /// and so no coding.
-    pub(super) fn lines(self, status: u16, by_media: bool) -> &'static [u8] {
-        match self {
-            Coding::Fixed if by_media => b"Vary: Accept\r\n",
-            Coding::Gzip if by_media && status != 304 => {
-                b"Vary: Accept, Accept-Encoding\r\nContent-Encoding: gzip\r\n"
-            }
-            _ if by_media => b"Vary: Accept, Accept-Encoding\r\n",
-            Coding::Fixed => b"",
-            Coding::Gzip if status != 304 => b"Vary: Accept-Encoding\r\nContent-Encoding: gzip\r\n",
-            Coding::Plain | Coding::Gzip => b"Vary: Accept-Encoding\r\n",
-        }
-    }
-}
-
 /// The media type of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType {

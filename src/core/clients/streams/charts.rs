@@ -7,11 +7,10 @@
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
 use crate::core::api::{Candles, View};
-use crate::core::clients::streams::events::Events;
 use crate::core::clients::streams::readers::Readers;
 use crate::interval::Interval;
 use crate::json::Decimals;
-use crate::market::{SeriesKey, SourceId, SymbolId};
+use crate::market::{SeriesKey, SymbolId};
 use crate::table::Key;
 use crate::time::UnixMs;
 use std::collections::BTreeMap;
@@ -42,8 +41,8 @@ struct Chart {
     /// Increases whenever its newest candle or its newest closed one changes.
     version: u64,
     newest: Option<Newest>,
-    /// Events of this version, by the form of decimals.
-    rendered: [Rendered; 2],
+    /// Events of this version, by the form of decimals, once they are rendered.
+    rendered: [Option<Rendered>; 2],
 }
 
 /// The newest candle.
@@ -58,20 +57,12 @@ struct Newest {
     closed: Option<UnixMs>,
 }
 
-/// Events in one form of decimals, once they are rendered.
-#[derive(Default)]
+/// Events of the candles behind a closed one: those that have closed since, and the one that forms.
 struct Rendered {
-    newest: Option<Vec<u8>>,
-    closes: Option<Closes>,
-}
-
-/// Events of candles that have closed one behind the other.
-struct Closes {
-    /// Open time of the closed candle before them.
-    from: UnixMs,
-    /// Open time of the last of them.
-    to: UnixMs,
+    behind: UnixMs,
     events: Vec<Vec<u8>>,
+    /// The last candle here, if there are more.
+    cut_at: Option<UnixMs>,
 }
 
 /// A chart, and what was sent of it.
@@ -79,8 +70,6 @@ struct Closes {
 pub struct ChartPlace {
     /// The chart.
     pub followed: Followed,
-    /// The version of its newest candle.
-    pub sent: u64,
     /// Its newest candle that was sent as closed, or the newest closed one when the stream began.
     pub closed: Option<UnixMs>,
 }
@@ -98,7 +87,7 @@ impl FollowedCharts {
         if chart.readers.is_empty() {
             chart.refresh(&followed, view);
         }
-        chart.readers.insert(stream, place as u32);
+        chart.readers.insert(stream, place);
         missing(&followed, view)
     }
 
@@ -112,13 +101,13 @@ impl FollowedCharts {
         }
     }
 
-    /// Looks at the charts of a symbol whose candles have changed, and passes their readers to `note`.
-    /// Returns what that has cost, in notes.
+    /// Looks at the charts of a symbol whose candles have changed, and passes their readers and versions to
+    /// `note`. Returns what that has cost, in notes.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
-        mut note: impl FnMut(Key, usize),
+        mut note: impl FnMut(Key, usize, u64),
     ) -> usize {
         let mut cost = 0;
         let first = Followed { symbol, interval: Interval::M1, source: None };
@@ -126,7 +115,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.iter().for_each(|(key, place)| note(key, place as usize));
+                chart.readers.iter().for_each(|(key, place)| note(key, place, chart.version));
                 cost += chart.readers.len();
             }
         }
@@ -156,45 +145,31 @@ impl FollowedCharts {
         found
     }
 
-    /// Appends what the reader of a chart lacks: candles that have closed first. Returns false if there is
+    /// The next events that the reader of a chart lacks, candles that have closed first. False if there are
     /// more.
-    pub fn write(
+    pub fn events(
         &mut self,
         place: &mut ChartPlace,
         decimals: Decimals,
         view: &View<'_>,
-        events: &mut Events<'_>,
-    ) -> bool {
+    ) -> (&[Vec<u8>], bool) {
         let followed = &place.followed;
-        let Some(chart) = self.all.get_mut(followed) else {
-            return true;
+        let Some(Chart { newest: Some(newest), rendered, .. }) = self.all.get_mut(followed) else {
+            return (&[], true);
         };
-        let Some(newest) = &chart.newest else {
-            return true;
-        };
-        let rendered = &mut chart.rendered[decimals as usize];
-        let is_new = place.closed.is_none();
-        // Without a closed candle, the first one to be told is the one that forms now.
-        let before = || followed.interval.step(newest.open, -1);
-        place.closed = place.closed.or(newest.closed).or_else(|| Some(before()));
-        while let (Some(from), Some(to)) = (place.closed, newest.closed)
-            && from < to
-        {
-            if events.is_full() {
-                return false;
-            }
-            let closes = rendered.closes(followed, newest, (from, to), decimals, view);
-            for event in &closes.events {
-                events.next().extend_from_slice(event);
-            }
-            place.closed = Some(closes.to);
+        // A stream that begins is told the newest candle alone.
+        let before = followed.interval.step(newest.open, -1);
+        let behind = place.closed.unwrap_or(before);
+        place.closed = place.closed.or(newest.closed).or(Some(before));
+        if behind >= newest.open {
+            return (&[], true);
         }
-        let is_wanted = newest.is_forming() && place.closed < Some(newest.open) || is_new;
-        if std::mem::replace(&mut place.sent, chart.version) != chart.version && is_wanted {
-            let event = rendered.newest(followed, newest, decimals, view);
-            events.next().extend_from_slice(event);
-        }
-        true
+        let rendered = &mut rendered[decimals as usize];
+        let known = rendered.take_if(|it| it.behind == behind);
+        let part = known.unwrap_or_else(|| newest.render(followed, behind, decimals, view));
+        let part = rendered.insert(part);
+        place.closed = part.cut_at.or(place.closed.max(newest.closed));
+        (&part.events, part.cut_at.is_none())
     }
 }
 
@@ -225,66 +200,38 @@ impl Newest {
         Some(Newest { key, rows, open: info.last?, closed: info.last_closed })
     }
 
-    fn is_forming(&self) -> bool {
-        self.closed.is_none_or(|closed| closed < self.open)
-    }
-}
-
-impl Rendered {
-    /// The event of the newest candle.
-    fn newest(
-        &mut self,
+    /// Renders what comes behind a candle. Closed candles that are not in memory any more are left out.
+    fn render(
+        &self,
         followed: &Followed,
-        newest: &Newest,
+        behind: UnixMs,
         decimals: Decimals,
         view: &View<'_>,
-    ) -> &[u8] {
-        self.newest.get_or_insert_with(|| {
-            let quoted;
-            let rows = match decimals {
-                Decimals::Number => &newest.rows,
-                Decimals::String => {
-                    quoted = followed.rows(view, newest.key, (None, 1), decimals);
-                    quoted.as_ref().map_or(&newest.rows, |(rows, _)| rows)
-                }
-            };
-            let mut event = Vec::new();
-            for row in each_row(rows) {
-                let row = (row, !newest.is_forming());
-                write_candle(&mut event, view, followed, newest.key.source, row);
-            }
-            event
-        })
-    }
-
-    /// The events of the first candles that have closed behind `from`.
-    fn closes(
-        &mut self,
-        followed: &Followed,
-        newest: &Newest,
-        (from, to): (UnixMs, UnixMs),
-        decimals: Decimals,
-        view: &View<'_>,
-    ) -> &Closes {
-        let closes = self.closes.take_if(|closes| closes.from == from);
-        self.closes.insert(closes.unwrap_or_else(|| {
-            let first = followed.interval.step(from, 1);
-            let range = (Some((first, to)), CLOSES_A_PART);
-            let found = followed.rows(view, newest.key, range, decimals);
-            let rows = found.as_ref().map_or(&b""[..], |(rows, _)| rows);
-            let source: SourceId = newest.key.source;
-            let events = each_row(rows).map(|row| {
+    ) -> Rendered {
+        let mut part = Rendered { behind, events: Vec::new(), cut_at: None };
+        let mut write = |body: &[u8], is_closed| {
+            part.events.extend(each_row(body).map(|row| {
                 let mut event = Vec::new();
-                write_candle(&mut event, view, followed, source, (row, true));
+                write_candle(&mut event, view, followed, self.key.source, (row, is_closed));
                 event
-            });
-            let events = events.collect();
-            // Those that are not in memory any more are left out.
-            let info = found.as_ref().map(|(_, info)| info);
-            let last = info.and_then(|info| info.next_from.and(info.last));
-            let to = last.unwrap_or(to).max(first);
-            Closes { from, to, events }
-        }))
+            }));
+        };
+        let rows = |range| followed.rows(view, self.key, range, decimals);
+        if let Some(to) = self.closed.filter(|to| behind < *to) {
+            let first = followed.interval.step(behind, 1);
+            if let Some((body, info)) = rows((Some((first, to)), CLOSES_A_PART)) {
+                write(&body, true);
+                part.cut_at = info.next_from.and(info.last).map(|last| last.max(first));
+            }
+        }
+        let is_forming = self.closed.is_none_or(|closed| closed < self.open);
+        if is_forming
+            && part.cut_at.is_none()
+            && let Some((body, _)) = rows((None, 1))
+        {
+            write(&body, false);
+        }
+        part
     }
 }
 

@@ -1,9 +1,13 @@
-//! The streams that read one thing, and at which of their places.
+//! Who reads what: the streams that read one thing, and those of each quote.
 
+use crate::core::api::stream::served_quote;
+use crate::core::api::{StreamedSymbols, View};
+use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
+use std::collections::BTreeMap;
 
-/// See the module's page. In the order of their keys, in one piece: a map would take twice the memory, for
-/// each symbol of each stream.
+/// The streams that read one thing, each with the place that it has it at. They are in the order of their
+/// keys, in one piece: a map would take twice the memory, for each symbol of each stream.
 #[derive(Debug, Default)]
 pub struct Readers(Vec<(Key, u32)>);
 
@@ -19,9 +23,9 @@ impl Readers {
     }
 
     /// Adds a stream.
-    pub fn insert(&mut self, stream: Key, place: u32) {
+    pub fn insert(&mut self, stream: Key, place: usize) {
         let at = self.0.partition_point(|(key, _)| *key < stream);
-        self.0.insert(at, (stream, place));
+        self.0.insert(at, (stream, place as u32));
     }
 
     /// Removes a stream.
@@ -32,7 +36,188 @@ impl Readers {
     }
 
     /// Each of them, with its place.
-    pub fn iter(&self) -> impl Iterator<Item = (Key, u32)> {
-        self.0.iter().copied()
+    pub fn iter(&self) -> impl Iterator<Item = (Key, usize)> {
+        self.0.iter().map(|(key, place)| (*key, *place as usize))
+    }
+}
+
+/// The streams that read quotes.
+#[derive(Default)]
+pub struct QuoteReaders {
+    /// Those that name a symbol, by symbol and source.
+    named: BTreeMap<(SymbolId, Option<SourceId>), Readers>,
+    /// Those that read every symbol, by source, with the place of the first one.
+    all: BTreeMap<Option<SourceId>, Readers>,
+}
+
+impl QuoteReaders {
+    /// A stream reads these symbols of a source from now on. `first`: the place of the first one.
+    pub fn add(
+        &mut self,
+        key: Key,
+        symbols: &StreamedSymbols,
+        source: Option<SourceId>,
+        first: usize,
+    ) {
+        match symbols {
+            StreamedSymbols::All => self.all.entry(source).or_default().insert(key, first),
+            StreamedSymbols::Named(symbols) => {
+                for (symbol, place) in symbols.iter().zip(first..) {
+                    self.named.entry((*symbol, source)).or_default().insert(key, place);
+                }
+            }
+        }
+    }
+
+    /// A stream does not read them any more.
+    pub fn remove(&mut self, key: Key, symbols: &StreamedSymbols, source: Option<SourceId>) {
+        match symbols {
+            StreamedSymbols::All => leave(&mut self.all, &source, key),
+            StreamedSymbols::Named(symbols) => {
+                for symbol in symbols {
+                    leave(&mut self.named, &(*symbol, source), key);
+                }
+            }
+        }
+    }
+
+    /// Passes the readers of a symbol to `note`, each with the version of the quote that is served to it: 0
+    /// if there is none. Returns how many there were, and one for each quote that was looked up.
+    pub fn changed(
+        &self,
+        symbol: SymbolId,
+        view: &View<'_>,
+        mut note: impl FnMut(Key, usize, u64),
+    ) -> usize {
+        let named = self.named.range((symbol, None)..);
+        let named = named.take_while(|((it, _), _)| *it == symbol);
+        let named = named.map(|((_, source), readers)| (source, 0, readers));
+        let all = self.all.iter().map(|(source, readers)| (source, symbol.index(), readers));
+        let mut count = 0;
+        for (source, offset, readers) in named.chain(all) {
+            let version = served_quote(view, symbol, *source).map_or(0, |quote| quote.version);
+            readers.iter().for_each(|(key, place)| note(key, place + offset, version));
+            count += 1 + readers.len();
+        }
+        count
+    }
+}
+
+/// Removes a stream from the readers of one thing.
+fn leave<K: Ord>(readers: &mut BTreeMap<K, Readers>, of: &K, stream: Key) {
+    if let Some(them) = readers.get_mut(of) {
+        them.remove(stream);
+        if them.is_empty() {
+            readers.remove(of);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::core::api::compressed_cache::CompressedBodies;
+    use crate::core::api::{Endpoint, StreamRequest};
+    use crate::core::clients::admission::Admitted;
+    use crate::core::clients::pending::Served;
+    use crate::core::clients::streams::stream::{EventStream, Told};
+    use crate::core::{Context, Status};
+    use crate::decimal::Decimal;
+    use crate::http::EndlessBody;
+    use crate::json::Decimals;
+    use crate::market::Market;
+    use crate::market::testing::info;
+    use crate::record::Ticker;
+    use crate::table::{Key, Table};
+    use crate::time::{Mono, Now, UnixMs};
+    use std::collections::BTreeMap;
+
+    const SOURCE: SourceId = SourceId(0);
+
+    /// A market with one symbol.
+    fn context() -> (Context, SymbolId) {
+        let now = Now { mono: Mono(1), unix: UnixMs(1) };
+        let symbols = vec!["BTC/USDT".to_string()];
+        let source = SourceConfig { symbols, ..SourceConfig::of("binance") };
+        let config = Config { sources: vec![source], ..Config::default() };
+        let mut market = Market::new(&config);
+        market.catalog.begin_list(SOURCE);
+        market.catalog.list(SOURCE, info("BTC/USDT"));
+        market.catalog.end_list(SOURCE).expect("a usable list");
+        market.catalog.refresh_list(SOURCE, now.unix);
+        let stats = Status::new(["binance"].into_iter(), now);
+        let symbol = market.catalog.known()[0];
+        (Context::new(config, market, stats, now), symbol)
+    }
+
+    fn stream(symbols: StreamedSymbols, view: &View<'_>) -> EventStream {
+        let request = StreamRequest {
+            symbols,
+            charts: Vec::new(),
+            source: None,
+            decimals: Decimals::Number,
+            resumed: None,
+            body: EndlessBody::Chunked,
+        };
+        let served = Served {
+            endpoint: Endpoint::Unknown,
+            closing: None,
+            admitted: Admitted::unlimited(None),
+            line: None,
+            asked_at: view.now.mono,
+        };
+        EventStream::new(request, served, view)
+    }
+
+    #[test]
+    fn a_reader_that_comes_between_a_change_and_its_note_keeps_it_from_nobody() {
+        check_reader_between(true);
+        check_reader_between(false);
+    }
+
+    /// `is_named`: somebody named the symbol before the change, beside the one who reads every symbol.
+    fn check_reader_between(is_named: bool) {
+        let (mut cx, symbol) = context();
+        let compressed = CompressedBodies::new(0);
+        let mut keys = Table::new(3);
+        let keys = [(); 3].map(|()| keys.insert(()).expect("room for all"));
+        let mut readers = QuoteReaders::default();
+        let mut streams = BTreeMap::new();
+        let named = || StreamedSymbols::Named([symbol].into());
+        let mut add = |key: Key, symbols: StreamedSymbols, cx: &Context| {
+            readers.add(key, &symbols, None, 0);
+            let view = View::new(cx, &compressed);
+            let mut stream = stream(symbols, &view);
+            stream.write(&mut Vec::new(), &view, &mut Told::default());
+            streams.insert(key, stream);
+        };
+        if is_named {
+            add(keys[0], named(), &cx);
+        }
+        add(keys[1], StreamedSymbols::All, &cx);
+        let ticker = Ticker::of_last(Decimal::from(7));
+        cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
+        add(keys[2], named(), &cx);
+        let view = View::new(&cx, &compressed);
+        let mut changed = || {
+            let mut noted = Vec::new();
+            let count = readers.changed(symbol, &view, |key, place, version| {
+                let stream = streams.get_mut(&key).expect("a reader has a stream");
+                if stream.learn(place, version) {
+                    noted.push((key, place));
+                }
+            });
+            noted.sort();
+            (noted, count)
+        };
+        // The last one was sent it as it began.
+        let told = keys[usize::from(!is_named)..2].iter().map(|key| (*key, 0));
+        assert_eq!(changed(), (told.collect(), 5 - usize::from(!is_named)));
+        assert_eq!(changed().0, [], "nothing has changed");
+        readers.remove(keys[1], &StreamedSymbols::All, None);
+        readers.remove(keys[0], &named(), None);
+        readers.remove(keys[2], &named(), None);
+        assert!(readers.named.is_empty() && readers.all.is_empty());
     }
 }

@@ -1,8 +1,8 @@
 //! One stream: what its reader is to be told, and what it has been told.
 //!
-//! Owns a place for each chart and each symbol, with the version that was last sent, and the set of those
-//! that have changed since. There is no queue: a place that changes again before it is sent is sent once, in
-//! its newest state. So the memory of a stream depends on its places, and not on how slow its reader is.
+//! Owns a place for each chart and each symbol, with the newest version that it knows of, and the set of those
+//! that have changed since they were sent. There is no queue: a place that changes again before it is sent is
+//! sent once, in its newest state. So the memory of a stream depends on its places, and not on how slow its reader is.
 //!
 //! An event has an id only if it is the last of all that has changed: then everything up to that version
 //! was sent, whatever the order of the events.
@@ -10,9 +10,8 @@
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::{served_quote, write_quote, write_status};
 use crate::core::api::{Position, StreamRequest, StreamedSymbols, View};
-use crate::core::clients::pending::Served;
+use crate::core::clients::pending::{SHARE, Served};
 use crate::core::clients::streams::charts::{ChartPlace, FollowedCharts};
-use crate::core::clients::streams::events::{Events, QuotedEvents};
 use crate::core::clients::streams::places::PlaceSet;
 use crate::json::Decimals;
 use crate::market::{SourceId, SymbolId};
@@ -35,8 +34,8 @@ pub struct EventStream {
     /// All of this source, if given.
     pub source: Option<SourceId>,
     decimals: Decimals,
-    /// By place of a symbol: the version that was last sent.
-    sent: Vec<u64>,
+    /// By place: the newest version that it knows of. It is sent, or its place has changed.
+    known: Vec<u64>,
     changed: PlaceSet,
     /// The status that was last sent: how often the health had changed.
     health: Option<u64>,
@@ -47,8 +46,6 @@ pub struct EventStream {
 pub struct Told {
     /// The charts.
     pub charts: FollowedCharts,
-    /// Quotes with decimals as strings.
-    quoted: QuotedEvents,
     /// How often the health had changed at the newest status.
     pub health: u64,
     /// The event of that.
@@ -74,7 +71,6 @@ impl EventStream {
         let mut closes = closes.chain(std::iter::repeat(None));
         let charts = charts.into_iter().map(|(symbol, interval)| ChartPlace {
             followed: Followed { symbol, interval, source },
-            sent: 0,
             closed: closes.next().flatten(),
         });
         let mut stream = EventStream {
@@ -85,7 +81,7 @@ impl EventStream {
             symbols,
             source,
             decimals,
-            sent: Vec::new(),
+            known: Vec::new(),
             changed: PlaceSet::default(),
             health: resumed.as_ref().map(|it| it.health),
         };
@@ -96,6 +92,7 @@ impl EventStream {
     /// Notes what is to be sent first: everything, or what has changed since this version.
     fn begin(&mut self, since: Option<u64>, view: &View<'_>) {
         for chart in 0..self.charts.len() {
+            self.known.push(0);
             self.changed.insert(chart);
         }
         let all = match &self.symbols {
@@ -105,37 +102,31 @@ impl EventStream {
                 last.map_or(0, |last| last.index() + 1)
             }
         };
-        self.sent.resize(all, 0);
-        for place in 0..all {
-            match since {
-                Some(version) if !self.has_changed(place, version, view) => {
-                    let quote = served_quote(view, self.symbol(place), self.source);
-                    self.sent[place] = quote.map_or(0, |quote| quote.version);
-                }
-                _ => {
-                    self.changed.insert(self.charts.len() + place);
-                }
+        for place in self.charts.len()..self.charts.len() + all {
+            let symbol = self.symbol(place);
+            let quote = served_quote(view, symbol, self.source);
+            self.known.push(quote.map_or(0, |quote| quote.version));
+            if since.is_none_or(|version| has_changed(symbol, version, view)) {
+                self.changed.insert(place);
             }
         }
     }
 
-    /// True if another quote may be served than at this version. A source that takes over may have a quote
-    /// that is older than the version: then that of another source has turned stale, or was dropped, since.
-    fn has_changed(&self, place: usize, version: u64, view: &View<'_>) -> bool {
-        let (symbol, quotes) = (self.symbol(place), &view.market.quotes);
-        let of_source = |source: &SourceId| {
-            let quote = quotes.of(*source, symbol);
-            quote.is_some_and(|quote| quote.version > version)
-        };
-        quotes.dropped() > version || view.market.catalog.sources_of(symbol).iter().any(of_source)
+    /// The symbol of a place that is not one of a chart.
+    fn symbol(&self, place: usize) -> SymbolId {
+        let at = place - self.charts.len();
+        match &self.symbols {
+            StreamedSymbols::Named(symbols) => symbols[at],
+            StreamedSymbols::All => SymbolId(at as u32),
+        }
     }
 
-    /// The symbol of a place, counted from the first one of a symbol.
-    fn symbol(&self, place: usize) -> SymbolId {
-        match &self.symbols {
-            StreamedSymbols::Named(symbols) => symbols[place],
-            StreamedSymbols::All => SymbolId(place as u32),
+    /// Tells of the newest version of a place. Returns true if it knows of another one.
+    pub fn learn(&mut self, place: usize, version: u64) -> bool {
+        if self.known.len() <= place {
+            self.known.resize(place + 1, 0);
         }
+        std::mem::replace(&mut self.known[place], version) != version
     }
 
     /// Notes that a place has changed. Returns false if an earlier change of it is not sent yet.
@@ -161,16 +152,9 @@ impl EventStream {
             let Some(place) = self.changed.take() else {
                 break;
             };
-            match self.charts.get_mut(place) {
-                Some(chart) => {
-                    if !told.charts.write(chart, self.decimals, view, &mut events) {
-                        self.changed.insert(place);
-                    }
-                }
-                None => {
-                    let place = place - self.charts.len();
-                    self.write_quote(place, view, &mut told.quoted, &mut events);
-                }
+            match place < self.charts.len() {
+                true => self.write_candles(place, view, &mut told.charts, &mut events),
+                false => self.write_quote(place, view, &mut events),
             }
         }
         let id = self.changed.is_empty().then(|| {
@@ -184,26 +168,80 @@ impl EventStream {
         events.finish(id)
     }
 
-    fn write_quote(
+    fn write_candles(
         &mut self,
         place: usize,
         view: &View<'_>,
-        quoted: &mut QuotedEvents,
+        charts: &mut FollowedCharts,
         events: &mut Events<'_>,
     ) {
-        let Some(quote) = served_quote(view, self.symbol(place), self.source) else {
-            return;
-        };
-        if self.sent.len() <= place {
-            self.sent.resize(place + 1, 0);
+        let chart = &mut self.charts[place];
+        while !events.is_full() {
+            let (candles, is_all) = charts.events(chart, self.decimals, view);
+            candles.iter().for_each(|candle| events.next().extend_from_slice(candle));
+            if is_all {
+                return;
+            }
         }
-        if std::mem::replace(&mut self.sent[place], quote.version) == quote.version {
-            return;
+        self.changed.insert(place);
+    }
+
+    fn write_quote(&mut self, place: usize, view: &View<'_>, events: &mut Events<'_>) {
+        if let Some(quote) = served_quote(view, self.symbol(place), self.source) {
+            self.learn(place, quote.version);
+            write_quote(events.next(), view, quote, self.decimals);
         }
-        let out = events.next();
-        match self.decimals {
-            Decimals::Number => write_quote(out, view, quote, self.decimals),
-            Decimals::String => out.extend_from_slice(quoted.of(quote, view)),
+    }
+}
+
+/// True if another quote may be served than at this version. A source that takes over may have a quote that
+/// is older than the version: then that of another source has turned stale, or was dropped, since.
+fn has_changed(symbol: SymbolId, version: u64, view: &View<'_>) -> bool {
+    let quotes = &view.market.quotes;
+    let of_source = |source: &SourceId| {
+        let quote = quotes.of(*source, symbol);
+        quote.is_some_and(|quote| quote.version > version)
+    };
+    quotes.dropped() > version || view.market.catalog.sources_of(symbol).iter().any(of_source)
+}
+
+/// Events of one reader, written one behind the other. Each lacks its empty line until the next one, or the
+/// end.
+struct Events<'a> {
+    out: &'a mut Vec<u8>,
+    /// The length at which the share is used up.
+    end: usize,
+    count: u64,
+}
+
+impl<'a> Events<'a> {
+    /// Events of about one share, behind what is there.
+    fn new(out: &'a mut Vec<u8>) -> Events<'a> {
+        Events { end: out.len() + SHARE as usize, out, count: 0 }
+    }
+
+    /// The place to append the next event.
+    fn next(&mut self) -> &mut Vec<u8> {
+        if self.count > 0 {
+            self.out.push(b'\n');
         }
+        self.count += 1;
+        self.out
+    }
+
+    /// True if the share is used up.
+    fn is_full(&self) -> bool {
+        self.out.len() >= self.end
+    }
+
+    /// Ends the last event, with this id if it has one. Returns the number of events.
+    fn finish(self, id: Option<(Position, u64)>) -> u64 {
+        if self.count > 0 {
+            if let Some((position, boot)) = id {
+                position.write(boot, self.out);
+            }
+            self.out.push(b'\n');
+        }
+        self.count
     }
 }
