@@ -172,10 +172,7 @@ static RULES: LazyLock<ArcSwap<Filter>> =
     LazyLock::new(|| ArcSwap::from_pointee(env_filter::Builder::new().build()));
 
 /// Writes the lines that the rules choose to standard error.
-struct Logger {
-    format: LineFormat,
-    clock: Clock,
-}
+struct Logger(env_logger::Logger);
 
 impl log::Log for Logger {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
@@ -184,20 +181,24 @@ impl log::Log for Logger {
 
     fn log(&self, record: &log::Record<'_>) {
         if RULES.load().matches(record) {
-            let line = self.format.line(record, self.clock.now().unix);
-            // If nobody reads it, there is nobody to tell.
-            let _ = io::stderr().write_all(&line);
+            self.0.log(record);
         }
     }
 
-    fn flush(&self) {}
+    fn flush(&self) {
+        self.0.flush();
+    }
 }
 
 fn start_log(loaded: &LoadedConfig) {
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    let logger = Logger { format, clock: Clock::new() };
-    log::set_boxed_logger(Box::new(logger)).expect("no other logger is set");
+    let clock = Clock::new();
+    let lines = env_logger::Builder::new()
+        .filter_level(log::LevelFilter::Trace)
+        .format(move |out, record| out.write_all(&format.line(record, clock.now().unix)))
+        .build();
+    log::set_boxed_logger(Box::new(Logger(lines))).expect("no other logger is set");
     set_rules(&loaded.filter());
 }
 
