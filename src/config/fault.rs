@@ -169,10 +169,11 @@ impl Report {
         self.faults.iter().any(|fault| is_within(&fault.key, path))
     }
 
-    /// True if a value that the value of `path` is in has a fault.
+    /// True if the value of `path` in the file has a fault, or a value that it is in.
     fn is_faulty_around(&self, path: &str) -> bool {
         let is_around = |key: &str| key.is_empty() || is_within(path, key);
-        self.faults.iter().any(|fault| is_around(&fault.key))
+        let mut here = self.faults.iter().filter(|fault| fault.file == self.file);
+        here.any(|fault| is_around(&fault.key))
     }
 
     /// Adds a fault, once.
