@@ -5,9 +5,9 @@
 //! nodes what was applied. After they have acted, it watches the health and failover. It knows no client:
 //! [`Backend::take_news`] tells that clients may have waited for what has come.
 
-use super::api::health_log::HealthLog;
 use super::cluster::{Cluster, OptionalCluster};
 use super::context::Context;
+use super::health::HealthLog;
 use super::history::{History, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;

@@ -12,7 +12,7 @@ use super::compressed_cache::{CacheKey, Found};
 use super::outcome::{CompressedResponse, Outcome, ToCompress};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Coding, Head, Output, Responder};
+use crate::http::{Coding, ETag, Head, Output, Responder};
 
 /// Shorter bodies are not compressed: with its head, such a response takes about one TCP segment in any
 /// case. A single quote is shorter.
@@ -131,7 +131,7 @@ impl Body {
         variant: u8,
         key: CacheKey,
     ) -> Outcome {
-        head.etag = Some(view.tag(self.made_of, variant));
+        head.etag = Some(ETag::new(self.made_of.number(), variant));
         self.parts.push(self.bytes);
         let length = self.parts.iter().map(Vec::len).sum();
         send(

@@ -1,21 +1,19 @@
-//! `/api/ecosystem/chart`: its parameters (`request`), the choice of a series, its head (`headers`), and
+//! `/api/ecosystem/chart`: its parameters (`request`), the choice of a series, its response (`response`), and
 //! charts of several markets in one response (`several`).
 //!
 //! A chart that is stored as requested, without a missing candle, is sent at once. Any other becomes a
 //! [`DeferredChart`]: it waits for candles that are only in the file or were never requested from the
 //! exchange, at most as long as `limits.chartWaitMs` allows, and is then made in parts.
 
-mod headers;
 mod newest;
 mod request;
+mod response;
 mod series;
 mod several;
 
-use super::body;
-use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::outcome::{Candles, Deferred, Outcome, Prepared, send_error};
-use super::symbols::untracked;
+use super::symbols::{sources_for, untracked};
 use super::view::View;
 use crate::http::Responder;
 use crate::interval::Interval;
@@ -23,16 +21,13 @@ use crate::market::{ChartBuilder, ChartInfo, ChartPlan, SeriesKey, SourceId};
 pub use newest::Followed;
 use request::Known;
 pub use request::{ChartRequest, prepare, read_resolution};
-pub use series::SeriesView;
-use std::borrow::Cow;
+use response::ChartResponse;
+pub use series::{SeriesView, last_stretch};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Stored rows that one part of a chart is made from: some 0.15 ms.
 const ROWS_A_PART: usize = 1024;
-
-/// Slots of a stretch that is read from the file where a chart has too few candles.
-const STRETCH: i64 = 5000;
 
 /// What one part costs, as a number of bytes of a response.
 const PART_BYTES: usize = 64 * 1024;
@@ -53,7 +48,7 @@ pub struct DeferredChart {
 impl Prepared for ChartRequest {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         if let Some((key, plan)) = known_plan(view, self) {
-            return Ok(send_plan(view, self, key, &plan, responder));
+            return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
         }
         let key = choose(view, self)?;
         let mut chart = Box::new(DeferredChart::new(view, self.clone(), key));
@@ -112,7 +107,7 @@ impl DeferredChart {
         let Some(slots) = stored else {
             return false;
         };
-        self.wait_for(slots.start.max(slots.end - STRETCH)..slots.end);
+        self.wait_for(last_stretch(slots));
         true
     }
 
@@ -165,7 +160,8 @@ impl Deferred for DeferredChart {
         if self.reaches_back(view, plan.info()) {
             return Outcome::Deferred(self);
         }
-        send_plan(view, &self.request, self.key, &plan, responder)
+        let response = ChartResponse { view, request: &self.request, key: self.key, plan: &plan };
+        response.send(responder)
     }
 }
 
@@ -192,35 +188,12 @@ fn known(view: &View<'_>, request: &ChartRequest, key: SeriesKey) -> Option<Know
     Some(Known { key, version: series.version(), present: at.present() })
 }
 
-fn send_plan(
-    view: &View<'_>,
-    request: &ChartRequest,
-    key: SeriesKey,
-    plan: &ChartPlan,
-    responder: &mut Responder<'_>,
-) -> Outcome {
-    let fields = match plan.info().next_from {
-        None => Cow::Borrowed(plan.written(|| headers::fields(view, request, key, plan.info()))),
-        Some(_) => Cow::Owned(headers::fields(view, request, key, plan.info())),
-    };
-    let head = headers::head(view, request, key, plan, &fields);
-    let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &request.spec));
-    body::send(view, responder, head, cache_key, plan.body_len(), |out| {
-        out.bytes().push(b'[');
-        out.share_all(plan.pieces(), plan.body_len() - 2);
-        out.bytes().push(b']');
-    })
-}
-
 /// The series that the chart is made from: of the first source in the order of failover that knows the
 /// range, from memory or the file, or else of the one that knows most of it.
 pub fn choose(view: &View<'_>, request: &ChartRequest) -> Result<SeriesKey, Error> {
     let (symbol, spec) = (request.symbol, &request.spec);
     let (catalog, charts) = (&view.market.catalog, &view.market.charts);
-    let sources = match &request.source {
-        Some(source) => std::slice::from_ref(source),
-        None => catalog.sources_of(symbol),
-    };
+    let sources = sources_for(view, symbol, &request.source);
     if let Some(error) = request.source.and_then(|source| untracked(view, symbol, source)) {
         return Err(error);
     }

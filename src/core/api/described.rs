@@ -63,18 +63,9 @@ struct Document {
 
 /// Writes all addresses of the listener, each with what it is for.
 pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
-    let (config, service) = (call.view.config, call.service);
-    let document = Document::of(call.view);
-    let (api, ecosystem) = (&config.base_path, &config.ecosystem_base_path);
-    let (has_api, has_ecosystem) = (service != Service::Ecosystem, service != Service::Api);
-    let base = if has_api { api } else { ecosystem };
     let mut array = Array::open(out);
-    for (is_served, part, base) in [
-        (has_api, &document.api, api),
-        (has_ecosystem, &document.ecosystem, ecosystem),
-        (true, &document.common, base),
-    ] {
-        for (path, summary) in addresses(part).filter(|_| is_served) {
+    for (paths, base) in Document::of(call.view).served(call.view.config, call.service) {
+        for (path, summary) in addresses(paths) {
             let path = format!("{base}{path}");
             json!(array.item(), { "path": path.as_str(), "description": summary });
         }
@@ -96,12 +87,13 @@ impl Document {
     /// The document of this program.
     fn of(view: &View<'_>) -> &'static Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
-        DOCUMENT.get_or_init(|| Document::new(&metrics::schema(view)))
+        DOCUMENT.get_or_init(|| Document::new(view))
     }
 
-    /// The document with this schema of the metrics.
-    fn new(metrics: &[u8]) -> Document {
-        let metrics = str::from_utf8(metrics).expect("the table of metrics is ASCII");
+    /// The document with the schema of the metrics.
+    fn new(view: &View<'_>) -> Document {
+        let metrics = String::from_utf8(metrics::schema(view));
+        let metrics = metrics.expect("the table of metrics is ASCII");
         let metrics = format!("\"Metrics\":{metrics}");
         let text = unpacked().replacen("\"Metrics\":{}", &metrics, 1);
         let place = |wanted| text.find(wanted).expect("the file of the source tree has it");
@@ -118,23 +110,33 @@ impl Document {
         }
     }
 
-    /// The document of a listener of this service: the addresses that it serves, and their base paths.
+    /// The document of a listener of this service.
     fn on(&self, config: &Config, service: Service) -> String {
-        let base = match service {
-            Service::Ecosystem => &config.ecosystem_base_path,
-            _ => &config.base_path,
-        };
+        let served = self.served(config, service);
+        // The base path of most addresses stands above all of them, another one at each.
+        let [.., (_, base)] = served;
         let mut text = self.start.replacen("\"servers\":[{\"url\":\"/\"}]", &servers(base), 1);
-        if service != Service::Ecosystem {
-            text += &self.api;
+        for (paths, other) in served {
+            match other == base {
+                true => text += paths,
+                false => {
+                    let servers = servers(other);
+                    text += &paths.replace("{\"get\":", &format!("{{{servers},\"get\":"));
+                }
+            }
         }
-        if service != Service::Api && config.ecosystem_base_path == *base {
-            text += &self.ecosystem;
-        } else if service != Service::Api {
-            let servers = servers(&config.ecosystem_base_path);
-            text += &self.ecosystem.replace("{\"get\":", &format!("{{{servers},\"get\":"));
+        text
+    }
+
+    /// The paths that a listener of this service serves, in three pieces, each with its base path.
+    fn served<'a>(&'a self, config: &'a Config, service: Service) -> [(&'a str, &'a str); 3] {
+        let (api, ecosystem) = (&*config.base_path, &*config.ecosystem_base_path);
+        let [of_api, of_ecosystem] = [(&*self.api, api), (&*self.ecosystem, ecosystem)];
+        match service {
+            Service::Api => [of_api, ("", api), (&self.common, api)],
+            Service::Ecosystem => [("", ecosystem), of_ecosystem, (&self.common, ecosystem)],
+            _ => [of_api, of_ecosystem, (&self.common, api)],
         }
-        text + &self.common
     }
 }
 

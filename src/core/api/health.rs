@@ -1,18 +1,13 @@
-//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it.
-//!
-//! Owns the closed set of reasons, and decides which of them hold now. It changes nothing.
-//!
-//! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
-//! looked at once, and nothing else that grows.
+//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it, which
+//! `core::health` finds.
 
 use super::error::Error;
 use super::outcome::{Outcome, Prepared};
 use super::view::View;
-use crate::core::stats::{Backfill, SourceState, Status, on_wall};
+use crate::core::SourceState;
+use crate::core::health::{State, reasons, state};
 use crate::http::{Cache, Head, Responder};
 use crate::json::{Array, json};
-use crate::market::{Quotes, SourceId};
-use crate::time::Now;
 
 /// Which of the three is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,15 +36,7 @@ impl Prepared for Kind {
             fields: if is_healthy { b"" } else { b"Retry-After: 1\r\n" },
             ..Head::json(None, Cache::NoStore)
         };
-        let mut figures = [0; BODY_BYTES];
-        let length = write_figures(view, state, &mut figures);
-        if state == State::Ok {
-            responder.send(&head, &figures[..length]);
-        } else {
-            let mut body = figures[..length].to_vec();
-            write_reasons(view, &mut body);
-            responder.send(&head, &body);
-        }
+        with_body(view, state, |body| responder.send(&head, body));
         Ok(Outcome::Sent)
     }
 }
@@ -57,12 +44,22 @@ impl Prepared for Kind {
 /// Appends the body of `/health`.
 pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) {
     let state = state(view.status, &view.market.quotes);
+    with_body(view, state, |body| out.extend_from_slice(body));
+}
+
+/// Passes the body to `send`. Balancers ask all the time: the JSON writer and a buffer on the heap would take
+/// a sixth longer, so that only reasons are written with them.
+#[inline]
+fn with_body(view: &View<'_>, state: State, send: impl FnOnce(&[u8])) {
     let mut figures = [0; BODY_BYTES];
     let length = write_figures(view, state, &mut figures);
-    out.extend_from_slice(&figures[..length]);
-    if state != State::Ok {
-        write_reasons(view, out);
+    let figures = &figures[..length];
+    if state == State::Ok {
+        return send(figures);
     }
+    let mut body = figures.to_vec();
+    write_reasons(view, &mut body);
+    send(&body);
 }
 
 fn is_serving(state: State) -> bool {
@@ -73,8 +70,7 @@ fn is_ready(view: &View<'_>, state: State) -> bool {
     is_serving(state) && view.market.quotes.counts().fresh > 0
 }
 
-/// Writes the body up to the reasons, or to its end if there are none. Returns its length. Balancers ask all
-/// the time: the JSON writer and a buffer on the heap would take a sixth longer.
+/// Writes the body up to the reasons, or to its end if there are none. Returns its length.
 #[inline]
 fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> usize {
     const CACHED: &str =
@@ -124,298 +120,4 @@ fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
     }
     array.close();
     out.push(b'}');
-}
-
-/// The most characters of an exchange's last error that a message repeats.
-const ERROR_CHARS: usize = 200;
-
-/// The state of the service, in the order of the names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing is wrong.
-    Ok,
-    /// Requests are served, and something is wrong.
-    Degraded,
-    /// No quote has been collected or restored yet.
-    Starting,
-    /// A signal has asked marketd to stop.
-    Stopping,
-}
-
-impl State {
-    /// Its name in `/health` and the log.
-    pub fn name(self) -> &'static str {
-        ["ok", "degraded", "starting", "stopping"][self as usize]
-    }
-}
-
-/// Why the service is not `ok`, in the order of the names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// A signal has asked marketd to stop.
-    Stopping,
-    /// No quote has been collected or restored yet.
-    Starting,
-    /// No quote of this source has come yet, and nothing has failed.
-    SourceStarting,
-    /// The last request for quotes of this source failed. Not all of its quotes are stale yet.
-    SourceBackoff,
-    /// This source has failed for longer than its quotes stay fresh.
-    SourceDown,
-    /// This source responds, but none of its figures has changed for `frozenAfterMs`.
-    SourceFrozen,
-    /// There are quotes, and every one of them is stale.
-    QuotesStale,
-    /// The history file cannot be used.
-    HistoryUnusable,
-    /// The history file was removed while it was in use, and the new one does not have all candles yet.
-    HistoryLost,
-    /// The last write to the history file failed.
-    HistoryWriteFailed,
-    /// The engine that the nodes of the cluster share cannot be used.
-    ClusterDown,
-    /// The other nodes of the cluster speak a newer format.
-    ClusterFormat,
-}
-
-impl Code {
-    /// Its name in `/health` and the log.
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; 12] = [
-            "stopping",
-            "starting",
-            "source_starting",
-            "source_backoff",
-            "source_down",
-            "source_frozen",
-            "quotes_stale",
-            "history_unusable",
-            "history_lost",
-            "history_write_failed",
-            "cluster_down",
-            "cluster_format",
-        ];
-        NAMES[self as usize]
-    }
-
-    /// True if somebody may have to act. The others belong to every start and stop.
-    pub fn is_trouble(self) -> bool {
-        !matches!(self, Code::Stopping | Code::Starting | Code::SourceStarting)
-    }
-}
-
-/// A reason, and the source that it is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// The reason.
-    pub code: Code,
-    /// `None` if it is about the whole service.
-    pub source: Option<SourceId>,
-}
-
-/// Every current reason, in a fixed order.
-pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item = Reason> + 'a {
-    let counts = quotes.counts();
-    let history = &status.history;
-    let cluster = status.cluster.as_ref();
-    let format = cluster.is_some_and(|it| it.format.is_some());
-    let of_all = |code: Code, holds: bool| holds.then_some(Reason { code, source: None });
-    let whole = [
-        of_all(Code::Stopping, status.stopping),
-        of_all(Code::Starting, counts.cached == 0),
-        of_all(Code::QuotesStale, counts.cached > 0 && counts.fresh == 0),
-        of_all(Code::HistoryUnusable, history.unusable),
-        of_all(Code::HistoryLost, history.lost),
-        of_all(Code::HistoryWriteFailed, history.write_failed),
-        of_all(Code::ClusterDown, !format && cluster.is_some_and(|it| !it.is_up)),
-        of_all(Code::ClusterFormat, format),
-    ];
-    let of_sources = status.running().filter_map(|(id, source)| {
-        let code = match source.state {
-            SourceState::Starting => Code::SourceStarting,
-            SourceState::Backoff => Code::SourceBackoff,
-            SourceState::Down => Code::SourceDown,
-            SourceState::Up if quotes.frozen(id) => Code::SourceFrozen,
-            SourceState::Up => return None,
-        };
-        Some(Reason { code, source: Some(id) })
-    });
-    whole.into_iter().flatten().chain(of_sources)
-}
-
-/// The current state of the service.
-pub fn state(status: &Status, quotes: &Quotes) -> State {
-    if status.stopping {
-        State::Stopping
-    } else if quotes.counts().cached == 0 {
-        State::Starting
-    } else if reasons(status, quotes).next().is_some() {
-        State::Degraded
-    } else {
-        State::Ok
-    }
-}
-
-/// How the service does, in one line for people: for the service manager. It changes when a source changes
-/// its state, and with the backfill.
-pub fn status_line(status: &Status) -> String {
-    if status.stopping {
-        return "Stopping".to_string();
-    }
-    let all = || status.running().map(|(_, source)| source);
-    let up = all().filter(|it| it.state == SourceState::Up).count();
-    let mut line = format!("{up} of {} sources up", all().count());
-    for source in all().filter(|it| it.state != SourceState::Up) {
-        line += &format!(", {} {}", source.id, source.state.name());
-    }
-    let sum = |of: fn(&Backfill) -> u64| all().map(|it| of(&it.backfill)).sum::<u64>();
-    let (wanted, done) = (sum(|it| it.wanted), sum(|it| it.done));
-    if done < wanted {
-        line += &format!(", backfill {} %", 100 * done / wanted);
-    }
-    line
-}
-
-fn cluster_down(status: &Status) -> String {
-    match status.cluster.as_ref().and_then(|it| it.down.as_ref()) {
-        Some((since, why)) => format!("The cluster's engine cannot be used since {since}: {why}."),
-        None => "The cluster's engine is not reached yet.".to_string(),
-    }
-}
-
-impl Reason {
-    /// The reason as a sentence for people.
-    pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
-        let source = self.source.map(|id| &status.sources[id.index()]);
-        let mut text = match (self.code, source) {
-            (Code::Stopping, _) => "The service is stopping.".to_string(),
-            (Code::Starting, _) => "No quote has been collected or restored yet.".to_string(),
-            (Code::QuotesStale, _) => "Every quote is stale.".to_string(),
-            (Code::HistoryUnusable, _) => {
-                format!("The history file cannot be used: {}.", status.history.why)
-            }
-            (Code::HistoryLost, _) => {
-                "The history file has gone; a new one is written from memory.".to_string()
-            }
-            (Code::HistoryWriteFailed, _) => {
-                let why = &status.history.why;
-                format!("The last write to the history file failed, and is tried again: {why}.")
-            }
-            (Code::ClusterDown, _) => cluster_down(status),
-            (Code::ClusterFormat, _) => {
-                "The other nodes of the cluster run a newer version; this one works by itself."
-                    .to_string()
-            }
-            (Code::SourceStarting, _) => "No quote of this source has come yet.".to_string(),
-            (Code::SourceFrozen, _) => {
-                let since = self.source.and_then(|id| quotes.last_change(id));
-                let since = on_wall(since.unwrap_or(now.mono), now);
-                format!("No figure of this source has changed since {since}.")
-            }
-            (Code::SourceBackoff | Code::SourceDown, None) => String::new(),
-            (Code::SourceBackoff, Some(source)) => {
-                let since = source.failing_since.unwrap_or(now.unix);
-                match source.backoff_until {
-                    Some(until) => format!("Failing since {since}; next try at {until}."),
-                    None => format!("Failing since {since}."),
-                }
-            }
-            (Code::SourceDown, Some(source)) => match (source.quotes_at, source.last_success_at) {
-                (Some(at), _) => format!("No good answer with quotes since {at}."),
-                (None, Some(_)) => "It answers, but never with quotes.".to_string(),
-                (None, None) => {
-                    let started = status.started.unix;
-                    format!("Never reached since the start at {started}.")
-                }
-            },
-        };
-        let fails = matches!(self.code, Code::SourceBackoff | Code::SourceDown);
-        if let Some(error) = source.and_then(|it| it.last_error.as_deref())
-            && fails
-        {
-            text.push_str(" Last error: ");
-            text.extend(error.chars().take(ERROR_CHARS));
-        }
-        text
-    }
-}
-
-#[cfg(test)]
-pub mod tests {
-    use super::*;
-    use crate::config::SourceConfig;
-    use crate::market::SymbolId;
-    use crate::record::Ticker;
-    use crate::time::{Mono, UnixMs};
-    use std::time::Duration;
-
-    /// Two sources, in virtual time.
-    pub struct Bench {
-        pub status: Status,
-        pub quotes: Quotes,
-        pub now: Now,
-    }
-
-    impl Bench {
-        pub fn new() -> Bench {
-            let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_700_000_000_000) };
-            let sources = ["one", "two"]
-                .map(|id| SourceConfig { id: id.to_string(), ..SourceConfig::of("binance") });
-            let status = Status::new(sources.iter().map(|it| &*it.id), now);
-            let quotes = Quotes::new(&sources);
-            Bench { status, quotes, now }
-        }
-
-        pub fn up(&mut self) {
-            let ticker = Ticker::of_last(crate::decimal::Decimal::from(1));
-            let taken = (self.quotes).apply(SourceId(0), SymbolId(0), ticker, self.now);
-            assert!(taken.is_ok());
-            for source in &mut self.status.sources {
-                source.state = SourceState::Up;
-            }
-        }
-    }
-
-    #[test]
-    fn every_reason_has_a_sentence_and_holds_exactly_when_the_state_is_not_ok() {
-        let mut bench = Bench::new();
-        let all = |bench: &Bench| -> Vec<Reason> {
-            let all: Vec<Reason> = reasons(&bench.status, &bench.quotes).collect();
-            let is_ok = state(&bench.status, &bench.quotes) == State::Ok;
-            assert_eq!(is_ok, all.is_empty());
-            for reason in &all {
-                let text = reason.message(&bench.status, &bench.quotes, bench.now);
-                assert!(text.ends_with('.') || text.contains("Last error: "), "{text}");
-                assert_eq!(reason.source.is_some(), reason.code.name().starts_with("source_"));
-            }
-            all
-        };
-        let codes = |bench: &Bench| all(bench).iter().map(|it| it.code).collect::<Vec<_>>();
-        use Code::*;
-        assert_eq!(codes(&bench), [Starting, SourceStarting, SourceStarting]);
-        bench.up();
-        assert_eq!(codes(&bench), []);
-        let states = [SourceState::Backoff, SourceState::Down];
-        for (source, state) in bench.status.sources.iter_mut().zip(states) {
-            source.state = state;
-            source.last_error = Some("é".repeat(ERROR_CHARS));
-        }
-        assert_eq!(codes(&bench), [SourceBackoff, SourceDown]);
-        for at in [None, Some(bench.now.unix)] {
-            bench.status.sources[1].quotes_at = at;
-            bench.status.sources[1].last_success_at = Some(bench.now.unix);
-            all(&bench);
-        }
-        bench.up();
-        bench.now.mono = bench.now.mono + Duration::from_secs(86_400);
-        bench.quotes.end_poll(SourceId(0), bench.now);
-        assert_eq!(codes(&bench), [QuotesStale, SourceFrozen]);
-        bench.status.history.unusable = true;
-        bench.status.history.write_failed = true;
-        bench.status.stopping = true;
-        assert_eq!(
-            codes(&bench),
-            [Stopping, QuotesStale, HistoryUnusable, HistoryWriteFailed, SourceFrozen]
-        );
-    }
 }

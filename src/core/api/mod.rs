@@ -30,7 +30,6 @@ mod described;
 mod endpoint;
 mod error;
 mod health;
-pub mod health_log;
 mod list;
 mod markets;
 mod metrics;
@@ -47,7 +46,6 @@ mod view;
 
 pub use endpoint::Endpoint;
 pub use error::Error;
-pub use health::status_line;
 pub use outcome::{
     Candles, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest,
     StreamRequest, StreamedSymbols, ToCompress, send_error,
@@ -57,7 +55,7 @@ pub use view::View;
 use super::Service;
 use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
-use Handler::{Prepare, Respond, RespondOrFault};
+use Handler::{Prepare, Respond};
 use Path::{Below, Between, Exactly, Root};
 use health::Kind;
 use outcome::send_fault;
@@ -88,10 +86,10 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Page, Below("/page/"), Respond(page::file)),
     Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
     Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
-    Row(Endpoint::Udf, Exactly("/udf/symbols"), RespondOrFault(udf::symbols)),
-    Row(Endpoint::Udf, Exactly("/udf/search"), RespondOrFault(|call, _| udf::search(call))),
-    Row(Endpoint::Udf, Exactly("/udf/history"), RespondOrFault(|call, _| udf::history(call))),
-    Row(Endpoint::Udf, Exactly("/udf/quotes"), RespondOrFault(udf::quotes)),
+    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
+    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(|call, _| udf::search(call))),
+    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, _| udf::history(call))),
+    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
 ] } else { &[] };
 
 /// The addresses under both.
@@ -123,8 +121,6 @@ enum Path {
 enum Handler {
     /// Responds, or returns how the response comes about.
     Respond(fn(&ApiRequest<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
-    /// The same, and sends an error as the protocol of charting libraries wants it.
-    RespondOrFault(fn(&ApiRequest<'_>, &mut Responder<'_>) -> Result<Outcome, Error>),
     /// Prepares a request that is worth keeping until the same request comes again.
     Prepare(fn(&ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error>),
 }
@@ -213,9 +209,12 @@ impl Destination<'_> {
             Destination::Found(Row(endpoint, _, handler), service, rest) => {
                 let call = ApiRequest { view, service, request, rest };
                 match handler {
-                    Respond(respond) => respond(&call, responder),
-                    RespondOrFault(respond) => Ok(respond(&call, responder)
-                        .unwrap_or_else(|error| send_fault(&error.message, responder))),
+                    Respond(respond) => match respond(&call, responder) {
+                        Err(error) if *endpoint == Endpoint::Udf => {
+                            Ok(send_fault(&error.message, responder))
+                        }
+                        result => result,
+                    },
                     Prepare(prepare) => prepare(&call).and_then(|prepared| {
                         let (_, prepared) = newly_prepared.insert((*endpoint, prepared));
                         prepared.respond(view, responder)
@@ -237,13 +236,11 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
     let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
     let api = is_api.then(|| under(&config.base_path)).flatten();
     let ecosystem = (is_ecosystem.then(|| under(&config.ecosystem_base_path))).flatten();
-    // Their common prefix is compared first, so that most rows are not looked at.
-    let own = [(api, "/api/v1/", API), (ecosystem, "/api/ecosystem/", ECOSYSTEM)];
-    let shared = [(api, "", COMMON), (ecosystem, "", COMMON), (api, "", PEOPLE)];
-    own.into_iter().chain(shared).find_map(|(path, prefix, rows)| {
-        let path = path.filter(|path| path.starts_with(prefix.as_bytes()))?;
-        rows.iter().find_map(|row| Some((row, row.1.rest(path)?)))
-    })
+    let own = [(api, API), (ecosystem, ECOSYSTEM)];
+    let shared = [(api, COMMON), (ecosystem, COMMON), (api, PEOPLE)];
+    own.into_iter()
+        .chain(shared)
+        .find_map(|(path, rows)| rows.iter().find_map(|row| Some((row, row.1.rest(path?)?))))
 }
 
 #[cfg(test)]

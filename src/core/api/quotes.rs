@@ -10,7 +10,9 @@ use super::list::{ListKind, ListRequest};
 use super::outcome::{Outcome, Prepared};
 use super::params::{ApiRequest, decimals, required};
 use super::records::fragment;
-use super::symbols::{NamedMarket, look_up, path_text, read_markets, served_quote, untracked};
+use super::symbols::{
+    NamedMarket, look_up, path_text, read_markets, served_quote, sources_for, untracked,
+};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Head, Responder};
@@ -19,7 +21,7 @@ use crate::market::{Quote, SourceId, SymbolId};
 
 /// A request for one quote.
 #[derive(Clone, Debug)]
-pub struct AskedQuote {
+pub struct QuoteRequest {
     symbol: SymbolId,
     source: Option<SourceId>,
     decimals: Decimals,
@@ -30,12 +32,12 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let [style, source] = call.params(["decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
     let symbol = look_up(call.view, &path_text(call)?)?;
-    Ok(Box::new(AskedQuote { symbol, source, decimals }))
+    Ok(Box::new(QuoteRequest { symbol, source, decimals }))
 }
 
-impl Prepared for AskedQuote {
+impl Prepared for QuoteRequest {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        let AskedQuote { symbol, source, decimals } = *self;
+        let QuoteRequest { symbol, source, decimals } = *self;
         let quote = find(view, symbol, source)?;
         let etag = ETag::new(quote.version, decimals.variant());
         let cache = match quote.stale() {
@@ -50,7 +52,7 @@ impl Prepared for AskedQuote {
 
 /// A request for the quotes of some markets.
 #[derive(Debug)]
-pub struct AskedQuotes {
+pub struct QuotesRequest {
     markets: Box<[NamedMarket]>,
     source: Option<SourceId>,
     decimals: Decimals,
@@ -65,17 +67,17 @@ pub fn prepare_list(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
         b"*" => Box::new(ListRequest::read(call, ListKind::Quotes(source))?),
         names => {
             let markets = read_markets(call.view, names, most)?;
-            Box::new(AskedQuotes { markets, source, decimals })
+            Box::new(QuotesRequest { markets, source, decimals })
         }
     })
 }
 
-impl Prepared for AskedQuotes {
+impl Prepared for QuotesRequest {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         const OPEN: &[u8] = b"{\"quotes\":[";
         const MIDDLE: &[u8] = b"],\"errors\":[";
         const CLOSE: &[u8] = b"]}";
-        let AskedQuotes { markets, source, decimals } = self;
+        let QuotesRequest { markets, source, decimals } = self;
         let mut quotes = Vec::with_capacity(markets.len());
         // The items of the member `errors`, joined.
         let mut errors = Vec::new();
@@ -96,7 +98,7 @@ impl Prepared for AskedQuotes {
                 }
             }
         }
-        let etag = view.tag(made_of, decimals.variant());
+        let etag = ETag::new(made_of.number(), decimals.variant());
         let head = Head::json(Some(etag), view.until_any_poll_unless(is_stale));
         let frame = OPEN.len() + MIDDLE.len() + errors.len() + CLOSE.len();
         let commas = quotes.len().saturating_sub(1);
@@ -136,16 +138,11 @@ fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error
     if let Some(error) = source.and_then(|source| untracked(view, symbol, source)) {
         return error;
     }
-    let catalog = &view.market.catalog;
-    let name = catalog.name(symbol).as_str();
+    let name = view.market.catalog.name(symbol).as_str();
     let polled = |source: &SourceId| {
         view.status[*source].quotes_polled && !view.market.quotes.is_awaited(*source, symbol)
     };
-    let settled = match source {
-        Some(source) => polled(&source),
-        None => catalog.sources_of(symbol).iter().all(polled),
-    };
-    let error = if settled {
+    let error = if sources_for(view, symbol, &source).iter().all(polled) {
         let message = format!("No source has a quote for \"{name}\".");
         Error::new(404, "quote_not_found", message)
     } else {

@@ -2,6 +2,17 @@
 //!
 //! Owns the wire format (WHATWG HTML, 9.2). What is sent when is decided by `clients::streams`. Every event
 //! is written without its empty line, so that its id can follow once it is known.
+//!
+//! # To add an event
+//!
+//! 1. Here: a function that appends it with `write_event`.
+//! 2. In `clients::streams::stream`: what all readers are told is rendered once in `Told`, under a version,
+//!    as the status is; what each of them chooses has a place in `EventStream`, as quotes and charts have.
+//!    `EventStream::write` appends it.
+//! 3. In `clients::streaming`: `Streams::note_changes` queues its readers when it has changed. If a client
+//!    that comes back must not miss a change, its version joins the ids ([`Position`]).
+//! 4. Its description in `openapi.json` under `/api/v1/stream`, its row in the table of `src/docs/http-api.md`.
+//! 5. A test in `tests/loopback/stream.rs`.
 
 use super::chart::Followed;
 use super::error::{Error, echo};
@@ -13,7 +24,7 @@ use super::symbols::{look_up, untracked};
 use super::view::View;
 use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
-use crate::json::{Decimals, Ready, json};
+use crate::json::{Decimals, Ready, Value, json};
 use crate::market::{Quote, SourceId, SymbolId};
 use std::collections::HashSet;
 
@@ -128,18 +139,23 @@ pub fn write_bye(out: &mut Vec<u8>, wait_ms: u64) {
     write_retry(out, wait_ms);
 }
 
+/// Appends an event. Its data has no line end.
+fn write_event(out: &mut Vec<u8>, name: &str, data: impl Value) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\ndata: ");
+    data.write(out);
+    out.push(b'\n');
+}
+
 /// Appends a quote, as its own address has it.
 pub fn write_quote(out: &mut Vec<u8>, view: &View<'_>, quote: &Quote, decimals: Decimals) {
-    out.extend_from_slice(b"event: quote\ndata: ");
-    out.extend_from_slice(&fragment(view, quote, decimals));
-    out.push(b'\n');
+    write_event(out, "quote", Ready(&fragment(view, quote, decimals)));
 }
 
 /// Appends the health of the service, as its own address has it.
 pub fn write_status(out: &mut Vec<u8>, view: &View<'_>) {
-    out.extend_from_slice(b"event: status\ndata: ");
-    health::write_body(view, out);
-    out.push(b'\n');
+    write_event(out, "status", |out: &mut Vec<u8>| health::write_body(view, out));
 }
 
 /// Appends a candle. `row`: as a chart has it.
@@ -150,13 +166,13 @@ pub fn write_candle(
     source: SourceId,
     (row, is_closed): (&[u8], bool),
 ) {
-    out.extend_from_slice(b"event: candle\ndata: ");
-    json!(out, {
-        "symbol": view.market.catalog.name(chart.symbol).as_str(),
-        "interval": chart.interval.name(),
-        "source": view.id_of(source),
-        "candle": Ready(row),
-        "closed": is_closed,
+    write_event(out, "candle", |out: &mut Vec<u8>| {
+        json!(out, {
+            "symbol": view.market.catalog.name(chart.symbol).as_str(),
+            "interval": chart.interval.name(),
+            "source": view.id_of(source),
+            "candle": Ready(row),
+            "closed": is_closed,
+        });
     });
-    out.push(b'\n');
 }

@@ -7,28 +7,13 @@ use crate::http::decode_segment;
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 
-/// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. The path is
-/// split first and then decoded, each segment once.
+/// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. Segments are
+/// counted before they are decoded.
 pub fn path_text<'a>(call: &ApiRequest<'a>) -> Result<Cow<'a, [u8]>, Error> {
-    let path = call.rest;
-    let plain = |byte: &u8| *byte != b'%' && *byte != b'/';
-    if path.iter().all(plain) {
-        return Ok(Cow::Borrowed(path));
+    match call.rest.split(|byte| *byte == b'/').count() {
+        1 | 2 => decode_segment(call.rest).map_err(|_| invalid(call.rest)),
+        _ => Err(Error::not_found(call.request.path)),
     }
-    let decode = |raw| decode_segment(raw).map_err(|_| invalid(path));
-    let mut segments = path.splitn(3, |byte| *byte == b'/');
-    let first = decode(segments.next().unwrap_or_default())?;
-    let Some(second) = segments.next() else {
-        return Ok(first);
-    };
-    if segments.next().is_some() {
-        return Err(Error::not_found(call.request.path));
-    }
-    let second = decode(second)?;
-    if first.contains(&b'/') || second.contains(&b'/') {
-        return Err(invalid(path));
-    }
-    Ok(Cow::Owned([&first, &b"/"[..], &second].concat()))
 }
 
 /// The symbol of a decoded text, in any accepted form.
@@ -73,6 +58,18 @@ fn invalid(text: &[u8]) -> Error {
         echo(text)
     );
     Error::bad("invalid_symbol", "symbol", message)
+}
+
+/// The sources that answer for a symbol: the one that a request names, or all in the order of failover.
+pub fn sources_for<'v>(
+    view: &View<'v>,
+    symbol: SymbolId,
+    source: &'v Option<SourceId>,
+) -> &'v [SourceId] {
+    match source.as_slice() {
+        [] => view.market.catalog.sources_of(symbol),
+        named => named,
+    }
 }
 
 /// The quote that is served for a symbol: of this source, or of the first source with a fresh one in the

@@ -4,8 +4,7 @@ use super::compressed_cache::CompressedBodies;
 use crate::config::Config;
 use crate::core::{Context, ProcessFacts, Status};
 use crate::exchange::Dialect;
-use crate::fingerprint::Fingerprint;
-use crate::http::{Cache, ETag};
+use crate::http::Cache;
 use crate::interval::{Interval, Stored};
 use crate::market::{Market, SourceId};
 use crate::time::{Mono, Now, UnixMs};
@@ -69,11 +68,6 @@ impl<'a> View<'a> {
         Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
     }
 
-    /// The tag of a body that is made of these parts.
-    pub fn tag(&self, made_of: Fingerprint, variant: u8) -> ETag {
-        ETag::new(made_of.number(), variant)
-    }
-
     /// The time on the clock of an exchange.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
         self.status[source].exchange_time(self.now)
@@ -82,9 +76,7 @@ impl<'a> View<'a> {
     /// The intervals of which one of these sources has candles, or those that they are rolled up from.
     pub fn intervals(&self, sources: &[SourceId]) -> impl Iterator<Item = Interval> {
         let has = |base| sources.iter().any(|source| self.has_interval(*source, base));
-        let bases = Stored::ALL.map(|base| has(base).then_some(base));
-        let mut all = Interval::ALL.into_iter();
-        std::iter::from_fn(move || all.find(|it| bases.contains(&Some(it.base()))))
+        Interval::ALL.into_iter().filter(move |it| has(it.base()))
     }
 
     /// True if the exchange of a source has candles of this interval.
@@ -100,8 +92,7 @@ impl<'a> View<'a> {
 
     /// The source with this id.
     pub fn source(&self, id: &[u8]) -> Option<SourceId> {
-        let mut all = self.status.running();
-        let found = all.find(|(_, source)| source.id.as_bytes() == id);
+        let found = self.status.running().find(|(_, source)| source.id.as_bytes() == id);
         found.map(|(id, _)| id)
     }
 }

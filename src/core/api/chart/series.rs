@@ -10,6 +10,14 @@ use std::sync::Arc;
 /// second, and until then each has a candle made from quotes.
 const UNSETTLED: i64 = 2;
 
+/// Slots in which older candles are looked for at a time: as many as a chart may have.
+const STRETCH: i64 = 5000;
+
+/// The newest of these slots that are looked at next.
+pub fn last_stretch(slots: Range<i64>) -> Range<i64> {
+    slots.start.max(slots.end - STRETCH)..slots.end
+}
+
 /// A series as it is now.
 pub struct SeriesView<'v> {
     key: SeriesKey,

@@ -3,8 +3,8 @@
 //!
 //! Each chart is made as if it were requested alone. They wait for their candles together.
 
-use super::headers::coverage;
 use super::request::{ChartRequest, ChartsRequest};
+use super::response::coverage;
 use super::{DeferredChart, choose};
 use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
@@ -17,7 +17,7 @@ use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Ready, members};
 use crate::market::{ChartSpec, SeriesKey};
 
-/// Charts of one step, if their candles are only copied: less than 0.1 ms.
+/// Charts of one step, which also ends with a part of the body, if their candles are only copied.
 const CHARTS_A_STEP: usize = 8;
 
 /// Charts that wait for candles, or are made.

@@ -67,11 +67,7 @@ impl ReadMetric {
             ReadMetric::Text(read) => Figure::Text(read(it)),
             ReadMetric::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
             ReadMetric::OneOf(_, read) => Figure::Text(read(it)),
-            ReadMetric::Each(..)
-            | ReadMetric::Durations(_)
-            | ReadMetric::Object(_)
-            | ReadMetric::MaybeObject(..)
-            | ReadMetric::Sources(_) => Figure::None,
+            _ => Figure::None,
         }
     }
 }
@@ -96,7 +92,7 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
             }
             ReadMetric::Each(_, read) => {
                 let mut inner = object.object(row.key);
-                read(it, &mut |value, count| inner.put(value, count));
+                read(it).into_iter().for_each(|(value, count)| inner.put(value, count));
                 inner.close();
             }
             read => match read.figure(it) {
@@ -152,15 +148,15 @@ fn describe(mut schema: Object<'_>, read: &ReadMetric, it: &Figures<'_>) {
             describe_rows(schema.object("items"), "object", rows, it);
         }
         ReadMetric::Each(_, read) => {
-            let mut keys = Vec::new();
-            read(it, &mut |value, _| keys.push(value.to_string()));
+            let counts = read(it);
+            let keys = counts.iter().map(|(value, _)| *value);
             members!(schema,
                 "type": "object",
                 "additionalProperties": false,
-                "required": List(keys.iter().map(String::as_str)),
+                "required": List(keys.clone()),
             );
             let mut properties = schema.object("properties");
-            for key in &keys {
+            for key in keys {
                 json!(properties.key(key), { "$ref": "#/components/schemas/Count" });
             }
             properties.close();
@@ -185,6 +181,15 @@ fn describe(mut schema: Object<'_>, read: &ReadMetric, it: &Figures<'_>) {
         ReadMetric::Durations(_) => {}
     }
     schema.close();
+}
+
+/// The type of a metric for Prometheus. The name of a counter ends with `_total`, and no other does.
+fn kind(row: &Metric) -> &'static str {
+    match row.read {
+        ReadMetric::Durations(_) => "histogram",
+        _ if row.name.ends_with("_total") => "counter",
+        _ => "gauge",
+    }
 }
 
 /// What the name of a metric begins with: nothing, if it is one that every process has.
@@ -215,8 +220,8 @@ impl Page {
                 }
                 _ if row.name.is_empty() => {}
                 _ => {
-                    let Metric { name, kind, help, .. } = row;
-                    let own = own(name);
+                    let Metric { name, help, .. } = row;
+                    let (own, kind) = (own(name), kind(row));
                     self.line(format_args!("# HELP {own}{name} {help}"));
                     self.line(format_args!("# TYPE {own}{name} {kind}"));
                     subjects.iter().for_each(|it| self.samples(row, it));
@@ -237,13 +242,17 @@ impl Page {
                     self.sample(row.name, &[&source, &label], u8::from(*word == found));
                 }
             }
-            ReadMetric::Each(label, read) => read(it, &mut |value, count| {
-                let label = format!("{label}=\"{value}\"");
-                self.sample(row.name, &[&source, &label], count);
-            }),
-            ReadMetric::Durations(read) => read(it, &mut |labels, histogram| {
-                self.histogram(row.name, &[&source, labels], histogram);
-            }),
+            ReadMetric::Each(label, read) => {
+                for (value, count) in read(it) {
+                    let label = format!("{label}=\"{value}\"");
+                    self.sample(row.name, &[&source, &label], count);
+                }
+            }
+            ReadMetric::Durations(read) => {
+                for (labels, histogram) in read(it) {
+                    self.histogram(row.name, &[&source, &labels], histogram);
+                }
+            }
             read => match read.figure(it) {
                 Figure::None => {}
                 Figure::Text(text) => {

@@ -7,18 +7,21 @@
 //! request or the end of what is kept. Its rows are then turned into columns, in parts.
 
 use super::markets::{Named, read_symbol};
-use crate::core::api::body;
 use crate::core::api::body::Body;
-use crate::core::api::chart::{self, ChartRequest, DeferredChart, SeriesView, read_resolution};
+use crate::core::api::chart::{
+    self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,
+};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
-use crate::core::api::udf::VARIANT;
+use crate::core::api::symbols::sources_for;
+use crate::core::api::udf::{VARIANT, send};
 use crate::core::api::view::View;
-use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Head, Output, Responder};
+use crate::fingerprint::Part;
+use crate::http::{Head, Responder};
 use crate::interval::Interval;
+use crate::json::Object;
 use crate::market::{ChartInfo, ChartPlan, ChartSpec, SourceId};
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
@@ -29,9 +32,6 @@ const MAX_BARS: usize = 5000;
 
 /// What a client gets that names neither a number of candles nor the beginning of a range.
 const DEFAULT_BARS: usize = 500;
-
-/// Slots of a stretch in which older candles are looked for: as many as a chart may have.
-const STRETCH: i64 = 5000;
 
 /// Bytes of rows that are turned into columns in one part: some 0.05 ms.
 const PART_BYTES: usize = 32 * 1024;
@@ -45,9 +45,6 @@ const COLUMNS: [&[u8]; 6] = [
     b"],\"c\":[",
     b"],\"v\":[",
 ];
-
-/// What comes behind the last one.
-const END: &[u8] = b"]}";
 
 /// Candles that are waited for, or read.
 struct History {
@@ -120,8 +117,7 @@ fn clipped(
     from: UnixMs,
     to: Option<UnixMs>,
 ) -> UnixMs {
-    let first = view.market.catalog.sources_of(named.symbol).first();
-    let source = named.source.as_ref().or(first);
+    let source = sources_for(view, named.symbol, &named.source).first();
     let now = source.map_or(view.now.unix, |source| view.exchange_time(*source));
     let end = to.unwrap_or(now).min(now);
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
@@ -175,9 +171,9 @@ impl Deferred for History {
             return send_fault(message, responder);
         }
         match (self.goal, info.last) {
-            (Goal::Older, older) => self.send_none(view, plan.made_of(), older, responder),
+            (Goal::Older, older) => self.send_none(view, older, responder),
             (_, Some(_)) => self.turn(plan, UnixMs(0)),
-            (Goal::Back, None) => self.send_none(view, plan.made_of(), None, responder),
+            (Goal::Back, None) => self.send_none(view, None, responder),
             (Goal::Range, None) => {
                 self.look_for_older(view);
                 Outcome::Deferred(self)
@@ -203,7 +199,7 @@ impl History {
             Some(series) => series.covered().missing(slots).pop(),
             None => Some(slots).filter(|slots| !slots.is_empty()),
         };
-        unknown.map(|slots| slots.start.max(slots.end - STRETCH)..slots.end)
+        unknown.map(last_stretch)
     }
 
     /// True if there is time to wait for these slots, and they were not waited for in vain. The first are
@@ -238,19 +234,18 @@ impl History {
     fn send_none(
         &self,
         view: &View<'_>,
-        made_of: Fingerprint,
         older: Option<UnixMs>,
         responder: &mut Responder<'_>,
     ) -> Outcome {
-        let mut body = Body::default();
-        body.fixed(b"{\"s\":\"no_data\"");
+        let mut text = Vec::with_capacity(64);
+        let mut object = Object::open(&mut text);
+        object.put("s", "no_data");
         if let Some(older) = older {
-            body.text(format!(",\"nextTime\":{}", older.0.div_euclid(1000)).as_bytes());
+            object.put("nextTime", older.0.div_euclid(1000));
         }
-        body.fixed(b"}");
-        body.part(Part::Text(&made_of.number().to_le_bytes()));
-        let head = Head::json(None, view.until_poll(self.chart.key.source));
-        body.send(view, responder, head, VARIANT, self.cache_key())
+        object.close();
+        let cache = view.until_poll(self.chart.key.source);
+        send(view, responder, cache, self.cache_key(), &text)
     }
 
     fn cache_key(&self) -> CacheKey {
@@ -274,20 +269,16 @@ impl Deferred for Bars {
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let Bars { plan, source, key, since, columns, .. } = *self;
-        let mut made_of = plan.made_of();
-        made_of.add(Part::From(since.0));
-        let head = Head::json(Some(view.tag(made_of, VARIANT)), view.until_poll(source));
-        let parts = COLUMNS.iter().zip(columns);
-        let lengths = parts.clone().map(|(name, column)| name.len() + column.len());
-        let length = lengths.sum::<usize>() + END.len();
-        let write = |out: &mut Output| {
-            for (name, column) in parts {
-                out.bytes().extend_from_slice(name);
-                out.give(column);
-            }
-            out.bytes().extend_from_slice(END);
-        };
-        body::send(view, responder, head, || key, length, write)
+        let mut body = Body::default();
+        body.part(Part::Text(&plan.made_of().number().to_le_bytes()));
+        body.part(Part::From(since.0));
+        for (before, column) in COLUMNS.into_iter().zip(&columns) {
+            body.fixed(before);
+            body.bytes().extend_from_slice(column);
+            body.cut();
+        }
+        body.fixed(b"]}");
+        body.send(view, responder, Head::json(None, view.until_poll(source)), VARIANT, key)
     }
 }
 

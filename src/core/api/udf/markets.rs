@@ -1,17 +1,16 @@
 //! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
 //! some, and those whose symbols have a text in them, the best match first.
 
-use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Deferred, Outcome};
 use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
 use crate::core::api::selection::{Selection, find as finds};
-use crate::core::api::symbols::{look_up, served_quote, untracked};
-use crate::core::api::udf::{TYPE, VARIANT, send};
+use crate::core::api::symbols::{look_up, served_quote, sources_for, untracked};
+use crate::core::api::udf::{TYPE, send};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
-use crate::http::{Head, Responder};
+use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, List, Object, Ready, Value as _, json, members};
 use crate::market::{Quote, SourceId, SymbolId, SymbolName};
@@ -34,13 +33,10 @@ pub struct Named {
 pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
     let text = text.trim_ascii();
     let colon = text.iter().position(|byte| *byte == b':');
-    let parts = colon.map(|at| (&text[..at], &text[at + 1..]));
-    let source = parts.and_then(|(id, _)| view.source(&id.to_ascii_lowercase()));
-    let symbol = match (parts, source) {
-        (Some((_, symbol)), Some(_)) => symbol,
-        _ => text,
-    };
-    let symbol = look_up(view, symbol)?;
+    let source = colon.and_then(|at| view.source(&text[..at].to_ascii_lowercase()));
+    // Without a source, a colon belongs to the symbol, which is then none.
+    let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
+    let symbol = look_up(view, &text[begin..])?;
     match source.and_then(|source| untracked(view, symbol, source)) {
         Some(error) => Err(error),
         None => Ok(Named { symbol, source }),
@@ -54,8 +50,7 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<Named, Err
 
 /// The id of the source that a client has named, or else of the first one with the market.
 fn exchange<'v>(view: &View<'v>, named: Named) -> &'v str {
-    let first = view.market.catalog.sources_of(named.symbol).first();
-    let source = named.source.as_ref().or(first);
+    let source = sources_for(view, named.symbol, &named.source).first();
     source.map_or("", |source| view.id_of(*source))
 }
 
@@ -94,10 +89,7 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
         (None, None) => DEFAULT_PLACES,
     };
     let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
-    let sources = match &named.source {
-        Some(source) => std::slice::from_ref(source),
-        None => catalog.sources_of(named.symbol),
-    };
+    let sources = sources_for(view, named.symbol, &named.source);
     let of = |is_listed: fn(&Interval) -> bool| {
         let listed = view.intervals(sources).filter(is_listed);
         listed.map(Interval::resolution)
@@ -128,7 +120,7 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
         "data_status": "streaming",
     );
     object.close();
-    Ok(send(view, responder, "/udf/symbols", &text))
+    Ok(send(view, responder, Cache::NoCache, CacheKey::of("/udf/symbols", ()), &text))
 }
 
 /// The most digits behind the point of a quote's prices.
@@ -145,34 +137,26 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     let [symbols] = call.params(["symbols"])?;
     let list = symbols.unwrap_or_default();
     let items = items(&list, "symbols", view.config.limits.symbols_per_request)?;
-    let mut body = Body::default();
-    body.fixed(b"{\"s\":\"ok\",\"d\":[");
-    for (at, item) in items.into_iter().enumerate() {
-        if at > 0 {
-            body.fixed(b",");
-        }
-        let quote = find(view, item).and_then(|named| {
-            let quote = served_quote(view, named.symbol, named.source);
-            quote.ok_or_else(|| {
-                Error::new(404, "quote_not_found", "No quote has been collected yet.")
-            })
-        });
-        let mut text = Vec::with_capacity(512);
-        match quote {
-            Ok(quote) => write_quote(&mut text, view, item, quote),
-            Err(error) => {
-                let message = error.message.as_str();
-                json!(&mut text, { "s": "error", "n": item, "errmsg": message, "v": Ready(b"{}") });
-            }
-        }
-        body.text(&text);
-    }
-    body.fixed(b"]}");
-    let head = Head::json(None, view.until_any_poll());
-    Ok(body.send(view, responder, head, VARIANT, CacheKey::of("/udf/quotes", ())))
+    let mut text = Vec::with_capacity(512 * items.len());
+    let quotes =
+        items.into_iter().map(|item| move |out: &mut Vec<u8>| write_quote(out, view, item));
+    json!(&mut text, { "s": "ok", "d": List(quotes) });
+    Ok(send(view, responder, view.until_any_poll(), CacheKey::of("/udf/quotes", ()), &text))
 }
 
-fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8], quote: &Quote) {
+/// Writes the quote of a market that a client names so, or why there is none.
+fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
+    let quote = find(view, item).and_then(|named| {
+        let quote = served_quote(view, named.symbol, named.source);
+        quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
+    });
+    let quote = match quote {
+        Ok(quote) => quote,
+        Err(error) => {
+            let message = error.message.as_str();
+            return json!(out, { "s": "error", "n": item, "errmsg": message, "v": Ready(b"{}") });
+        }
+    };
     let name = view.market.catalog.name(quote.symbol);
     let ticker = &quote.ticker;
     let spread =
@@ -278,6 +262,6 @@ impl Deferred for Search {
             }
         };
         List(self.best.iter().map(result)).write(&mut text);
-        send(view, responder, "/udf/search", &text)
+        send(view, responder, Cache::NoCache, CacheKey::of("/udf/search", ()), &text)
     }
 }

@@ -40,13 +40,18 @@ pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "symbols_types": List([("All types", ""), ("Crypto", TYPE)].map(kind)),
         "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
     });
-    Ok(send(call.view, responder, "/udf/config", &text))
+    Ok(send(call.view, responder, Cache::NoCache, CacheKey::of("/udf/config", ()), &text))
 }
 
-/// Sends a text of this address, which depends on no poll.
-fn send(view: &View<'_>, responder: &mut Responder<'_>, place: &str, text: &[u8]) -> Outcome {
-    let head = Head::json(None, Cache::NoCache);
-    Body::of(text).send(view, responder, head, VARIANT, CacheKey::of(place, ()))
+/// Sends a text.
+fn send(
+    view: &View<'_>,
+    responder: &mut Responder<'_>,
+    cache: Cache,
+    key: CacheKey,
+    text: &[u8],
+) -> Outcome {
+    Body::of(text).send(view, responder, Head::json(None, cache), VARIANT, key)
 }
 
 /// An exchange as the library lists them; the empty id is that of all.

@@ -1,0 +1,147 @@
+//! The response with a chart: its tag, how long it may be cached, its `Chart-` fields, and its rows.
+
+use super::request::{ChartRequest, SECONDS_BELOW};
+use crate::core::api::body;
+use crate::core::api::compressed_cache::CacheKey;
+use crate::core::api::outcome::Outcome;
+use crate::core::api::view::View;
+use crate::http::{Cache, ETag, Head, Responder};
+use crate::json::Decimals;
+use crate::market::{ChartInfo, ChartPlan, REREAD, SeriesKey, floor_slot};
+use crate::time::UnixMs;
+use std::borrow::Cow;
+
+/// Seconds for which a chart may be cached that no poll will change.
+const SETTLED_S: u32 = 3600;
+
+/// A chart that is made, and what it was made for.
+pub struct ChartResponse<'a> {
+    /// The core.
+    pub view: &'a View<'a>,
+    /// What was requested.
+    pub request: &'a ChartRequest,
+    /// The series that it is made from.
+    pub key: SeriesKey,
+    /// Its rows.
+    pub plan: &'a ChartPlan,
+}
+
+impl ChartResponse<'_> {
+    /// Sends it.
+    pub fn send(&self, responder: &mut Responder<'_>) -> Outcome {
+        let ChartResponse { view, request, key, plan } = self;
+        let fields = match plan.info().next_from {
+            None => Cow::Borrowed(plan.written(|| self.fields())),
+            Some(_) => Cow::Owned(self.fields()),
+        };
+        let variant = Decimals::of(request.spec.quoted).variant();
+        let etag = ETag::new(plan.made_of().number(), variant);
+        let cache = match self.is_settled() {
+            true => Cache::MaxAge(SETTLED_S),
+            false => view.until_poll(key.source),
+        };
+        let head = Head { fields: &fields, ..Head::json(Some(etag), cache) };
+        let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &request.spec));
+        body::send(view, responder, head, cache_key, plan.body_len(), |out| {
+            out.bytes().push(b'[');
+            out.share_all(plan.pieces(), plan.body_len() - 2);
+            out.bytes().push(b']');
+        })
+    }
+
+    /// The `Chart-` fields, and a link to the next page.
+    fn fields(&self) -> Vec<u8> {
+        let info = self.plan.info();
+        let interval = self.request.spec.interval.name();
+        let source = self.view.id_of(self.key.source);
+        let mut fields = format!("Chart-Interval: {interval}\r\nChart-Source: {source}\r\n");
+        if let Some(closed) = info.last_closed {
+            fields += &format!("Chart-Last-Closed: {}\r\n", closed.0);
+        }
+        let (gaps, coverage) = (info.gaps, coverage(info));
+        fields += &format!("Chart-Gaps: {gaps}\r\nChart-Coverage: {coverage}\r\n");
+        if let Some(from) = info.next_from {
+            fields += &format!("Link: {}\r\n", self.link(from));
+        }
+        fields.into_bytes()
+    }
+
+    /// A link to the page that begins at `from` (RFC 8288): the same request from there.
+    fn link(&self, from: UnixMs) -> String {
+        let ChartRequest { symbol, spec, source, .. } = self.request;
+        let name = self.view.market.catalog.name(*symbol);
+        let (base, quote, interval) = (name.base(), name.quote(), spec.interval.name());
+        let begin = in_ms(from);
+        let mut link = format!("<?symbol={base}-{quote}&interval={interval}&from={begin}");
+        if let Some(to) = spec.to {
+            link += &format!("&to={}", in_ms(to));
+        }
+        link += &format!("&limit={}", spec.limit);
+        if spec.fill_previous {
+            link += "&fill=previous";
+        }
+        if spec.quoted {
+            link += "&decimals=string";
+        }
+        if let Some(source) = source {
+            link += &format!("&source={}", self.view.id_of(*source));
+        }
+        link + ">; rel=\"next\""
+    }
+
+    /// True if the same address has the same chart for the next hour, so that caches may keep it.
+    fn is_settled(&self) -> bool {
+        let (info, spec) = (self.plan.info(), &self.request.spec);
+        // A range without an end ends where the limit cuts it.
+        let (Some(end), Some(closed)) = (spec.to.or(info.next_from), info.last_closed) else {
+            return false;
+        };
+        let is_past = spec.interval.open_of(end) < spec.interval.step(closed, -REREAD);
+        let is_made = info.complete && info.settled && is_past;
+        is_made && !self.hangs_on_the_past() && self.stays_kept()
+    }
+
+    /// True if there are, or may be, flat candles before the first stored row. Their price is the close
+    /// before the range, which changes when older candles become known or are dropped.
+    fn hangs_on_the_past(&self) -> bool {
+        let spec = &self.request.spec;
+        let Some(from) = spec.from.filter(|_| spec.fill_previous) else {
+            return false;
+        };
+        let interval = spec.interval;
+        let open = match interval.open_of(from) {
+            open if open == from => open,
+            open => interval.step(open, 1),
+        };
+        let slot_of = |time| self.key.interval.slot_of(time);
+        let first = slot_of(open)..slot_of(interval.end_of(open));
+        let series = self.view.market.charts.get(self.key);
+        series.is_none_or(|series| series.next_candle(first).is_none())
+    }
+
+    /// True if all candles of the chart are still kept when the caches drop it. Without `from`, the newest
+    /// `limit` candles are asked for; if there are fewer, the first one may be the oldest that is kept.
+    fn stays_kept(&self) -> bool {
+        let (info, spec, base) = (self.plan.info(), &self.request.spec, self.key.interval);
+        let keep = self.view.market.charts.keep(base);
+        let later = self.view.exchange_time(self.key.source) + i64::from(SETTLED_S) * 1000;
+        let is_full = spec.from.is_some() || info.rows >= spec.limit;
+        is_full && info.depends.start >= floor_slot(base, later, keep)
+    }
+}
+
+/// Whether the exchange has spoken of all of the range.
+pub fn coverage(info: &ChartInfo) -> &'static str {
+    match info.complete {
+        true => "complete",
+        false => "partial",
+    }
+}
+
+/// A time as the parameters are read back: before 1973 in seconds, since it would be taken for seconds.
+fn in_ms(time: UnixMs) -> i64 {
+    match time.0 < SECONDS_BELOW {
+        true => time.0 / 1000,
+        false => time.0,
+    }
+}
