@@ -60,13 +60,12 @@ enum Sign {
 }
 
 impl Sign {
-    fn text(self) -> &'static str {
-        match self {
-            Sign::Ahead => "a time in a response is ahead",
-            Sign::Back => "the newest quote went back",
-            Sign::Date => "the date of a response is ahead",
-        }
-    }
+    /// In words, in the order of the signs.
+    const TEXTS: [&str; 3] = [
+        "a time in a response is ahead",
+        "the newest quote went back",
+        "the date of a response is ahead",
+    ];
 }
 
 impl ExchangeClock {
@@ -110,7 +109,7 @@ impl ExchangeClock {
             return;
         }
         self.contradiction = Some((sign, ms));
-        let (id, what) = (&cx.stats[self.source].id, sign.text());
+        let (id, what) = (&cx.stats[self.source].id, Sign::TEXTS[sign as usize]);
         log::info!(target: SOURCE, "clock in doubt source={id} reason={what:?} ms={ms}");
         self.doubt(cx);
     }

@@ -1,6 +1,6 @@
 //! The upstream connections of one source: what each event of one of them leads to.
 //!
-//! [`Connections`] owns each connection's socket key, how far it is connected (name, TCP, tunnel, TLS:
+//! [`Connections`] owns each connection's socket key, how far it is connected (TCP, tunnel, TLS:
 //! [`Connecting`]) and its request in flight, and the addresses of the host. It does not decide what is
 //! requested. A request tries one address after the other, and fails behind the last or at its deadline.
 //!
@@ -39,8 +39,9 @@ struct UpstreamConnection {
 }
 
 impl UpstreamConnection {
+    /// True if its request waits for the addresses of the name.
     fn is_resolving(&self) -> bool {
-        self.request.is_some() && self.connecting.phase == ConnectPhase::Resolving
+        self.request.is_some() && self.connecting.phase == ConnectPhase::Closed
     }
 }
 
@@ -113,7 +114,7 @@ impl Connections {
     fn connect(&mut self, conn: usize, cx: &mut Context) {
         self.look_up(cx);
         if self.addresses.is_empty() {
-            return self.all[conn].connecting.wait_for_addresses();
+            return;
         }
         let it = &mut self.all[conn];
         let deadline = it.request.as_ref().map_or(cx.now.mono, |it| it.deadline);
@@ -297,7 +298,11 @@ impl Connections {
         let it = &self.all[conn];
         let request = it.request.as_deref()?;
         if request.deadline <= cx.now.mono {
-            let fault = request.cut_short(Fault::Timeout(it.connecting.obstacle()));
+            let obstacle = match it.is_resolving() {
+                true => Some("cannot resolve the name"),
+                false => it.connecting.obstacle(),
+            };
+            let fault = request.cut_short(Fault::Timeout(obstacle));
             return self.end(conn, Outcome::Failed(fault), cx);
         }
         let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);

@@ -103,11 +103,9 @@ impl Sources {
             source.end(cx);
         }
         for (id, change) in (0..).map(SourceId).zip(changes) {
-            match *change {
+            match change {
                 SourceChange::Same | SourceChange::Ends => continue,
-                SourceChange::Settings { markets, route } => {
-                    self[id].reconfigure(markets, route, cx);
-                }
+                SourceChange::Settings { .. } => self[id].reconfigure(*change, cx),
                 SourceChange::Begins => self.begin(id, cx),
             }
             self.open_connections(id, cx);

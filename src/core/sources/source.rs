@@ -10,7 +10,7 @@
 mod applying;
 mod cluster;
 
-use crate::config::Config;
+use crate::config::{Config, SourceChange};
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -306,7 +306,10 @@ impl Source {
     }
 
     /// Takes in new settings. Requests that these concern end, and are due again.
-    pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
+    pub fn reconfigure(&mut self, change: SourceChange, cx: &mut Context) {
+        let SourceChange::Settings { markets, route } = change else {
+            return;
+        };
         self.schedule.reconfigure(&cx.config, cx.now.mono);
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);
