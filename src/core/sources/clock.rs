@@ -182,7 +182,13 @@ impl ExchangeClock {
         if self.in_doubt_since.take().is_some() {
             self.begin_forming(plans, cx);
         }
-        self.log_offset(cx);
+        let offset = cx.now.unix - cx.exchange_time(self.source);
+        if offset.abs() > TOLD_DIFFERENCE_MS {
+            // Candles follow the exchange's clock.
+            let id = &cx.stats[self.source].id;
+            let (who, ms) = (who_is_ahead(offset), offset.abs());
+            log::warn!(target: SOURCE, "clock differs source={id} ahead={who} ahead_ms={ms}");
+        }
     }
 
     /// Which slots are forming is known from now on: the quotes that came before begin them.
@@ -195,16 +201,6 @@ impl ExchangeClock {
             {
                 charts.tick(self.source, key.symbol, &quote.ticker.last, exchange);
             }
-        }
-    }
-
-    fn log_offset(&self, cx: &Context) {
-        let offset = cx.now.unix - cx.exchange_time(self.source);
-        if offset.abs() > TOLD_DIFFERENCE_MS {
-            // Candles follow the exchange's clock.
-            let id = &cx.stats[self.source].id;
-            let (who, ms) = (who_is_ahead(offset), offset.abs());
-            log::warn!(target: SOURCE, "clock differs source={id} ahead={who} ahead_ms={ms}");
         }
     }
 }

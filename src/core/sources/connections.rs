@@ -46,10 +46,10 @@ impl UpstreamConnection {
 }
 
 /// A request that has ended, and how.
-pub type Ended = (Box<RequestInFlight>, Outcome);
+pub type Ended = (Box<RequestInFlight>, RequestEnd);
 
 /// How a request ended.
-pub enum Outcome {
+pub enum RequestEnd {
     /// Its response is complete.
     Complete,
     /// It failed.
@@ -177,7 +177,7 @@ impl Connections {
                         "name look-up failed source={id} addresses=kept error={why:?}"
                     );
                 }
-                self.end(*waiting.first()?, Outcome::Failed(Fault::Transport(why)), cx)
+                self.end(*waiting.first()?, RequestEnd::Failed(Fault::Transport(why)), cx)
             }
         }
     }
@@ -239,7 +239,7 @@ impl Connections {
                     Ok(()) => self.phase_began(conn, key, cx),
                     Err(error) => {
                         let why = format!("no tunnel through the proxy: {error}");
-                        return self.end(conn, Outcome::Failed(Fault::Transport(why)), cx);
+                        return self.end(conn, RequestEnd::Failed(Fault::Transport(why)), cx);
                     }
                 }
             }
@@ -285,11 +285,11 @@ impl Connections {
     ) -> Option<Ended> {
         match read {
             Ok(ResponseProgress::Partly) => None,
-            Ok(ResponseProgress::WholeAndClose) => self.end(conn, Outcome::Complete, cx),
+            Ok(ResponseProgress::WholeAndClose) => self.end(conn, RequestEnd::Complete, cx),
             Ok(ResponseProgress::Whole) => {
-                self.all[conn].request.take().map(|it| (it, Outcome::Complete))
+                self.all[conn].request.take().map(|it| (it, RequestEnd::Complete))
             }
-            Err(fault) => self.end(conn, Outcome::Failed(fault), cx),
+            Err(fault) => self.end(conn, RequestEnd::Failed(fault), cx),
         }
     }
 
@@ -303,7 +303,7 @@ impl Connections {
                 false => it.connecting.obstacle(),
             };
             let fault = request.cut_short(Fault::Timeout(obstacle));
-            return self.end(conn, Outcome::Failed(fault), cx);
+            return self.end(conn, RequestEnd::Failed(fault), cx);
         }
         let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);
         let lost = || self.lost(conn, Some(&Broken::Io(ErrorKind::TimedOut)), cx);
@@ -334,23 +334,23 @@ impl Connections {
                 Fault::Transport(format!("{what}: {}", why.unwrap_or(&Broken::Closed)))
             }
             (None, _) if request.is_on_reused && request.received == 0 => {
-                return self.end(conn, Outcome::PutBack, cx);
+                return self.end(conn, RequestEnd::PutBack, cx);
             }
             (None, Some(why)) => {
                 request.cut_short(Fault::Transport(format!("connection lost: {why}")))
             }
             (None, None) => match request.closed() {
-                Ok(()) => return self.end(conn, Outcome::Complete, cx),
+                Ok(()) => return self.end(conn, RequestEnd::Complete, cx),
                 Err(fault) => request.cut_short(fault),
             },
         };
-        self.end(conn, Outcome::Failed(fault), cx)
+        self.end(conn, RequestEnd::Failed(fault), cx)
     }
 
     /// Ends a request, and its connection with it.
-    fn end(&mut self, conn: usize, outcome: Outcome, cx: &mut Context) -> Option<Ended> {
+    fn end(&mut self, conn: usize, how: RequestEnd, cx: &mut Context) -> Option<Ended> {
         self.close(conn, cx);
-        self.all[conn].request.take().map(|request| (request, outcome))
+        self.all[conn].request.take().map(|request| (request, how))
     }
 
     /// Ends those requests that are chosen, through nobody's fault.
@@ -362,7 +362,7 @@ impl Connections {
         let is_chosen = |it: &UpstreamConnection| it.request.as_deref().is_some_and(&is_chosen);
         let chosen: Vec<usize> =
             (0..self.all.len()).filter(|conn| is_chosen(&self.all[*conn])).collect();
-        chosen.into_iter().filter_map(|conn| self.end(conn, Outcome::PutBack, cx)).collect()
+        chosen.into_iter().filter_map(|conn| self.end(conn, RequestEnd::PutBack, cx)).collect()
     }
 
     /// Closes a connection. Its request stays.

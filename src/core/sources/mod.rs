@@ -2,8 +2,8 @@
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the table of their
 //! connections, and failover between them. `source` is the file to begin with: it conducts one
-//! exchange's `schedule` (from which `source/planning` chooses), `connections`, `jobs` and back-off. The
-//! life of a request is in `request`, from top to bottom.
+//! exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
+//! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`.
 //!
 //! No client is served here and no price is kept: what is read goes to the market.
 

@@ -1,5 +1,5 @@
-//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure changes
-//! nothing that is served.
+//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure
+//! changes nothing that is served.
 
 use super::Source;
 use crate::core::context::Context;
