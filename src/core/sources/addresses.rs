@@ -26,7 +26,7 @@ pub struct Addresses {
     list: VecDeque<SocketAddr>,
     is_literal: bool,
     /// True while a look-up is under way.
-    asked: bool,
+    is_looking_up: bool,
     /// True while that is one of the name before this one.
     is_former: bool,
     /// From then on the list may be out of date.
@@ -34,7 +34,7 @@ pub struct Addresses {
     /// No look-up before this.
     rest_until: Mono,
     /// True if the last look-up found nothing.
-    in_vain: bool,
+    has_failed: bool,
 }
 
 impl Addresses {
@@ -51,13 +51,13 @@ impl Addresses {
     /// Takes the place of the addresses of another name. A look-up of that may be under way: none is begun
     /// until it has ended.
     pub fn succeed(&mut self, former: &Addresses) {
-        (self.asked, self.is_former) = (former.asked, former.asked);
+        (self.is_looking_up, self.is_former) = (former.is_looking_up, former.is_looking_up);
     }
 
     /// The look-up has ended. `true`: it was that of the former name, and what it found is not ours.
     pub fn skip_former(&mut self) -> bool {
         let is_former = std::mem::take(&mut self.is_former);
-        self.asked &= !is_former;
+        self.is_looking_up &= !is_former;
         is_former
     }
 
@@ -74,8 +74,8 @@ impl Addresses {
     /// True if the name is to be looked up now. Then the look-up counts as begun.
     pub fn look_up(&mut self, now: Now) -> bool {
         let old = self.old_from <= now.mono && self.rest_until <= now.mono;
-        let ask = !self.is_literal && !self.asked && (old || self.list.is_empty());
-        self.asked |= ask;
+        let ask = !self.is_literal && !self.is_looking_up && (old || self.list.is_empty());
+        self.is_looking_up |= ask;
         ask
     }
 
@@ -99,17 +99,17 @@ impl Addresses {
         if let Some(last) = last {
             self.worked(last);
         }
-        self.asked = false;
-        self.in_vain = false;
+        self.is_looking_up = false;
+        self.has_failed = false;
         self.old_from = now.mono + AGE;
         self.rest_until = now.mono + REST;
     }
 
     /// The look-up has found nothing. `true`: the one before had found some.
     pub fn not_found(&mut self, now: Now) -> bool {
-        self.asked = false;
+        self.is_looking_up = false;
         self.rest_until = now.mono + REST;
-        !std::mem::replace(&mut self.in_vain, true)
+        !std::mem::replace(&mut self.has_failed, true)
     }
 }
 

@@ -32,9 +32,8 @@ const PARTS: u64 = 1_000_000;
 /// See the module's page.
 #[derive(Debug)]
 pub struct Budget {
-    /// The exchange's limit: so many units in this span.
-    limit: u32,
-    span: Duration,
+    /// That of the exchange.
+    limit: Limit,
     /// The most parts that the bucket holds.
     most: u64,
     /// Parts at hand at `since`.
@@ -67,8 +66,7 @@ impl Budget {
         let burst = u64::from(limit.units) * PARTS * PERCENT_BURST / 100;
         let most = burst.max(u64::from(dearest) * PARTS).max(PARTS);
         Budget {
-            limit: limit.units,
-            span: limit.per,
+            limit,
             most,
             parts: most,
             since: now,
@@ -96,7 +94,7 @@ impl Budget {
     }
 
     /// Keeps to half from now on, and tells nobody: another node may be spending as well.
-    pub fn go_alone(&mut self, now: Mono) {
+    pub fn halve(&mut self, now: Mono) {
         self.limit_to(self.most, now);
         (self.is_halved, self.told) = (true, None);
     }
@@ -174,12 +172,12 @@ impl Budget {
     /// The exchange tells how many units it has counted in the current span. If that is more than was
     /// spent here, another program uses the same address, and the bucket gives way.
     pub fn note_used(&mut self, used: u64, now: Mono) {
-        self.note_left(u64::from(self.limit).saturating_sub(used), now);
+        self.note_left(u64::from(self.limit.units).saturating_sub(used), now);
     }
 
     /// The exchange tells how many units are left in the current span. The margin is kept.
     pub fn note_left(&mut self, left: u64, now: Mono) {
-        let margin = u64::from(self.limit) * (100 - PERCENT_BURST - PERCENT_RATE) / 100;
+        let margin = u64::from(self.limit.units) * (100 - PERCENT_BURST - PERCENT_RATE) / 100;
         self.limit_to(left.saturating_sub(margin).saturating_mul(PARTS), now);
     }
 
@@ -196,8 +194,8 @@ impl Budget {
     /// Parts that come back in a second.
     fn rate(&self) -> u64 {
         let percent = PERCENT_RATE / if self.is_halved { 2 } else { 1 };
-        let per_span = u64::from(self.limit) * PARTS * percent / 100;
-        let micros = (self.span.as_micros() as u64).max(1);
+        let per_span = u64::from(self.limit.units) * PARTS * percent / 100;
+        let micros = (self.limit.per.as_micros() as u64).max(1);
         (u128::from(per_span) * 1_000_000 / u128::from(micros)) as u64
     }
 

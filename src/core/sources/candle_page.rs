@@ -27,8 +27,8 @@ pub struct CandlePage {
     /// row that is not in the first of them would count as missing.
     slices: VecDeque<(Range<i64>, Vec<Reported>)>,
     result: PageResult,
-    /// What it means that the page leaves slots out.
-    evidence: Evidence,
+    /// True if it could have held candles of the slots outside of its rows too.
+    is_whole: bool,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
     /// When it was requested.
@@ -54,16 +54,15 @@ impl CandlePage {
             let mut unsorted: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
             rows = (order.into_iter().filter_map(|(_, at)| unsorted[at].take())).collect();
         }
-        let evidence = Evidence::of(key.interval, &slots, &rows, is_dated);
-        let between = match &evidence {
-            Evidence::Answer { between, .. } => between.clone(),
-            Evidence::History => slots.clone(),
+        let (between, is_whole) = match Evidence::of(key.interval, &slots, &rows, is_dated) {
+            Evidence::Answer { between, is_whole } => (between, is_whole),
+            Evidence::History => (slots.clone(), true),
         };
         CandlePage {
             key,
             result: PageResult { slots: slots.clone(), between, rows: rows.len(), has_news: false },
             slices: slices(key, &slots, rows),
-            evidence,
+            is_whole,
             is_dated,
             sent_at,
             is_backwards: false,
@@ -72,9 +71,8 @@ impl CandlePage {
 
     /// It is known that slots without a candle are empty.
     pub fn prove(&mut self) {
-        let between = self.result.slots.clone();
-        self.result.between.clone_from(&between);
-        self.evidence = Evidence::Answer { between, is_whole: false };
+        self.result.between = self.result.slots.clone();
+        self.is_whole = false;
     }
 
     /// The page for the other nodes of a cluster, as long as none of it is in the series.
@@ -151,9 +149,11 @@ impl CandlePage {
             let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
+        let (between, is_whole) = (self.result.between.clone(), self.is_whole);
+        let evidence = Evidence::Answer { between, is_whole };
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
-            let ingested = charts.ingest(key, slots, rows, &self.evidence, closed_before, changes);
+            let ingested = charts.ingest(key, slots, rows, &evidence, closed_before, changes);
             if let Some(ingested) = ingested {
                 cx.stats[key.source].rejected += ingested.rejected as u64;
                 self.result.has_news |= ingested.written > 0;

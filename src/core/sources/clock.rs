@@ -60,13 +60,12 @@ enum Sign {
 }
 
 impl Sign {
-    fn text(self) -> &'static str {
-        match self {
-            Sign::Ahead => "a time in a response is ahead",
-            Sign::Back => "the newest quote went back",
-            Sign::Date => "the date of a response is ahead",
-        }
-    }
+    /// In words, in the order of the signs.
+    const TEXTS: [&str; 3] = [
+        "a time in a response is ahead",
+        "the newest quote went back",
+        "the date of a response is ahead",
+    ];
 }
 
 impl ExchangeClock {
@@ -110,7 +109,7 @@ impl ExchangeClock {
             return;
         }
         self.contradiction = Some((sign, ms));
-        let (id, what) = (&cx.stats[self.source].id, sign.text());
+        let (id, what) = (&cx.stats[self.source].id, Sign::TEXTS[sign as usize]);
         log::info!(target: SOURCE, "clock in doubt source={id} reason={what:?} ms={ms}");
         self.doubt(cx);
     }
@@ -183,7 +182,13 @@ impl ExchangeClock {
         if self.in_doubt_since.take().is_some() {
             self.begin_forming(plans, cx);
         }
-        self.log_offset(cx);
+        let offset = cx.now.unix - cx.exchange_time(self.source);
+        if offset.abs() > TOLD_DIFFERENCE_MS {
+            // Candles follow the exchange's clock.
+            let id = &cx.stats[self.source].id;
+            let (who, ms) = (who_is_ahead(offset), offset.abs());
+            log::warn!(target: SOURCE, "clock differs source={id} ahead={who} ahead_ms={ms}");
+        }
     }
 
     /// Which slots are forming is known from now on: the quotes that came before begin them.
@@ -196,16 +201,6 @@ impl ExchangeClock {
             {
                 charts.tick(self.source, key.symbol, &quote.ticker.last, exchange);
             }
-        }
-    }
-
-    fn log_offset(&self, cx: &Context) {
-        let offset = cx.now.unix - cx.exchange_time(self.source);
-        if offset.abs() > TOLD_DIFFERENCE_MS {
-            // Candles follow the exchange's clock.
-            let id = &cx.stats[self.source].id;
-            let (who, ms) = (who_is_ahead(offset), offset.abs());
-            log::warn!(target: SOURCE, "clock differs source={id} ahead={who} ahead_ms={ms}");
         }
     }
 }

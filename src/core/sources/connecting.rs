@@ -1,7 +1,7 @@
 //! How an upstream connection comes to be: from addresses to a connection that carries requests.
 //!
 //! ```text
-//! Closed -> (Resolving ->) Connecting -> (Tunnelling ->) (Securing ->) Open -> Closed
+//! Closed -> Connecting -> (Tunnelling ->) (Securing ->) Open -> Closed
 //! ```
 //!
 //! [`Connecting`] owns the phase of one connection, the addresses that are still to be tried, how long
@@ -25,8 +25,6 @@ pub enum ConnectPhase {
     /// There is none.
     #[default]
     Closed,
-    /// It waits for the addresses of the name.
-    Resolving,
     /// The driver connects.
     Connecting,
     /// The proxy has been asked for a tunnel.
@@ -109,17 +107,11 @@ impl Connecting {
     pub fn obstacle(&self) -> Option<&'static str> {
         match self.phase {
             ConnectPhase::Closed | ConnectPhase::Open => None,
-            ConnectPhase::Resolving => Some("cannot resolve the name"),
             ConnectPhase::Connecting if self.proxied => Some("cannot connect to the proxy"),
             ConnectPhase::Connecting => Some("cannot connect"),
             ConnectPhase::Tunnelling => Some("no tunnel through the proxy"),
             ConnectPhase::Securing => Some("TLS handshake"),
         }
-    }
-
-    /// No address is known.
-    pub fn wait_for_addresses(&mut self) {
-        *self = Connecting { phase: ConnectPhase::Resolving, ..Connecting::default() };
     }
 
     /// Sets the addresses to try, in their order, and the time that they have.

@@ -1,6 +1,6 @@
 //! The upstream connections of one source: what each event of one of them leads to.
 //!
-//! [`Connections`] owns each connection's socket key, how far it is connected (name, TCP, tunnel, TLS:
+//! [`Connections`] owns each connection's socket key, how far it is connected (TCP, tunnel, TLS:
 //! [`Connecting`]) and its request in flight, and the addresses of the host. It does not decide what is
 //! requested. A request tries one address after the other, and fails behind the last or at its deadline.
 //!
@@ -39,16 +39,17 @@ struct UpstreamConnection {
 }
 
 impl UpstreamConnection {
+    /// True if its request waits for the addresses of the name.
     fn is_resolving(&self) -> bool {
-        self.request.is_some() && self.connecting.phase == ConnectPhase::Resolving
+        self.request.is_some() && self.connecting.phase == ConnectPhase::Closed
     }
 }
 
 /// A request that has ended, and how.
-pub type Ended = (Box<RequestInFlight>, Outcome);
+pub type Ended = (Box<RequestInFlight>, RequestEnd);
 
 /// How a request ended.
-pub enum Outcome {
+pub enum RequestEnd {
     /// Its response is complete.
     Complete,
     /// It failed.
@@ -113,7 +114,7 @@ impl Connections {
     fn connect(&mut self, conn: usize, cx: &mut Context) {
         self.look_up(cx);
         if self.addresses.is_empty() {
-            return self.all[conn].connecting.wait_for_addresses();
+            return;
         }
         let it = &mut self.all[conn];
         let deadline = it.request.as_ref().map_or(cx.now.mono, |it| it.deadline);
@@ -176,7 +177,7 @@ impl Connections {
                         "name look-up failed source={id} addresses=kept error={why:?}"
                     );
                 }
-                self.end(*waiting.first()?, Outcome::Failed(Fault::Transport(why)), cx)
+                self.end(*waiting.first()?, RequestEnd::Failed(Fault::Transport(why)), cx)
             }
         }
     }
@@ -238,7 +239,7 @@ impl Connections {
                     Ok(()) => self.phase_began(conn, key, cx),
                     Err(error) => {
                         let why = format!("no tunnel through the proxy: {error}");
-                        return self.end(conn, Outcome::Failed(Fault::Transport(why)), cx);
+                        return self.end(conn, RequestEnd::Failed(Fault::Transport(why)), cx);
                     }
                 }
             }
@@ -284,11 +285,11 @@ impl Connections {
     ) -> Option<Ended> {
         match read {
             Ok(ResponseProgress::Partly) => None,
-            Ok(ResponseProgress::WholeAndClose) => self.end(conn, Outcome::Complete, cx),
+            Ok(ResponseProgress::WholeAndClose) => self.end(conn, RequestEnd::Complete, cx),
             Ok(ResponseProgress::Whole) => {
-                self.all[conn].request.take().map(|it| (it, Outcome::Complete))
+                self.all[conn].request.take().map(|it| (it, RequestEnd::Complete))
             }
-            Err(fault) => self.end(conn, Outcome::Failed(fault), cx),
+            Err(fault) => self.end(conn, RequestEnd::Failed(fault), cx),
         }
     }
 
@@ -297,8 +298,12 @@ impl Connections {
         let it = &self.all[conn];
         let request = it.request.as_deref()?;
         if request.deadline <= cx.now.mono {
-            let fault = request.cut_short(Fault::Timeout(it.connecting.obstacle()));
-            return self.end(conn, Outcome::Failed(fault), cx);
+            let obstacle = match it.is_resolving() {
+                true => Some("cannot resolve the name"),
+                false => it.connecting.obstacle(),
+            };
+            let fault = request.cut_short(Fault::Timeout(obstacle));
+            return self.end(conn, RequestEnd::Failed(fault), cx);
         }
         let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);
         let lost = || self.lost(conn, Some(&Broken::Io(ErrorKind::TimedOut)), cx);
@@ -329,23 +334,23 @@ impl Connections {
                 Fault::Transport(format!("{what}: {}", why.unwrap_or(&Broken::Closed)))
             }
             (None, _) if request.is_on_reused && request.received == 0 => {
-                return self.end(conn, Outcome::PutBack, cx);
+                return self.end(conn, RequestEnd::PutBack, cx);
             }
             (None, Some(why)) => {
                 request.cut_short(Fault::Transport(format!("connection lost: {why}")))
             }
             (None, None) => match request.closed() {
-                Ok(()) => return self.end(conn, Outcome::Complete, cx),
+                Ok(()) => return self.end(conn, RequestEnd::Complete, cx),
                 Err(fault) => request.cut_short(fault),
             },
         };
-        self.end(conn, Outcome::Failed(fault), cx)
+        self.end(conn, RequestEnd::Failed(fault), cx)
     }
 
     /// Ends a request, and its connection with it.
-    fn end(&mut self, conn: usize, outcome: Outcome, cx: &mut Context) -> Option<Ended> {
+    fn end(&mut self, conn: usize, how: RequestEnd, cx: &mut Context) -> Option<Ended> {
         self.close(conn, cx);
-        self.all[conn].request.take().map(|request| (request, outcome))
+        self.all[conn].request.take().map(|request| (request, how))
     }
 
     /// Ends those requests that are chosen, through nobody's fault.
@@ -357,7 +362,7 @@ impl Connections {
         let is_chosen = |it: &UpstreamConnection| it.request.as_deref().is_some_and(&is_chosen);
         let chosen: Vec<usize> =
             (0..self.all.len()).filter(|conn| is_chosen(&self.all[*conn])).collect();
-        chosen.into_iter().filter_map(|conn| self.end(conn, Outcome::PutBack, cx)).collect()
+        chosen.into_iter().filter_map(|conn| self.end(conn, RequestEnd::PutBack, cx)).collect()
     }
 
     /// Closes a connection. Its request stays.

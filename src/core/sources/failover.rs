@@ -158,13 +158,9 @@ impl Failover {
         let first = was.map_or(best, |holder| holder.first.min(best));
         *place = Some(Holder { now: best, first });
         let Holder { now, first } = was?;
-        match () {
-            () if best > now => Some(Move { earlier: now, later: best, returns: false }),
-            () if best < now && best >= first => {
-                Some(Move { earlier: best, later: now, returns: true })
-            }
-            () => None,
-        }
+        let returns = best < now && best >= first;
+        let moved = Move { earlier: now.min(best), later: now.max(best), returns };
+        (best > now || returns).then_some(moved)
     }
 
     fn note(&mut self, moved: Move, now: Mono) {

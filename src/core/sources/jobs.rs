@@ -32,12 +32,9 @@ pub enum Job {
     DropQuotes(Symbols),
     /// Follows the candles of the markets that the configuration names.
     FollowNamed(Symbols),
-    /// Decompresses what has come of a response. If its connection is closed meanwhile, nothing is
+    /// Decompresses what has come of the response on this connection. If it is closed meanwhile, nothing is
     /// left to do.
-    Decompress {
-        /// The connection.
-        conn: usize,
-    },
+    Decompress(usize),
     /// Counts how far the backfill has come.
     Count(Count),
     /// Writes the market list for the other nodes.
@@ -47,7 +44,7 @@ pub enum Job {
 impl job_queue::QueuedJob for Job {
     fn rank(&self) -> u8 {
         match self {
-            Job::Decompress { .. } => 1,
+            Job::Decompress(_) => 1,
             Job::Count(_) | Job::WriteList(_) => 2,
             _ => 0,
         }
@@ -56,7 +53,7 @@ impl job_queue::QueuedJob for Job {
     fn replaces(&self, older: &Job) -> bool {
         match (self, older) {
             (Job::Count(_), Job::Count(_)) | (Job::WriteList(_), Job::WriteList(_)) => true,
-            (Job::Decompress { conn }, Job::Decompress { conn: older }) => conn == older,
+            (Job::Decompress(conn), Job::Decompress(older)) => conn == older,
             _ => false,
         }
     }

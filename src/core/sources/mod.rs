@@ -2,8 +2,8 @@
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the table of their
 //! connections, and failover between them. `source` is the file to begin with: it conducts one
-//! exchange's `schedule` (from which `source/planning` chooses), `connections`, `jobs` and back-off. The
-//! life of a request is in `request`, from top to bottom.
+//! exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
+//! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`.
 //!
 //! No client is served here and no price is kept: what is read goes to the market.
 
@@ -103,11 +103,9 @@ impl Sources {
             source.end(cx);
         }
         for (id, change) in (0..).map(SourceId).zip(changes) {
-            match *change {
+            match change {
                 SourceChange::Same | SourceChange::Ends => continue,
-                SourceChange::Settings { markets, route } => {
-                    self[id].reconfigure(markets, route, cx);
-                }
+                SourceChange::Settings { .. } => self[id].reconfigure(*change, cx),
                 SourceChange::Begins => self.begin(id, cx),
             }
             self.open_connections(id, cx);

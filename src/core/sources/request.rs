@@ -91,10 +91,12 @@ impl RequestInFlight {
         let meter = profile.dialect.meter().map(|meter| match meter {
             Meter::Used(name) | Meter::Left(name) => name,
         });
+        // A market list is up to a hundred times the size of anything else, and nobody waits for it.
+        let patience = if task == Task::Markets { 4 } else { 1 };
         RequestInFlight {
             began: cx.now.mono,
             sent_at: None,
-            deadline: cx.now.mono + task.timeout(profile.config.timeout),
+            deadline: cx.now.mono + profile.config.timeout * patience,
             is_on_reused: false,
             received: 0,
             reading: Reading::new(profile.dialect, &call, Caps::from(&cx.config.limits)),
@@ -124,11 +126,6 @@ impl RequestInFlight {
     pub fn sent(&mut self, count: usize, now: Now) {
         self.sent += count;
         self.sent_at = self.sent_at.or(Some(now));
-    }
-
-    /// True if the exchange may have seen some of it.
-    pub fn has_left(&self) -> bool {
-        self.sent > 0
     }
 
     /// The status of the response, once its head has come.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
-const SETTLE: Duration = Duration::from_millis(500);
+const WRITTEN_AFTER: Duration = Duration::from_millis(500);
 
 /// Pause before a closed candle that the exchange has not shown yet is requested again, and the
 /// first back-off of a series whose requests fail; both double, the latter up to [`RETRY_MAX`].
@@ -22,11 +22,11 @@ const RETRY_MAX: Duration = Duration::from_secs(600);
 /// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
 const ASKED_PER_SERIES: usize = 8;
 
-/// After this, what was requested in vain is requested once more.
-const VAIN: Duration = Duration::from_secs(600);
+/// After this, what was requested and did not come is requested once more.
+const UNAVAILABLE_FOR: Duration = Duration::from_secs(600);
 
-/// Pause before a client's request has slots asked for again that were requested in vain.
-const VAIN_FOR_CLIENTS: Duration = Duration::from_secs(30);
+/// Pause before a client's request has slots asked for again that did not come.
+const UNAVAILABLE_FOR_CLIENTS: Duration = Duration::from_secs(30);
 
 /// Pause before a client's request has slots asked for again that the last response left out. An
 /// exchange whose pages are empty for a moment is not found out sooner, and a market's empty past is
@@ -78,10 +78,10 @@ pub struct SeriesPlan {
     /// The slot down to which nothing may stay missing, if something was known at the first request.
     /// The outer `None`: there was no request yet.
     pub reach: Option<Option<i64>>,
-    /// Slots that were requested in vain, the first time of them, and the last.
-    vain: IntervalSet,
-    vain_since: Mono,
-    vain_last: Mono,
+    /// Slots that were requested and did not come, the first time of them, and the last.
+    unavailable: IntervalSet,
+    unavailable_since: Mono,
+    unavailable_last: Mono,
     /// How often in a row the candle that has just closed was not there yet.
     misses: u32,
     failures: u32,
@@ -98,9 +98,9 @@ impl SeriesPlan {
             asked: IntervalSet::new(),
             backfill: None,
             reach: None,
-            vain: IntervalSet::new(),
-            vain_since: now,
-            vain_last: now,
+            unavailable: IntervalSet::new(),
+            unavailable_since: now,
+            unavailable_last: now,
             misses: 0,
             failures: 0,
             rest_until: now,
@@ -122,9 +122,9 @@ impl SeriesPlan {
     /// Requests a range for a client. `false`: it cannot be taken, because too much waits already or
     /// the exchange has just refused this series.
     pub fn ask(&mut self, range: Range<i64>, has_room: bool, now: Now) -> bool {
-        let was_in_vain =
-            now.mono.since(self.vain_last) < VAIN_FOR_CLIENTS && self.vain.covers(range.clone());
-        if self.rest_until > now.mono || was_in_vain {
+        let was_unavailable = now.mono.since(self.unavailable_last) < UNAVAILABLE_FOR_CLIENTS
+            && self.unavailable.covers(range.clone());
+        if self.rest_until > now.mono || was_unavailable {
             return false;
         }
         // Ranges that touch become one.
@@ -152,7 +152,7 @@ impl SeriesPlan {
         let has_news = page.has_news && series.unknown(until(between, current)).is_empty();
         let told = if has_news { between } else { slots };
         self.keep_asked(series, told, exchange);
-        self.note_vain(series, told, exchange, now);
+        self.note_unavailable(series, told, exchange, now);
         self.backfill = self.next_backfill(series, (oldest, rows), exchange, now);
         let last = current - 1;
         let is_told = series.covered().covers(last..current) || series.is_silent(last);
@@ -193,11 +193,11 @@ impl SeriesPlan {
         }
     }
 
-    /// Notes what was requested in vain. What a response has left out waits for its own time.
-    fn note_vain(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs, now: Now) {
-        if now.mono.since(self.vain_since) > VAIN {
-            self.vain = IntervalSet::new();
-            self.vain_since = now.mono;
+    /// Notes what was requested and did not come. What a response has left out waits for its own time.
+    fn note_unavailable(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs, now: Now) {
+        if now.mono.since(self.unavailable_since) > UNAVAILABLE_FOR {
+            self.unavailable = IntervalSet::new();
+            self.unavailable_since = now.mono;
         }
         let current = series.interval().slot_of(exchange);
         let unknown = series.askable(until(told, current), exchange, i64::MAX);
@@ -205,9 +205,9 @@ impl SeriesPlan {
         let silent = series.silent(told.clone()).into_iter();
         let due = silent.filter_map(|(part, at)| (at <= exchange).then_some(part));
         for slots in unknown.into_iter().chain(unsettled).chain(due) {
-            self.vain_last = now.mono;
+            self.unavailable_last = now.mono;
             // So many pieces that one more is refused: they are requested again, for one page.
-            let _ = self.vain.insert(slots);
+            let _ = self.unavailable.insert(slots);
         }
     }
 
@@ -231,7 +231,7 @@ impl SeriesPlan {
         let due = due.into_iter().map(|(part, _)| part);
         let mut todo = IntervalSet::new();
         for part in unknown.into_iter().chain(unsettled).chain(due) {
-            for part in self.vain.missing(part) {
+            for part in self.unavailable.missing(part) {
                 // Too many pieces: the others come when these are done.
                 let _ = todo.insert(part);
             }
@@ -277,7 +277,7 @@ fn until(range: &Range<i64>, current: i64) -> Range<i64> {
 fn next_refresh(interval: Stored, misses: u32, exchange: UnixMs, now: Now) -> Mono {
     let refresh = refresh_ms(interval);
     let next = (exchange.0.div_euclid(refresh) + 1) * refresh;
-    let next = Duration::from_millis((next - exchange.0).unsigned_abs()) + SETTLE;
+    let next = Duration::from_millis((next - exchange.0).unsigned_abs()) + WRITTEN_AFTER;
     // If the candle that has just closed is not there yet: soon, and then less and less often.
     let retry = match misses {
         0 => next,

@@ -10,12 +10,12 @@
 mod applying;
 mod cluster;
 
-use crate::config::Config;
+use crate::config::{Config, SourceChange};
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::connections::{Connections, Ended, Outcome};
+use crate::core::sources::connections::{Connections, Ended, RequestEnd};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::RequestInFlight;
@@ -148,7 +148,7 @@ impl Source {
     ) -> bool {
         let ended = self.connections.handle(conn, key, event, cx);
         if self.connections.is_decompressing(conn) {
-            self.jobs.push([Job::Decompress { conn }]);
+            self.jobs.push([Job::Decompress(conn)]);
         }
         let has_ended = self.ended(ended, history, cx);
         if has_ended {
@@ -247,7 +247,7 @@ impl Source {
             }
             Job::DropQuotes(symbols) => self.drop_quotes(symbols, cx),
             Job::FollowNamed(symbols) => self.follow_named(symbols, cx),
-            Job::Decompress { conn } => {
+            Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);
                 has_ended = self.ended(ended, history, cx);
@@ -275,7 +275,7 @@ impl Source {
 
     /// Takes in how a request has ended. `false`: none has.
     fn ended(&mut self, ended: Option<Ended>, history: &mut History, cx: &mut Context) -> bool {
-        let Some((request, outcome)) = ended else {
+        let Some((request, how)) = ended else {
             return false;
         };
         // What the head of its response says of the exchange.
@@ -285,15 +285,15 @@ impl Source {
         if let Some(units) = request.metered {
             self.schedule.metered(units, cx.now.mono);
         }
-        match outcome {
-            Outcome::Complete => {
+        match how {
+            RequestEnd::Complete => {
                 let (task, began) = (request.task().clone(), request.began);
                 if let Err(fault) = self.complete(request, history, cx) {
                     self.failed(&task, fault, began, cx);
                 }
             }
-            Outcome::Failed(fault) => self.failed(request.task(), fault, request.began, cx),
-            Outcome::PutBack => self.schedule.put_back(request.task(), cx.now.mono),
+            RequestEnd::Failed(fault) => self.failed(request.task(), fault, request.began, cx),
+            RequestEnd::PutBack => self.schedule.put_back(request.task(), cx.now.mono),
         }
         true
     }
@@ -306,7 +306,10 @@ impl Source {
     }
 
     /// Takes in new settings. Requests that these concern end, and are due again.
-    pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
+    pub fn reconfigure(&mut self, change: SourceChange, cx: &mut Context) {
+        let SourceChange::Settings { markets, route } = change else {
+            return;
+        };
         self.schedule.reconfigure(&cx.config, cx.now.mono);
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);

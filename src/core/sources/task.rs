@@ -43,15 +43,6 @@ impl Task {
         matches!(self, Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_))
     }
 
-    /// How long the request may take. A market list is up to a hundred times the size of anything
-    /// else, and nobody waits for it.
-    pub fn timeout(&self, base: Duration) -> Duration {
-        match self {
-            Task::Markets => base * 4,
-            _ => base,
-        }
-    }
-
     /// The task in words, for the log and the metrics.
     pub fn describe(&self, market: &Market) -> String {
         let name = |symbol: SymbolId| market.catalog.name(symbol);

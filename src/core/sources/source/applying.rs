@@ -1,5 +1,5 @@
-//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure changes
-//! nothing that is served.
+//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure
+//! changes nothing that is served.
 
 use super::Source;
 use crate::core::context::Context;
@@ -109,7 +109,7 @@ impl Source {
         if is_vital || blame != Blame::Call {
             self.schedule.backoff.failed(&fault, began, cx);
             // What has been begun and not sent yet waits as well.
-            self.put_back_all(|request| !request.has_left(), cx);
+            self.put_back_all(|request| request.sent_at.is_none(), cx);
             self.schedule.candles.give_up_asked();
             self.schedule.round.abandon();
         }
@@ -133,12 +133,12 @@ impl Source {
             Task::Tickers => self.jobs.push([Job::ApplyTickers(staged.tickers, cx.now)]),
             Task::Ticker(_) => self.apply_of_round(staged.tickers, cx),
             Task::Stats(symbol) => {
-                if let Some(stats) = staged.stats {
+                if let Some(stats) = staged.stats
+                    && let Some(listing) = cx.market.catalog.listing(self.id, symbol)
+                {
                     self.schedule.round.stats.insert(symbol, stats.clone());
-                    if let Some(listing) = cx.market.catalog.listing(self.id, symbol) {
-                        let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
-                        self.publish(body, cx.now, cx);
-                    }
+                    let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
+                    self.publish(body, cx.now, cx);
                 }
             }
             Task::Markets => {

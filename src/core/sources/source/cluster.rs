@@ -69,7 +69,7 @@ impl Source {
             self.schedule.candles.refresh_all(cx.now);
         }
         if role == Role::Alone {
-            self.schedule.budget.go_alone(cx.now.mono);
+            self.schedule.budget.halve(cx.now.mono);
         }
         if self.schedule.has_list {
             self.list_changed();
