@@ -7,6 +7,7 @@
 //! A *slot* is the number of a stored candle, counted from the epoch: `open time / length`.
 
 use crate::time::{DAY_MS, UnixMs, civil, days_of};
+use std::ops::Range;
 
 /// An interval that clients may ask for, shortest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,32 +135,90 @@ impl Interval {
         Some((*base_candles)? * base.length_ms())
     }
 
-    /// Open time of the candle that contains this time. Weeks begin on Monday 00:00 UTC, months
-    /// on their first day; three-day candles are counted from the epoch.
+    /// The number of the candle that contains this time: that of the next candle is one more. Weeks begin
+    /// on Monday 00:00 UTC, months on their first day; three-day candles are counted from the epoch.
+    fn number_of(self, time: UnixMs) -> i64 {
+        match self.length_ms() {
+            Some(length) => (time.0 - self.origin_ms()).div_euclid(length),
+            None => {
+                let (year, month, _) = civil(time.0.div_euclid(DAY_MS));
+                year * 12 + i64::from(month) - 1
+            }
+        }
+    }
+
+    /// Open time of the candle with this number.
+    fn open_at(self, number: i64) -> UnixMs {
+        match self.length_ms() {
+            Some(length) => UnixMs(number.saturating_mul(length)) + self.origin_ms(),
+            None => {
+                let (year, month) = (number.div_euclid(12), number.rem_euclid(12) as u32 + 1);
+                UnixMs(days_of(year, month, 1) * DAY_MS)
+            }
+        }
+    }
+
+    /// Open time of the candle with the number 0, if all candles are equally long.
+    fn origin_ms(self) -> i64 {
+        if self == Interval::W1 { FIRST_MONDAY_MS } else { 0 }
+    }
+
+    /// Open time of the candle that contains this time.
     pub fn open_of(self, time: UnixMs) -> UnixMs {
-        let Some(length) = self.length_ms() else {
-            let (year, month, _) = civil(time.0.div_euclid(DAY_MS));
-            return UnixMs(days_of(year, month, 1) * DAY_MS);
-        };
-        let origin = if self == Interval::W1 { FIRST_MONDAY_MS } else { 0 };
-        UnixMs((time.0 - origin).div_euclid(length) * length + origin)
+        self.open_at(self.number_of(time))
     }
 
     /// Open time of the candle `count` candles after the one that opens at `open`; a negative
     /// `count` goes back.
     pub fn step(self, open: UnixMs, count: i64) -> UnixMs {
-        let Some(length) = self.length_ms() else {
-            let (year, month, _) = civil(open.0.div_euclid(DAY_MS));
-            let months = (year * 12 + i64::from(month) - 1).saturating_add(count);
-            let month = months.rem_euclid(12) as u32 + 1;
-            return UnixMs(days_of(months.div_euclid(12), month, 1) * DAY_MS);
-        };
-        open + length.saturating_mul(count)
+        self.open_at(self.number_of(open).saturating_add(count))
     }
 
     /// End of the candle that opens at `open`, which is the open time of the next one.
     pub fn end_of(self, open: UnixMs) -> UnixMs {
         self.step(open, 1)
+    }
+}
+
+/// Buckets: candles of an interval as ranges of slots, the candles of its base that each is made of. A
+/// bucket of a stored interval is one slot.
+impl Interval {
+    /// The number of the bucket that holds this slot.
+    fn bucket_number(self, slot: i64) -> i64 {
+        match self.is_stored() {
+            true => slot,
+            false => self.number_of(self.base().open_of(slot)),
+        }
+    }
+
+    /// First slot of the bucket with this number.
+    fn first_slot(self, number: i64) -> i64 {
+        match self.is_stored() {
+            true => number,
+            false => self.base().slot_of(self.open_at(number)),
+        }
+    }
+
+    /// The slots of the bucket that holds this slot.
+    pub fn bucket_of(self, slot: i64) -> Range<i64> {
+        let number = self.bucket_number(slot);
+        self.first_slot(number)..self.first_slot(number + 1)
+    }
+
+    /// First slot of the bucket `count` places after the one that begins at this slot.
+    pub fn bucket_after(self, slot: i64, count: i64) -> i64 {
+        self.first_slot(self.bucket_number(slot).saturating_add(count))
+    }
+
+    /// First slot of the first bucket that begins at this slot or later.
+    pub fn bucket_from(self, slot: i64) -> i64 {
+        let bucket = self.bucket_of(slot);
+        if bucket.start == slot { slot } else { bucket.end }
+    }
+
+    /// The number of buckets from one first slot to another.
+    pub fn buckets_in(self, slots: Range<i64>) -> i64 {
+        self.bucket_number(slots.end) - self.bucket_number(slots.start)
     }
 }
 

@@ -177,10 +177,7 @@ impl<T> Table<T> {
 
     /// Removes and returns the entry of this key. The key is stale from then on.
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        let slot = self.slots.get_mut(key.index().checked_sub(self.first)?)?;
-        if slot.generation != key.generation {
-            return None;
-        }
+        let slot = self.slot_mut(key)?;
         let entry = slot.entry.take()?;
         slot.generation = match slot.generation {
             LAST_GENERATION => 0,
@@ -198,8 +195,12 @@ impl<T> Table<T> {
 
     /// The entry of this key, unless the key is stale.
     pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        self.slot_mut(key)?.entry.as_mut()
+    }
+
+    fn slot_mut(&mut self, key: Key) -> Option<&mut Slot<T>> {
         let slot = self.slots.get_mut(key.index().checked_sub(self.first)?)?;
-        slot.entry.as_mut().filter(|_| slot.generation == key.generation)
+        (slot.generation == key.generation).then_some(slot)
     }
 
     /// The number of entries.

@@ -94,16 +94,10 @@ impl CachedClock {
         let mono = self.clock.mono();
         let since = mono.0.saturating_sub(self.read.mono.0);
         if since >= WALL_EVERY.as_micros() as u64 {
-            return self.read_anew(mono);
+            self.read = Now { mono, unix: unix_now() };
+            return self.read;
         }
         Now { mono, unix: self.read.unix + (since / 1000) as i64 }
-    }
-
-    #[cold]
-    fn read_anew(&mut self, mono: Mono) -> Now {
-        let unix = unix_now();
-        self.read = Now { mono, unix };
-        self.read
     }
 
     /// The time by the monotonic clock alone.
@@ -229,29 +223,25 @@ pub fn millis(fraction: &[u8]) -> Option<i64> {
 
 /// Milliseconds since 1970 of a time in the extended form in UTC (RFC 3339, 5.6), the `Z` taken off.
 pub fn iso_8601(text: &[u8]) -> Option<i64> {
-    let (&[ref date @ .., b'T'], clock) = text.split_at_checked(11)? else {
+    let (time, fraction) = text.split_at_checked("0000-00-00T00:00:00".len())?;
+    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    if marks.into_iter().any(|(at, mark)| time[at] != mark) {
         return None;
-    };
-    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
-        return None;
-    };
-    let (clock, fraction) = clock.split_at_checked(8)?;
-    let &[h1, h2, b':', n1, n2, b':', s1, s2] = clock else {
-        return None;
-    };
+    }
     let ms = match fraction {
         [] => 0,
         [b'.', fraction @ ..] => millis(fraction)?,
         _ => return None,
     };
-    let (month, day) = (digits(&[m1, m2])?, digits(&[d1, d2])?);
-    let (hour, minute, second) = (digits(&[h1, h2])?, digits(&[n1, n2])?, digits(&[s1, s2])?);
+    let (month, day) = (digits(&time[5..7])?, digits(&time[8..10])?);
+    let [hour, minute, second] = [11, 14, 17].map(|at| digits(&time[at..at + 2]));
+    let (hour, minute, second) = (hour?, minute?, second?);
     let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
     // A leap second is 60 (RFC 3339, 5.7).
     if !valid || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
-    let days = days_of(digits(&[y1, y2, y3, y4])?, month as u32, day as u32);
+    let days = days_of(digits(&time[..4])?, month as u32, day as u32);
     Some(days * DAY_MS + (hour * 3600 + minute * 60 + second) * 1000 + ms)
 }
 

@@ -45,6 +45,7 @@ impl AnswerCounts {
 }
 
 /// What an answer reports about one slot.
+#[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
     pub(super) slot: i64,
     /// `None`: an unsound candle, which says nothing about the slot.
@@ -91,12 +92,23 @@ impl Evidence {
     }
 }
 
+/// What an answer reports about these slots, of all that it reports in the order of slots.
+pub(super) fn found_in<'f, 'a>(found: &'f [Found<'a>], slots: &Range<i64>) -> &'f [Found<'a>] {
+    let place = |end: i64| found.partition_point(|found| found.slot < end);
+    &found[place(slots.start)..place(slots.end)]
+}
+
+/// The parts of these slots without an unsound candle.
+pub(super) fn sound_parts(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
+    let unsound = found.iter().filter(|found| found.candle.is_none()).copied();
+    left_out(slots, &unsound.collect::<Vec<_>>())
+}
+
 /// The parts of these slots without any reported candle, sound or not.
 pub(super) fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
     let mut parts = Vec::new();
     let mut from = slots.start;
-    let first = found.partition_point(|found| found.slot < slots.start);
-    for found in found[first..].iter().take_while(|found| found.slot < slots.end) {
+    for found in found_in(found, &slots) {
         parts.push(from..found.slot);
         from = found.slot + 1;
     }

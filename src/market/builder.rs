@@ -11,11 +11,10 @@
 //! a fingerprint of its own.
 
 use super::body::Rows;
-use super::bucket::{bucket_after, bucket_of, buckets_between};
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::chunk::seconds;
 use super::known::BucketState;
-use super::rollup::{Rollup, fields};
+use super::rollup::Rollup;
 use super::series::Series;
 use super::window::Window;
 use crate::fingerprint::Part;
@@ -146,7 +145,7 @@ impl ChartBuilder {
                     self.stage = view.begin();
                 }
                 Stage::Locating(locating) => match locating.walk(&view, &mut budget) {
-                    Some(making) => self.stage = Stage::Making(making),
+                    Some(start) => self.stage = view.making_from(start),
                     None => return false,
                 },
                 Stage::Making(making) => return making.walk(&view, &mut self.rows, &mut budget),
@@ -163,20 +162,23 @@ impl<'a> View<'a> {
             spec,
             window: Window::new(spec),
             second: seconds(now),
-            newest: newest.map_or(0, |slot| bucket_of(spec.interval, slot).start),
+            newest: newest.map_or(0, |slot| spec.interval.bucket_of(slot).start),
         }
     }
 
     fn begin(&self) -> Stage {
-        if !self.window.oldest {
-            return Stage::Locating(Locating {
+        match self.window.oldest {
+            true => self.making_from(self.window.start),
+            false => Stage::Locating(Locating {
                 cursor: self.window.end,
                 above: self.window.end.min(self.newest),
                 rows: 0,
                 start: self.window.start,
-            });
+            }),
         }
-        let start = self.window.start;
+    }
+
+    fn making_from(&self, start: i64) -> Stage {
         Stage::Making(Making { cursor: start, previous: self.close_before(start) })
     }
 
@@ -190,11 +192,15 @@ impl<'a> View<'a> {
         let bucket = self.bucket_of(slot);
         let is_empty = self.series.covered().covers(bucket.end..start);
         let is_closed = self.series.state_of(&bucket) == BucketState::Closed;
-        (is_empty && is_closed).then(|| self.close_of(&bucket))?
+        if !is_empty || !is_closed {
+            return None;
+        }
+        let (prices, _) = self.candle(&bucket, &mut Vec::new())?;
+        Some(prices[3].to_vec())
     }
 
     fn bucket_of(&self, slot: i64) -> Range<i64> {
-        bucket_of(self.spec.interval, slot)
+        self.spec.interval.bucket_of(slot)
     }
 
     /// The number of flat candles after this bucket and before the slot `above`, and where they
@@ -207,7 +213,7 @@ impl<'a> View<'a> {
         match span {
             Some(span) if span.start == bucket.end => {
                 let end = self.bucket_of(span.end).start;
-                let count = buckets_between(self.spec.interval, bucket.end..end);
+                let count = self.spec.interval.buckets_in(bucket.end..end);
                 (count.max(0) as usize, end)
             }
             _ => (0, bucket.end),
@@ -220,11 +226,6 @@ impl<'a> View<'a> {
         volume.clear();
         let mut rows = self.series.rows(bucket.clone(), self.second);
         let first = rows.next()?;
-        if self.spec.interval.is_stored() {
-            let [open, high, low, close, stored] = fields(first);
-            volume.extend_from_slice(stored);
-            return Some(([open, high, low, close], 1));
-        }
         let (mut rollup, mut count) = (Rollup::new(first), 1);
         for row in rows {
             rollup.add(row);
@@ -234,35 +235,29 @@ impl<'a> View<'a> {
         sum.write(volume);
         Some((prices, count))
     }
-
-    fn close_of(&self, bucket: &Range<i64>) -> Option<Vec<u8>> {
-        let (prices, _) = self.candle(bucket, &mut Vec::new())?;
-        Some(prices[3].to_vec())
-    }
 }
 
 impl Locating {
-    /// Returns `None` if the budget is used up.
-    fn walk(&mut self, view: &View<'_>, budget: &mut usize) -> Option<Making> {
+    /// Returns the first slot of the first row; `None` if the budget is used up.
+    fn walk(&mut self, view: &View<'_>, budget: &mut usize) -> Option<i64> {
         loop {
             *budget = budget.checked_sub(BUCKET_COST)?;
             let slot = view.series.candle_slots(view.window.start..self.cursor).next_back();
             let bucket = slot.map(|slot| view.bucket_of(slot));
             let Some(bucket) = bucket.filter(|bucket| bucket.start >= view.window.start) else {
-                return Some(Making { cursor: self.start, previous: None });
+                return Some(self.start);
             };
             self.cursor = bucket.start;
             if view.series.state_of(&bucket) != BucketState::Unknown {
                 let left = view.spec.limit - self.rows;
                 let (flats, end) = view.flats_behind(&bucket, self.above);
                 if flats >= left {
-                    let start = bucket_after(view.spec.interval, end, -(left as i64));
-                    return Some(Making { cursor: start, previous: view.close_of(&bucket) });
+                    return Some(view.spec.interval.bucket_after(end, -(left as i64)));
                 }
                 self.rows += flats + 1;
                 self.start = bucket.start;
                 if self.rows >= view.spec.limit {
-                    return Some(Making { cursor: self.start, previous: None });
+                    return Some(self.start);
                 }
             }
             self.above = bucket.start;
@@ -287,7 +282,7 @@ impl Making {
             {
                 let flat = view.bucket_of(self.cursor);
                 if series.covered().covers(flat.clone()) {
-                    let open = view.window.base.open_of(flat.start);
+                    let open = series.open_of(flat.start);
                     rows.volume.clear();
                     rows.volume.push(b'0');
                     rows.push((flat.start, open), [close; 4], BucketState::Closed);
@@ -319,7 +314,7 @@ impl Making {
             return;
         };
         *budget = budget.saturating_sub(count);
-        let open = view.window.base.open_of(bucket.start);
+        let open = view.series.open_of(bucket.start);
         rows.push((bucket.start, open), prices, state);
         rows.made_of.add(match state {
             BucketState::Closed => Part::Stored(view.series.closed_version()),

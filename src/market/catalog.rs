@@ -14,13 +14,12 @@
 
 mod ecosystem;
 mod groups;
-mod listing;
 mod refresh;
 mod roster;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
-pub use listing::{EmptyList, ListChange, Listing};
+pub use refresh::{EmptyList, ListChange, Listing};
 
 use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
@@ -31,6 +30,7 @@ use crate::time::UnixMs;
 use ecosystem::Ecosystem;
 use groups::Groups;
 use roster::{Roster, Staging};
+use std::collections::BTreeSet;
 
 /// The number of a configured symbol. `None` if it cannot have one, which is logged.
 fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
@@ -45,7 +45,10 @@ fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
 }
 
 /// The symbols that the configuration names for a source.
-fn named(source: &SourceConfig, symbol_of: impl FnMut(&str) -> Option<SymbolId>) -> Vec<SymbolId> {
+fn named(
+    source: &SourceConfig,
+    symbol_of: impl FnMut(&str) -> Option<SymbolId>,
+) -> BTreeSet<SymbolId> {
     let texts = source.symbols.iter().map(String::as_str);
     texts.filter_map(symbol_of).collect()
 }

@@ -7,15 +7,15 @@
 //! The caller decides which series are wanted and what is fetched for them.
 
 mod archive;
-mod doubt;
 
 use super::answer::{AnswerCounts, Evidence, Reported};
-use super::bucket::floor_slot;
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
 use super::series::{LeavingChunk, Series, SeriesKey};
+use super::silence::Silences;
 use super::touched::Touched;
+use super::window::floor_slot;
 use crate::config::{HistoryConfig, Limits};
 use crate::decimal::Decimal;
 use crate::history::Changes;
@@ -177,20 +177,6 @@ impl Charts {
         self.history.of(interval).keep
     }
 
-    /// Applies a whole answer.
-    #[cfg(test)]
-    pub fn ingest_whole(
-        &mut self,
-        key: SeriesKey,
-        asked: Range<i64>,
-        candles: &[Reported],
-        closed_before: UnixMs,
-        changes: Option<&mut Changes>,
-    ) -> Option<AnswerCounts> {
-        let evidence = Evidence::of(key.interval, &asked, candles, true);
-        self.ingest(key, asked, candles, &evidence, closed_before, changes)
-    }
-
     /// Applies a slice of an answer: see [`Series::ingest`].
     pub fn ingest(
         &mut self,
@@ -302,6 +288,54 @@ impl Charts {
             self.leaving.extend(series.leaving);
         }
         self.bytes > self.max_bytes
+    }
+
+    /// Marks the ends of archived stretches as not final, once the file has told all that it holds
+    /// of a series.
+    pub fn restored(&mut self, key: SeriesKey) {
+        if let Some(series) = self.series.get_mut(&key) {
+            series.unsettle_ends();
+        }
+    }
+
+    /// Sets whether the clock of a source is in doubt. Its charts that end now depend on it.
+    pub fn doubt_clock(&mut self, source: SourceId, in_doubt: bool) {
+        self.in_doubt.retain(|it| *it != source);
+        if in_doubt {
+            self.in_doubt.push(source);
+        }
+        for (_, series) in self.series.range_mut(keys_of(source)) {
+            series.doubt_clock(in_doubt);
+        }
+    }
+
+    /// Forgets the silences of a source whose clock was set: the time between two answers is no
+    /// longer known.
+    pub fn forget_silences(&mut self, source: SourceId) {
+        for (_, series) in self.series.range_mut(keys_of(source)) {
+            series.silences = Silences::default();
+        }
+    }
+
+    /// Forgets what was learned of slots from this time on, because the source's clock ran ahead.
+    /// Returns what to remove from the archive: each series, and the first slot.
+    pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
+        let mut cut = Vec::new();
+        for (key, series) in self.series.range_mut(keys_of(source)) {
+            let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
+            self.touched.note(key.symbol);
+            if series.forget_from(slot) {
+                cut.push((*key, slot));
+            }
+            self.bytes = self.bytes - bytes + series.bytes();
+        }
+        for (key, spans) in self.unopened.range_mut(keys_of(source)) {
+            let slot = key.interval.slot_of(since);
+            if spans.remove(slot..i64::MAX) {
+                cut.push((*key, slot));
+            }
+        }
+        cut
     }
 
     /// The counters. Visits every series.

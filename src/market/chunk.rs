@@ -26,7 +26,7 @@ const _: () = assert!(MAX_ROW * CHUNK_SLOTS as usize <= u16::MAX as usize);
 const OVERHEAD: usize = size_of::<Chunk>() + 2 * size_of::<i64>() + 48;
 
 /// 128 slots and the rows of their candles.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Chunk {
     /// Bit `n` is set if place `n` has a candle.
     present: u128,
@@ -38,9 +38,6 @@ pub(super) struct Chunk {
     /// Second of the last read.
     read: Cell<u32>,
 }
-
-/// Places, in order: the set bits of a number.
-pub(super) struct Places(u128);
 
 /// A chunk in the making, filled place after place.
 #[derive(Debug, Default)]
@@ -101,24 +98,6 @@ fn mask(places: &Range<u32>) -> u128 {
     below(places.end) & !below(places.start)
 }
 
-impl Iterator for Places {
-    type Item = u32;
-
-    fn next(&mut self) -> Option<u32> {
-        let place = (self.0 != 0).then(|| self.0.trailing_zeros())?;
-        self.0 &= self.0 - 1;
-        Some(place)
-    }
-}
-
-impl DoubleEndedIterator for Places {
-    fn next_back(&mut self) -> Option<u32> {
-        let place = self.0.checked_ilog2()?;
-        self.0 &= !(1 << place);
-        Some(place)
-    }
-}
-
 impl Chunk {
     /// The number of candles.
     pub(super) fn count(&self) -> usize {
@@ -146,8 +125,12 @@ impl Chunk {
     }
 
     /// Those of these places that have a candle.
-    pub(super) fn places(&self, places: &Range<u32>) -> Places {
-        Places(self.present & mask(places))
+    pub(super) fn places(
+        &self,
+        places: Range<u32>,
+    ) -> impl DoubleEndedIterator<Item = u32> + use<> {
+        let present = self.present;
+        places.filter(move |place| present >> place & 1 == 1)
     }
 
     /// The row in this place.
@@ -246,20 +229,6 @@ mod tests {
     use crate::market::testing::candle;
 
     #[test]
-    fn the_places_of_any_bits_are_found_from_both_ends() {
-        let mut bits = 0x8000_0000_0000_0001_f00f_0000_1234_5678_u128;
-        for _ in 0..128 {
-            bits = bits.rotate_left(1);
-            let places: Vec<u32> = (0..128).filter(|place| bits >> place & 1 == 1).collect();
-            for (n, place) in places.iter().enumerate() {
-                assert_eq!(Places(bits).nth(n), Some(*place));
-                assert_eq!(Places(bits).nth_back(places.len() - 1 - n), Some(*place));
-            }
-            assert_eq!(Places(bits).nth(places.len()), None);
-        }
-    }
-
-    #[test]
     fn rows_of_any_places_are_found() {
         let mut draft = Draft::default();
         let places = [0, 3, 4, 64, 127];
@@ -268,8 +237,8 @@ mod tests {
         }
         let chunk = draft.build(0).expect("five rows");
         assert_eq!(chunk.count_in(&(1..65)), 3);
-        assert_eq!(chunk.places(&(5..128)).next(), Some(64));
-        assert_eq!(chunk.places(&(5..64)).next_back(), None);
+        assert_eq!(chunk.places(5..128).next(), Some(64));
+        assert_eq!(chunk.places(5..64).next_back(), None);
         assert_eq!(chunk.row(3), Some(&b"[180000,5,9,2,7,3],"[..]));
         assert_eq!(chunk.row(5), None);
         let rows = &chunk.rows()[chunk.bytes_of(&(1..5))];

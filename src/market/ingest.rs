@@ -3,7 +3,7 @@
 //! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
 //! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
-use super::answer::{AnswerCounts, Evidence, Found, Reported, left_out};
+use super::answer::{AnswerCounts, Evidence, Found, Reported, found_in, left_out, sound_parts};
 use super::chunk::seconds;
 use super::interval_set::{IntervalSet, MAX_INTERVALS};
 use super::series::Series;
@@ -17,19 +17,6 @@ use std::ops::Range;
 const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
 
 impl Series {
-    /// Takes a whole answer about the slots `asked`.
-    #[cfg(test)]
-    pub fn ingest_whole(
-        &mut self,
-        asked: Range<i64>,
-        candles: &[Reported],
-        closed_before: UnixMs,
-        changes: Option<&mut Changes>,
-    ) -> AnswerCounts {
-        let evidence = Evidence::of(self.interval(), &asked, candles, true);
-        self.ingest(asked, candles, &evidence, closed_before, changes)
-    }
-
     /// Applies an answer about the slots `asked`: every candle that there is, in any order.
     /// `closed_before` is the exchange's clock at the time of the answer, less what the exchange
     /// needs to close a candle.
@@ -53,12 +40,11 @@ impl Series {
         let asked = asked.start.max(0)..asked.end;
         let (found, open_from) = self.sift(&asked, candles, present, &mut written);
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
-        let split = found.partition_point(|found| found.slot < open_from);
+        let (ended, open) = found.split_at(found.partition_point(|found| found.slot < open_from));
 
         self.heal_clock(present, changes.as_deref_mut());
-        for slots in self.decided(&closed, &found[..split], evidence, closed_before) {
-            let at = |slot: i64| found[..split].partition_point(|found| found.slot < slot);
-            let here = &found[at(slots.start)..at(slots.end)];
+        for slots in self.decided(&closed, ended, evidence, closed_before) {
+            let here = found_in(&found, &slots);
             if *evidence != Evidence::History {
                 self.silences.remove(&slots);
                 self.note_settled(&slots, here, present);
@@ -66,7 +52,7 @@ impl Series {
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
         }
-        for found in &found[split..] {
+        for found in open {
             if let Some(candle) = found.candle {
                 self.set_open(found.slot, candle);
             }
@@ -135,13 +121,8 @@ impl Series {
     /// of the answer.
     fn note_settled(&mut self, slots: &Range<i64>, found: &[Found<'_>], present: i64) {
         // An unsound candle is no second reading.
-        let unsound = found.iter().filter(|found| found.candle.is_none());
-        let unread: Vec<Range<i64>> = (unsound.map(|found| found.slot..found.slot + 1))
-            .filter(|slot| self.unsettled.covers(slot.clone()))
-            .collect();
-        self.unsettled.remove(slots.clone());
-        for slot in unread {
-            let _ = self.unsettled.insert(slot);
+        for read in sound_parts(slots.clone(), found) {
+            self.unsettled.remove(read);
         }
         let young = slots.start.max(present - REREAD)..slots.end;
         if !young.is_empty() {
@@ -164,7 +145,7 @@ impl Series {
         if let Some(changes) = changes {
             self.archive_answer(slots, found, changes);
         }
-        let Some(changed) = self.cover(slots, written) else {
+        let Ok(changed) = self.cover(slots, written) else {
             written.refused = true;
             return;
         };
@@ -236,29 +217,15 @@ impl Series {
     /// Collects what an answer about these closed slots changes in the archive. Called before the
     /// answer is stored here.
     fn archive_answer(&mut self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
-        let mut from = closed.start;
-        let unsound = found.iter().filter(|found| found.candle.is_none());
-        let ends = unsound.map(|found| found.slot).chain([closed.end]);
-        for end in ends {
-            let part = from..end;
-            from = end + 1;
-            if part.is_empty() {
-                continue;
-            }
+        for part in sound_parts(closed.clone(), found) {
             // Archived slots that are not in memory may hold candles that the exchange no longer
             // has.
-            for hidden in self.covered.missing(part.clone()) {
-                for slots in self.archived.within(hidden) {
-                    changes.forget(slots);
-                }
-            }
-            let here = |slot: i64| found.partition_point(|found| found.slot < slot);
-            let told = &found[here(part.start)..here(part.end)];
-            let has = |slot: &i64| told.binary_search_by_key(slot, |found| found.slot).is_err();
-            let gone: Vec<i64> = self.row_slots(part.clone()).filter(has).collect();
-            let candles = told.iter().map(|found| (found.slot, found.candle.cloned()));
-            changes
-                .answered(part.clone(), candles.chain(gone.into_iter().map(|slot| (slot, None))));
+            self.hidden(part.clone()).into_iter().for_each(|slots| changes.forget(slots));
+            let told = found_in(found, &part).iter();
+            let told = told.map(|found| (found.slot, found.candle.cloned()));
+            let gone = left_out(part.clone(), found).into_iter();
+            let gone = gone.flat_map(|slots| self.row_slots(slots)).map(|slot| (slot, None));
+            changes.answered(part.clone(), told.chain(gone));
             self.archived.remove(part);
         }
     }

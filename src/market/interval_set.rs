@@ -67,15 +67,7 @@ impl IntervalSet {
 
     /// The parts of the range that are not in the set, in order.
     pub fn missing(&self, range: Range<i64>) -> Vec<Range<i64>> {
-        let mut missing = Vec::new();
-        let mut at = range.start;
-        for span in self.within(range.clone()) {
-            missing.push(at..span.start);
-            at = span.end;
-        }
-        missing.push(at..range.end);
-        missing.retain(|part| !part.is_empty());
-        missing
+        self.0.gaps(&range).collect()
     }
 
     /// How many slots of the range are in the set.

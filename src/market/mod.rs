@@ -10,7 +10,6 @@
 
 mod answer;
 mod body;
-mod bucket;
 mod builder;
 mod catalog;
 mod chart;
@@ -23,7 +22,6 @@ mod interval_set;
 mod known;
 #[cfg(test)]
 mod model;
-mod plan;
 mod quote;
 mod read;
 mod rollup;
@@ -39,7 +37,6 @@ mod window;
 mod write;
 
 pub use answer::{AnswerCounts, Evidence, Reported};
-pub use bucket::floor_slot;
 pub use builder::ChartBuilder;
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
 pub use chart::{ChartInfo, ChartPlan, ChartSpec};
@@ -53,4 +50,4 @@ pub use state::Market;
 pub use stored_series::StoredSeries;
 pub use symbol::{Lookup, SymbolName};
 pub use touched::Touched;
-pub use window::needed;
+pub use window::{floor_slot, needed};

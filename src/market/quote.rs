@@ -7,17 +7,15 @@
 //!
 //! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of
 //! its source; its source is *frozen* (its polls succeed, but no figure has changed for
-//! `frozen_after`); it was restored from disk and not received since. `Feed::mark_stale` decides that.
+//! `frozen_after`); it was restored from disk and not received since. `Feed::judge` decides that.
 //!
 //! Invariant: each version belongs to one state of one quote, over all sources. So a version names
 //! what was served even after a failover.
 
 mod feed;
-mod held;
 mod normalize;
 
-pub use feed::Awaited;
-pub use held::{Quote, QuoteCounts};
+pub use feed::{Awaited, Quote, QuoteCounts};
 pub use normalize::QuoteReject;
 
 use super::ids::{SourceId, SymbolId};
@@ -25,8 +23,7 @@ use super::touched::Touched;
 use crate::config::SourceConfig;
 use crate::record::Ticker;
 use crate::time::{Mono, Now, UnixMs};
-use feed::Feed;
-use held::Totals;
+use feed::{Feed, Totals};
 use normalize::normalize;
 use std::time::Duration;
 
@@ -184,10 +181,7 @@ impl Quotes {
         let Some(quote) = feed.quotes.get_mut(symbol.index()).and_then(Option::take) else {
             return;
         };
-        self.totals.version += 1;
-        self.totals.turned += 1;
-        self.totals.dropped = self.totals.version;
-        self.totals.touched.note(symbol);
+        self.totals.dropped = self.totals.changed(symbol, true);
         self.totals.counts.cached -= 1;
         feed.stale -= usize::from(quote.stale);
         self.holders[symbol.index()] -= 1;
@@ -290,10 +284,7 @@ impl Quotes {
         self.totals.counts.symbols += usize::from(self.holders[at] == 0);
         self.holders[at] += 1;
         self.totals.counts.cached += 1;
-        self.totals.turned += 1;
-        self.totals.version += 1;
-        quote.version = self.totals.version;
-        self.totals.touched.note(quote.symbol);
+        quote.version = self.totals.changed(quote.symbol, true);
         let quotes = &mut self.feeds[quote.source.index()].quotes;
         if quotes.len() <= at {
             quotes.resize_with(at + 1, || None);

@@ -59,7 +59,7 @@ impl Series {
     pub(super) fn row_slots(&self, slots: Range<i64>) -> impl DoubleEndedIterator<Item = i64> {
         let chunks = self.chunks.range(chunks_of(&slots));
         chunks.flat_map(move |(id, chunk)| {
-            chunk.places(&places_of(*id, &slots)).map(|place| slot_of(*id, place))
+            chunk.places(places_of(*id, &slots)).map(|place| slot_of(*id, place))
         })
     }
 

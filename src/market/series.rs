@@ -82,7 +82,6 @@ pub struct Series {
     pub(super) forming: Vec<FormingCandle>,
     /// The newest slot known to have begun, by the times of answers and quotes.
     pub(super) frontier: i64,
-    count: usize,
     bytes: usize,
     pub(super) version: u64,
     closed_version: u64,
@@ -111,7 +110,6 @@ impl Series {
             clock_in_doubt: false,
             forming: Vec::new(),
             frontier: i64::MIN,
-            count: 0,
             bytes: 0,
             version,
             closed_version: version,
@@ -178,9 +176,9 @@ impl Series {
         self.closed_version
     }
 
-    /// The number of stored candles.
+    /// The number of stored candles. Visits every chunk.
     pub fn count(&self) -> usize {
-        self.count
+        self.chunks.values().map(Chunk::count).sum()
     }
 
     /// Their size in memory.
@@ -190,7 +188,7 @@ impl Series {
 
     /// The number of covered slots without a candle.
     pub fn gaps(&self) -> u64 {
-        self.covered.covered(i64::MIN..i64::MAX) - self.count as u64
+        self.covered.covered(i64::MIN..i64::MAX) - self.count() as u64
     }
 
     /// The newest stored candle's slot.
@@ -201,7 +199,7 @@ impl Series {
     /// The number of stored candles, and the first and last slot.
     pub fn extent(&self) -> Extent {
         let first = self.next_candle(i64::MIN..i64::MAX);
-        Extent { first, last: self.last_row(), count: self.count as u64 }
+        Extent { first, last: self.last_row(), count: self.count() as u64 }
     }
 
     /// Slots before this one were evicted for space or age. Fetching them again unasked would only
@@ -282,17 +280,10 @@ impl Series {
     /// begun. Returns true if some of them are archived, or on their way there.
     pub fn forget_from(&mut self, slot: i64) -> bool {
         let was_archived = self.archived.remove(slot..i64::MAX);
-        let was_covered = self.covered.remove(slot..i64::MAX);
+        let was_covered = self.uncover_from(slot);
         self.store(&(slot..i64::MAX), &[], 0, &mut AnswerCounts::default());
-        self.unsettled.remove(slot..i64::MAX);
-        self.silences = Silences::default();
-        self.forming.retain(|forming| forming.slot < slot);
         self.frontier = self.frontier.min(slot);
         self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
-        match was_covered {
-            true => self.bump_closed(),
-            false => self.version += 1,
-        }
         self.check();
         was_archived || was_covered
     }
@@ -304,7 +295,6 @@ impl Series {
     pub(super) fn set_chunk(&mut self, id: i64, chunk: Option<Chunk>) {
         *self.recent.get_mut() = None;
         if let Some(chunk) = &chunk {
-            self.count += chunk.count();
             self.bytes += chunk.bytes();
         }
         let old = match chunk {
@@ -312,7 +302,6 @@ impl Series {
             None => self.chunks.remove(&id),
         };
         if let Some(old) = old {
-            self.count -= old.count();
             self.bytes -= old.bytes();
         }
     }
@@ -349,9 +338,7 @@ impl Series {
         let last = self.covered.last();
         debug_assert!(self.forming.iter().all(|forming| Some(forming.slot) > last));
         debug_assert!(self.forming.len() <= MAX_PROVISIONAL + 1);
-        let chunks = || self.chunks.values();
-        debug_assert_eq!(chunks().map(Chunk::count).sum::<usize>(), self.count);
-        debug_assert_eq!(chunks().map(Chunk::bytes).sum::<usize>(), self.bytes);
+        debug_assert_eq!(self.chunks.values().map(Chunk::bytes).sum::<usize>(), self.bytes);
         debug_assert!(self.chunks.iter().all(|(id, chunk)| {
             let slots = id * CHUNK_SLOTS..(id + 1) * CHUNK_SLOTS;
             let inside: usize = (self.covered.within(slots))

@@ -9,7 +9,8 @@
 
 use super::ids::SymbolId;
 use crate::log_targets::MARKET;
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 /// The longest asset. Exchanges use at most ten letters; the rest is room for tokens.
 pub const ASSET_BYTES: usize = 20;
@@ -59,17 +60,11 @@ pub enum Lookup {
 #[derive(Debug)]
 pub(super) struct Symbols {
     names: Vec<SymbolName>,
-    forms: NameMap<Box<[u8]>, Form>,
-    clashes: Vec<Clash>,
+    /// By canonical name and by joined form: the symbol, or the first of several.
+    forms: NameMap<Box<[u8]>, SymbolId>,
+    /// The joined forms that several symbols share.
+    clashes: BTreeMap<Box<[u8]>, Clash>,
     cap: usize,
-}
-
-/// The symbol that a spelling means. A spelling with a slash always means one symbol.
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    One(SymbolId),
-    /// A joined form that several symbols share: an index into `clashes`.
-    Shared(u32),
 }
 
 /// A joined form of several symbols: `AB/C` and `A/BC`.
@@ -119,7 +114,7 @@ impl Symbols {
         Symbols {
             names: Vec::new(),
             forms: NameMap::default(),
-            clashes: Vec::new(),
+            clashes: BTreeMap::new(),
             cap: cap.min(u32::MAX as usize),
         }
     }
@@ -143,20 +138,20 @@ impl Symbols {
         let Some(spelling) = Spelling::any(text) else {
             return Lookup::Malformed;
         };
-        let symbol = match self.forms.get(spelling.as_bytes()) {
-            None => None,
-            Some(Form::One(symbol)) => Some(*symbol).filter(|symbol| known(*symbol)),
-            Some(Form::Shared(at)) => self.clashes[*at as usize].only_one(known),
+        let clash = match spelling.slash {
+            Some(_) => None,
+            None => self.clashes.get(spelling.as_bytes()),
+        };
+        let symbol = match clash {
+            Some(clash) => clash.only_one(known),
+            None => self.get(&spelling).filter(|symbol| known(*symbol)),
         };
         symbol.map_or(Lookup::Unknown, Lookup::Known)
     }
 
-    /// The number of a known name. `spelling` must be canonical.
+    /// The symbol with this name, or the first with this joined form.
     pub(super) fn get(&self, spelling: &Spelling) -> Option<SymbolId> {
-        match self.forms.get(spelling.as_bytes()) {
-            Some(Form::One(symbol)) => Some(*symbol),
-            _ => None,
-        }
+        self.forms.get(spelling.as_bytes()).copied()
     }
 
     /// The number of a canonical name, assigned now if it has none. `None` if it is not canonical, or at
@@ -178,14 +173,21 @@ impl Symbols {
         let name = spelling.name();
         let joined = [name.base(), name.quote()].concat().into_boxed_str();
         self.names.push(name);
-        self.forms.insert(spelling.as_bytes().into(), Form::One(symbol));
-        self.join(joined.into_boxed_bytes(), symbol);
+        self.forms.insert(spelling.as_bytes().into(), symbol);
+        match self.forms.entry(joined.into_boxed_bytes()) {
+            Entry::Vacant(form) => _ = form.insert(symbol),
+            Entry::Occupied(form) => {
+                let first = || Clash { symbols: vec![*form.get()], warned: false };
+                let clash = self.clashes.entry(form.key().clone()).or_insert_with(first);
+                clash.symbols.push(symbol);
+            }
+        }
         Some(symbol)
     }
 
     /// Warns once about each joined spelling that several known symbols share.
     pub(super) fn warn_of_clashes(&mut self, known: impl Fn(SymbolId) -> bool) {
-        for clash in &mut self.clashes {
+        for clash in self.clashes.values_mut() {
             let mut sharing = clash.symbols.iter().filter(|symbol| known(**symbol));
             if let (false, Some(one), Some(other)) = (clash.warned, sharing.next(), sharing.next())
             {
@@ -200,18 +202,6 @@ impl Symbols {
                 );
                 clash.warned = true;
             }
-        }
-    }
-
-    fn join(&mut self, joined: Box<[u8]>, symbol: SymbolId) {
-        let form = self.forms.entry(joined).or_insert(Form::One(symbol));
-        match *form {
-            Form::One(other) if other == symbol => {}
-            Form::One(other) => {
-                *form = Form::Shared(self.clashes.len() as u32);
-                self.clashes.push(Clash { symbols: vec![other, symbol], warned: false });
-            }
-            Form::Shared(at) => self.clashes[at as usize].symbols.push(symbol),
         }
     }
 }
@@ -415,8 +405,9 @@ mod tests {
         intern(&mut symbols, "AB/C");
         intern(&mut symbols, "A/BC");
         symbols.warn_of_clashes(|id| id == SymbolId(0));
-        assert!(!symbols.clashes[0].warned, "one known symbol is no clash");
+        let warned = |symbols: &Symbols| symbols.clashes[&b"ABC"[..]].warned;
+        assert!(!warned(&symbols), "one known symbol is no clash");
         symbols.warn_of_clashes(|_| true);
-        assert!(symbols.clashes[0].warned);
+        assert!(warned(&symbols));
     }
 }

@@ -1,12 +1,14 @@
 //! Makings of the tests of this layer: configurations, records and a seeded generator.
 
-use super::answer::{Evidence, Reported};
+use super::answer::{AnswerCounts, Evidence, Reported};
 use super::builder::ChartBuilder;
-use super::chart::{ChartInfo, ChartSpec};
+use super::chart::{ChartInfo, ChartPlan, ChartSpec};
+use super::charts::Charts;
 use super::ids::{SourceId, SymbolId};
 use super::series::{Series, SeriesKey};
 use crate::config::{Config, Data, SourceConfig};
 use crate::decimal::Decimal;
+use crate::history::Changes;
 use crate::interval::{Interval, Stored};
 use crate::record::{Candle, MarketInfo, MarketRules, Ticker};
 use crate::time::UnixMs;
@@ -86,6 +88,44 @@ pub(crate) fn split_mix(state: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+impl Series {
+    /// Applies a whole answer about the slots `asked`.
+    pub fn ingest_whole(
+        &mut self,
+        asked: Range<i64>,
+        candles: &[Reported],
+        closed_before: UnixMs,
+        changes: Option<&mut Changes>,
+    ) -> AnswerCounts {
+        let evidence = Evidence::of(self.interval(), &asked, candles, true);
+        self.ingest(asked, candles, &evidence, closed_before, changes)
+    }
+}
+
+impl Charts {
+    /// Applies a whole answer about the slots `asked` of a series.
+    pub fn ingest_whole(
+        &mut self,
+        key: SeriesKey,
+        asked: Range<i64>,
+        candles: &[Reported],
+        closed_before: UnixMs,
+        changes: Option<&mut Changes>,
+    ) -> Option<AnswerCounts> {
+        let evidence = Evidence::of(key.interval, &asked, candles, true);
+        self.ingest(key, asked, candles, &evidence, closed_before, changes)
+    }
+}
+
+impl ChartPlan {
+    /// A copy of the body.
+    pub fn text(&self) -> String {
+        let mut bytes = Vec::new();
+        self.write(&mut bytes);
+        String::from_utf8(bytes).expect("rows are ASCII")
+    }
 }
 
 /// A candle of whole numbers: open, high, low, close.

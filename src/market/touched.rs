@@ -27,12 +27,9 @@ impl Touched {
     /// Notes a change.
     #[inline]
     pub(super) fn note(&mut self, symbol: SymbolId) {
-        if self.is_watched {
-            self.list(symbol);
+        if !self.is_watched {
+            return;
         }
-    }
-
-    fn list(&mut self, symbol: SymbolId) {
         let at = symbol.index();
         if self.is_listed.len() <= at {
             self.is_listed.resize(at + 1, false);

@@ -4,7 +4,6 @@
 //!
 //! A *bucket* is a candle of the asked interval. It is made of *slots*, candles of the stored one.
 
-use super::bucket::{bucket_after, bucket_of, buckets_between, first_bucket, floor_slot};
 use super::chart::{ChartInfo, ChartSpec};
 use super::interval_set::IntervalSet;
 use super::series::Series;
@@ -14,6 +13,12 @@ use std::ops::Range;
 
 /// 9999-12-31. Later times are clipped to it: calendars and sums hold up to there.
 pub(super) const MAX_TIME: UnixMs = UnixMs(253_402_300_799_999);
+
+/// The oldest slot of the window of time that is kept: `keep` slots back from the one that holds
+/// this moment, and never before the epoch.
+pub fn floor_slot(interval: Stored, now: UnixMs, keep: i64) -> i64 {
+    interval.slot_of(now).saturating_sub(keep).max(0)
+}
 
 /// The most buckets that a range is computed over, about 80,000 years in months: it keeps calendars
 /// from overflow, whatever the limit of a request.
@@ -29,7 +34,6 @@ pub fn needed(spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
 /// The buckets that may answer a request, before its limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    pub(super) base: Stored,
     /// First slot of the first bucket.
     pub(super) start: i64,
     /// The slot after the last bucket.
@@ -45,27 +49,27 @@ impl Window {
         let start = spec.from.map_or(0, |from| {
             let slot = slot_of(from);
             let late = base.open_of(slot) < from;
-            first_bucket(interval, slot + i64::from(late))
+            interval.bucket_from(slot + i64::from(late))
         });
         let end = match spec.to {
             Some(to) if to < UnixMs(0) => start,
-            to => bucket_of(interval, slot_of(to.unwrap_or(MAX_TIME))).end,
+            to => interval.bucket_of(slot_of(to.unwrap_or(MAX_TIME))).end,
         };
-        Window { base, start, end: end.max(start), oldest: spec.from.is_some() }
+        Window { start, end: end.max(start), oldest: spec.from.is_some() }
     }
 
     /// See [`needed`].
     pub(super) fn needed(&self, spec: &ChartSpec, now: UnixMs, keep: i64) -> Range<i64> {
-        let present = self.base.slot_of(now);
+        let (base, present) = (spec.interval.base(), spec.interval.base().slot_of(now));
         let limit = spec.limit.min(MOST_BUCKETS) as i64;
-        let floor = first_bucket(spec.interval, floor_slot(self.base, now, keep));
+        let floor = spec.interval.bucket_from(floor_slot(base, now, keep));
         let (start, end) = if self.oldest {
             let start = self.start.max(floor);
-            let end = bucket_after(spec.interval, start, limit);
+            let end = spec.interval.bucket_after(start, limit);
             (start, end.min(self.end))
         } else {
-            let end = self.end.min(bucket_of(spec.interval, present).end);
-            let start = bucket_after(spec.interval, end, -limit);
+            let end = self.end.min(spec.interval.bucket_of(present).end);
+            let start = spec.interval.bucket_after(end, -limit);
             (start.max(floor), end)
         };
         let end = end.min(present);
@@ -102,12 +106,12 @@ impl Outcome {
         keep: i64,
     ) -> ChartInfo {
         let window = Window::new(spec);
-        let (interval, base) = (spec.interval, window.base);
+        let (interval, base) = (spec.interval, spec.interval.base());
         let needed = window.needed(spec, now, keep);
         let unknown = IntervalSet::new();
         let covered = series.map_or(&unknown, Series::covered);
         let closed_end = window.end.min(base.slot_of(now));
-        let behind = self.last.map(|slot| bucket_of(interval, slot).end);
+        let behind = self.last.map(|slot| interval.bucket_of(slot).end);
         let cut = behind.filter(|behind| {
             let rest = *behind..window.end;
             // Flat candles reach up to the newest candle.
@@ -154,9 +158,9 @@ impl Outcome {
 /// The number of buckets in this range that are covered from their first slot to their last.
 fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -> u64 {
     let whole = covered.within(range).map(|span| {
-        let start = first_bucket(interval, span.start);
-        let end = bucket_of(interval, span.end).start;
-        buckets_between(interval, start..end.max(start)) as u64
+        let start = interval.bucket_from(span.start);
+        let end = interval.bucket_of(span.end).start;
+        interval.buckets_in(start..end.max(start)) as u64
     });
     whole.sum()
 }
@@ -165,10 +169,10 @@ fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -
 fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
     let base = interval.base();
     series.covered().iter().rev().find_map(|span| {
-        let start = first_bucket(interval, span.start);
-        let end = bucket_of(interval, span.end).start;
+        let start = interval.bucket_from(span.start);
+        let end = interval.bucket_of(span.end).start;
         // No forming candle lies in a covered slot.
         let slot = series.candle_slots(start..end).next_back()?;
-        Some(base.open_of(bucket_of(interval, slot).start))
+        Some(base.open_of(interval.bucket_of(slot).start))
     })
 }

@@ -2,8 +2,8 @@
 //!
 //! `ingest.rs` decides what is written.
 
-use super::answer::{AnswerCounts, Found};
-use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of};
+use super::answer::{AnswerCounts, Found, found_in};
+use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, place_of, places_of};
 use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
 use super::series::Series;
@@ -13,24 +13,22 @@ use crate::record::Candle;
 use std::ops::Range;
 
 impl Series {
-    /// Covers these slots. Returns whether that changed anything, or `None` if there are too many
-    /// ranges.
+    /// Covers these slots. Returns true if that changed anything. While there are too many ranges, the
+    /// oldest one is forgotten, unless these slots are older: newer ones are worth more.
     pub(super) fn cover(
         &mut self,
         closed: &Range<i64>,
         written: &mut AnswerCounts,
-    ) -> Option<bool> {
+    ) -> Result<bool, IntervalSetFull> {
         loop {
-            match self.covered.insert(closed.clone()) {
-                Ok(changed) => return Some(changed),
-                Err(IntervalSetFull) => {
-                    // Newer slots are worth more.
-                    let oldest = self.covered.iter().next()?;
-                    if oldest.end > closed.start {
-                        return None;
-                    }
+            let covered = self.covered.insert(closed.clone());
+            let oldest = self.covered.iter().next();
+            let older = oldest.filter(|oldest| oldest.end <= closed.start);
+            match (covered, older) {
+                (Err(IntervalSetFull), Some(oldest)) => {
                     written.evicted += self.forget_before(oldest.end);
                 }
+                (covered, _) => return covered,
             }
         }
     }
@@ -43,25 +41,15 @@ impl Series {
         second: u32,
         written: &mut AnswerCounts,
     ) {
-        if closed.is_empty() {
-            return;
-        }
-        let mut rest = found;
-        let mut at = chunk_of(closed.start);
-        let end = chunks_of(closed).end;
         // An answer may cover a million slots and hold three candles. Only chunks that have
         // candles, or get some, are visited.
-        while at < end {
-            let stored = self.chunks.range(at..end).next().map(|(id, _)| *id);
-            let fresh = rest.first().map(|found| chunk_of(found.slot));
-            let Some(id) = stored.into_iter().chain(fresh).min() else {
-                break;
-            };
-            let here = rest.partition_point(|found| chunk_of(found.slot) == id);
-            let places = places_of(id, closed);
-            self.store_chunk(id, places, &rest[..here], second, written);
-            rest = &rest[here..];
-            at = id + 1;
+        let stored = self.chunks.range(chunks_of(closed)).map(|(id, _)| *id);
+        let mut ids: Vec<i64> = stored.chain(found.iter().map(|it| chunk_of(it.slot))).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            let here = found_in(found, &(id * CHUNK_SLOTS..(id + 1) * CHUNK_SLOTS));
+            self.store_chunk(id, places_of(id, closed), here, second, written);
         }
     }
 
@@ -73,16 +61,14 @@ impl Series {
         second: u32,
         written: &mut AnswerCounts,
     ) {
-        let old = self.chunks.get(&id);
+        let none = Chunk::default();
+        let old = self.chunks.get(&id).unwrap_or(&none);
         let before = *written;
         let (mut draft, mut kept) = (Draft::default(), 0);
-        if let Some(old) = old {
-            draft.copy(old, 0..places.start);
-        }
+        draft.copy(old, 0..places.start);
         for found in found {
             let place = place_of(found.slot);
-            let row = old.and_then(|old| old.row(place));
-            match (found.candle, row) {
+            match (found.candle, old.row(place)) {
                 (Some(candle), Some(row)) if draft.push(place, candle) == row => {
                     written.unchanged += 1;
                 }
@@ -92,35 +78,30 @@ impl Series {
                     written.written += 1;
                 }
                 (None, Some(_)) => {
-                    draft.copy(old.expect("it has this row"), place..place + 1);
+                    draft.copy(old, place..place + 1);
                     kept += 1;
                 }
                 (None, None) => {}
             }
         }
         let confirmed = written.updated - before.updated + written.unchanged - before.unchanged;
-        let stored = old.map_or(0, |old| old.count_in(&places));
-        written.removed += stored - confirmed - kept;
-        if let Some(old) = old {
-            draft.copy(old, places.end..CHUNK_SLOTS as u32);
-        }
+        written.removed += old.count_in(&places) - confirmed - kept;
+        draft.copy(old, places.end..CHUNK_SLOTS as u32);
         if written.changes() > before.changes() {
             // A chunk that nobody has read counts as read when it came.
-            let read = old.map_or(second, |old| old.read().max(second));
+            let read = old.read().max(second);
             self.set_chunk(id, draft.build(read));
         }
     }
 
     /// Sets a forming candle, in place of what quotes made.
     pub(super) fn set_open(&mut self, slot: i64, candle: &Candle) {
-        let at = self.forming.partition_point(|forming| forming.slot < slot);
-        match self.forming.get_mut(at) {
-            Some(forming) if forming.slot == slot && forming.candle == *candle => return,
-            Some(forming) if forming.slot == slot => {
-                *forming = FormingCandle::new(slot, candle.clone())
-            }
-            _ => self.forming.insert(at, FormingCandle::new(slot, candle.clone())),
+        if self.forming(slot) == Some(candle) {
+            return;
         }
+        self.forming.retain(|forming| forming.slot != slot);
+        let at = self.forming.partition_point(|forming| forming.slot < slot);
+        self.forming.insert(at, FormingCandle::new(slot, candle.clone()));
         self.version += 1;
     }
 
@@ -139,16 +120,23 @@ impl Series {
             return;
         }
         let begin = self.last_row().map_or(begin, |slot| begin.max(slot + 1));
-        if self.covered.remove(begin..i64::MAX) {
-            self.bump_closed();
-        }
-        self.unsettled.remove(begin..i64::MAX);
-        self.silences = Silences::default();
-        self.forming.retain(|forming| forming.slot < begin);
+        self.uncover_from(begin);
         let covered = self.covered.last().map_or(i64::MIN, |last| last + 1);
         let forming = self.forming.last().map_or(i64::MIN, |forming| forming.slot);
         self.frontier = present.max(covered).max(forming);
         self.forgotten = self.forgotten.filter(|slot| *slot < present);
-        self.version += 1;
+    }
+
+    /// Forgets that slots from this one on have been covered or begun. Returns true if some were covered.
+    pub(super) fn uncover_from(&mut self, slot: i64) -> bool {
+        let was_covered = self.covered.remove(slot..i64::MAX);
+        self.unsettled.remove(slot..i64::MAX);
+        self.silences = Silences::default();
+        self.forming.retain(|forming| forming.slot < slot);
+        match was_covered {
+            true => self.bump_closed(),
+            false => self.version += 1,
+        }
+        was_covered
     }
 }

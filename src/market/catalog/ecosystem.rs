@@ -38,11 +38,11 @@ pub(super) struct Ecosystem {
     pub(super) served: Vec<SymbolId>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Given {
-    /// In the configured order, one for each symbol.
-    entries: Vec<(SymbolId, EcosystemMarket)>,
-    by_symbol: HashMap<SymbolId, usize>,
+    /// In the configured order.
+    symbols: Vec<SymbolId>,
+    entries: HashMap<SymbolId, EcosystemMarket>,
     by_id: HashMap<Box<str>, SymbolId>,
 }
 
@@ -62,10 +62,7 @@ impl Ecosystem {
     pub(super) fn serve(&mut self, known: &[SymbolId], is_known: impl Fn(SymbolId) -> bool) {
         self.served = match &self.given {
             None => known.to_vec(),
-            Some(given) => (given.entries.iter())
-                .map(|(symbol, _)| *symbol)
-                .filter(|symbol| is_known(*symbol))
-                .collect(),
+            Some(given) => (given.symbols.iter().copied()).filter(|it| is_known(*it)).collect(),
         };
     }
 
@@ -78,7 +75,7 @@ impl Ecosystem {
     /// True if a known symbol belongs to the ecosystem.
     pub(super) fn contains(&self, symbol: SymbolId) -> bool {
         let given = self.given.as_ref();
-        given.is_none_or(|given| given.by_symbol.contains_key(&symbol))
+        given.is_none_or(|given| given.entries.contains_key(&symbol))
     }
 
     /// The entry of a known symbol, from what the exchange lists of it.
@@ -91,7 +88,7 @@ impl Ecosystem {
     ) -> Option<EcosystemEntry<'_>> {
         let given = match &self.given {
             None => None,
-            Some(given) => Some(&given.entries[*given.by_symbol.get(&symbol)?].1),
+            Some(given) => Some(given.entries.get(&symbol)?),
         };
         let listed = listed.cloned().unwrap_or_default();
         let id = given.and_then(|given| given.id.as_deref());
@@ -115,17 +112,17 @@ impl Given {
         configured: &[EcosystemMarket],
         mut symbol_of: impl FnMut(&str) -> Option<SymbolId>,
     ) -> Given {
-        let mut given =
-            Given { entries: Vec::new(), by_symbol: HashMap::new(), by_id: HashMap::new() };
+        let mut given = Given::default();
         for entry in configured {
             let Some(symbol) = symbol_of(&entry.symbol) else {
                 continue;
             };
-            if given.by_symbol.contains_key(&symbol) {
+            // Of several entries for one symbol, the first counts.
+            if given.entries.contains_key(&symbol) {
                 continue;
             }
-            given.by_symbol.insert(symbol, given.entries.len());
-            given.entries.push((symbol, entry.clone()));
+            given.symbols.push(symbol);
+            given.entries.insert(symbol, entry.clone());
             if let Some(id) = &entry.id {
                 given.by_id.entry(id.as_str().into()).or_insert(symbol);
             }

@@ -9,7 +9,7 @@
 
 use super::super::ids::SymbolId;
 use super::super::symbol::{NameMap, Symbols};
-use super::listing::{ListChange, Listing};
+use super::refresh::{ListChange, Listing};
 use crate::config::SourceConfig;
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
@@ -23,8 +23,8 @@ const EXAMPLE_CHARS: usize = 64;
 pub(super) struct Roster {
     /// The source's name, for the log.
     pub(super) id: Box<str>,
-    /// The configured `symbols`, sorted: tracked whatever the list says.
-    pub(super) named: Vec<SymbolId>,
+    /// The configured `symbols`: tracked whatever the list says.
+    pub(super) named: BTreeSet<SymbolId>,
     /// The symbols of an earlier run's list: tracked until the first list has come.
     pub(super) remembered: BTreeSet<SymbolId>,
     /// The rules of an earlier run's list, until the first list has come.
@@ -58,7 +58,8 @@ pub(super) struct Staging {
 enum Said {
     #[default]
     Nothing,
-    AsHeld,
+    /// What the list before said.
+    Unchanged,
     New(Box<Listing>),
 }
 
@@ -67,15 +68,12 @@ enum Said {
 struct Warned {
     skipped: bool,
     over_cap: bool,
-    /// Sorted.
-    missing: Vec<SymbolId>,
+    missing: BTreeSet<SymbolId>,
 }
 
 impl Roster {
     /// The roster before the first list. `named` are the configured symbols.
-    pub(super) fn new(source: &SourceConfig, mut named: Vec<SymbolId>) -> Roster {
-        named.sort_unstable();
-        named.dedup();
+    pub(super) fn new(source: &SourceConfig, named: BTreeSet<SymbolId>) -> Roster {
         let assets = &source.quote_assets;
         let wants_all = assets.iter().any(|asset| asset == "*")
             || source.symbols.is_empty() && assets.is_empty();
@@ -98,22 +96,18 @@ impl Roster {
     pub(super) fn select(
         &mut self,
         source: &SourceConfig,
-        named: Vec<SymbolId>,
+        named: BTreeSet<SymbolId>,
         symbols: &Symbols,
     ) {
         let new = Roster::new(source, named);
-        (self.named, self.wanted) = (new.named, new.wanted);
-        self.staging = None;
-        for at in 0..self.listings.len() {
+        let wants = |symbol, active| new.wants(symbols.name(symbol).quote(), active);
+        for (at, listing) in self.listings.iter_mut().enumerate() {
             let symbol = SymbolId(at as u32);
-            let (named, quote) = (self.names(symbol), symbols.name(symbol).quote());
-            let listing = self.listings[at].take();
-            self.listings[at] = listing.filter(|it| named || self.wants(quote, it.active));
+            listing.take_if(|it| !new.names(symbol) && !wants(symbol, it.active));
         }
+        self.remembered.retain(|symbol| wants(*symbol, true));
+        (self.named, self.wanted, self.staging) = (new.named, new.wanted, None);
         self.route();
-        let mut remembered = std::mem::take(&mut self.remembered);
-        remembered.retain(|symbol| self.wants(symbols.name(*symbol).quote(), true));
-        self.remembered = remembered;
     }
 
     /// Tracks nothing any more.
@@ -121,7 +115,7 @@ impl Roster {
         *self = Roster {
             id: self.id.clone(),
             wanted: Some(Vec::new()),
-            ..Roster::new(&SourceConfig::of(""), Vec::new())
+            ..Roster::new(&SourceConfig::of(""), BTreeSet::new())
         };
     }
 
@@ -134,7 +128,7 @@ impl Roster {
     }
 
     pub(super) fn names(&self, symbol: SymbolId) -> bool {
-        self.named.binary_search(&symbol).is_ok()
+        self.named.contains(&symbol)
     }
 
     pub(super) fn tracks(&self, symbol: SymbolId) -> bool {
@@ -156,14 +150,14 @@ impl Roster {
     /// beats an inactive one.
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) {
         let staging = self.staging.get_or_insert_default();
-        let held = (self.listings.get(symbol.index())).and_then(|held| held.as_deref());
+        let before = (self.listings.get(symbol.index())).and_then(|before| before.as_deref());
         if staging.said.len() <= symbol.index() {
             staging.said.resize_with(symbol.index() + 1, Said::default);
         }
         let said = &mut staging.said[symbol.index()];
         let first = match said {
             Said::Nothing => None,
-            Said::AsHeld => held,
+            Said::Unchanged => before,
             Said::New(listing) => Some(&**listing),
         };
         if let Some(first) = first {
@@ -172,8 +166,8 @@ impl Roster {
                 return;
             }
         }
-        *said = match held == Some(&listing) {
-            true => Said::AsHeld,
+        *said = match before == Some(&listing) {
+            true => Said::Unchanged,
             false => Said::New(Box::new(listing)),
         };
     }
@@ -184,7 +178,7 @@ impl Roster {
             (0..self.listings.len().max(staging.said.len())).map(|at| SymbolId(at as u32));
         let mut touched: Vec<SymbolId> = symbols
             .filter(|symbol| match staging.said.get(symbol.index()) {
-                Some(Said::AsHeld) => false,
+                Some(Said::Unchanged) => false,
                 Some(Said::New(_)) => true,
                 Some(Said::Nothing) | None => self.listing(*symbol).is_some(),
             })
@@ -209,7 +203,7 @@ impl Roster {
         for (listing, said) in self.listings.iter_mut().zip(staging.said) {
             match said {
                 Said::Nothing => *listing = None,
-                Said::AsHeld => {}
+                Said::Unchanged => {}
                 Said::New(new) => *listing = Some(new),
             }
         }
@@ -226,12 +220,9 @@ impl Roster {
 
     /// The named symbols that the applied list does not have and that were not logged before.
     pub(super) fn newly_missing(&mut self) -> Vec<SymbolId> {
-        let missing: Vec<SymbolId> = (self.named.iter().copied())
-            .filter(|symbol| self.listing(*symbol).is_none())
-            .filter(|symbol| self.warned.missing.binary_search(symbol).is_err())
-            .collect();
-        self.warned.missing.extend(&missing);
-        self.warned.missing.sort_unstable();
+        let named = self.named.iter().copied();
+        let mut missing: Vec<_> = named.filter(|it| self.listing(*it).is_none()).collect();
+        missing.retain(|symbol| self.warned.missing.insert(*symbol));
         missing
     }
 

@@ -24,18 +24,17 @@ impl Charts {
     /// Marks slots of a series as archived.
     pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
         // With too many ranges, the rest is fetched from the exchange again when it is wanted.
-        let _ = self.archived_mut(key).insert(slots);
+        let _ = match self.series.get_mut(&key) {
+            Some(series) => series.archived.insert(slots),
+            None => self.unopened.entry(key).or_default().insert(slots),
+        };
     }
 
     /// Marks slots of a series as not archived.
     pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
-        self.archived_mut(key).remove(slots);
-    }
-
-    fn archived_mut(&mut self, key: SeriesKey) -> &mut IntervalSet {
-        match self.series.get_mut(&key) {
-            Some(series) => &mut series.archived,
-            None => self.unopened.entry(key).or_default(),
+        let series = self.series.get_mut(&key).map(|series| &mut series.archived);
+        if let Some(archived) = series.or_else(|| self.unopened.get_mut(&key)) {
+            archived.remove(slots);
         }
     }
 
