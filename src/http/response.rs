@@ -547,7 +547,7 @@ mod tests {
             let packed = coding == Coding::Gzip;
             let head = Head {
                 coding,
-                ..Head::json(Some(if packed { ETAG.packed() } else { ETAG }), Cache::NoCache)
+                ..Head::json(Some(if packed { ETAG.gzip() } else { ETAG }), Cache::NoCache)
             };
             let found = respond(&raw, |responder| {
                 assert_eq!(responder.takes_gzip(), fields.contains("gzip"));
