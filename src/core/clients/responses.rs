@@ -205,8 +205,8 @@ impl Responses {
         self.complete(connection, &served, (error.status, begin), cx);
     }
 
-    /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body is
-    /// compressed. A stream is opened instead.
+    /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body
+    /// is compressed. A stream is opened instead.
     fn defer(
         &mut self,
         connection: &mut Connection,

@@ -74,10 +74,10 @@ impl Sweeper {
         is_done
     }
 
-    /// Closes connections that leave too much unread or send too much. Above half of the limit on unsent bytes,
-    /// those that have taken nothing for a while; above the limit, those that have taken nothing for the longest
-    /// time, at once. The one that was the last to take something is never closed for that, however long its
-    /// response is.
+    /// Closes connections that leave too much unread or send too much. Above half of the limit on unsent
+    /// bytes, those that have taken nothing for a while; above the limit, those that have taken nothing for
+    /// the longest time, at once. The one that was the last to take something is never closed for that,
+    /// however long its response is.
     pub fn shed(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
         let (limits, now) = (&cx.config.limits, cx.now.mono);
         let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);

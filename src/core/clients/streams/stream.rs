@@ -1,8 +1,9 @@
 //! One stream: what its reader is to be told, and what it has been told.
 //!
-//! Owns a place for each chart and each symbol, with the newest version that it knows of, and the set of those
-//! that have changed since they were sent. There is no queue: a place that changes again before it is sent is
-//! sent once, in its newest state. So the memory of a stream depends on its places, and not on how slow its reader is.
+//! Owns a place for each chart and each symbol, with the newest version that it knows of, and the set of
+//! those that have changed since they were sent. There is no queue: a place that changes again before it is
+//! sent is sent once, in its newest state. So the memory of a stream depends on its places, and not on how
+//! slow its reader is.
 //!
 //! An event has an id only if it is the last of all that has changed: then everything up to that version
 //! was sent, whatever the order of the events.
