@@ -9,9 +9,6 @@ use flate2::write::{GzEncoder, MultiGzDecoder};
 use std::fmt;
 use std::io::{self, Write};
 
-/// What requests to exchanges say in `Accept-Encoding`.
-pub const ACCEPTED: &str = "gzip";
-
 /// Compressed bytes that one call of [`Decompressor::step`] consumes at most. An honest list has
 /// some two kilobytes in them; a stream of empty blocks costs 0.4 ms.
 const SLICE: usize = 256;

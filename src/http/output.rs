@@ -6,7 +6,6 @@
 //! Invariant: the positions of the parts in the written bytes ascend, and those of unsent parts are not
 //! before the sent bytes.
 
-use std::collections::VecDeque;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -28,8 +27,9 @@ pub struct Output {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Those that are not completely sent.
-    parts: VecDeque<Part>,
+    parts: Vec<Part>,
+    /// The first part that is not completely sent.
+    next: usize,
     /// Unsent bytes of all parts.
     left: usize,
 }
@@ -82,7 +82,9 @@ impl Output {
             return self.bytes.extend_from_slice(&bytes);
         }
         let range = 0..bytes.len();
-        self.push(Bytes::Given(bytes), range);
+        let shared = self.shared.get_or_insert_default();
+        shared.left += range.len();
+        shared.parts.push(Part { at: self.bytes.len(), bytes: Bytes::Given(bytes), range });
     }
 
     /// Appends a part of shared bytes.
@@ -93,18 +95,18 @@ impl Output {
 
     /// Appends parts of buffers that it holds with others, one behind the other: `len` bytes together.
     pub fn share_all(&mut self, parts: &[(Arc<[u8]>, Range<usize>)], len: usize) {
-        for (bytes, range) in parts {
-            match len < MIN_SHARED {
-                true => self.bytes.extend_from_slice(&bytes[range.clone()]),
-                false => self.push(Bytes::Shared(bytes.clone()), range.clone()),
-            }
+        if len < MIN_SHARED {
+            let parts = parts.iter().map(|(bytes, range)| &bytes[range.clone()]);
+            return parts.for_each(|part| self.bytes.extend_from_slice(part));
         }
-    }
-
-    fn push(&mut self, bytes: Bytes, range: Range<usize>) {
+        let at = self.bytes.len();
         let shared = self.shared.get_or_insert_default();
-        shared.left += range.len();
-        shared.parts.push_back(Part { at: self.bytes.len(), bytes, range });
+        shared.left += len;
+        shared.parts.extend(parts.iter().map(|(bytes, range)| Part {
+            at,
+            bytes: Bytes::Shared(bytes.clone()),
+            range: range.clone(),
+        }));
     }
 
     /// The unsent bytes.
@@ -132,7 +134,7 @@ impl Output {
         }
         let mut left = count;
         while let Some(shared) = self.shared.as_deref_mut()
-            && let Some(part) = shared.parts.front_mut()
+            && let Some(part) = shared.parts.get_mut(shared.next)
         {
             let written = left.min(part.at - self.sent);
             self.sent += written;
@@ -144,7 +146,7 @@ impl Output {
             if !part.range.is_empty() {
                 return;
             }
-            shared.parts.pop_front();
+            shared.next += 1;
         }
         self.sent += left;
     }
@@ -178,7 +180,7 @@ impl Output {
         self.sent = 0;
         if let Some(shared) = &mut self.shared {
             shared.parts.clear();
-            shared.left = 0;
+            (shared.next, shared.left) = (0, 0);
         }
     }
 }
@@ -206,7 +208,7 @@ impl<'a> Outgoing<'a> {
     /// would take four times as long.
     pub fn each(self, mut take: impl FnMut(&'a [u8]) -> bool) {
         let mut begin = self.sent;
-        for part in self.shared.iter().flat_map(|shared| &shared.parts) {
+        for part in self.shared.map_or(&[][..], |shared| &shared.parts[shared.next..]) {
             if begin < part.at && !take(&self.bytes[begin..part.at]) {
                 return;
             }

@@ -147,8 +147,10 @@ pub struct KeptRequest {
     head: Box<[u8]>,
     /// The request without its bytes.
     rest: Request<'static>,
-    /// Path, query, target and fields.
-    parts: [Span; 4],
+    path: Span,
+    query: Span,
+    raw_target: Span,
+    lines: Span,
     lists: [Option<Span>; ListField::NAMES.len()],
 }
 
@@ -179,8 +181,10 @@ impl KeptRequest {
                 fields: Fields::of_parsed(b""),
                 lists: Lists { repeat: request.lists.repeat, ..Lists::default() },
             },
-            parts: [request.path, request.query, request.raw_target, request.fields.lines()]
-                .map(span),
+            path: span(request.path),
+            query: span(request.query),
+            raw_target: span(request.raw_target),
+            lines: span(request.fields.lines()),
             lists: request.lists.first.map(|list| list.map(span)),
             head: head.into(),
         }
@@ -206,14 +210,13 @@ impl KeptRequest {
     /// The request that was parsed from the same bytes as these.
     fn read<'b>(&self, head: &'b [u8]) -> Request<'b> {
         let part = |(begin, end): Span| &head[begin as usize..end as usize];
-        let [path, query, raw_target, lines] = self.parts.map(part);
         Request {
             head,
             // That of a bare authority is not in the head.
-            path: if path.is_empty() { target::ROOT } else { path },
-            query,
-            raw_target,
-            fields: Fields::of_parsed(lines),
+            path: if self.path.1 == 0 { target::ROOT } else { part(self.path) },
+            query: part(self.query),
+            raw_target: part(self.raw_target),
+            fields: Fields::of_parsed(part(self.lines)),
             lists: Lists { first: self.lists.map(|list| list.map(part)), ..self.rest.lists },
             ..self.rest
         }

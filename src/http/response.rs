@@ -5,18 +5,20 @@
 //! connection closes: the caller says so.
 //!
 //! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
-//! that is rendered once a second (`stamp`), and a short part that differs.
+//! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
 
 mod conditions;
 mod endless;
 mod head;
 mod stamp;
+mod tail;
 
 use self::conditions::{Compare, matches_any};
 pub use self::endless::EndlessBody;
 pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
 pub use self::stamp::Stamp;
-use self::stamp::{JSON, write_number};
+use self::stamp::{ETAG, JSON};
+use self::tail::{TAIL_BYTES, Tail};
 use super::accept::accepts_gzip;
 use super::body::Framing;
 use super::error::{ErrorResponse, RequestError, write_error_body};
@@ -93,21 +95,42 @@ impl<'a> Responder<'a> {
             self.refuse(&RequestError::PreconditionFailed);
             return false;
         }
-        let is_known = head.status == 200 && head.etag.is_some_and(|etag| self.has(etag));
-        self.status = if is_known { 304 } else { head.status };
+        self.status = head.status;
+        let mut tail = Tail::new();
+        if let Some(etag) = head.etag {
+            self.stamp.tag(etag, &mut tail);
+            if head.status == 200
+                && let Some(asked) = self.list(ListField::IfNoneMatch)
+                && matches_any(&asked, &tail.text()[ETAG.len()..], Compare::Weakly)
+            {
+                self.status = 304;
+            }
+            tail.push(b"\r\n");
+        }
         let may_have_body = !matches!(self.status, 204 | 304);
         let has_body = may_have_body && !self.is_head();
-        let body_room = match framing {
-            // A longer body is not copied.
-            Framing::Length(length) if has_body => length.min(MIN_GIVEN as u64) as usize,
-            _ => 0,
-        };
-        let connection = self.connection_line();
+        tail.cache(head.cache);
+        let mut body_room = 0;
+        match framing {
+            Framing::Length(length) if may_have_body => {
+                tail.push(b"Content-Length: ");
+                tail.decimal(length);
+                tail.push(b"\r\n");
+                // A longer body is not copied.
+                body_room = if has_body { (length as usize).min(MIN_GIVEN) } else { 0 };
+            }
+            Framing::Chunked => tail.push(b"Transfer-Encoding: chunked\r\n"),
+            _ => {}
+        }
+        tail.push(self.connection_line());
+        tail.push(b"\r\n");
         let out = self.out.bytes();
-        out.reserve(self.stamp.ok_json.len() + OWN_BYTES + head.fields.len() + body_room);
-        match head.content_type {
-            ContentType::Json if self.status == 200 => out.extend_from_slice(&self.stamp.ok_json),
-            other => write_other_start(out, self.status, other, self.stamp),
+        let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + TAIL_BYTES;
+        out.reserve(room + body_room);
+        if self.status == 200 && head.content_type == ContentType::Json {
+            out.extend_from_slice(&self.stamp.ok_json);
+        } else {
+            write_other_start(out, self.status, head.content_type, self.stamp);
         }
         if let Some(quota) = self.quota {
             write_quota(out, quota);
@@ -118,30 +141,7 @@ impl<'a> Responder<'a> {
         if head.coding != Coding::Fixed || head.by_media {
             write_variants(out, self.status, head);
         }
-        if let Some(etag) = head.etag {
-            out.extend_from_slice(b"ETag: ");
-            self.stamp.write_tag(out, etag);
-            out.extend_from_slice(b"\r\n");
-        }
-        match head.cache {
-            Cache::NoStore => out.extend_from_slice(b"Cache-Control: no-store\r\n"),
-            Cache::NoCache => out.extend_from_slice(b"Cache-Control: no-cache\r\n"),
-            Cache::MaxAge(seconds) => {
-                out.extend_from_slice(b"Cache-Control: public, max-age=");
-                write_number::<10>(out, u64::from(seconds));
-                out.extend_from_slice(b"\r\n");
-            }
-        }
-        match framing {
-            Framing::Length(length) if may_have_body => {
-                out.extend_from_slice(b"Content-Length: ");
-                write_number::<10>(out, length);
-                out.extend_from_slice(b"\r\n");
-            }
-            Framing::Chunked => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
-            _ => {}
-        }
-        out.extend_from_slice(connection);
+        tail.append_to(out);
         has_body
     }
 
@@ -172,8 +172,7 @@ impl<'a> Responder<'a> {
     }
 
     /// True if `If-None-Match` has this tag, so that a 200 with it becomes a 304.
-    #[inline]
-    pub fn has(&mut self, etag: ETag) -> bool {
+    pub fn has(&self, etag: ETag) -> bool {
         let asked = self.list(ListField::IfNoneMatch);
         asked.is_some_and(|asked| self.matches(&asked, Some(etag), Compare::Weakly))
     }
@@ -181,21 +180,17 @@ impl<'a> Responder<'a> {
     /// True if `If-Match` is absent or matches this tag (RFC 9110, 13.1.1: `*`, or a list that is
     /// compared strongly). A list never matches a representation without a tag.
     #[inline]
-    pub fn is_wanted(&mut self, etag: Option<ETag>) -> bool {
+    pub fn is_wanted(&self, etag: Option<ETag>) -> bool {
         let asked = self.list(ListField::IfMatch);
         asked.is_none_or(|asked| self.matches(&asked, etag, Compare::Strongly))
     }
 
-    /// True if a list of tags matches this one, which is written behind the output to compare it.
-    fn matches(&mut self, asked: &[u8], etag: Option<ETag>, compare: Compare) -> bool {
-        let out = self.out.bytes();
-        let begin = out.len();
+    fn matches(&self, asked: &[u8], etag: Option<ETag>, compare: Compare) -> bool {
+        let mut tail = Tail::new();
         if let Some(etag) = etag {
-            self.stamp.write_tag(out, etag);
+            self.stamp.tag(etag, &mut tail);
         }
-        let matches = matches_any(asked, &out[begin..], compare);
-        out.truncate(begin);
-        matches
+        matches_any(asked, tail.text().get(ETAG.len()..).unwrap_or_default(), compare)
     }
 
     #[inline]
@@ -209,16 +204,16 @@ impl<'a> Responder<'a> {
         self.request.is_some_and(|request| request.method == Method::Head)
     }
 
-    /// The end of the head: what it says about the connection, and the empty line. Without a field the
-    /// connection stays open, but a client of HTTP/1.0 that has asked for that is told.
+    /// What the head says about the connection. Without a field it stays open, but a client of HTTP/1.0 that
+    /// has asked for that is told.
     #[inline]
     fn connection_line(&self) -> &'static [u8] {
         match self.request {
             Some(request) if self.keep => match request.version {
-                Version::Http10 => b"Connection: keep-alive\r\n\r\n",
-                Version::Http11 => b"\r\n",
+                Version::Http10 => b"Connection: keep-alive\r\n",
+                Version::Http11 => b"",
             },
-            _ => b"Connection: close\r\n\r\n",
+            _ => b"Connection: close\r\n",
         }
     }
 
@@ -240,9 +235,9 @@ impl<'a> Responder<'a> {
     }
 }
 
-/// Room for the part of a head that differs, with a longer status line and content type than those of a 200
-/// with JSON.
-const OWN_BYTES: usize = 384;
+/// Room for a longer status line and content type than those of a 200 with JSON, and for the fields of
+/// a coding.
+const LINE_ROOM: usize = 128;
 
 /// Appends the status line and the common fields, for any status and type.
 fn write_other_start(out: &mut Vec<u8>, status: u16, content_type: ContentType, stamp: &Stamp) {
@@ -260,10 +255,13 @@ fn write_other_start(out: &mut Vec<u8>, status: u16, content_type: ContentType, 
         ContentType::Css => b"Content-Type: text/css; charset=utf-8\r\n",
         ContentType::JavaScript => b"Content-Type: text/javascript; charset=utf-8\r\n",
     };
-    out.extend_from_slice(b"HTTP/1.1 ");
-    write_number::<10>(out, u64::from(status));
-    out.push(b' ');
-    for part in [reason(status), b"\r\n", stamp.common(), content_type] {
+    let mut line = Tail::new();
+    line.push(b"HTTP/1.1 ");
+    line.decimal(u64::from(status));
+    line.push(b" ");
+    line.push(reason(status));
+    line.push(b"\r\n");
+    for part in [line.text(), stamp.common(), content_type] {
         out.extend_from_slice(part);
     }
 }
@@ -547,7 +545,7 @@ mod tests {
             let packed = coding == Coding::Gzip;
             let head = Head {
                 coding,
-                ..Head::json(Some(if packed { ETAG.packed() } else { ETAG }), Cache::NoCache)
+                ..Head::json(Some(if packed { ETAG.gzip() } else { ETAG }), Cache::NoCache)
             };
             let found = respond(&raw, |responder| {
                 assert_eq!(responder.takes_gzip(), fields.contains("gzip"));

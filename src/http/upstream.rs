@@ -8,7 +8,6 @@
 //! connection, so no other response can hide in one. Only the framing must be unambiguous.
 
 use super::body::Framing;
-use super::gzip::ACCEPTED;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits, Persistence, digits, members};
 use crate::time::UnixMs;
 use std::fmt;
@@ -29,10 +28,8 @@ pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
         concat!(
             "\r\nUser-Agent: marketd/",
             env!("CARGO_PKG_VERSION"),
-            "\r\nAccept: application/json\r\nAccept-Encoding: "
+            "\r\nAccept: application/json\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n"
         ),
-        ACCEPTED,
-        "\r\nConnection: keep-alive\r\n\r\n",
     ] {
         out.extend_from_slice(part.as_bytes());
     }

@@ -39,7 +39,7 @@ pub fn send(
         && let Some(etag) = head.etag
         && responder.takes_gzip()
     {
-        let tag = etag.packed();
+        let tag = etag.gzip();
         let has_compressed = responder.has(tag);
         // A client that wants or has only the plain body must not, or need not, get this one.
         if responder.is_wanted(Some(tag)) && (has_compressed || !responder.has(etag)) {

@@ -133,8 +133,8 @@ impl Connection {
         }
     }
 
-    /// Enters a phase, whose deadline runs from now on. `Head`, `Writing` and `Finishing` keep the deadline that they
-    /// have: later bytes of a head do not renew it, and progress in writing renews it by itself.
+    /// Enters a phase, whose deadline runs from now on. `Head`, `Writing` and `Finishing` keep the deadline
+    /// that they have: later bytes of a head do not renew it, and progress in writing renews it by itself.
     #[inline]
     pub fn enter(&mut self, phase: Phase, cx: &Context) {
         let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);

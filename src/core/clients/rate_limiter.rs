@@ -79,31 +79,20 @@ impl RateLimiter {
 
     /// Takes one request out of an address's bucket, unless it is empty.
     pub fn take(&mut self, address: IpAddr, now: Mono) -> Taken {
-        let each_us = self.each_us;
-        let whole_us = u64::from(self.burst) * each_us;
+        let (each_us, limit) = (self.each_us, self.burst);
+        let whole_us = u64::from(limit) * each_us;
         let (bucket, forgot) = self.bucket(network(address), now);
-        let missing_us = bucket.full_at.0.saturating_sub(now.0);
-        let taken_us = missing_us + each_us;
-        if taken_us <= whole_us {
-            bucket.full_at = Mono(now.0 + taken_us);
-            let left = (whole_us - taken_us) / each_us;
-            return Taken {
-                quota: self.quota(left as u32, seconds(taken_us)),
-                retry_s: None,
-                forgot,
-            };
-        }
-        let retry_s = seconds(taken_us - whole_us);
-        Taken {
+        let taken_us = bucket.full_at.0.saturating_sub(now.0) + each_us;
+        if taken_us > whole_us {
             // The draft wants both of them to mean the same moment.
-            quota: self.quota(0, retry_s),
-            retry_s: Some(retry_s),
-            forgot,
+            let reset_s = seconds(taken_us - whole_us);
+            let quota = Quota { limit, remaining: 0, reset_s };
+            return Taken { quota, retry_s: Some(reset_s), forgot };
         }
-    }
-
-    fn quota(&self, remaining: u32, reset_s: u32) -> Quota {
-        Quota { limit: self.burst, remaining, reset_s }
+        bucket.full_at = Mono(now.0 + taken_us);
+        let remaining = ((whole_us - taken_us) / each_us) as u32;
+        let quota = Quota { limit, remaining, reset_s: seconds(taken_us) };
+        Taken { quota, retry_s: None, forgot }
     }
 
     /// The bucket of an address, and whether another one that was not full was dropped for it.

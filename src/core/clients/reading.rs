@@ -32,6 +32,9 @@ const REQUEST: u64 = 1024;
 /// in it are looked up.
 const HEAD_BYTE: u64 = 4;
 
+/// Output buffers larger than this are not kept for the next response.
+const SPARE_BYTES: usize = 256 * 1024;
+
 /// See the module's page.
 pub struct RequestReader {
     pub responses: Responses,
@@ -141,7 +144,8 @@ impl RequestReader {
             }
             return;
         }
-        self.responses.reclaim(connection);
+        // Nearly every response is made and sent within one turn, so that the same buffers serve all of them.
+        connection.output.give_back(&mut self.responses.spare, SPARE_BYTES);
         match connection.phase {
             // Also when marketd stops: this client does not know yet that its last response was the last
             // one, and may have sent more. The next sweep closes the connection.
@@ -182,27 +186,23 @@ impl RequestReader {
         let mut used = 0;
         let share_ends = self.responses.spent + SHARE;
         while used < bytes.len() {
-            // No further request is begun. A body that has begun is read on.
-            let is_between = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Writing);
-            let pending = connection.output.len();
-            let is_full = pending >= cx.config.limits.output_high_water;
-            if is_between && (is_full || pending > 0 && self.responses.spent >= share_ends) {
-                break;
-            }
-            let rest = &bytes[used..];
+            let (rest, pending) = (&bytes[used..], connection.output.len());
+            let is_full = pending >= cx.config.limits.output_high_water
+                || pending > 0 && self.responses.spent >= share_ends;
             let step = match connection.phase {
+                // One that has begun is read on.
                 Phase::Body(_) => self.read_body(connection, rest, cx),
-                _ if is_between => self.next_request(connection, rest, is_turn, cx),
+                Phase::Idle | Phase::Head | Phase::Writing if !is_full => {
+                    self.next_request(connection, rest, is_turn, cx)
+                }
                 // Its stream ends with the connection: what comes behind the request is never served.
                 Phase::Streaming(_) => Break(rest.len()),
                 _ => Break(0),
             };
-            match step {
-                Continue(count) => used += count,
-                Break(count) => {
-                    used += count;
-                    break;
-                }
+            let (Continue(count) | Break(count)) = step;
+            used += count;
+            if step.is_break() {
+                break;
             }
         }
         if matches!(connection.phase, Phase::Idle | Phase::Head) && !connection.output.is_empty() {

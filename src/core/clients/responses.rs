@@ -22,9 +22,6 @@ use crate::http::{
 };
 use crate::table::Table;
 
-/// Output buffers larger than this are not kept for the next response.
-const SPARE_BYTES: usize = 256 * 1024;
-
 /// Sent if the disk thread has as many jobs as it may have.
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
@@ -208,8 +205,8 @@ impl Responses {
         self.complete(connection, &served, (error.status, begin), cx);
     }
 
-    /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body is
-    /// compressed. A stream is opened instead.
+    /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body
+    /// is compressed. A stream is opened instead.
     fn defer(
         &mut self,
         connection: &mut Connection,
@@ -331,12 +328,5 @@ impl Responses {
         }
         cx.actions.push_back(Action::Flush(connection.key));
         connection.recount(&mut cx.stats.http);
-    }
-
-    /// Takes back the buffers of a connection that has sent everything. Nearly every response is made and
-    /// sent within one turn, so that the same buffers serve all of them.
-    #[inline]
-    pub fn reclaim(&mut self, connection: &mut Connection) {
-        connection.output.give_back(&mut self.spare, SPARE_BYTES);
     }
 }

@@ -74,10 +74,10 @@ impl Sweeper {
         is_done
     }
 
-    /// Closes connections that leave too much unread or send too much. Above half of the limit on unsent bytes,
-    /// those that have taken nothing for a while; above the limit, those that have taken nothing for the longest
-    /// time, at once. The one that was the last to take something is never closed for that, however long its
-    /// response is.
+    /// Closes connections that leave too much unread or send too much. Above half of the limit on unsent
+    /// bytes, those that have taken nothing for a while; above the limit, those that have taken nothing for
+    /// the longest time, at once. The one that was the last to take something is never closed for that,
+    /// however long its response is.
     pub fn shed(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
         let (limits, now) = (&cx.config.limits, cx.now.mono);
         let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);
@@ -136,7 +136,7 @@ pub fn sweep(
 }
 
 /// Connections: since when each of them is slow, and how many bytes it holds. The slowest is on top.
-type Slow = BinaryHeap<(Reverse<Mono>, Key, usize)>;
+type Slow = BinaryHeap<Reverse<(Mono, Key, usize)>>;
 
 /// The connections for which there are such a time and number.
 fn slow(
@@ -144,7 +144,7 @@ fn slow(
     look: impl Fn(&Connection) -> Option<(Mono, usize)>,
 ) -> Slow {
     let all = connections.iter();
-    all.filter_map(|(key, it)| look(it).map(|(since, bytes)| (Reverse(since), key, bytes)))
+    all.filter_map(|(key, it)| look(it).map(|(since, bytes)| Reverse((since, key, bytes))))
         .collect()
 }
 
@@ -159,7 +159,7 @@ fn close(
     let mut excess = bytes.saturating_sub(most - most / SHED_PART);
     while excess > 0
         && slow.len() > spared
-        && let Some((_, key, bytes)) = slow.pop()
+        && let Some(Reverse((_, key, bytes))) = slow.pop()
         && let Some(connection) = connections.get_mut(key)
     {
         excess = excess.saturating_sub(bytes as u64);

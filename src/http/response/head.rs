@@ -33,7 +33,7 @@ impl ETag {
 
     /// The tag of the same body in gzip: its variant is the next letter. No endpoint uses two adjacent
     /// letters.
-    pub fn packed(self) -> ETag {
+    pub fn gzip(self) -> ETag {
         ETag { variant: self.variant + 1, ..self }
     }
 }

@@ -1,6 +1,7 @@
 //! Parts of heads that are rendered once a second.
 
 use super::head::ETag;
+use super::tail::Tail;
 use crate::time::UnixMs;
 use std::io::Write;
 use std::ops::Range;
@@ -17,13 +18,14 @@ pub(super) const COMMON: &[u8] = b"\r\n\
 const OK_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
 const DATE: &[u8] = b"Date: ";
 const DATE_BYTES: usize = b"Sun, 06 Nov 1994 08:49:37 GMT".len();
+pub(super) const ETAG: &[u8] = b"ETag: ";
 pub(super) const JSON: &[u8] = b"Content-Type: application/json\r\n";
 
 /// Rendered lines with the date of the current second.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    /// What all entity tags of this run begin with: quotation mark, boot id and hyphen.
-    tag_start: Box<[u8]>,
+    /// What all fields `ETag` of this run begin with: name, quotation mark, boot id and hyphen.
+    etag: Tail,
     /// The milliseconds of the current second.
     span: Range<i64>,
     /// The status line of a 200, the common fields, and the content type of JSON.
@@ -33,8 +35,13 @@ pub struct Stamp {
 impl Stamp {
     /// Lines for the run with this boot id. Their date is in 1970 until the first [`Stamp::refresh`].
     pub fn new(boot: u64) -> Stamp {
+        let mut etag = Tail::new();
+        etag.push(ETAG);
+        etag.push(b"\"");
+        etag.hexadecimal(boot);
+        etag.push(b"-");
         let mut stamp = Stamp {
-            tag_start: format!("\"{boot:x}-").into_bytes().into(),
+            etag,
             span: 0..0,
             ok_json: [OK_LINE, DATE, &[0; DATE_BYTES], COMMON, JSON].concat(),
         };
@@ -65,58 +72,16 @@ impl Stamp {
             .expect("an HTTP date has 29 bytes");
     }
 
-    /// Appends an entity tag.
-    #[inline]
-    pub(super) fn write_tag(&self, out: &mut Vec<u8>, etag: ETag) {
-        out.extend_from_slice(&self.tag_start);
-        write_number::<16>(out, etag.version);
-        out.extend_from_slice(&[b'-', etag.variant, b'"']);
+    /// Begins a tail with a field `ETag`, without the end of its line.
+    #[inline(always)]
+    pub(super) fn tag(&self, etag: ETag, tail: &mut Tail) {
+        tail.begin_with(&self.etag);
+        tail.hexadecimal(etag.version);
+        tail.push(&[b'-', etag.variant, b'"']);
     }
 
     /// The common fields alone.
     pub(super) fn common(&self) -> &[u8] {
         &self.ok_json[OK_LINE.len()..self.ok_json.len() - JSON.len()]
-    }
-}
-
-/// Appends a number without leading zeros.
-#[inline]
-pub(super) fn write_number<const RADIX: u64>(out: &mut Vec<u8>, mut number: u64) {
-    let begin = out.len();
-    loop {
-        out.push(b"0123456789abcdef"[(number % RADIX) as usize]);
-        number /= RADIX;
-        if number == 0 {
-            break;
-        }
-    }
-    out[begin..].reverse();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_as_the_standard_library_writes_them() {
-        let check = |number: u64| {
-            let mut out = Vec::new();
-            write_number::<10>(&mut out, number);
-            out.push(b' ');
-            write_number::<16>(&mut out, number);
-            assert_eq!(out, format!("{number} {number:x}").into_bytes());
-        };
-        for shift in 0..64 {
-            for number in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift] {
-                check(number);
-            }
-        }
-        let mut power = 1u64;
-        while let Some(next) = power.checked_mul(10) {
-            check(power - 1);
-            check(power);
-            power = next;
-        }
-        check(0x1234_5678_9abc_def0);
     }
 }

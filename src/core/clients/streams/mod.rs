@@ -12,4 +12,4 @@ mod readers;
 mod stream;
 
 pub use readers::QuoteReaders;
-pub use stream::{EventStream, Told};
+pub use stream::{EventStream, News};

@@ -33,21 +33,17 @@ impl PlaceSet {
         if self.len == 0 {
             return None;
         }
-        let place = self.first_from(self.next).or_else(|| self.first_from(0))?;
+        let (words, first) = (self.words.len(), self.next / 64);
+        let place = (0..=words).find_map(|step| {
+            let at = (first + step) % words;
+            let passed = if step == 0 { self.next % 64 } else { 0 };
+            let word = self.words[at] >> passed << passed;
+            (word != 0).then(|| at * 64 + word.trailing_zeros() as usize)
+        })?;
         self.words[place / 64] &= !(1 << (place % 64));
         self.len -= 1;
         self.next = place + 1;
         Some(place)
-    }
-
-    fn first_from(&self, begin: usize) -> Option<usize> {
-        let first = begin / 64;
-        let behind = u64::MAX << (begin % 64);
-        let words = self.words.get(first..)?.iter().enumerate();
-        words
-            .map(|(at, word)| (first + at, if at == 0 { word & behind } else { *word }))
-            .find(|(_, word)| *word != 0)
-            .map(|(at, word)| at * 64 + word.trailing_zeros() as usize)
     }
 }
 

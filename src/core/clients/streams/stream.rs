@@ -1,8 +1,9 @@
 //! One stream: what its reader is to be told, and what it has been told.
 //!
-//! Owns a place for each chart and each symbol, with the newest version that it knows of, and the set of those
-//! that have changed since they were sent. There is no queue: a place that changes again before it is sent is
-//! sent once, in its newest state. So the memory of a stream depends on its places, and not on how slow its reader is.
+//! Owns a place for each chart and each symbol, with the newest version that it knows of, and the set of
+//! those that have changed since they were sent. There is no queue: a place that changes again before it is
+//! sent is sent once, in its newest state. So the memory of a stream depends on its places, and not on how
+//! slow its reader is.
 //!
 //! An event has an id only if it is the last of all that has changed: then everything up to that version
 //! was sent, whatever the order of the events.
@@ -43,7 +44,7 @@ pub struct EventStream {
 
 /// What all streams are told together.
 #[derive(Default)]
-pub struct Told {
+pub struct News {
     /// The charts.
     pub charts: FollowedCharts,
     /// How often the health had changed at the newest status.
@@ -54,7 +55,7 @@ pub struct Told {
     pub noted: u64,
 }
 
-impl Told {
+impl News {
     /// Renders the newest status.
     pub fn render_status(&mut self, view: &View<'_>) {
         self.health = view.status.health_changes;
@@ -140,10 +141,10 @@ impl EventStream {
     }
 
     /// Appends events of about one share. Returns their number.
-    pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, told: &mut Told) -> u64 {
+    pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, news: &mut News) -> u64 {
         let mut events = Events::new(out);
-        if self.health.replace(told.health) != Some(told.health) {
-            events.next().extend_from_slice(&told.status);
+        if self.health.replace(news.health) != Some(news.health) {
+            events.next().extend_from_slice(&news.status);
         }
         for _ in 0..PLACES_A_SLICE {
             if events.is_full() {
@@ -153,14 +154,14 @@ impl EventStream {
                 break;
             };
             match place < self.charts.len() {
-                true => self.write_candles(place, view, &mut told.charts, &mut events),
+                true => self.write_candles(place, view, &mut news.charts, &mut events),
                 false => self.write_quote(place, view, &mut events),
             }
         }
         let id = self.changed.is_empty().then(|| {
             let position = Position {
-                quotes: told.noted,
-                health: told.health,
+                quotes: news.noted,
+                health: news.health,
                 closes: self.charts.iter().map(|chart| chart.closed).collect(),
             };
             (position, view.boot)
