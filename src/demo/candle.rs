@@ -209,12 +209,6 @@ impl Candle {
 
     /// Distributes volume, turnover and trades over the parts, whose prices are set.
     fn distribute_volume(&self, parts: &mut [Candle], random: &mut Random) {
-        if self.half_volume == 0 {
-            for part in parts {
-                (part.half_volume, part.half_turnover, part.trades) = (0, 0, 0);
-            }
-            return;
-        }
         let weights = self.weights(parts, random);
         let mut volume = Split::new(self.half_volume, weights.iter().sum());
         for (part, weight) in parts.iter_mut().zip(weights) {
@@ -225,7 +219,7 @@ impl Candle {
         let mut above_least = Split::new(self.half_turnover - whole.least, whole.width);
         let mut trades = Split::new(self.trades, self.half_volume);
         for part in parts {
-            let costs = CostRange::of(part);
+            let costs = CostRange::of(&[*part]);
             part.half_turnover = costs.least + above_least.next(costs.width);
             part.trades = trades.next(part.half_volume);
         }
@@ -238,7 +232,7 @@ impl Candle {
         // A part as wide as the parent gets as much for its width as the random part of a weight
         // is at most. With 32 binary places.
         let per_tick = (4096 << 32) / (self.high - self.low).max(1);
-        let twice_average = 2 * self.half_turnover / self.half_volume;
+        let twice_average = 2 * self.half_turnover / self.half_volume.max(1);
         // Twice the distance of the part's middle from the average price.
         let distance = |part: &Candle| part.low + part.high - twice_average;
         let (mut above, mut below) = (0, 0);
@@ -267,13 +261,13 @@ impl Candle {
     /// of every part goes to one that contains the average price, again and again. With all of the
     /// volume in that part the turnover is possible, so this ends.
     fn shift_volume(&self, parts: &mut [Candle]) -> CostRange {
-        let mut costs = CostRange::of_all(parts);
+        let mut costs = CostRange::of(parts);
         if costs.contains(self.half_turnover) {
             return costs;
         }
         let with_all = |part: &Candle| Candle { half_volume: self.half_volume, ..*part };
         let target = (parts.iter())
-            .position(|part| CostRange::of(&with_all(part)).contains(self.half_turnover))
+            .position(|part| CostRange::of(&[with_all(part)]).contains(self.half_turnover))
             .expect("parts that chain leave no gap between two prices next to each other");
         while !costs.contains(self.half_turnover) {
             let mut shifted = self.half_volume;
@@ -282,7 +276,7 @@ impl Candle {
                 shifted -= part.half_volume;
             }
             parts[target].half_volume += shifted;
-            costs = CostRange::of_all(parts);
+            costs = CostRange::of(parts);
         }
         costs
     }
@@ -297,18 +291,11 @@ struct CostRange {
 }
 
 impl CostRange {
-    fn of(part: &Candle) -> CostRange {
+    fn of(parts: &[Candle]) -> CostRange {
+        let width = |part: &Candle| (part.high - part.low) * part.half_volume;
         CostRange {
-            least: part.low * part.half_volume,
-            width: (part.high - part.low) * part.half_volume,
-        }
-    }
-
-    fn of_all(parts: &[Candle]) -> CostRange {
-        let each = parts.iter().map(CostRange::of);
-        CostRange {
-            least: each.clone().map(|costs| costs.least).sum(),
-            width: each.map(|costs| costs.width).sum(),
+            least: parts.iter().map(|part| part.low * part.half_volume).sum(),
+            width: parts.iter().map(width).sum(),
         }
     }
 
