@@ -55,15 +55,6 @@ pub enum DecimalError {
     TooLong,
 }
 
-impl fmt::Display for DecimalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DecimalError::Malformed => f.write_str("not a decimal number"),
-            DecimalError::TooLong => write!(f, "more than {MAX_DIGITS} digits"),
-        }
-    }
-}
-
 impl Decimal {
     /// Zero.
     pub const ZERO: Decimal = Decimal(Repr::Small { mantissa: 0, scale: 0 });
@@ -387,7 +378,7 @@ mod tests {
     use super::*;
 
     fn decimal(text: &str) -> Decimal {
-        Decimal::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
+        Decimal::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
     }
 
     fn check(input: &str, expected: Result<&str, DecimalError>) {

@@ -83,11 +83,6 @@ impl<'a> Object<'a> {
         value.write(self.key(key));
     }
 
-    /// Writes a member that is an array of these values.
-    pub fn list(&mut self, key: &str, values: impl IntoIterator<Item = impl Value>) {
-        self.put(key, List(values));
-    }
-
     /// Opens a member that is an object.
     pub fn object(&mut self, key: &str) -> Object<'_> {
         Object::open(self.key(key))
@@ -128,11 +123,6 @@ impl<'a> Array<'a> {
     /// Opens an item that is an object.
     pub fn object(&mut self) -> Object<'_> {
         Object::open(self.item())
-    }
-
-    /// Opens an item that is an array.
-    pub fn array(&mut self) -> Array<'_> {
-        Array::open(self.item())
     }
 
     /// Closes the array.
@@ -306,9 +296,9 @@ mod tests {
         let mut out = Vec::new();
         let mut object = Object::open(&mut out);
         object.object("a").close();
-        object.list("b", [1u64, 2]);
+        object.put("b", List([1u64, 2]));
         let mut array = object.array("c");
-        array.array().close();
+        Array::open(array.item()).close();
         array.put("x");
         let mut inner = array.object();
         inner.put("d", false);

@@ -1,16 +1,15 @@
-//! The response bodies of the demo exchange, with Binance's names and order of values.
+//! The response bodies of the demo exchange, with Binance's names of values.
 //!
 //! This module owns the 24-hour window, the pages of candles and the market list. It never sees a
 //! request: its callers pass a market, a time and parameters that are already checked.
 
-use super::assets::{MARKETS, Market};
+use super::assets::Market;
 use super::candle::Candle;
 use super::generator::{DAY, Generator};
 use super::random::{Random, derive_key};
 use crate::interval::Interval;
-use crate::json::{Array, Object, Value};
 use crate::time::UnixMs;
-use std::fmt;
+use serde_json::{Value, json};
 
 /// The candles that a request asks for.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +25,10 @@ pub(super) struct Page {
 
 const SIZES_TAG: u64 = 0x73697a;
 
-/// Appends the 24-hour statistics of a market, which cover 86,400 seconds with the current one as
-/// the last. `openTime` and `closeTime` are the starts of the seconds whose closing prices are
-/// `openPrice` and `lastPrice`.
-pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>) {
+/// The 24-hour statistics of a market, which cover 86,400 seconds with the current one as the last.
+/// `openTime` and `closeTime` are the starts of the seconds whose closing prices are `openPrice` and
+/// `lastPrice`.
+pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs) -> Value {
     let second = now.0 / 1000;
     let midnight = second - second % DAY;
     let start = (second + 1 - DAY).max(0);
@@ -43,61 +42,45 @@ pub(super) fn write_ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Ve
     let mut random = Random::new(derive_key(seed, market.symbol), SIZES_TAG, second);
     // At most the volume of a minute is offered on each side of the order book.
     let mut size = || 1 + random.below(market.half_daily_volume() / 720);
-    let price = |ticks| Fixed(ticks, market.price_places);
-    let amount = |steps| Fixed(steps, market.amount_places);
+    let price = |ticks| fixed(ticks, market.price_places, 8);
+    let amount = |steps| fixed(steps, market.amount_places, 8);
     let change = window.close - window.open;
-    let mut object = Object::open(out);
-    object.put("symbol", market.symbol);
-    object.put("priceChange", price(change));
-    object.put("priceChangePercent", Thousandths(percent(change, window.open)));
-    object.put("weightedAvgPrice", Fixed(average(market, &window), 8));
-    object.put("prevClosePrice", price(window.open));
-    object.put("lastPrice", price(window.close));
-    object.put("lastQty", amount(size() / 100 + 1));
-    object.put("bidPrice", price(window.close - 1));
-    object.put("bidQty", amount(size()));
-    object.put("askPrice", price(window.close + 1));
-    object.put("askQty", amount(size()));
-    object.put("openPrice", price(window.open));
-    object.put("highPrice", price(window.high));
-    object.put("lowPrice", price(window.low));
-    object.put("volume", amount(2 * window.half_volume));
-    object.put("quoteVolume", quote_amount(market, 2 * window.half_turnover));
-    object.put("openTime", (start - 1).max(0) * 1000);
-    object.put("closeTime", second * 1000);
-    object.put("firstId", last_id - window.trades + 1);
-    object.put("lastId", last_id);
-    object.put("count", window.trades);
-    object.close();
+    json!({
+        "symbol": market.symbol,
+        "priceChange": price(change),
+        "priceChangePercent": fixed(percent(change, window.open), 3, 3),
+        "weightedAvgPrice": fixed(average(market, &window), 8, 8),
+        "prevClosePrice": price(window.open),
+        "lastPrice": price(window.close),
+        "lastQty": amount(size() / 100 + 1),
+        "bidPrice": price(window.close - 1),
+        "bidQty": amount(size()),
+        "askPrice": price(window.close + 1),
+        "askQty": amount(size()),
+        "openPrice": price(window.open),
+        "highPrice": price(window.high),
+        "lowPrice": price(window.low),
+        "volume": amount(2 * window.half_volume),
+        "quoteVolume": quote_amount(market, 2 * window.half_turnover),
+        "openTime": (start - 1).max(0) * 1000,
+        "closeTime": second * 1000,
+        "firstId": last_id - window.trades + 1,
+        "lastId": last_id,
+        "count": window.trades,
+    })
 }
 
-/// Appends the 24-hour statistics of all markets.
-pub(super) fn write_tickers(seed: u64, now: UnixMs, out: &mut Vec<u8>) {
-    let mut array = Array::open(out);
-    for market in &MARKETS {
-        write_ticker(seed, market, now, array.item());
-    }
-    array.close();
-}
-
-/// Appends a page of candles, oldest first. The first candle in the history is the first that opens
-/// at the epoch or later, the last one is the forming candle.
-pub(super) fn write_klines(
-    seed: u64,
-    market: &Market,
-    page: &Page,
-    now: UnixMs,
-    out: &mut Vec<u8>,
-) {
+/// A page of candles, oldest first. The first candle in the history is the first that opens at the
+/// epoch or later, the last one is the forming candle.
+pub(super) fn klines(seed: u64, market: &Market, page: &Page, now: UnixMs) -> Value {
     let mut generator = Generator::new(seed, market);
     let end = now.0 / 1000 + 1;
-    let mut array = Array::open(out);
-    for open in open_times(page, now) {
+    let rows = open_times(page, now).map(|open| {
         let next = page.interval.end_of(open);
         let candle = generator.candle(open.0 / 1000, end.min(next.0 / 1000));
-        write_row(market, open, next, &candle, array.array());
-    }
-    array.close();
+        row(market, open, next, &candle)
+    });
+    rows.collect()
 }
 
 /// The open times of a page's candles, oldest first.
@@ -119,88 +102,75 @@ fn open_times(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
         .take(page.limit as usize)
 }
 
-/// Writes one candle as a Binance row of twelve values.
-fn write_row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle, mut row: Array<'_>) {
-    let price = |ticks| Fixed(ticks, market.price_places);
-    let amount = |steps| Fixed(steps, market.amount_places);
-    row.put(open);
-    row.put(price(candle.open));
-    row.put(price(candle.high));
-    row.put(price(candle.low));
-    row.put(price(candle.close));
-    row.put(amount(2 * candle.half_volume));
-    row.put(next.0 - 1);
-    row.put(quote_amount(market, 2 * candle.half_turnover));
-    row.put(candle.trades);
-    row.put(amount(candle.half_volume));
-    row.put(quote_amount(market, candle.half_turnover));
-    row.put("0");
-    row.close();
+/// A candle as a Binance row of twelve values.
+fn row(market: &Market, open: UnixMs, next: UnixMs, candle: &Candle) -> Value {
+    let price = |ticks| fixed(ticks, market.price_places, 8);
+    let amount = |steps| fixed(steps, market.amount_places, 8);
+    json!([
+        open.0,
+        price(candle.open),
+        price(candle.high),
+        price(candle.low),
+        price(candle.close),
+        amount(2 * candle.half_volume),
+        next.0 - 1,
+        quote_amount(market, 2 * candle.half_turnover),
+        candle.trades,
+        amount(candle.half_volume),
+        quote_amount(market, candle.half_turnover),
+        "0",
+    ])
 }
 
-/// Appends the market list of these markets, with their rules for orders.
-pub(super) fn write_exchange_info(markets: &[Market], now: UnixMs, out: &mut Vec<u8>) {
-    let markets: Vec<String> = markets.iter().map(listing).collect();
-    let list = format!(
-        r#"{{
-            "timezone": "UTC", "serverTime": {},
-            "rateLimits": [{{
-                "rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE",
-                "intervalNum": 1, "limit": 6000
-            }}],
-            "exchangeFilters": [], "symbols": [{}]
-        }}"#,
-        now.0,
-        markets.join(",")
-    );
-    // No text of the list has a space.
-    out.extend(list.bytes().filter(|byte| !byte.is_ascii_whitespace()));
+/// The market list of these markets, with their rules for orders.
+pub(super) fn exchange_info(markets: &[Market], now: UnixMs) -> Value {
+    let minute = json!({
+        "rateLimitType": "REQUEST_WEIGHT", "interval": "MINUTE", "intervalNum": 1, "limit": 6000,
+    });
+    json!({
+        "timezone": "UTC", "serverTime": now.0, "rateLimits": [minute], "exchangeFilters": [],
+        "symbols": markets.iter().map(listing).collect::<Value>(),
+    })
 }
 
 /// One market of the market list.
-fn listing(market: &Market) -> String {
-    let Market { symbol, base, quote, .. } = market;
-    let (base, min_cost) = (base.name, Fixed(quote.min_order, 8));
-    let (quote, max_cost) = (quote.name, Fixed(9_000_000, 0));
-    let (tick, max_price) =
-        (Fixed(1, market.price_places), Fixed(100_000_000, market.price_places));
-    let step = Fixed(1, market.amount_places);
-    let max_amount = Fixed(market.half_daily_volume() / 10, market.amount_places);
-    format!(
-        r#"{{
-            "symbol": "{symbol}", "status": "TRADING",
-            "baseAsset": "{base}", "baseAssetPrecision": 8,
-            "quoteAsset": "{quote}", "quotePrecision": 8, "quoteAssetPrecision": 8,
-            "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8,
-            "orderTypes": ["LIMIT", "MARKET"],
-            "icebergAllowed": false, "ocoAllowed": false, "otoAllowed": false,
-            "quoteOrderQtyMarketAllowed": true, "allowTrailingStop": false,
-            "cancelReplaceAllowed": false, "amendAllowed": false,
-            "isSpotTradingAllowed": true, "isMarginTradingAllowed": false,
-            "filters": [
-                {{
-                    "filterType": "PRICE_FILTER", "minPrice": {tick}, "maxPrice": {max_price},
-                    "tickSize": {tick}
-                }},
-                {{
-                    "filterType": "LOT_SIZE", "minQty": {step}, "maxQty": {max_amount},
-                    "stepSize": {step}
-                }},
-                {{
-                    "filterType": "NOTIONAL", "minNotional": {min_cost}, "applyMinToMarket": true,
-                    "maxNotional": {max_cost}, "applyMaxToMarket": false, "avgPriceMins": 5
-                }}
-            ],
-            "permissions": [], "permissionSets": [["SPOT"]],
-            "defaultSelfTradePreventionMode": "NONE",
-            "allowedSelfTradePreventionModes": ["NONE"]
-        }}"#
-    )
+fn listing(market: &Market) -> Value {
+    let price = |ticks| fixed(ticks, market.price_places, 8);
+    let amount = |steps| fixed(steps, market.amount_places, 8);
+    json!({
+        "symbol": market.symbol, "status": "TRADING",
+        "baseAsset": market.base.name, "baseAssetPrecision": 8,
+        "quoteAsset": market.quote.name, "quotePrecision": 8, "quoteAssetPrecision": 8,
+        "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8,
+        "orderTypes": ["LIMIT", "MARKET"],
+        "icebergAllowed": false, "ocoAllowed": false, "otoAllowed": false,
+        "quoteOrderQtyMarketAllowed": true, "allowTrailingStop": false,
+        "cancelReplaceAllowed": false, "amendAllowed": false,
+        "isSpotTradingAllowed": true, "isMarginTradingAllowed": false,
+        "filters": [
+            {
+                "filterType": "PRICE_FILTER", "minPrice": price(1), "maxPrice": price(100_000_000),
+                "tickSize": price(1),
+            },
+            {
+                "filterType": "LOT_SIZE", "minQty": amount(1),
+                "maxQty": amount(market.half_daily_volume() / 10), "stepSize": amount(1),
+            },
+            {
+                "filterType": "NOTIONAL", "minNotional": fixed(market.quote.min_order, 8, 8),
+                "applyMinToMarket": true, "maxNotional": fixed(9_000_000, 0, 8),
+                "applyMaxToMarket": false, "avgPriceMins": 5,
+            },
+        ],
+        "permissions": [], "permissionSets": [["SPOT"]],
+        "defaultSelfTradePreventionMode": "NONE",
+        "allowedSelfTradePreventionModes": ["NONE"],
+    })
 }
 
 /// An amount of the quote asset, from a turnover in ticks times steps.
-fn quote_amount(market: &Market, turnover: i64) -> Fixed {
-    Fixed(turnover, market.price_places + market.amount_places)
+fn quote_amount(market: &Market, turnover: i64) -> String {
+    fixed(turnover, market.price_places + market.amount_places, 8)
 }
 
 /// The volume-weighted average price, in 10^-8 of the quote asset, rounded down.
@@ -216,49 +186,12 @@ fn percent(part: i64, whole: i64) -> i64 {
     part.signum() * ((twice + 1) / 2) as i64
 }
 
-/// `units / 10^scale`, as a string with eight decimal places. `scale` is at most 8.
-#[derive(Clone, Copy, Debug)]
-struct Fixed(i64, u32);
-
-impl Value for Fixed {
-    fn write(self, out: &mut Vec<u8>) {
-        write_fixed(self.0, self.1, 8, out);
-    }
-}
-
-impl fmt::Display for Fixed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = Vec::new();
-        self.write(&mut out);
-        f.write_str(&String::from_utf8_lossy(&out))
-    }
-}
-
-/// A number of thousandths, as a string with three decimal places.
-#[derive(Clone, Copy, Debug)]
-struct Thousandths(i64);
-
-impl Value for Thousandths {
-    fn write(self, out: &mut Vec<u8>) {
-        write_fixed(self.0, 3, 3, out);
-    }
-}
-
-/// Appends `units / 10^scale` as a string with `places` decimal places. `scale` is at most
-/// `places`.
-fn write_fixed(units: i64, scale: u32, places: u32, out: &mut Vec<u8>) {
-    let (unit, magnitude) = (10u64.pow(scale), units.unsigned_abs());
-    let mut buffer = itoa::Buffer::new();
-    out.push(b'"');
-    if units < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(buffer.format(magnitude / unit).as_bytes());
-    out.push(b'.');
-    let fraction = buffer.format(magnitude % unit * 10u64.pow(places - scale));
-    out.resize(out.len() + places as usize - fraction.len(), b'0');
-    out.extend_from_slice(fraction.as_bytes());
-    out.push(b'"');
+/// `units / 10^scale` with so many decimal places, which are at least `scale`.
+fn fixed(units: i64, scale: u32, places: usize) -> String {
+    let (sign, unit) = (if units < 0 { "-" } else { "" }, 10u64.pow(scale));
+    let (whole, part) = (units.unsigned_abs() / unit, units.unsigned_abs() % unit);
+    let fraction = part * 10u64.pow(places as u32 - scale);
+    format!("{sign}{whole}.{fraction:0places$}")
 }
 
 #[cfg(test)]
@@ -268,19 +201,17 @@ mod tests {
     #[test]
     fn amounts_are_written_as_binance_writes_them() {
         #[track_caller]
-        fn check(value: impl Value, expected: &str) {
-            let mut out = Vec::new();
-            value.write(&mut out);
-            assert_eq!(String::from_utf8(out).expect("UTF-8"), expected);
+        fn check(value: String, expected: &str) {
+            assert_eq!(value, expected);
         }
-        check(Fixed(6_412_345, 2), r#""64123.45000000""#);
-        check(Fixed(1234, 8), r#""0.00001234""#);
-        check(Fixed(-16_682, 2), r#""-166.82000000""#);
-        check(Fixed(-5, 2), r#""-0.05000000""#);
-        check(Fixed(7, 0), r#""7.00000000""#);
-        check(Fixed(0, 0), r#""0.00000000""#);
-        check(Fixed(i64::MAX, 8), r#""92233720368.54775807""#);
-        check(Thousandths(-2427), r#""-2.427""#);
-        check(Thousandths(0), r#""0.000""#);
+        check(fixed(6_412_345, 2, 8), "64123.45000000");
+        check(fixed(1234, 8, 8), "0.00001234");
+        check(fixed(-16_682, 2, 8), "-166.82000000");
+        check(fixed(-5, 2, 8), "-0.05000000");
+        check(fixed(7, 0, 8), "7.00000000");
+        check(fixed(0, 0, 8), "0.00000000");
+        check(fixed(i64::MAX, 8, 8), "92233720368.54775807");
+        check(fixed(-2427, 3, 3), "-2.427");
+        check(fixed(0, 3, 3), "0.000");
     }
 }

@@ -49,15 +49,10 @@ const STEP_OF_60: i64 = 12;
 const MIN_WICK: i64 = 32;
 
 /// A point on the price's path: after `at` parts, the price is `price`.
-#[derive(Clone, Copy)]
 struct Waypoint {
     at: usize,
     price: i64,
 }
-
-/// The start of a path, its turning points near the parent's high and low, and its end. A path with
-/// fewer than two turning points repeats its end.
-type Waypoints = [Waypoint; 4];
 
 impl Candle {
     /// Joins this candle and the one right after it.
@@ -88,15 +83,12 @@ impl Candle {
             part.high = top + wick(self.high - top);
             part.low = bottom - wick(bottom - self.low);
         }
-        for turn in &waypoints[1..3] {
-            // The part that ends at a turning point gets the parent's high or low. If the path has
-            // fewer turning points, the parent's open or close is its high or low.
-            let is_turn = turn.at < parts.len();
+        for turn in &waypoints[1..waypoints.len() - 1] {
+            // The part that ends at a turning point gets the parent's high or low.
             let part = &mut parts[turn.at - 1];
-            if is_turn && turn.price * 2 > self.high + self.low {
-                part.high = self.high;
-            } else if is_turn {
-                part.low = self.low;
+            match turn.price * 2 > self.high + self.low {
+                true => part.high = self.high,
+                false => part.low = self.low,
             }
         }
         self.distribute_volume(parts, random);
@@ -117,42 +109,38 @@ impl Candle {
         self.distribute_volume(parts, random);
     }
 
-    /// Chooses the waypoints. The turning points are `margin` below the high and above the low; at
-    /// least a sixth of the parts are between them and the ends, and a quarter between the two. A
-    /// high or low that is the open or close has no turning point.
-    fn waypoints(&self, parts: usize, margin: i64, random: &mut Random) -> Waypoints {
+    /// Chooses the waypoints: the start of the path, its turning points near the high and the low, and its
+    /// end. The turning points are `margin` below the high and above the low; at least a sixth of the
+    /// parts are between them and the ends, and a quarter between the two. A high or low that is the open
+    /// or close has no turning point.
+    fn waypoints(&self, parts: usize, margin: i64, random: &mut Random) -> Vec<Waypoint> {
         let n = parts as i64;
         let first = n / 6 + random.below(n / 3 + 1);
         let second = first + n / 4 + random.below(n - n / 6 - first - n / 4 + 1);
         let (top, bottom) = (self.open.max(self.close), self.open.min(self.close));
         let high = self.high - margin.min(self.high - top);
         let low = self.low + margin.min(bottom - self.low);
+        let mut turns = [(self.low < bottom).then_some(low), (self.high > top).then_some(high)];
         // A rising candle usually has its low before its high.
         let is_exception = random.below(4) == 0;
-        let high_first = (self.close > self.open) == is_exception;
-        let (high_at, low_at) = if high_first { (first, second) } else { (second, first) };
-        let at_high = (self.high > top).then_some((high_at, high));
-        let at_low = (self.low < bottom).then_some((low_at, low));
-        let turns = if high_first { [at_high, at_low] } else { [at_low, at_high] };
-        let end = Waypoint { at: parts, price: self.close };
-        let mut waypoints = [end; 4];
-        waypoints[0] = Waypoint { at: 0, price: self.open };
-        for (turn, (at, price)) in waypoints[1..].iter_mut().zip(turns.into_iter().flatten()) {
-            let at = at as usize;
-            *turn = Waypoint { at, price };
+        if (self.close > self.open) == is_exception {
+            turns.reverse();
         }
-        waypoints
+        let turns = turns.into_iter().zip([first, second]);
+        let turns = turns.filter_map(|(price, at)| Some((at as usize, price?)));
+        let path = std::iter::once((0, self.open)).chain(turns).chain([(parts, self.close)]);
+        path.map(|(at, price)| Waypoint { at, price }).collect()
     }
 
     /// Sets the opens and closes of the parts by a random walk from waypoint to waypoint. A slope
     /// is added, so that the walk arrives, and the walk is reflected into the parent's range.
-    fn walk(&self, parts: &mut [Candle], waypoints: &Waypoints, random: &mut Random) {
+    fn walk(&self, parts: &mut [Candle], waypoints: &[Waypoint], random: &mut Random) {
         let range = self.high - self.low;
         let steps = if parts.len() < 60 { STEP_OF_24 } else { STEP_OF_60 };
         // A price that may move at all moves by whole ticks.
         let step = (range / steps).max(range.min(1));
         for two in waypoints.windows(2) {
-            let (from, to) = (two[0], two[1]);
+            let (from, to) = (&two[0], &two[1]);
             let mut walked = 0;
             for part in &mut parts[from.at..to.at] {
                 walked += random.around(step);
@@ -177,18 +165,13 @@ impl Candle {
 
     /// Reflects a price that is outside of the range at the high or low, and limits it to the range.
     fn reflect(&self, price: i64) -> i64 {
-        if price > self.high {
-            (2 * self.high - price).max(self.low)
-        } else if price < self.low {
-            (2 * self.low - price).min(self.high)
-        } else {
-            price
-        }
+        let reflected = price.min(2 * self.high - price).max(2 * self.low - price);
+        reflected.clamp(self.low, self.high)
     }
 
     /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks.
     /// The range has three prices or more, so one of them is neither.
-    fn move_flat_seconds(&self, parts: &mut [Candle], waypoints: &Waypoints) {
+    fn move_flat_seconds(&self, parts: &mut [Candle], waypoints: &[Waypoint]) {
         let fixed_at = |at: usize| Some(waypoints.iter().find(|point| point.at == at)?.price);
         for at in 1..60 {
             let (open, close) = (parts[at - 1].open, parts[at - 1].close);
@@ -209,12 +192,6 @@ impl Candle {
 
     /// Distributes volume, turnover and trades over the parts, whose prices are set.
     fn distribute_volume(&self, parts: &mut [Candle], random: &mut Random) {
-        if self.half_volume == 0 {
-            for part in parts {
-                (part.half_volume, part.half_turnover, part.trades) = (0, 0, 0);
-            }
-            return;
-        }
         let weights = self.weights(parts, random);
         let mut volume = Split::new(self.half_volume, weights.iter().sum());
         for (part, weight) in parts.iter_mut().zip(weights) {
@@ -225,7 +202,7 @@ impl Candle {
         let mut above_least = Split::new(self.half_turnover - whole.least, whole.width);
         let mut trades = Split::new(self.trades, self.half_volume);
         for part in parts {
-            let costs = CostRange::of(part);
+            let costs = CostRange::of(&[*part]);
             part.half_turnover = costs.least + above_least.next(costs.width);
             part.trades = trades.next(part.half_volume);
         }
@@ -238,7 +215,7 @@ impl Candle {
         // A part as wide as the parent gets as much for its width as the random part of a weight
         // is at most. With 32 binary places.
         let per_tick = (4096 << 32) / (self.high - self.low).max(1);
-        let twice_average = 2 * self.half_turnover / self.half_volume;
+        let twice_average = 2 * self.half_turnover / self.half_volume.max(1);
         // Twice the distance of the part's middle from the average price.
         let distance = |part: &Candle| part.low + part.high - twice_average;
         let (mut above, mut below) = (0, 0);
@@ -267,13 +244,13 @@ impl Candle {
     /// of every part goes to one that contains the average price, again and again. With all of the
     /// volume in that part the turnover is possible, so this ends.
     fn shift_volume(&self, parts: &mut [Candle]) -> CostRange {
-        let mut costs = CostRange::of_all(parts);
+        let mut costs = CostRange::of(parts);
         if costs.contains(self.half_turnover) {
             return costs;
         }
         let with_all = |part: &Candle| Candle { half_volume: self.half_volume, ..*part };
         let target = (parts.iter())
-            .position(|part| CostRange::of(&with_all(part)).contains(self.half_turnover))
+            .position(|part| CostRange::of(&[with_all(part)]).contains(self.half_turnover))
             .expect("parts that chain leave no gap between two prices next to each other");
         while !costs.contains(self.half_turnover) {
             let mut shifted = self.half_volume;
@@ -282,7 +259,7 @@ impl Candle {
                 shifted -= part.half_volume;
             }
             parts[target].half_volume += shifted;
-            costs = CostRange::of_all(parts);
+            costs = CostRange::of(parts);
         }
         costs
     }
@@ -297,18 +274,11 @@ struct CostRange {
 }
 
 impl CostRange {
-    fn of(part: &Candle) -> CostRange {
+    fn of(parts: &[Candle]) -> CostRange {
+        let width = |part: &Candle| (part.high - part.low) * part.half_volume;
         CostRange {
-            least: part.low * part.half_volume,
-            width: (part.high - part.low) * part.half_volume,
-        }
-    }
-
-    fn of_all(parts: &[Candle]) -> CostRange {
-        let each = parts.iter().map(CostRange::of);
-        CostRange {
-            least: each.clone().map(|costs| costs.least).sum(),
-            width: each.map(|costs| costs.width).sum(),
+            least: parts.iter().map(|part| part.low * part.half_volume).sum(),
+            width: parts.iter().map(width).sum(),
         }
     }
 

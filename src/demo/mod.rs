@@ -25,10 +25,10 @@ mod random;
 mod tests;
 
 use crate::interval::Interval;
-use crate::json::Object;
 use crate::time::UnixMs;
 use assets::{MARKETS, Market};
 use bodies::Page;
+use serde_json::{Value, json};
 
 /// Rows of a page of candles if the request has no `limit` (Binance, "Kline/Candlestick data").
 const DEFAULT_ROWS: i64 = 500;
@@ -57,51 +57,36 @@ impl Demo {
     /// The body of an error is Binance's `{"code","msg"}`.
     pub fn respond(&self, path: &[u8], query: &[u8], now: UnixMs, body: &mut Vec<u8>) -> u16 {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
-        match self.dispatch(path, query, now, body) {
-            Ok(()) => 200,
+        let (status, answer) = match self.answer(path, query, now) {
+            Ok(answer) => (200, answer),
             Err((code, message)) => {
-                let mut object = Object::open(body);
-                object.put("code", code);
-                object.put("msg", message.as_str());
-                object.close();
-                if code == NO_SUCH_PATH { 404 } else { 400 }
+                let status = if code == NO_SUCH_PATH { 404 } else { 400 };
+                (status, json!({ "code": code, "msg": message }))
             }
-        }
+        };
+        serde_json::to_writer(body, &answer).expect("a vector takes everything");
+        status
     }
 
-    /// Checks the whole request, and only then writes.
-    fn dispatch(
-        &self,
-        path: &[u8],
-        query: &[u8],
-        now: UnixMs,
-        body: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
-        match path {
+    fn answer(&self, path: &[u8], query: &[u8], now: UnixMs) -> Result<Value, Refusal> {
+        let ticker = |market| bodies::ticker(self.seed, market, now);
+        Ok(match path {
             b"/api/v3/ticker/24hr" => match symbol(query)? {
-                Some(market) => bodies::write_ticker(self.seed, market, now, body),
-                None => bodies::write_tickers(self.seed, now, body),
+                Some(market) => ticker(market),
+                None => MARKETS.iter().map(ticker).collect(),
             },
             b"/api/v3/klines" => {
                 let market = symbol(query)?.ok_or_else(|| missing("symbol"))?;
-                bodies::write_klines(self.seed, market, &page(query)?, now, body);
+                bodies::klines(self.seed, market, &page(query)?, now)
             }
             b"/api/v3/exchangeInfo" => {
-                let markets = match symbol(query)? {
-                    Some(market) => std::slice::from_ref(market),
-                    None => &MARKETS,
-                };
-                bodies::write_exchange_info(markets, now, body);
+                let markets = symbol(query)?.map_or(&MARKETS[..], std::slice::from_ref);
+                bodies::exchange_info(markets, now)
             }
-            b"/api/v3/time" => {
-                let mut object = Object::open(body);
-                object.put("serverTime", now);
-                object.close();
-            }
-            b"/api/v3/ping" => Object::open(body).close(),
+            b"/api/v3/time" => json!({ "serverTime": now.0 }),
+            b"/api/v3/ping" => json!({}),
             _ => return Err((NO_SUCH_PATH, "No such path.".to_string())),
-        }
-        Ok(())
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use super::error::{ItemFault, Reject, Wrong};
 use super::json::Raw;
 use super::shape::{Fields, TableOf};
 use super::sink::Sink;
-use super::value::{Unit, time, unsigned};
+use super::value::{Unit, amount, time};
 use crate::config::leaves::count;
 use crate::config::members::{members, names};
 use crate::record::Candle;
@@ -77,21 +77,18 @@ pub(super) fn take(fields: &Fields<'_>, form: &Candles, sink: &mut dyn Sink) {
 
 fn candle(fields: &Fields<'_>, unit: Unit) -> Result<Candle, Wrong> {
     use CandleField::*;
-    let number = |field, name| match unsigned(fields.get(field)) {
-        Ok(Some(number)) => Ok(number),
-        Ok(None) => Err((name, ItemFault::Missing)),
-        Err(fault) => Err((name, fault)),
-    };
+    let number =
+        |field: CandleField| amount(fields, field)?.ok_or((field.name(), ItemFault::Missing));
     let open_time = time(fields.get(Time), unit)
         .and_then(|time| time.ok_or(ItemFault::Missing))
         .map_err(|fault| ("openTime", fault))?;
     Ok(Candle {
         open_time,
-        open: number(Open, "open")?,
-        high: number(High, "high")?,
-        low: number(Low, "low")?,
-        close: number(Close, "close")?,
-        volume: number(Volume, "volume")?,
+        open: number(Open)?,
+        high: number(High)?,
+        low: number(Low)?,
+        close: number(Close)?,
+        volume: number(Volume)?,
     })
 }
 

@@ -218,27 +218,21 @@ impl Dialect {
 
     /// How the items of a call are written, if it has any.
     pub(super) fn item_form(&'static self, call: &Call<'_>) -> Option<ItemForm> {
-        let file = &self.file;
-        let (table, words, name): (&Table, _, _) = match call {
+        /// The first field of each kind: the id of a market, the time of a candle.
+        static FIRST: Table = Table::Is(0);
+        let DialectForm { tickers, candles, markets, .. } = &self.file;
+        let (table, name, words): (&Table, _, _) = match call {
             Call::Time => return None,
-            Call::Candles { .. } => {
-                (&file.candles.fields, CandleField::NAMES, CandleField::Time.place())
-            }
+            Call::Candles { .. } => (&candles.fields, None, CandleField::NAMES),
             Call::Markets => {
-                (file.markets.fields.as_ref()?, ListingField::NAMES, ListingField::Id.place())
+                (markets.fields.as_ref()?, markets.name.as_deref(), ListingField::NAMES)
             }
             Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
                 let own = self.ticker_call(call).fields.as_ref();
-                let table = own.or(file.tickers.fields.as_ref());
-                let table = table.expect("the check of the file has seen them");
-                (table, TickerField::NAMES, TickerField::Id.place())
+                let table = own.or(tickers.fields.as_ref());
+                (table.expect("the check of the file has seen them"), None, TickerField::NAMES)
             }
         };
-        let mut named = vec![name];
-        if let (Call::Markets, Some(table)) = (call, &file.markets.name) {
-            named.clear();
-            table.walk(&mut |place| named.push(place));
-        }
-        Some(ItemForm { table, words, named })
+        Some(ItemForm { table, name: name.unwrap_or(&FIRST), words })
     }
 }

@@ -4,9 +4,8 @@
 
 use super::call::Call;
 use super::dialect::Dialect;
-use super::endpoint::Endpoint;
-use super::items::{Caps, Items, Take};
-use super::json::{Cursor, Raw, Stop};
+use super::items::{Caps, Items};
+use super::json::{Cursor, Raw};
 use super::path::{Form, find};
 use super::shape::{ItemForm, Order};
 
@@ -39,72 +38,52 @@ pub fn explain(
     is_wanted: &mut dyn FnMut(&Explained) -> bool,
 ) -> Option<Explained> {
     let endpoint = dialect.endpoint(call);
-    let form = dialect.item_form(call);
-    let mut tracer = Tracer { endpoint, form, is_wanted, found: None };
+    let form = dialect.item_form(call)?;
     let place = &endpoint.items;
+    let mut found = None;
+    let mut look = |name: Raw<'_>, item: &[u8]| {
+        if found.is_none() {
+            found = Some(explained(&form, name, item)).filter(&mut *is_wanted);
+        }
+    };
     match (place.form, find(body, &place.path)) {
-        (Form::Itself, Raw::Object(item) | Raw::Array(item)) => tracer.look(Raw::Absent, item),
-        // A body that breaks off has told its first items.
-        _ => drop(Items::new(place, caps).feed(body, &mut tracer)),
+        (Form::Itself, Raw::Object(item) | Raw::Array(item)) => look(Raw::Absent, item),
+        // Of a body that breaks off, the items before that are shown.
+        _ => drop(Items::new(place, caps).feed(body, &mut |cursor| {
+            let name = place.name_of(cursor)?;
+            let begin = cursor.position();
+            cursor.value()?;
+            if !endpoint.is_stamp(name) {
+                look(name, cursor.since(begin));
+            }
+            Ok(())
+        })),
     }
-    tracer.found
+    found
 }
 
-struct Tracer<'t> {
-    endpoint: &'static Endpoint,
-    form: Option<ItemForm>,
-    is_wanted: &'t mut dyn FnMut(&Explained) -> bool,
-    found: Option<Explained>,
-}
-
-impl Take for Tracer<'_> {
-    fn begin(&mut self, _: &[u8]) {}
-
-    fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
-        let name = self.endpoint.items.name_of(item)?;
-        let begin = item.position();
-        item.value()?;
-        if !self.endpoint.is_stamp(name) {
-            self.look(name, item.since(begin));
-        }
-        Ok(())
-    }
-}
-
-impl Tracer<'_> {
-    fn look(&mut self, name: Raw<'_>, item: &[u8]) {
-        if self.found.is_some() {
-            return;
-        }
-        // A number has no end of its own.
-        let whole = [item, b" "].concat();
-        let form = self.form.as_ref();
-        let fields = form.map(|form| fields_of(form, name, &whole)).unwrap_or_default();
-        let text = String::from_utf8_lossy(item);
-        let item = text.trim().chars().take(ITEM_CHARS).collect();
-        let explained = Explained { item, fields };
-        if (self.is_wanted)(&explained) {
-            self.found = Some(explained);
-        }
-    }
-}
-
-/// The fields of an item of this name.
-fn fields_of(form: &ItemForm, name: Raw<'_>, item: &[u8]) -> Vec<(String, String)> {
+/// The item of this name, field by field.
+fn explained(form: &ItemForm, name: Raw<'_>, item: &[u8]) -> Explained {
     let mut fields = form.fields(name);
+    // A number has no end of its own.
+    let whole = [item, b" "].concat();
     // Of an item that is not as its table says, the fields before that are shown.
-    let _ = Order::new().read(&mut Cursor::new(item), form.table, &mut fields);
+    let _ = Order::new().read(&mut Cursor::new(&whole), form.table, &mut fields);
     let mut places = Vec::new();
-    if name != Raw::Absent {
-        places.extend_from_slice(&form.named);
-    }
-    form.table.walk(&mut |place| {
+    let mut add = |place| {
         if !places.contains(&place) {
             places.push(place);
         }
-    });
+    };
+    if name != Raw::Absent {
+        form.name.walk(&mut add);
+    }
+    form.table.walk(&mut add);
     let shown = |place: usize| (form.words[place].to_owned(), text_of(fields.at(place)));
-    places.into_iter().map(shown).collect()
+    Explained {
+        item: String::from_utf8_lossy(item).trim().chars().take(ITEM_CHARS).collect(),
+        fields: places.into_iter().map(shown).collect(),
+    }
 }
 
 fn text_of(raw: Raw<'_>) -> String {

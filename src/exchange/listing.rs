@@ -11,7 +11,6 @@ use super::shape::{Fields, TableOf};
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
 use crate::config::members::{Words, members, names};
-use crate::decimal::Decimal;
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;
 
@@ -202,7 +201,7 @@ fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketR
     let places = |step, count, label| match limit(step, label)? {
         Some(step) => Ok(Some(step.places() as u8)),
         None => number(count, label)?
-            .map(|count| whole(&count).ok_or((label, ItemFault::NotANumber)))
+            .map(|count| count.to_string().parse().map_err(|_| (label, ItemFault::NotANumber)))
             .transpose(),
     };
     let fee = |field, label| {
@@ -226,11 +225,4 @@ fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketR
         taker: fee(Taker, "taker")?,
         maker: fee(Maker, "maker")?,
     })
-}
-
-/// A small whole number.
-fn whole(number: &Decimal) -> Option<u8> {
-    let mut digits = Vec::new();
-    number.write(&mut digits);
-    std::str::from_utf8(&digits).ok()?.parse().ok()
 }

@@ -10,7 +10,7 @@
 //! limit.
 //!
 //! From the bytes up: `json` (a cursor over words and brackets), `path` (places in a body),
-//! `envelope` and `items` (the way through a body that comes in pieces), `shape` (tables of
+//! `items` (the way through a body that comes in pieces), `shape` (tables of
 //! members and fields), `value` (numbers, times, names), `pair` (two assets in one text),
 //! `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who
 //! takes the records), `call` (what can be asked), `target` (path and query of a request),
@@ -26,8 +26,8 @@
 //!    are from, and which of them no recording confirms.
 //! 2. Add a file to `tests`, and its name to the list of `tests/testing.rs`: the target of each call,
 //!    bodies of errors, and what no recording shows.
-//! 3. Add a fake of it: a file in the repository's `tests/eight`, its module and its row of `HOUSES` in
-//!    `tests/eight.rs`, and a test in `serves.rs` and `day.rs` there. Until then, a test fails.
+//! 3. Add a fake of it: a file in the repository's `tests/fakes`, its module and its row of `FAKES` in
+//!    `tests/fakes.rs`, and a test in `serves.rs` and `day.rs` there. Until then, a test fails.
 //! 4. Record its answers where `tests/decoders.rs` says, add the beginning of their names to its
 //!    `EXCHANGES`, and where their figures stand to the tables of `tests/decoders/`. Where the recordings
 //!    are, what is decoded must equal the body digit for digit, whole and in pieces, and what CCXT makes
@@ -42,7 +42,6 @@ mod candle;
 mod check;
 mod dialect;
 mod endpoint;
-mod envelope;
 mod error;
 mod explain;
 mod items;

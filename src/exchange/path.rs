@@ -18,6 +18,17 @@ pub(super) enum Step {
     At(u16),
 }
 
+impl Step {
+    /// True if it is the step to a member of this name.
+    pub(super) fn is_to(&self, name: Raw<'_>) -> bool {
+        match self {
+            Step::Key(wanted) => name == Raw::Text(wanted.as_bytes()),
+            Step::AnyKey => true,
+            Step::At(_) => false,
+        }
+    }
+}
+
 /// The value at a path, or [`Raw::Absent`]. The start of an incomplete value is enough.
 pub(super) fn find<'a>(bytes: &'a [u8], path: &[Step]) -> Raw<'a> {
     let mut cursor = Cursor::new(bytes);
@@ -42,12 +53,8 @@ fn enter(cursor: &mut Cursor<'_>, step: &Step) -> Result<bool, Stop> {
         match step {
             Step::At(wanted) if *wanted == index => return Ok(true),
             Step::At(_) => index = u16::saturating_add(index, 1),
-            Step::AnyKey => return cursor.name().map(|_| true),
-            Step::Key(wanted) => {
-                if cursor.name()? == Raw::Text(wanted.as_bytes()) {
-                    return Ok(true);
-                }
-            }
+            step if step.is_to(cursor.name()?) => return Ok(true),
+            _ => {}
         }
         cursor.value()?;
     }

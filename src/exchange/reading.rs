@@ -11,7 +11,7 @@ use super::call::Call;
 use super::dialect::Dialect;
 use super::endpoint::Endpoint;
 use super::error::{ItemFault, ReadError, RefusalKind, Reject};
-use super::items::{Caps, Items, Take};
+use super::items::{Caps, Items};
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Form, find};
 use super::shape::{ItemForm, Order};
@@ -39,6 +39,8 @@ struct Records {
     /// `None` if the body has no items.
     form: Option<ItemForm>,
     order: Order,
+    /// The time of all tickers, if it is a member among them.
+    stamp: Option<UnixMs>,
 }
 
 /// What the body should hold.
@@ -67,7 +69,6 @@ impl Reading {
                 unit: file.tickers.time.unwrap_or(Unit::Millis),
                 stats: matches!(call, Call::Stats { .. }),
                 id: id.map(Into::into),
-                stamp: None,
             })
         };
         let task = match call {
@@ -76,15 +77,12 @@ impl Reading {
             Call::Candles { .. } => Task::Candles,
             Call::Markets if dialect.has_list() => Task::Markets,
             Call::Markets => Task::Named,
-            Call::Time => match file.time.unit {
-                Some(unit) => Task::Time(unit),
-                None => Task::Date { is_known: false },
-            },
+            Call::Time => file.time.unit.map_or(Task::Date { is_known: false }, Task::Time),
         };
         let form = dialect.item_form(call);
         let call = dialect.endpoint(call);
         Reading {
-            records: Records { dialect, call, task, form, order: Order::new() },
+            records: Records { dialect, call, task, form, order: Order::new(), stamp: None },
             items: Items::new(&call.items, caps),
             front: (file.errors.is_among(&call.items)).then(Vec::new),
             end: None,
@@ -109,15 +107,14 @@ impl Reading {
             let room = FRONT_BYTES - front.len();
             front.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
-        let mut taker = Taker { records: &mut self.records, sink };
-        match self.items.feed(bytes, &mut taker) {
-            Ok(()) if self.end.is_some() || !self.items.envelope().is_whole() => Ok(()),
-            Ok(()) => {
-                let end = self.read_envelope(sink);
-                self.end.insert(end).clone()
-            }
-            Err(error) => self.end.insert(Err(error)).clone(),
-        }
+        let records = &mut self.records;
+        let fed = self.items.feed(bytes, &mut |item| records.take_next(item, sink));
+        let end = match fed {
+            Ok(()) if self.end.is_some() || !self.items.is_whole() => return Ok(()),
+            Ok(()) => self.read_envelope(sink),
+            error => error,
+        };
+        self.end.insert(end).clone()
     }
 
     /// What the status of a response means, without its body.
@@ -135,7 +132,7 @@ impl Reading {
             Err(ReadError::Refused { code, message, kind }) => Err(ReadError::Refused {
                 kind: match (by_status, kind) {
                     (_, RefusalKind::RateLimited) => RefusalKind::RateLimited,
-                    (RefusalKind::Other, told) => told,
+                    (RefusalKind::Other, by_code) => by_code,
                     (by_status, _) => by_status,
                 },
                 code,
@@ -148,72 +145,62 @@ impl Reading {
 
     /// Reads the envelope, once the body's value is whole.
     fn read_envelope(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
-        let envelope = self.items.envelope().bytes();
-        let mut cursor = Cursor::new(envelope);
-        if cursor.value().is_err() {
-            return Err(ReadError::Malformed {
-                at: self.items.passed(),
-                expected: "valid JSON outside of the items",
-            });
-        }
-        let records = &mut self.records;
+        let (records, envelope) = (&mut self.records, self.items.envelope());
         let dialect = records.dialect;
         let errors = &dialect.file.errors;
-        let front = self.front.as_deref();
         let refused = errors.read(envelope);
-        let refused = refused.or_else(|| errors.read_front(front?));
+        let refused = refused.or_else(|| errors.read_front(self.front.as_deref()?));
         if let Some(refused) = refused {
             return Err(refused);
         }
-        let is_itself = records.call.items.form == Form::Itself;
-        match records.task {
-            Task::Date { is_known } => return is_known.then_some(()).ok_or(ReadError::NoDate),
-            // Any response will do.
-            Task::Named => {
-                for (base, quote) in &dialect.named {
-                    sink.market(dialect.file.markets.unlisted(base, quote));
-                }
-                return Ok(());
+        let item = find(envelope, &records.call.items.path);
+        let is_good = match (&records.task, item) {
+            (Task::Date { is_known }, _) => return is_known.then_some(()).ok_or(ReadError::NoDate),
+            (Task::Named, _) => {
+                let markets = dialect.named.iter();
+                markets.for_each(|(base, quote)| {
+                    sink.market(dialect.file.markets.unlisted(base, quote))
+                });
+                // Any response will do.
+                true
             }
-            _ => {}
-        }
-        if !is_itself && !self.items.envelope().found() {
+            (Task::Time(unit), word) => {
+                let time = value::time(word, *unit).ok().flatten();
+                time.into_iter().for_each(|time| sink.time(time));
+                time.is_some()
+            }
+            _ if records.call.items.form != Form::Itself => self.items.found(),
+            (Task::Tickers(_), Raw::Object(bytes) | Raw::Array(bytes))
+                if records.form.as_ref().is_some_and(|form| form.table.takes(item)) =>
+            {
+                let taken = records.take(&mut Cursor::new(bytes), Raw::Absent, sink);
+                taken.expect("the envelope is whole and was walked through");
+                true
+            }
+            _ => false,
+        };
+        if !is_good {
             return Err(records.wrong_shape());
         }
-        let stamp = records.stamp(envelope);
-        let item = find(envelope, &records.call.items.path);
-        let takes = records.form.as_ref().is_some_and(|form| form.table.takes(item));
-        match (&mut records.task, item) {
-            (Task::Tickers(Known { stamp: None, .. }), _) if !is_itself => {
-                stamp.into_iter().for_each(|time| sink.stamp(time));
-                Ok(())
-            }
-            _ if !is_itself => Ok(()),
-            (Task::Tickers(known), Raw::Object(item) | Raw::Array(item)) if takes => {
-                known.stamp = stamp;
-                let taken = records.take(&mut Cursor::new(item), Raw::Absent, sink);
-                taken.expect("the envelope is whole and was walked through");
-                Ok(())
-            }
-            (Task::Time(unit), word) => match value::time(word, *unit) {
-                Ok(Some(time)) => {
-                    sink.time(time);
-                    Ok(())
-                }
-                _ => Err(records.wrong_shape()),
-            },
-            _ => Err(records.wrong_shape()),
+        if let Some(time) = records.stamp.or_else(|| records.stamp_in(envelope)) {
+            sink.stamp(time);
         }
+        Ok(())
     }
 }
 
 impl Records {
-    /// The time of all tickers, if the envelope has it by now.
-    fn stamp(&self, envelope: &[u8]) -> Option<UnixMs> {
-        let (Task::Tickers(known), Some(path)) = (&self.task, &self.call.stamp) else {
-            return None;
-        };
-        value::time(find(envelope, path), known.unit).unwrap_or(None)
+    /// The time of all tickers outside of the items.
+    fn stamp_in(&self, envelope: &[u8]) -> Option<UnixMs> {
+        self.stamp_of(find(envelope, self.call.stamp.as_ref()?))
+    }
+
+    /// The time of all tickers in this value.
+    fn stamp_of(&self, value: Raw<'_>) -> Option<UnixMs> {
+        match &self.task {
+            Task::Tickers(known) => value::time(value, known.unit).ok().flatten(),
+            _ => None,
+        }
     }
 
     fn wrong_shape(&self) -> ReadError {
@@ -226,6 +213,16 @@ impl Records {
             (Task::Time(_) | Task::Date { .. }, _) => "a time",
         };
         ReadError::WrongShape { expected }
+    }
+
+    /// Reads the next item of a list, and passes it to the sink, unless it is the time of all.
+    fn take_next(&mut self, item: &mut Cursor<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
+        let name = self.call.items.name_of(item)?;
+        if !self.call.is_stamp(name) {
+            return self.take(item, name, sink);
+        }
+        self.stamp = self.stamp_of(item.value()?);
+        Ok(())
     }
 
     /// Reads one item of this name along its table, and passes it to the sink. One of another type
@@ -263,37 +260,6 @@ impl Records {
     }
 }
 
-/// Passes the items of one feed to the sink.
-struct Taker<'t, 's> {
-    records: &'t mut Records,
-    sink: &'s mut dyn Sink,
-}
-
-impl Take for Taker<'_, '_> {
-    fn begin(&mut self, envelope: &[u8]) {
-        let stamp = self.records.stamp(envelope);
-        if let Task::Tickers(known) = &mut self.records.task {
-            known.stamp = stamp;
-        }
-    }
-
-    fn take(&mut self, item: &mut Cursor<'_>) -> Result<(), Stop> {
-        let call = self.records.call;
-        let name = call.items.name_of(item)?;
-        if !call.is_stamp(name) {
-            return self.records.take(item, name, self.sink);
-        }
-        let time = item.value()?;
-        if let Task::Tickers(known) = &mut self.records.task
-            && let Ok(Some(time)) = value::time(time, known.unit)
-        {
-            known.stamp = Some(time);
-            self.sink.stamp(time);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -318,8 +284,8 @@ mod tests {
         check(
             Call::Markets,
             r#"{"symbols":[],"timezone":yes}"#,
-            ReadError::Malformed { at: 29, expected: "valid JSON outside of the items" },
-            "malformed body at byte 29: expected valid JSON outside of the items",
+            ReadError::Malformed { at: 25, expected: "a value" },
+            "malformed body at byte 25: expected a value",
         );
         check(
             Call::Tickers,

@@ -68,7 +68,7 @@ impl Refusal {
             Raw::Array(array) => find(array, &[Step::At(0)]),
             code => code,
         };
-        self.told(reason(code)?, envelope)
+        self.refused(reason(code)?, envelope)
     }
 
     /// True if the code stands where a good body has an item: `[1]` among the elements of `[]`.
@@ -85,11 +85,11 @@ impl Refusal {
     /// The refusal in the front of a body with the code among its items. An item that is an array or
     /// an object is no code.
     pub(super) fn read_front(&self, front: &[u8]) -> Option<ReadError> {
-        self.told(reason(find(front, self.code.as_deref()?))?, front)
+        self.refused(reason(find(front, self.code.as_deref()?))?, front)
     }
 
     /// The refusal with this code, unless that means that all is well.
-    fn told(&self, code: String, body: &[u8]) -> Option<ReadError> {
+    fn refused(&self, code: String, body: &[u8]) -> Option<ReadError> {
         if self.ok.iter().any(|ok| **ok == *code) {
             return None;
         }

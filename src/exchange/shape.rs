@@ -204,17 +204,17 @@ impl<'a> Fields<'a> {
 pub(super) struct ItemForm {
     /// Which of their members is which field.
     pub(super) table: &'static Table,
+    /// Which field the name of an item is, if it has one.
+    pub(super) name: &'static Table,
     /// The words of the fields, by place.
     pub(super) words: &'static [&'static str],
-    /// The fields that the name of an item is, if it has one.
-    pub(super) named: Vec<usize>,
 }
 
 impl ItemForm {
     /// The fields of an item of this name, of which nothing else is read yet.
     pub(super) fn fields<'a>(&self, name: Raw<'a>) -> Fields<'a> {
         let mut fields = Fields::new();
-        self.named.iter().for_each(|place| fields.put(*place, name));
+        self.name.walk(&mut |place| fields.put(place, name));
         fields
     }
 }
@@ -246,27 +246,20 @@ impl Order {
         table: &'static Table,
         fields: &mut Fields<'a>,
     ) -> Result<bool, Stop> {
-        let mut first = true;
         match (table, cursor.peek()?) {
             (Table::In(members), b'{') => {
-                cursor.pass(b'{', "an object")?;
-                let mut index = 0;
+                cursor.skip();
+                let (mut first, mut index) = (true, 0);
                 while cursor.next(&mut first, b'}')? {
-                    let table = self.name(index, cursor, members)?;
+                    match self.name(index, cursor, members)? {
+                        Some(Table::Is(field)) => fields.put(*field, cursor.value()?),
+                        table => read(cursor, table, fields)?,
+                    }
                     index += 1;
-                    put(cursor.value()?, table, fields)?;
                 }
             }
-            (Table::At(tables), b'[') => {
-                cursor.pass(b'[', "a row")?;
-                let mut tables = tables.iter();
-                while cursor.next(&mut first, b']')? {
-                    let table = tables.next().and_then(Option::as_ref);
-                    put(cursor.value()?, table, fields)?;
-                }
-            }
-            (Table::Is(_) | Table::Each(_), b'"' | b'-' | b'0'..=b'9') => {
-                put(cursor.value()?, Some(table), fields)?;
+            (Table::At(_), b'[') | (Table::Is(_) | Table::Each(_), b'"' | b'-' | b'0'..=b'9') => {
+                read(cursor, Some(table), fields)?;
             }
             _ => return cursor.value().map(|_| false),
         }
@@ -302,21 +295,6 @@ impl Order {
     }
 }
 
-/// Sets the fields of a value of the item itself.
-#[inline(always)]
-fn put<'a>(
-    value: Raw<'a>,
-    table: Option<&'static Table>,
-    fields: &mut Fields<'a>,
-) -> Result<(), Stop> {
-    match table {
-        Some(Table::Is(field)) => fields.put(*field, value),
-        Some(table) => spread(value, table, fields)?,
-        None => {}
-    }
-    Ok(())
-}
-
 fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static Table> {
     let Raw::Text(name) = name else {
         return None;
@@ -325,51 +303,50 @@ fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static Table> 
     found.map(|(_, table)| table)
 }
 
-/// Sets the fields of a value that was passed before, so it is complete.
-fn spread<'a>(value: Raw<'a>, table: &'static Table, fields: &mut Fields<'a>) -> Result<(), Stop> {
-    match (table, value) {
-        (Table::Is(field), value) => fields.put(*field, value),
-        (Table::Each(each), value) => each.iter().for_each(|field| fields.put(*field, value)),
-        (Table::In(members), Raw::Object(object)) => parts(object, &mut |name, _, value| {
-            let table = table_of(name, members);
-            table.map_or(Ok(()), |table| spread(value, table, fields))
-        })?,
-        (Table::At(tables), Raw::Array(array)) => parts(array, &mut |_, index, value| {
-            let table = tables.get(index).and_then(Option::as_ref);
-            table.map_or(Ok(()), |table| spread(value, table, fields))
-        })?,
-        (Table::Tagged { tag, kinds }, Raw::Array(array)) => parts(array, &mut |_, _, value| {
-            let Raw::Object(object) = value else {
-                return Ok(());
-            };
-            let table = table_of(find(object, tag), kinds);
-            table.map_or(Ok(()), |table| spread(value, table, fields))
-        })?,
-        (_, Raw::Null) => {}
-        // A field is unknown only if the exchange does not send it: this one is wrong.
-        (table, _) => table.walk(&mut |field| fields.put(field, Raw::Array(b"[]"))),
-    }
-    Ok(())
-}
-
-/// Calls `each` for each member or element of a whole object or array: its name (absent in an array),
-/// its index and its value.
-fn parts<'a>(
-    whole: &'a [u8],
-    each: &mut dyn FnMut(Raw<'a>, usize, Raw<'a>) -> Result<(), Stop>,
+/// Passes a value, and sets the fields that its table finds in it.
+fn read<'a>(
+    cursor: &mut Cursor<'a>,
+    table: Option<&'static Table>,
+    fields: &mut Fields<'a>,
 ) -> Result<(), Stop> {
-    let mut cursor = Cursor::new(whole);
-    let is_object = cursor.pass(b'{', "an object").is_ok();
-    let close = match is_object {
-        true => b'}',
-        false => cursor.pass(b'[', "an array").map(|()| b']')?,
-    };
     let mut first = true;
-    let mut index = 0;
-    while cursor.next(&mut first, close)? {
-        let name = if is_object { cursor.name()? } else { Raw::Absent };
-        each(name, index, cursor.value()?)?;
-        index += 1;
+    match (table, cursor.peek()?) {
+        (None, _) => drop(cursor.value()?),
+        (Some(Table::Is(field)), _) => fields.put(*field, cursor.value()?),
+        (Some(Table::In(members)), b'{') => {
+            cursor.skip();
+            while cursor.next(&mut first, b'}')? {
+                let table = table_of(cursor.name()?, members);
+                read(cursor, table, fields)?;
+            }
+        }
+        (Some(Table::At(tables)), b'[') => {
+            cursor.skip();
+            let mut tables = tables.iter();
+            while cursor.next(&mut first, b']')? {
+                let table = tables.next().and_then(Option::as_ref);
+                read(cursor, table, fields)?;
+            }
+        }
+        (Some(Table::Tagged { tag, kinds }), b'[') => {
+            cursor.skip();
+            while cursor.next(&mut first, b']')? {
+                if let Raw::Object(object) = cursor.value()? {
+                    let table = table_of(find(object, tag), kinds);
+                    read(&mut Cursor::new(object), table, fields)?;
+                }
+            }
+        }
+        (Some(table), _) => {
+            // A field is unknown only if the exchange does not send it: one in a value of another type is
+            // wrong.
+            let value = match (table, cursor.value()?) {
+                (Table::Each(_), value) => value,
+                (_, Raw::Null) => Raw::Null,
+                _ => Raw::Array(b"[]"),
+            };
+            table.walk(&mut |field| fields.put(field, value));
+        }
     }
     Ok(())
 }

@@ -17,8 +17,7 @@ pub trait Sink {
     fn candle(&mut self, candle: Candle, closed: Option<bool>);
     /// A market of the list.
     fn market(&mut self, info: MarketInfo);
-    /// The time of the response, for its tickers that were passed on without one because it came
-    /// after them.
+    /// The time of all tickers of the response that have none of their own. It comes after them.
     fn stamp(&mut self, _time: UnixMs) {}
     /// The exchange's clock.
     fn time(&mut self, time: UnixMs);

@@ -6,10 +6,9 @@
 use super::error::{ItemFault, Reject, Wrong};
 use super::shape::Fields;
 use super::sink::Sink;
-use super::value::{Unit, decimal, name, time, times_hundred, unsigned};
+use super::value::{Unit, amount, decimal, name, time, times_hundred};
 use crate::config::members::{Named as _, names};
 use crate::record::{Stats, Ticker};
-use crate::time::UnixMs;
 use std::borrow::Cow;
 
 names! {
@@ -45,8 +44,6 @@ pub(super) struct Known {
     pub(super) stats: bool,
     /// The requested market, if only one was.
     pub(super) id: Option<Box<str>>,
-    /// The time of all tickers, if the envelope has it.
-    pub(super) stamp: Option<UnixMs>,
 }
 
 /// Passes one ticker to the sink.
@@ -73,7 +70,6 @@ pub(super) fn take(fields: &Fields<'_>, known: &Known, sink: &mut dyn Sink) {
 fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
     use TickerField::*;
     let stats = stats(fields)?;
-    let amount = |field: TickerField| unsigned(fields.get(field)).map_err(|it| (field.name(), it));
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
     let sent = time(fields.get(Time), known.unit).map_err(|fault| ("timestamp", fault))?;
     let percentage = match signed(Percentage, "percentage")? {
@@ -81,11 +77,11 @@ fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
         None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),
     };
     Ok(Ticker {
-        last: amount(Last)?.ok_or((Last.name(), ItemFault::Missing))?,
-        bid: amount(Bid)?,
-        ask: amount(Ask)?,
-        bid_volume: amount(BidVolume)?,
-        ask_volume: amount(AskVolume)?,
+        last: amount(fields, Last)?.ok_or((Last.name(), ItemFault::Missing))?,
+        bid: amount(fields, Bid)?,
+        ask: amount(fields, Ask)?,
+        bid_volume: amount(fields, BidVolume)?,
+        ask_volume: amount(fields, AskVolume)?,
         open: stats.open,
         high: stats.high,
         low: stats.low,
@@ -94,18 +90,17 @@ fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
         base_volume: stats.base_volume,
         quote_volume: stats.quote_volume,
         // Markets that were never traded have the epoch as their time.
-        timestamp: sent.filter(|time| time.0 != 0).or(known.stamp),
+        timestamp: sent.filter(|time| time.0 != 0),
     })
 }
 
 fn stats(fields: &Fields<'_>) -> Result<Stats, Wrong> {
     use TickerField::*;
-    let amount = |field: TickerField| unsigned(fields.get(field)).map_err(|it| (field.name(), it));
     Ok(Stats {
-        open: amount(Open)?,
-        high: amount(High)?,
-        low: amount(Low)?,
-        base_volume: amount(BaseVolume)?,
-        quote_volume: amount(QuoteVolume)?,
+        open: amount(fields, Open)?,
+        high: amount(fields, High)?,
+        low: amount(fields, Low)?,
+        base_volume: amount(fields, BaseVolume)?,
+        quote_volume: amount(fields, QuoteVolume)?,
     })
 }

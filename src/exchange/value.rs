@@ -4,9 +4,10 @@
 //! empty text is unknown, and an impossible value is an [`ItemFault`]. It never rounds, never uses
 //! binary floating point, and does not know which field a value belongs to.
 
-use super::error::ItemFault;
+use super::error::{ItemFault, Wrong};
 use super::json::Raw;
-use crate::config::members::names;
+use super::shape::Fields;
+use crate::config::members::{Named, names};
 use crate::config::unquoted;
 use crate::decimal::{Decimal, DecimalError};
 use crate::time::{UnixMs, digits, iso_8601, millis};
@@ -86,6 +87,11 @@ pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, ItemFault> {
         Some(decimal) if decimal.is_negative() => Err(ItemFault::Negative),
         decimal => Ok(decimal),
     }
+}
+
+/// The same in a field.
+pub(super) fn amount(fields: &Fields<'_>, field: impl Named) -> Result<Option<Decimal>, Wrong> {
+    unsigned(fields.get(field)).map_err(|fault| (field.name(), fault))
 }
 
 /// `number * 100`.

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 pub(super) fn decimal(text: &str) -> Decimal {
-    Decimal::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}"))
+    Decimal::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
 }
 
 /// A source that tracks `symbols` and what is quoted in `quote_assets`; stale after 15 s, frozen

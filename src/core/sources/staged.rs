@@ -39,7 +39,7 @@ impl Tickers {
     /// The newest time of one of them.
     pub fn newest(&self) -> Option<UnixMs> {
         let all = self.pieces.iter().flatten();
-        all.filter_map(|(_, ticker)| ticker.timestamp).max()
+        all.filter_map(|(_, ticker)| ticker.timestamp.or(self.default_time)).max()
     }
 
     /// Takes out the first piece.

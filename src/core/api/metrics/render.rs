@@ -174,7 +174,7 @@ fn describe(mut schema: Object<'_>, read: &ReadMetric, it: &Figures<'_>) {
         }
         ReadMetric::Flag(_) => schema.put("type", "boolean"),
         ReadMetric::Text(_) => schema.put("type", "string"),
-        ReadMetric::MaybeText(_) => schema.list("type", ["string", "null"]),
+        ReadMetric::MaybeText(_) => schema.put("type", List(["string", "null"])),
         ReadMetric::OneOf(words, _) => {
             members!(schema, "type": "string", "enum": List(words.iter().copied()));
         }
