@@ -116,6 +116,11 @@ impl Changes {
         self.paint(slots, Fate::Forgotten);
     }
 
+    /// Deletes all slots before this one, for their age. It is the only change without a begin.
+    pub fn evict(&mut self, before: i64) {
+        self.forget(i64::MIN..before);
+    }
+
     /// Merges later changes into these.
     pub fn absorb(&mut self, later: Changes) {
         for (slots, fate) in later.ranges {

@@ -102,7 +102,6 @@ fn refuse(job: DiskJob) -> Reply {
         DiskJob::Write { number, batch } => {
             Reply::Written { number, result: Err(Unwritten { error, batch }) }
         }
-        DiskJob::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
         DiskJob::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -31,9 +31,8 @@ use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
-use eviction::Evictions;
+use eviction::{SWEEP, evict};
 use file_state::FileState;
-use names::unarchive;
 pub use reads::ReadStart;
 use reads::Reads;
 use recall::Recall;
@@ -43,7 +42,7 @@ use std::ops::Range;
 use std::time::Duration;
 use work::Work;
 pub use writer::Pace;
-use writer::Writer;
+use writer::{FLUSH, Writer};
 
 /// For the last flush and the closing of the file, once the clients are gone.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -54,7 +53,8 @@ pub struct History {
     file: FileState,
     writer: Writer,
     reads: Reads,
-    evictions: Evictions,
+    /// When the next look for old candles is due.
+    evict_at: Mono,
     quotes: SavedQuotes,
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
@@ -72,7 +72,7 @@ impl History {
             file: FileState::Off,
             writer: Writer::default(),
             reads: Reads::default(),
-            evictions: Evictions::new(now.mono),
+            evict_at: now.mono + SWEEP,
             quotes: SavedQuotes::new(now.mono),
             work: JobQueue::default(),
             missing: Missing::default(),
@@ -168,8 +168,8 @@ impl History {
         let all = [
             self.writer.due(!self.file.is_loading()),
             self.file.due(),
-            self.quotes.next,
-            Some(self.evictions.due),
+            Some(self.quotes.next),
+            Some(self.evict_at),
         ];
         let all = all.into_iter().flatten().filter(|_| goes_on);
         all.chain(self.close_by.filter(|_| !self.is_closed())).min()
@@ -185,7 +185,6 @@ impl History {
             self.file = FileState::Closed;
             return;
         }
-        self.evictions.handle_timeout(self.file.is_on(), cx);
         let round = self.quotes.begin(cx);
         self.work.push(round.map(Work::SaveQuotes));
         self.writer.check_stall(cx);
@@ -193,15 +192,35 @@ impl History {
         if self.writer.is_due(cx.now) {
             self.flush(cx);
         }
+        if self.evict_at <= cx.now.mono {
+            self.evict(cx);
+        }
+    }
+
+    /// True if a batch is being written, or archived.
+    fn is_writing(&self) -> bool {
+        self.writer.is_writing() || self.work.iter().any(Work::is_archiving)
     }
 
     /// Writes what is gathered, unless a batch is being written, or the file tells what it held before.
     fn flush(&mut self, cx: &mut Context) {
-        if !self.file.is_loading() {
-            let batch = self.writer.flush(self.close_by.is_some(), cx.now);
-            let send = batch.map(|batch| Work::SendBatch(batch, None));
-            self.work.push(send);
-            self.finish_batch(cx);
+        if !self.file.is_loading() && !self.is_writing() {
+            self.writer.flush(cx);
+        }
+    }
+
+    /// Evicts old candles with the next batch, if the disk takes it.
+    fn evict(&mut self, cx: &mut Context) {
+        let is_well = self.file.is_on() && !self.is_failing();
+        let has_more = is_well && (self.is_writing() || evict(&mut self.writer.batch, cx));
+        self.evict_at = cx.now.mono + if has_more { FLUSH } else { SWEEP };
+        self.flush_soon(cx);
+    }
+
+    /// What is gathered is written soon, if that is anything.
+    fn flush_soon(&mut self, cx: &Context) {
+        if !self.writer.batch.is_empty() {
+            self.writer.flush_soon(cx.now);
         }
     }
 
@@ -220,8 +239,7 @@ impl History {
         let has_room = self.file.is_on() && self.writer.has_room();
         match work {
             Work::RestoreQuotes(_) | Work::ArchiveBatch(_) => true,
-            Work::SendBatch(..) => !self.file.is_loading(),
-            Work::SaveQuotes(_) => self.takes_more(),
+            Work::SaveQuotes(_) => self.file.takes_changes() && self.takes_more(),
             Work::SaveRules(..) => has_room,
             Work::Refill(_) => has_room && !self.is_failing(),
         }
@@ -236,17 +254,12 @@ impl History {
         let batch = &mut self.writer.batch;
         let is_done = match &mut work {
             Work::RestoreQuotes(back) => self.quotes.put_back(back, cx),
-            Work::SendBatch(batch, after) => self.writer.send(batch, after, cx),
-            Work::ArchiveBatch(extents) => {
+            Work::ArchiveBatch(written) => {
                 // The file may have become unreadable since, or may be loading again.
                 let is_readable = self.file.is_on() || self.file.is_loading();
-                let is_done = self.writer.archive(extents, is_readable, cx);
+                let is_done = self.writer.archive(written, is_readable, cx);
                 self.has_news |= is_done;
                 is_done
-            }
-            Work::SaveQuotes(_) if !self.file.takes_changes() => {
-                self.quotes.end(cx.now);
-                true
             }
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
             Work::SaveRules(source, from) => saved_quotes::save_rules(*source, from, cx, batch),
@@ -258,18 +271,16 @@ impl History {
                 is_done
             }
         };
-        if !work.is_batch() && !self.writer.batch.is_empty() {
-            self.writer.flush_soon(cx.now);
-        }
+        self.flush_soon(cx);
         if !is_done {
             self.work.put_back(work);
         }
         true
     }
 
-    /// At the end no client is held up any more: the batch is sent, or archived, at once.
+    /// At the end no client is held up any more: the batch is archived at once.
     fn finish_batch(&mut self, cx: &mut Context) {
-        while self.close_by.is_some() && self.step(Work::is_batch, cx) {}
+        while self.close_by.is_some() && self.step(Work::is_archiving, cx) {}
     }
 
     /// Begins to write from memory what was left out, if the disk takes it.
@@ -294,7 +305,7 @@ impl History {
 
     /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        if self.is_closed() || self.file == FileState::Closing || self.writer.is_writing() {
+        if self.is_closed() || self.file == FileState::Closing || self.is_writing() {
             return;
         }
         if self.missing.is_some && self.file.is_awaited() {
@@ -330,10 +341,6 @@ impl History {
                 return true;
             }
             Reply::Written { number, result } => self.written(number, result, cx),
-            Reply::Evicted { series, before, result } => {
-                self.has_news |= result.is_ok();
-                self.evictions.ended(&series, before, result, cx);
-            }
             Reply::Stopped(result) => {
                 if let Err(error) = result {
                     log::warn!(target: HISTORY, "close failed error={}", quoted(error));
@@ -348,7 +355,6 @@ impl History {
         self.file.failed(error, cx);
         if error.why == Unusable::Gone {
             // What was acknowledged is not there any more.
-            self.writer.forget_acknowledged();
             self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
@@ -367,19 +373,16 @@ impl History {
         let was_recall = self.recall.end();
         if !was_recall && self.file.loaded(result, cx.now) {
             // The file lacks the changes that wait.
-            unarchive(&self.writer.batch, cx);
-            let unsent = self.work.iter().filter_map(Work::unsent);
-            unsent.for_each(|batch| unarchive(batch, cx));
+            self.writer.unarchive(cx);
             self.catch_up();
             self.has_news = true;
-            self.finish_batch(cx);
         }
         self.recall.begin(self.file.is_on(), cx);
     }
 
     fn written(&mut self, number: u64, result: Result<Written, Unwritten>, cx: &mut Context) {
-        if let Some(extents) = self.writer.written(number, result, cx) {
-            self.work.push([Work::ArchiveBatch(extents)]);
+        if let Some(written) = self.writer.written(number, result, cx) {
+            self.work.push([Work::ArchiveBatch(written)]);
             self.missing.written(number, cx);
             self.catch_up();
             self.finish_batch(cx);
@@ -387,8 +390,6 @@ impl History {
         if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
-        if !self.writer.batch.is_empty() {
-            self.writer.flush_soon(cx.now);
-        }
+        self.flush_soon(cx);
     }
 }

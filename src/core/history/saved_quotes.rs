@@ -10,7 +10,7 @@ use super::names::quote_name;
 use crate::core::context::Context;
 use crate::history::{Batch, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
-use crate::time::{Mono, Now};
+use crate::time::Mono;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ pub const LEFT_MS: i64 = 3_600_000;
 pub struct SavedQuotes {
     /// Restored, and not put back yet.
     waiting: BTreeMap<SourceId, BTreeMap<SymbolId, SavedQuote>>,
-    /// When the next round begins. `None`: one is running.
-    pub next: Option<Mono>,
+    /// When the next round begins.
+    pub next: Mono,
     /// Quotes above this version have not been saved.
     saved: u64,
 }
@@ -59,18 +59,16 @@ pub struct Restore {
 impl SavedQuotes {
     /// Nothing is restored.
     pub fn new(now: Mono) -> SavedQuotes {
-        SavedQuotes { waiting: BTreeMap::new(), next: Some(now + EVERY), saved: 0 }
+        SavedQuotes { waiting: BTreeMap::new(), next: now + EVERY, saved: 0 }
     }
 
     /// Begins a round, if it is due.
     pub fn begin(&mut self, cx: &Context) -> Option<SaveRound> {
-        self.next.take_if(|at| *at <= cx.now.mono)?;
+        if cx.now.mono < self.next {
+            return None;
+        }
+        self.next = cx.now.mono + EVERY;
         Some(SaveRound { from: 0, version: cx.market.quotes.version() })
-    }
-
-    /// Ends the round that is running.
-    pub fn end(&mut self, now: Now) {
-        self.next = Some(now.mono + EVERY);
     }
 
     /// Gathers one slice. `true`: the last one of this round.
@@ -91,7 +89,6 @@ impl SavedQuotes {
         let is_done = round.from >= known.len();
         if is_done {
             self.saved = round.version;
-            self.end(cx.now);
         }
         is_done
     }

@@ -1,6 +1,6 @@
 //! What is written to the tables and read back, against a model that does everything slot by slot.
 
-use super::series::{Known, find_series};
+use super::series::Known;
 use super::sqlite::Database;
 use super::{read, schema, write};
 use crate::decimal::Decimal;
@@ -88,7 +88,7 @@ fn what_is_written_is_read_back_whatever_the_order() {
 }
 
 #[test]
-fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
+fn an_eviction_takes_the_coverage_with_it() {
     let (db, mut known) = (database(), Known::new());
     let name = series(Stored::H1);
     let mut batch = Batch::default();
@@ -97,31 +97,24 @@ fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
     let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
     batch.of(&name).answered(0..300, candles);
     write::apply(&db, &mut known, &batch).expect("sound tables");
-    let id = find_series(&db, &mut known, &name).expect("sound tables").expect("it is there");
-    let mut slices = 0;
-    loop {
-        let (left, rows, all) =
-            write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
-        slices += 1;
+    let mut evict = |before: i64| {
+        let mut batch = Batch::default();
+        batch.of(&name).evict(before);
+        let mut written = write::apply(&db, &mut known, &batch).expect("sound tables");
+        let series = written.series.remove(0);
+        assert_eq!((&series.name, written.evicted), (&name, written.removed));
+        (series.extent, written.evicted)
+    };
+    for before in [30, 31, 90, 200] {
+        let (left, _) = evict(before);
         let head = heads(&db).remove(0);
         // A covered slot without a candle is still one in which nobody traded.
-        let first = head.extent.first.expect("some are left");
-        let from = spans(&head)[0].0;
-        assert!(from == first || from == 200, "{head:?}");
-        assert_eq!(spans(&head), [(from, 300)]);
-        assert_eq!(left, head.extent);
+        assert_eq!(spans(&head), [(before, 300)]);
+        assert_eq!((left, left.first), (head.extent, Some(before + i64::from(before % 3 == 0))));
         assert_eq!(head.extent.count, read_all(&db, &name).candles.len() as u64);
-        if all {
-            assert_eq!(from, 200);
-            break;
-        }
-        assert_eq!(rows, 30);
     }
-    assert_eq!(slices, 5);
-    let none = write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
-    assert_eq!((none.1, none.2), (0, true));
-    let rest = write::evict(&db, id, name.interval, i64::MAX, 300);
-    assert_eq!(rest, Ok((Extent::default(), 67, true)));
+    assert_eq!(evict(200).1, 0);
+    assert_eq!(evict(i64::MAX), (Extent::default(), 67));
     assert_eq!(spans(&heads(&db)[0]), []);
 }
 

@@ -1,19 +1,19 @@
-//! Writes a batch, and evicts old candles.
+//! Writes a batch.
 //!
 //! Owns the order in which changes become rows, and keeps the number of candles of each series. A
 //! candle that is already stored with the same numbers is not written again.
 //!
-//! It never begins or ends a transaction: the disk thread does, for one batch or one slice of an eviction.
+//! It never begins or ends a transaction: the disk thread does, for one batch.
 
 use super::checksum::Checksum;
 use super::coverage::CoverageWriter;
 use super::row::{Record, columns, times};
 use super::series::{Known, Series, extent, make_series};
-use super::sqlite::{Database, OptionalExtension, Statement, Value, params_from_iter};
-use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SeriesName, StoreError, Written};
-use crate::interval::Stored;
+use super::sqlite::{Database, Statement, Value, params_from_iter};
+use crate::history::{
+    Batch, Changes, Fate, QuoteName, SeriesName, StoreError, Written, WrittenSeries,
+};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The statements that write candles, prepared once per batch.
 struct Writer<'a> {
@@ -36,35 +36,17 @@ pub(super) fn apply(
         if !changes.is_empty() {
             let series = make_series(db, known, name)?;
             writer.series(series, name, changes, &mut written)?;
-            let extent = extent(db, series, name.interval)?;
-            written.extents.push((name.clone(), extent));
+            written.series.push(WrittenSeries {
+                name: name.clone(),
+                ranges: changes.ranges().collect(),
+                extent: extent(db, series, name.interval)?,
+            });
         }
     }
     write_records(db, &batch.quotes)?;
     write_records(db, &batch.markets)?;
     written.bytes = db.bytes()?;
     Ok(written)
-}
-
-/// Removes the slots of a series before `before`, oldest first and at most `rows` candles. Returns
-/// what is left of the series, how many candles were removed, and true if no older one is left.
-pub(super) fn evict(
-    db: &Database,
-    series: Series,
-    interval: Stored,
-    before: i64,
-    rows: u64,
-) -> Result<(Extent, u64, bool), StoreError> {
-    let end = times(interval, &(0..before)).end;
-    // The first candle that stays this time.
-    let sql = "SELECT time FROM candle WHERE series = ?1 AND time < ?2
-        ORDER BY time LIMIT 1 OFFSET ?3";
-    let bound = db.query_row(sql, (series.id, end, rows as i64), |row| row.get(0)).optional()?;
-    let mut writer = Writer::new(db)?;
-    // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
-    let removed = writer.forget(series, &(i64::MIN..bound.unwrap_or(end)))?;
-    writer.count(series, 0, removed)?;
-    Ok((extent(db, series, interval)?, removed, bound.is_none()))
 }
 
 impl<'a> Writer<'a> {
@@ -96,7 +78,12 @@ impl<'a> Writer<'a> {
         for (slots, fate) in changes.ranges() {
             let times = times(name.interval, &slots);
             if fate != Fate::Covered {
-                removed += self.forget(series, &times)?;
+                // Coverage is removed with the candles: a covered slot without a candle means that
+                // nobody traded.
+                self.coverage.set(series, &times, false)?;
+                let count = self.delete.execute((series.id, times.start, times.end))? as u64;
+                removed += count;
+                written.evicted += if slots.start == i64::MIN { count } else { 0 };
             }
             if fate != Fate::Forgotten {
                 self.coverage.set(series, &times, true)?;
@@ -122,16 +109,6 @@ impl<'a> Writer<'a> {
         }
         written.inserted += inserted;
         written.removed += removed;
-        self.count(series, inserted, removed)
-    }
-
-    /// Removes candles and coverage of these times. Returns the number of candles.
-    fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
-        self.coverage.set(series, times, false)?;
-        Ok(self.delete.execute((series.id, times.start, times.end))? as u64)
-    }
-
-    fn count(&mut self, series: Series, inserted: u64, removed: u64) -> Result<(), StoreError> {
         let change = inserted as i64 - removed as i64;
         if change != 0 {
             self.count.execute((series.id, change))?;

@@ -154,7 +154,7 @@ fn what_was_acknowledged_and_has_gone_is_not_archived() {
     bench.fetched(key, ago(500, 0), 5);
     bench.pass(1);
     let (number, _) = bench.batch();
-    let result = Ok(Written::default());
+    let result = Ok(bench.on_disk());
     let answer = Reply::Written { number, result };
     bench.with(|history, cx| history.handle(answer, cx));
     bench.tell(gone());
