@@ -30,7 +30,7 @@ fn file(data: &Data) -> Result<&Path, Failed> {
 /// that has gone (`| head`) is no fault.
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let Export { symbol, interval, .. } = asked;
-    let mut reader = HistoryReader::open(file(&asked.data)?)?;
+    let reader = HistoryReader::open(file(&asked.data)?)?;
     let heads = reader.series()?;
     let name = |source: &String| SeriesName {
         source: source.as_str().into(),

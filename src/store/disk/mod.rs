@@ -39,7 +39,7 @@ pub(super) use file::check;
 pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, Pruned, prune, rename};
 
-use crate::history::{Batch, DiskJob, Loaded, Reply, StoreError, Unwritten, Written};
+use crate::history::{DiskJob, Loaded, Reply, StoreError, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
 use file::HistoryFile;
 use holder::{Answers, Holder};
@@ -71,11 +71,12 @@ pub(super) fn run(
                 holder.answers.send(Reply::Loaded(result));
             }
             DiskJob::Read(read) => {
-                let result = holder.with(|file, _| read::rows(&file.db, &mut file.known, &read));
+                let result = holder.with(|file, _| read::rows(&file.db, &read));
                 holder.answers.send(Reply::Rows { ticket: read.ticket, result });
             }
             DiskJob::Write { number, batch } => {
-                let result = holder.with(|file, _| write_batch(file, &batch));
+                let result = holder
+                    .with(|HistoryFile { db, .. }, _| db.transaction(|| write::apply(db, &batch)));
                 let is_written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
                 holder.answers.send(Reply::Written { number, result });
@@ -109,14 +110,4 @@ fn load(file: &mut HistoryFile, answers: &Answers) -> Result<Loaded, StoreError>
     let (quotes, odd_quotes) = read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
     let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
     Ok(Loaded { series, quotes, unsound: odd + odd_quotes + odd_markets })
-}
-
-fn write_batch(file: &mut HistoryFile, batch: &Batch) -> Result<Written, StoreError> {
-    let HistoryFile { db, known, .. } = file;
-    let written = db.transaction(|| write::apply(db, known, batch));
-    if written.is_err() {
-        // Series that this batch inserted do not exist.
-        known.clear();
-    }
-    written
 }

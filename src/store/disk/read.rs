@@ -6,7 +6,7 @@
 use super::checksum::Checksum;
 use super::coverage;
 use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
-use super::series::{Known, Series, extent, find_series};
+use super::series::{Series, extent, find_series};
 use super::sqlite::{Database, Row};
 use crate::history::{PAGE, QuoteName, ReadJob, Rows, SeriesHead, SeriesName, StoreError};
 use crate::interval::Stored;
@@ -20,7 +20,7 @@ const HEADS: usize = 64;
 const QUOTES: usize = 512;
 
 /// Reads one page of candles.
-pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<Rows, StoreError> {
+pub(super) fn rows(db: &Database, read: &ReadJob) -> Result<Rows, StoreError> {
     let mut rows = Rows {
         series: read.series.clone(),
         slots: read.slots.clone(),
@@ -28,7 +28,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<R
         candles: Vec::new(),
         unsound: Vec::new(),
     };
-    let Some(series) = find_series(db, known, &read.series)? else {
+    let Some(series) = find_series(db, &read.series)? else {
         return Ok(rows);
     };
     let interval = read.series.interval;
@@ -42,7 +42,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<R
         Edge::Oldest => "ASC",
         Edge::Newest => "DESC",
     };
-    let mut query = db.prepare(&format!(
+    let mut query = db.prepare_cached(&format!(
         "SELECT {CANDLE} FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3
          ORDER BY time {order}"
     ))?;
@@ -70,6 +70,29 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<R
     let inside = covered.into_iter().map(|it| it.start.max(page.start)..it.end.min(page.end));
     rows.covered = inside.filter(|part| !part.is_empty()).collect();
     Ok(rows)
+}
+
+/// Passes all candles of these slots to `tell`, page by page, oldest first.
+pub(super) fn pages(
+    db: &Database,
+    series: &SeriesName,
+    slots: Range<i64>,
+    mut tell: impl FnMut(Rows) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut left = slots;
+    while !left.is_empty() {
+        let read = ReadJob {
+            ticket: 0,
+            series: series.clone(),
+            slots: left.clone(),
+            limit: PAGE,
+            keep: Edge::Oldest,
+        };
+        let page = rows(db, &read)?;
+        left.start = page.slots.end;
+        tell(page)?;
+    }
+    Ok(())
 }
 
 /// Cuts the requested slots before `next`, the first slot that is not in the page.
