@@ -131,7 +131,7 @@ impl FileState {
         };
     }
 
-    /// It has told what it holds, or could not. `true`: it is on.
+    /// It was loading, and has told what it holds, or could not. `true`: it is on.
     pub fn loaded(&mut self, result: &Result<Loaded, StoreError>, now: Now) -> bool {
         match result {
             Ok(loaded) => {
@@ -142,9 +142,6 @@ impl FileState {
                 }
             }
             Err(error) => log::error!(target: HISTORY, "load failed error={}", quoted(error)),
-        }
-        if !self.is_loading() {
-            return false;
         }
         *self = match result {
             Ok(_) => FileState::On,

@@ -1,8 +1,8 @@
 //! What is in the history file, on its way there, and on its way back.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `eviction`, `refill`, `recall` (sources that a reload has added),
-//! and `saved_quotes`. It talks to the disk thread by
+//! `reads` (candles for clients), `eviction`, `refill`, `told` (what the file tells of sources), and
+//! `saved_quotes`. It talks to the disk thread by
 //! [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never waits for it: with a
 //! file that fails, or with none, the core goes on from memory. It does not decide which candles are
 //! requested: `sources` does, by what the charts have archived.
@@ -16,7 +16,6 @@ mod eviction;
 mod file_state;
 mod names;
 mod reads;
-mod recall;
 mod refill;
 mod saved_quotes;
 #[cfg(all(test, feature = "sqlite"))]
@@ -29,13 +28,12 @@ use crate::core::context::Context;
 use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unusable, Unwritten, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
-use crate::market::SeriesKey;
+use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use eviction::{SWEEP, evict};
 use file_state::FileState;
 pub use reads::ReadStart;
 use reads::Reads;
-use recall::Recall;
 use refill::Missing;
 use saved_quotes::SavedQuotes;
 use std::ops::Range;
@@ -59,7 +57,10 @@ pub struct History {
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
-    recall: Recall,
+    /// Sources that a reload has added, and of which the file is telling.
+    recalled: Vec<SourceId>,
+    /// How often it is to tell of some of them.
+    recalls: usize,
     /// True if more is stored than at the last call of [`History::has_news`].
     has_news: bool,
     close_by: Option<Mono>,
@@ -76,7 +77,8 @@ impl History {
             quotes: SavedQuotes::new(now.mono),
             work: JobQueue::default(),
             missing: Missing::default(),
-            recall: Recall::default(),
+            recalled: Vec::new(),
+            recalls: 0,
             has_news: false,
             close_by: None,
         }
@@ -358,8 +360,8 @@ impl History {
             self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
-        self.recall.give_up();
         // Nothing can be read from it. It tells what it holds once it is open again.
+        (self.recalled, self.recalls) = (Vec::new(), 0);
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
         if self.file == FileState::GivenUp {
@@ -370,14 +372,14 @@ impl History {
     fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
-        let was_recall = self.recall.end();
-        if !was_recall && self.file.loaded(result, cx.now) {
+        if !self.file.is_loading() {
+            self.recall_ended();
+        } else if self.file.loaded(result, cx.now) {
             // The file lacks the changes that wait.
             self.writer.unarchive(cx);
             self.catch_up();
             self.has_news = true;
         }
-        self.recall.begin(self.file.is_on(), cx);
     }
 
     fn written(&mut self, number: u64, result: Result<Written, Unwritten>, cx: &mut Context) {
