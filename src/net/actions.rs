@@ -42,11 +42,7 @@ impl Driver {
                     self.core.resolved(source, Err(why), now);
                 }
             }
-            Action::Store(job) => {
-                if let Some(refused) = self.history.send(job) {
-                    self.core.stored(refused, now);
-                }
-            }
+            Action::Store(job) => self.history.send(job),
             Action::Finish(key) => self.finish(key, now),
             Action::Close(key) => {
                 // Dropping the connection closes its socket, which also removes it from the poller.

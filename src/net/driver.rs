@@ -218,14 +218,14 @@ impl Driver {
                     break;
                 }
                 match conn.write(outgoing, sends) {
-                    Ok(Transfer::Bytes(count)) => {
+                    Ok(0) => {
+                        conn.sending = true;
+                        continue;
+                    }
+                    Ok(count) => {
                         sends -= count.min(sends);
                         self.pace.add(count);
                         Event::Sent(count)
-                    }
-                    Ok(Transfer::Inner(_) | Transfer::End) => {
-                        conn.sending = true;
-                        continue;
                     }
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }

@@ -157,10 +157,10 @@ impl Session for TlsSession {
         Ok(Transfer::Bytes(count))
     }
 
-    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<Transfer, Broken> {
-        let taken = Transfer::of(self.conn.writer().write(bytes));
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<usize, Broken> {
+        let taken = self.conn.writer().write(bytes)?;
         self.flush(socket)?;
-        taken
+        Ok(taken)
     }
 
     fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
@@ -238,20 +238,17 @@ fn certificate_message(error: &CertificateError) -> String {
             let expected = expected.to_str();
             format!("the certificate is not for {expected}, but for {shown}{more}")
         }
-        CertificateError::NotValidForName => "the certificate is for another name".into(),
         CertificateError::UnknownIssuer => "the certificate's issuer is unknown (tls.caFile names \
                                             those that count besides the known ones)"
             .into(),
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("the certificate has expired, on {}", time(not_after))
         }
-        CertificateError::Expired => "the certificate has expired".into(),
         // Without the current time: a text that changes would be logged again with every retry.
         CertificateError::NotValidYetContext { not_before, .. } => format!(
             "the certificate is not valid before {}, and this machine's clock is behind that",
             time(not_before)
         ),
-        CertificateError::NotValidYet => "the certificate is not valid yet".into(),
         // rustls has no variant for this error of webpki, so it is recognised by its name.
         CertificateError::Other(other) if other.0.to_string() == "CaUsedAsEndEntity" => {
             "the certificate is an authority's own, or signed by itself: a server's, issued by an \

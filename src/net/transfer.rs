@@ -22,15 +22,15 @@ pub enum Progress {
     More,
 }
 
-/// The result of one read or write.
+/// The result of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// So many bytes were moved.
+    /// So many bytes came.
     Bytes(usize),
-    /// None of the core's bytes were moved, and so many of TLS's own. If none of these either, nothing can
-    /// be moved until the poller reports an event.
+    /// None for the core, and so many of TLS's own. If none of these either, nothing comes until the
+    /// poller reports an event.
     Inner(usize),
-    /// The peer has sent its last byte, or takes none.
+    /// The peer has sent its last byte.
     End,
 }
 
@@ -76,8 +76,9 @@ pub trait Session: fmt::Debug {
     /// Returns decrypted bytes. Reads from the socket until there are some.
     fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Result<Transfer, Broken>;
 
-    /// Encrypts bytes of the core, and writes as much to the socket as that accepts.
-    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<Transfer, Broken>;
+    /// Encrypts bytes of the core, and writes as much to the socket as that accepts. Returns how many it
+    /// has encrypted.
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<usize, Broken>;
 
     /// Writes encrypted bytes, as many as the socket accepts.
     fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken>;
