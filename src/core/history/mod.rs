@@ -187,8 +187,7 @@ impl History {
             self.file = FileState::Closed;
             return;
         }
-        let round = self.quotes.begin(cx);
-        self.work.push(round.map(Work::SaveQuotes));
+        self.save_quotes(cx);
         self.writer.check_stall(cx);
         self.file.handle_timeout(cx);
         if self.writer.is_due(cx.now) {
@@ -197,6 +196,12 @@ impl History {
         if self.evict_at <= cx.now.mono {
             self.evict(cx);
         }
+    }
+
+    /// Begins to save the quotes that have changed, if that is due.
+    fn save_quotes(&mut self, cx: &Context) {
+        let round = self.quotes.begin(cx);
+        self.work.push(round.map(Work::SaveQuotes));
     }
 
     /// True if a batch is being written, or archived.
@@ -231,11 +236,6 @@ impl History {
         self.work.next(|work| self.can_step(work)).is_some()
     }
 
-    /// Steps the next job once.
-    pub fn work(&mut self, cx: &mut Context) {
-        self.step(|_| true, cx);
-    }
-
     /// True if a job can go on now.
     fn can_step(&self, work: &Work) -> bool {
         let has_room = self.file.is_on() && self.writer.has_room();
@@ -247,11 +247,11 @@ impl History {
         }
     }
 
-    /// Steps the next of the chosen jobs that can go on. `false`: none can.
-    fn step(&mut self, is_chosen: fn(&Work) -> bool, cx: &mut Context) -> bool {
-        let can_step = |work: &Work| is_chosen(work) && self.can_step(work);
-        let Some(mut work) = self.work.next(can_step).and_then(|at| self.work.take(at)) else {
-            return false;
+    /// Steps the next job that can go on once.
+    pub fn work(&mut self, cx: &mut Context) {
+        let next = self.work.next(|work| self.can_step(work));
+        let Some(mut work) = next.and_then(|at| self.work.take(at)) else {
+            return;
         };
         let batch = &mut self.writer.batch;
         let is_done = match &mut work {
@@ -277,12 +277,6 @@ impl History {
         if !is_done {
             self.work.put_back(work);
         }
-        true
-    }
-
-    /// At the end no client is held up any more: the batch is archived at once.
-    fn finish_batch(&mut self, cx: &mut Context) {
-        while self.close_by.is_some() && self.step(Work::is_archiving, cx) {}
     }
 
     /// Begins to write from memory what was left out, if the disk takes it.
@@ -298,23 +292,21 @@ impl History {
             return;
         }
         self.close_by = Some(cx.now.mono + cx.config.limits.shutdown + CLOSING);
-        if self.file != FileState::GivenUp {
-            self.quotes.save_all(cx, &mut self.writer.batch);
-        }
-        self.finish_batch(cx);
+        self.quotes.next = cx.now.mono;
+        self.save_quotes(cx);
         self.flush(cx);
     }
 
     /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        if self.is_closed() || self.file == FileState::Closing || self.is_writing() {
+        let is_busy = self.writer.is_writing() || self.has_work();
+        if self.is_closed() || self.file == FileState::Closing || is_busy {
             return;
         }
         if self.missing.is_some && self.file.is_awaited() {
             // The file has just been created anew, and is filled once it is loaded.
             return;
         }
-        while self.step(|work| matches!(work, Work::Refill(_)), cx) {}
         let batch = &self.writer.batch;
         if !batch.is_empty() && !self.writer.has_failed() && self.file != FileState::GivenUp {
             return self.flush(cx);
@@ -387,7 +379,6 @@ impl History {
             self.work.push([Work::ArchiveBatch(written)]);
             self.missing.written(number, cx);
             self.catch_up();
-            self.finish_batch(cx);
         }
         if self.file == FileState::GivenUp {
             self.writer.give_up();

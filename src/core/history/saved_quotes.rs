@@ -93,12 +93,6 @@ impl SavedQuotes {
         is_done
     }
 
-    /// Gathers all at once: no client is served any more.
-    pub fn save_all(&mut self, cx: &Context, batch: &mut Batch) {
-        let mut round = SaveRound { from: 0, version: cx.market.quotes.version() };
-        while !self.save(&mut round, cx, batch) {}
-    }
-
     /// Takes in a saved quote.
     pub fn restore(&mut self, source: SourceId, symbol: SymbolId, saved: SavedQuote) {
         self.waiting.entry(source).or_default().insert(symbol, saved);
