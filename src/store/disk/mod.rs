@@ -49,6 +49,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender};
 
+/// Series, quotes or markets in one answer: some 40 KB.
+const PIECE: usize = 64;
+
 /// Does jobs until [`DiskJob::Stop`] comes, or until the queue has no sender.
 pub(super) fn run(
     path: PathBuf,
@@ -106,8 +109,20 @@ fn log_checkpoint(moved: &Result<(), StoreError>, worked: bool) {
 }
 
 fn load(file: &mut HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
-    let (series, odd) = read::heads(&file.db, |piece| answers.send(Reply::Heads(piece)))?;
-    let (quotes, odd_quotes) = read::records(&file.db, |piece| answers.send(Reply::Quotes(piece)))?;
-    let (_, odd_markets) = read::records(&file.db, |piece| answers.send(Reply::Markets(piece)))?;
-    Ok(Loaded { series, quotes, unsound: odd + odd_quotes + odd_markets })
+    let (heads, odd) = read::heads(&file.db)?;
+    let (quotes, odd_quotes) = read::records(&file.db)?;
+    let (markets, odd_markets) = read::records(&file.db)?;
+    let unsound = odd + odd_quotes + odd_markets;
+    let loaded = Loaded { series: heads.len(), quotes: quotes.len(), unsound };
+    in_pieces(heads, |piece| answers.send(Reply::Heads(piece)));
+    in_pieces(quotes, |piece| answers.send(Reply::Quotes(piece)));
+    in_pieces(markets, |piece| answers.send(Reply::Markets(piece)));
+    Ok(loaded)
+}
+
+fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
+    let mut all = all.into_iter().peekable();
+    while all.peek().is_some() {
+        tell(all.by_ref().take(PIECE).collect());
+    }
 }

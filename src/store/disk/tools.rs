@@ -5,7 +5,6 @@
 
 use super::file::{CHECKED_BYTES, HistoryFile, at_resolved, check_content, look_to_write};
 use super::header::look;
-use super::row::Record;
 use super::sqlite::{Database, OpenFlags};
 use super::{read, write};
 use crate::history::{
@@ -53,7 +52,8 @@ impl HistoryReader {
     /// # Errors
     /// If the file cannot be read.
     pub fn series(&self) -> Result<Vec<SeriesHead>, OpenError> {
-        heads(&self.db).map_err(|error| Unusable::from(error).at(&self.path))
+        let read = read::heads(&self.db);
+        Ok(read.map_err(|error| Unusable::from(error).at(&self.path))?.0)
     }
 
     /// Passes the candles of these slots to `tell`, oldest first. Rows that are not sound are left out;
@@ -85,9 +85,10 @@ impl HistoryReader {
 /// If the file cannot be opened or written; then nothing has been removed.
 pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, OpenError> {
     on_file(path, |db| {
-        let mut markets: BTreeSet<_> = heads(db)?.into_iter().map(|it| market(it.series)).collect();
-        markets.extend(records::<SavedQuote>(db)?.into_iter().map(|(name, _)| name));
-        markets.extend(records::<MarketRules>(db)?.into_iter().map(|(name, _)| name));
+        let mut markets: BTreeSet<_> =
+            read::heads(db)?.0.into_iter().map(|it| market(it.series)).collect();
+        markets.extend(read::records::<SavedQuote>(db)?.0.into_iter().map(|(name, _)| name));
+        markets.extend(read::records::<MarketRules>(db)?.0.into_iter().map(|(name, _)| name));
         markets.retain(|name| !keep(&name.source, &name.symbol));
         let mut pruned = Pruned::default();
         db.transaction(|| markets.iter().try_for_each(|name| remove(db, name, &mut pruned)))?;
@@ -105,7 +106,7 @@ pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, O
 /// If the file cannot be opened or written; then nothing has changed.
 pub fn rename(path: &Path, old: &str, new: &str) -> Result<Option<u64>, OpenError> {
     on_file(path, |db| {
-        let mut all: Vec<_> = heads(db)?.into_iter().map(|head| head.series).collect();
+        let mut all: Vec<_> = read::heads(db)?.0.into_iter().map(|head| head.series).collect();
         if all.iter().any(|series| &*series.source == new) {
             return Ok(None);
         }
@@ -118,11 +119,15 @@ pub fn rename(path: &Path, old: &str, new: &str) -> Result<Option<u64>, OpenErro
             }
             let mut batch = Batch::default();
             let renamed = |name: &QuoteName| QuoteName { source: new.into(), ..name.clone() };
-            for (name, quote) in records(db)?.into_iter().filter(|(name, _)| &*name.source == old) {
+            for (name, quote) in
+                read::records(db)?.0.into_iter().filter(|(name, _)| &*name.source == old)
+            {
                 batch.quotes.insert(renamed(&name), quote);
                 moved.insert(name);
             }
-            for (name, rules) in records(db)?.into_iter().filter(|(name, _)| &*name.source == old) {
+            for (name, rules) in
+                read::records(db)?.0.into_iter().filter(|(name, _)| &*name.source == old)
+            {
                 batch.markets.insert(renamed(&name), rules);
                 moved.insert(name);
             }
@@ -145,18 +150,6 @@ fn on_file<T>(
     let done = work(&file.db);
     let closed = file.close();
     done.and_then(|value| closed.map(|()| value)).map_err(|error| Unusable::from(error).at(path))
-}
-
-fn heads(db: &Database) -> Result<Vec<SeriesHead>, StoreError> {
-    let mut all = Vec::new();
-    read::heads(db, |mut some| all.append(&mut some))?;
-    Ok(all)
-}
-
-fn records<R: Record>(db: &Database) -> Result<Vec<(QuoteName, R)>, StoreError> {
-    let mut all = Vec::new();
-    read::records(db, |mut some| all.append(&mut some))?;
-    Ok(all)
 }
 
 fn market(SeriesName { source, symbol, .. }: SeriesName) -> QuoteName {
