@@ -1,6 +1,6 @@
 //! Jobs for the disk thread, and its answers.
 
-use super::batch::{Batch, Fate};
+use super::batch::Batch;
 use super::error::{OpenError, StoreError};
 use super::names::{QuoteName, SavedQuote, SeriesName};
 use crate::record::{Candle, Edge, MarketRules};
@@ -166,8 +166,10 @@ pub struct Written {
 pub struct WrittenSeries {
     /// Its name.
     pub name: SeriesName,
-    /// What the batch has done to its slots, in order.
-    pub ranges: Vec<(Range<i64>, Fate)>,
+    /// The slots that were forgotten.
+    pub forgotten: Vec<Range<i64>>,
+    /// The slots that were covered then.
+    pub covered: Vec<Range<i64>>,
     /// Its new extent.
     pub extent: Extent,
 }

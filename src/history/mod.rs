@@ -15,7 +15,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Changes, Fate};
+pub use batch::{Batch, Changes};
 pub use error::{OpenError, StoreError, Unusable};
 pub use messages::{
     DiskJob, Extent, Loaded, Opened, PAGE, ReadJob, Reply, Rows, SeriesHead, Unwritten, Written,

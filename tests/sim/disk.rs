@@ -9,7 +9,7 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
 use marketd::history::{
-    Batch, DiskJob, Extent, Fate, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead, SeriesName,
+    Batch, DiskJob, Extent, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead, SeriesName,
     StoreError, Unusable, Unwritten, Written, WrittenSeries,
 };
 use marketd::record::{Candle, Edge};
@@ -172,7 +172,8 @@ impl Disk {
                 self.write(&batch);
                 let told = batch.series.iter().map(|(name, changes)| WrittenSeries {
                     name: name.clone(),
-                    ranges: changes.ranges().collect(),
+                    forgotten: changes.forgotten().collect(),
+                    covered: changes.covered().collect(),
                     extent: self.extent(name),
                 });
                 let result = Ok(Written { series: told.collect(), ..Written::default() });
@@ -184,16 +185,13 @@ impl Disk {
 
     fn write(&mut self, batch: &Batch) {
         for (name, changes) in &batch.series {
-            for (slots, fate) in changes.ranges() {
-                if fate != Fate::Covered {
-                    self.forget(name, slots.clone());
-                }
-                let kept = self.series.entry(name.clone()).or_default();
-                if fate != Fate::Forgotten {
-                    kept.covered.extend(slots);
-                }
+            for slots in changes.forgotten() {
+                self.forget(name, slots);
             }
             let kept = self.series.entry(name.clone()).or_default();
+            for slots in changes.covered() {
+                kept.covered.extend(slots);
+            }
             for (slot, candle) in changes.candles() {
                 match candle {
                     Some(candle) => drop(kept.candles.insert(slot, candle.clone())),

@@ -13,7 +13,7 @@ use super::file_state::note_size;
 use super::names::{key_of, name_of};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, DiskJob, Fate, Unwritten, Written, WrittenSeries};
+use crate::history::{Batch, Changes, DiskJob, Unwritten, Written, WrittenSeries};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
@@ -229,21 +229,20 @@ impl Writer {
         cx: &mut Context,
     ) -> bool {
         let left = written.len().saturating_sub(SERIES_A_SLICE);
-        for WrittenSeries { name, ranges, extent } in written.drain(left..) {
-            let Some(key) = key_of(&name, cx) else {
+        for series in written.drain(left..) {
+            let Some(key) = key_of(&series.name, cx) else {
                 continue;
             };
-            cx.stats.history.stored.set(key, extent);
-            let charts = &mut cx.market.charts;
-            for (slots, fate) in ranges.into_iter().filter(|_| is_readable) {
-                match fate {
-                    Fate::Forgotten => charts.unarchive(key, slots),
-                    Fate::Covered | Fate::Replaced => charts.archive(key, slots),
-                }
+            cx.stats.history.stored.set(key, series.extent);
+            if !is_readable {
+                continue;
             }
+            let charts = &mut cx.market.charts;
+            series.forgotten.into_iter().for_each(|slots| charts.unarchive(key, slots));
+            series.covered.into_iter().for_each(|slots| charts.archive(key, slots));
             // What has changed since is not archived before that is written too.
-            let later = self.batch.series.get(&name).into_iter().flat_map(Changes::ranges);
-            later.for_each(|(slots, _)| charts.unarchive(key, slots));
+            let later = self.batch.series.get(&series.name).into_iter().flat_map(Changes::ranges);
+            later.for_each(|slots| charts.unarchive(key, slots));
         }
         left == 0
     }
@@ -252,8 +251,7 @@ impl Writer {
     pub fn unarchive(&self, cx: &mut Context) {
         for (name, changes) in &self.batch.series {
             if let Some(key) = key_of(name, cx) {
-                let ranges = changes.ranges();
-                ranges.for_each(|(slots, _)| cx.market.charts.unarchive(key, slots));
+                changes.ranges().for_each(|slots| cx.market.charts.unarchive(key, slots));
             }
         }
     }

@@ -10,9 +10,7 @@ use super::coverage;
 use super::row::{Record, columns, times};
 use super::series::{Series, extent, make_series};
 use super::sqlite::{Database, Value, params_from_iter};
-use crate::history::{
-    Batch, Changes, Fate, QuoteName, SeriesName, StoreError, Written, WrittenSeries,
-};
+use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written, WrittenSeries};
 use std::collections::BTreeMap;
 
 /// Writes a batch.
@@ -23,7 +21,8 @@ pub(super) fn apply(db: &Database, batch: &Batch) -> Result<Written, StoreError>
         write_series(db, series, name, changes, &mut written)?;
         written.series.push(WrittenSeries {
             name: name.clone(),
-            ranges: changes.ranges().collect(),
+            forgotten: changes.forgotten().collect(),
+            covered: changes.covered().collect(),
             extent: extent(db, series, name.interval)?,
         });
     }
@@ -51,19 +50,16 @@ fn write_series(
              AND (open, high, low, close, volume, seal) <> (?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     let (mut inserted, mut removed) = (0, 0);
-    for (slots, fate) in changes.ranges() {
+    for slots in changes.forgotten() {
         let times = times(name.interval, &slots);
-        if fate != Fate::Covered {
-            // Coverage is removed with the candles: a covered slot without a candle means that
-            // nobody traded.
-            coverage::set(db, series, &times, false)?;
-            let count = delete.execute((series.id, times.start, times.end))? as u64;
-            removed += count;
-            written.evicted += if slots.start == i64::MIN { count } else { 0 };
-        }
-        if fate != Fate::Forgotten {
-            coverage::set(db, series, &times, true)?;
-        }
+        // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
+        coverage::set(db, series, &times, false)?;
+        let count = delete.execute((series.id, times.start, times.end))? as u64;
+        removed += count;
+        written.evicted += if slots.start == i64::MIN { count } else { 0 };
+    }
+    for slots in changes.covered() {
+        coverage::set(db, series, &times(name.interval, &slots), true)?;
     }
     for (slot, candle) in changes.candles() {
         let time = times(name.interval, &(slot..slot.saturating_add(1)));

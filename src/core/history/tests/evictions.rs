@@ -4,11 +4,10 @@ use super::*;
 
 /// What a batch evicts: the symbols, and the first slots that stay.
 fn evicted(batch: &Batch) -> Vec<(&str, i64)> {
-    let ranges = batch.series.iter().map(|(name, changes)| (&*name.symbol, changes.ranges()));
-    let ends = ranges.map(|(symbol, mut ranges)| {
-        let (slots, fate) = ranges.next().expect("a change");
-        assert_eq!((slots.start, fate, ranges.next()), (i64::MIN, Fate::Forgotten, None));
-        (symbol, slots.end)
+    let ends = batch.series.iter().map(|(name, changes)| {
+        let slots = changes.forgotten().next().expect("a change");
+        assert_eq!((slots.start, changes.weight()), (i64::MIN, 1));
+        (&*name.symbol, slots.end)
     });
     ends.collect()
 }

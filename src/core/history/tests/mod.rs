@@ -20,7 +20,7 @@ use crate::history::{
     Batch, DiskJob, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesName, Unwritten, Written,
     WrittenSeries,
 };
-use crate::history::{Extent, Fate, Loaded, SeriesHead, StoreError, Unusable};
+use crate::history::{Extent, Loaded, SeriesHead, StoreError, Unusable};
 use crate::interval::Stored;
 use crate::market::SourceId;
 use crate::market::{IntervalSet, Market, Reported, SymbolId};
@@ -115,7 +115,8 @@ impl Bench {
             DiskJob::Write { number, batch } => {
                 let sent = |(name, changes): (&SeriesName, &Changes)| WrittenSeries {
                     name: name.clone(),
-                    ranges: changes.ranges().collect(),
+                    forgotten: changes.forgotten().collect(),
+                    covered: changes.covered().collect(),
                     extent: Extent::default(),
                 };
                 self.sent = batch.series.iter().map(sent).collect();

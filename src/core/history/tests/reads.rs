@@ -63,7 +63,7 @@ fn a_part_that_the_file_does_not_know_is_no_market_without_trades() {
     bench.pass(1);
     let (_, batch) = bench.batch();
     let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
-    let forgotten: Vec<_> = changes.ranges().map(|(slots, _)| slots).collect();
+    let forgotten: Vec<_> = changes.forgotten().collect();
     let slot = BEGIN - 30..BEGIN - 29;
     assert_eq!(forgotten, std::slice::from_ref(&slot));
 }
