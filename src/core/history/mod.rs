@@ -70,7 +70,7 @@ impl History {
     /// Without a file.
     pub fn new(now: Now) -> History {
         History {
-            file: FileState::Off,
+            file: FileState::Closed,
             writer: Writer::default(),
             reads: Reads::default(),
             evict_at: now.mono + SWEEP,
@@ -86,7 +86,7 @@ impl History {
 
     /// There is a file. The disk thread has opened it, or has tried to.
     pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
-        self.file = FileState::Opening;
+        self.file = FileState::NotOpen(None);
         cx.stats.history.enabled = true;
         self.handle(opened, cx);
     }
