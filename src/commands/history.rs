@@ -30,7 +30,7 @@ fn file(data: &Data) -> Result<&Path, Failed> {
 /// that has gone (`| head`) is no fault.
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     let Export { symbol, interval, .. } = asked;
-    let mut reader = HistoryReader::open(file(&asked.data)?)?;
+    let reader = HistoryReader::open(file(&asked.data)?)?;
     let mut heads = reader.series()?;
     heads.retain(|it| *it.series.symbol == **symbol && it.extent.count > 0);
     let is_of = |it: &SeriesName, source: &str| *it.source == *source && it.interval == *interval;

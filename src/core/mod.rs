@@ -224,6 +224,7 @@ impl Core {
         }
         self.wake_clients();
         self.grant_wishes();
+        self.check_end();
     }
 
     /// The next thing that the driver is to do.

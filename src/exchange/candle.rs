@@ -10,7 +10,7 @@ use super::shape::{Fields, TableOf};
 use super::sink::Sink;
 use super::value::{Unit, amount, time};
 use crate::config::leaves::count;
-use crate::config::members::{members, names};
+use crate::config::members::{Named as _, members, names};
 use crate::record::Candle;
 
 names! {

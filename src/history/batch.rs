@@ -5,7 +5,7 @@
 
 use super::names::{QuoteName, SavedQuote, SeriesName};
 use crate::record::{Candle, MarketRules};
-use rangemap::RangeMap;
+use rangemap::RangeSet;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -53,24 +53,14 @@ impl Batch {
     }
 }
 
-/// What a change does to a range of slots.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// They become covered. Stored candles stay, unless [`Changes::candles`] replaces them.
-    Covered,
-    /// They are not covered any more, and their candles are deleted.
-    Forgotten,
-    /// Their candles are deleted, and they become covered.
-    Replaced,
-}
-
-/// The changes of one series.
+/// The changes of one series: first some slots are forgotten, then some are covered, then candles are
+/// written. A slot that is forgotten and covered loses the candle that is stored, unless it gets another.
 ///
-/// Invariant: ranges do not overlap, and ranges that touch have different fates. Each candle is in a
-/// range that is `Covered` or `Replaced`.
+/// Invariant: each candle is in a covered slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    ranges: RangeMap<i64, Fate>,
+    forgotten: RangeSet<i64>,
+    covered: RangeSet<i64>,
     /// By slot; `None` if the exchange no longer has a candle.
     candles: BTreeMap<i64, Option<Candle>>,
 }
@@ -78,17 +68,27 @@ pub struct Changes {
 impl Changes {
     /// True if nothing changes.
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.forgotten.is_empty() && self.covered.is_empty()
     }
 
     /// Its size in candles and ranges.
     pub fn weight(&self) -> usize {
-        self.candles.len() + self.ranges.len()
+        self.candles.len() + self.forgotten.len() + self.covered.len()
     }
 
-    /// The ranges in order, with their fates.
-    pub fn ranges(&self) -> impl Iterator<Item = (Range<i64>, Fate)> {
-        (self.ranges.iter()).map(|(slots, fate)| (slots.clone(), *fate))
+    /// The slots that are not covered any more, and whose candles are deleted, in order.
+    pub fn forgotten(&self) -> impl Iterator<Item = Range<i64>> {
+        self.forgotten.iter().cloned()
+    }
+
+    /// The slots that become covered then, in order.
+    pub fn covered(&self) -> impl Iterator<Item = Range<i64>> {
+        self.covered.iter().cloned()
+    }
+
+    /// All slots that are forgotten or covered.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<i64>> {
+        self.forgotten().chain(self.covered())
     }
 
     /// The candles by slot, in order; `None` for a candle to delete.
@@ -103,48 +103,33 @@ impl Changes {
         slots: Range<i64>,
         candles: impl IntoIterator<Item = (i64, Option<Candle>)>,
     ) {
-        self.paint(slots.clone(), Fate::Covered);
         for (slot, candle) in candles {
             debug_assert!(slots.contains(&slot), "a candle of a response is in its range");
             self.candles.insert(slot, candle);
+        }
+        if !slots.is_empty() {
+            self.covered.insert(slots);
         }
     }
 
     /// Deletes these slots: their coverage and their candles.
     pub fn forget(&mut self, slots: Range<i64>) {
-        self.drop_candles(&slots);
-        self.paint(slots, Fate::Forgotten);
+        if !slots.is_empty() {
+            self.candles.retain(|slot, _| !slots.contains(slot));
+            self.covered.remove(slots.clone());
+            self.forgotten.insert(slots);
+        }
+    }
+
+    /// Deletes all slots before this one, for their age. It is the only change without a begin.
+    pub fn evict(&mut self, before: i64) {
+        self.forget(i64::MIN..before);
     }
 
     /// Merges later changes into these.
     pub fn absorb(&mut self, later: Changes) {
-        for (slots, fate) in later.ranges {
-            if fate != Fate::Covered {
-                self.drop_candles(&slots);
-            }
-            self.paint(slots, fate);
-        }
+        later.forgotten().for_each(|slots| self.forget(slots));
+        self.covered.extend(later.covered);
         self.candles.extend(later.candles);
-    }
-
-    fn drop_candles(&mut self, slots: &Range<i64>) {
-        self.candles.retain(|slot, _| !slots.contains(slot));
-    }
-
-    /// Combines the fate of these slots with a later one.
-    fn paint(&mut self, slots: Range<i64>, fate: Fate) {
-        if slots.is_empty() {
-            return;
-        }
-        let clip = |part: &Range<i64>| part.start.max(slots.start)..part.end.min(slots.end);
-        let lost = |(_, old): &(&Range<i64>, &Fate)| **old != Fate::Covered;
-        let before = self.ranges.overlapping(&slots).filter(lost);
-        let lost: Vec<_> = before.map(|(part, _)| clip(part)).collect();
-        self.ranges.insert(slots, fate);
-        if fate == Fate::Covered {
-            for part in lost {
-                self.ranges.insert(part, Fate::Replaced);
-            }
-        }
     }
 }

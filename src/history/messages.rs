@@ -9,8 +9,7 @@ use std::ops::Range;
 /// Most candles of one read. They take the disk thread some two milliseconds, and 200 KB of memory.
 pub const PAGE: usize = 2048;
 
-/// A job for the disk thread. Jobs are done in the order in which they were sent, except evictions:
-/// these are done in slices, so that no other job waits for long.
+/// A job for the disk thread. Jobs are done in the order in which they were sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskJob {
     /// Load what the file holds, but no candles: [`Reply::Heads`], [`Reply::Quotes`] and
@@ -26,15 +25,8 @@ pub enum DiskJob {
         /// The batch.
         batch: Box<Batch>,
     },
-    /// Delete all slots of a series before this one: [`Reply::Evicted`].
-    Evict {
-        /// The series.
-        series: SeriesName,
-        /// The first slot that stays.
-        before: i64,
-    },
     /// Do all jobs that were sent before, move the log into the file, close the file, and end:
-    /// [`Reply::Stopped`]. Evictions that are not finished are left for the next run.
+    /// [`Reply::Stopped`].
     Stop,
 }
 
@@ -83,15 +75,6 @@ pub enum Reply {
         number: u64,
         /// `Ok` if all of it is on disk and synced; on an error, nothing of it was written.
         result: Result<Written, Unwritten>,
-    },
-    /// The result of a [`DiskJob::Evict`]. On an error, some of the oldest slots may be deleted already.
-    Evicted {
-        /// The series.
-        series: SeriesName,
-        /// The first slot that stays.
-        before: i64,
-        /// What was deleted, and what is left.
-        result: Result<Evicted, StoreError>,
     },
     /// The thread has ended. An error says why the log could not be emptied. Nothing that was
     /// acknowledged is lost by that.
@@ -170,18 +153,24 @@ pub struct Written {
     pub updated: u64,
     /// Candles that were deleted.
     pub removed: u64,
+    /// Those of them that an eviction deleted ([`Changes::evict`](super::Changes::evict)).
+    pub evicted: u64,
     /// Size of the file in bytes, once the log has been moved into it.
     pub bytes: u64,
-    /// The new extent of each series in the batch.
-    pub extents: Vec<(SeriesName, Extent)>,
+    /// The series of the batch.
+    pub series: Vec<WrittenSeries>,
 }
 
-/// The result of an eviction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evicted {
-    /// Number of deleted candles.
-    pub count: u64,
-    /// The new extent of the series.
+/// A series of a batch that is on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenSeries {
+    /// Its name.
+    pub name: SeriesName,
+    /// The slots that were forgotten.
+    pub forgotten: Vec<Range<i64>>,
+    /// The slots that were covered then.
+    pub covered: Vec<Range<i64>>,
+    /// Its new extent.
     pub extent: Extent,
 }
 

@@ -15,11 +15,11 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Batch, Changes, Fate};
+pub use batch::{Batch, Changes};
 pub use error::{OpenError, StoreError, Unusable};
 pub use messages::{
-    DiskJob, Evicted, Extent, Loaded, Opened, PAGE, ReadJob, Reply, Rows, SeriesHead, Unwritten,
-    Written,
+    DiskJob, Extent, Loaded, Opened, PAGE, ReadJob, Reply, Rows, SeriesHead, Unwritten, Written,
+    WrittenSeries,
 };
 pub use names::{QuoteName, SavedQuote, SeriesName};
 

@@ -1,6 +1,6 @@
 //! Made-up changes, and a model of a series that does everything slot by slot.
 
-use super::{Changes, Fate, SeriesName};
+use super::{Changes, SeriesName};
 use crate::decimal::Decimal;
 use crate::interval::Stored;
 use crate::record::Candle;
@@ -20,14 +20,12 @@ pub(crate) struct Model {
 
 impl Model {
     pub(crate) fn apply(&mut self, changes: &Changes) {
-        for (slots, fate) in changes.ranges() {
-            if fate != Fate::Covered {
-                self.covered.retain(|slot| !slots.contains(slot));
-                self.candles.retain(|slot, _| !slots.contains(slot));
-            }
-            if fate != Fate::Forgotten {
-                self.covered.extend(slots.start.max(0)..slots.end.min(SLOTS));
-            }
+        for slots in changes.forgotten() {
+            self.covered.retain(|slot| !slots.contains(slot));
+            self.candles.retain(|slot, _| !slots.contains(slot));
+        }
+        for slots in changes.covered() {
+            self.covered.extend(slots.start.max(0)..slots.end.min(SLOTS));
         }
         for (slot, candle) in changes.candles() {
             match candle {

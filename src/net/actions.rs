@@ -42,11 +42,7 @@ impl Driver {
                     self.core.resolved(source, Err(why), now);
                 }
             }
-            Action::Store(job) => {
-                if let Some(refused) = self.history.send(job) {
-                    self.core.stored(refused, now);
-                }
-            }
+            Action::Store(job) => self.history.send(job),
             Action::Finish(key) => self.finish(key, now),
             Action::Close(key) => {
                 // Dropping the connection closes its socket, which also removes it from the poller.
@@ -91,7 +87,7 @@ impl Driver {
 
     /// Starts the handshake. Its first step is done when the connection is next in its queue.
     fn secure(&mut self, key: Key, host: &str, now: Now) {
-        match (connection(&mut self.connections, key), (self.tls)(host)) {
+        match (connection(&mut self.connections, key), self.tls.session(host)) {
             (Some(conn), Ok(session)) => {
                 conn.secure(session);
                 self.queue(key);

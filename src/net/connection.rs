@@ -134,11 +134,12 @@ impl NetConnection {
         }
     }
 
-    /// Writes at most `most` bytes of `outgoing`, which is not empty.
-    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Result<Transfer, Broken> {
-        let moved = match (&mut self.session, outgoing.whole()) {
-            (None, Some(bytes)) => Transfer::of(self.socket.write(&bytes[..bytes.len().min(most)])),
-            (None, None) => Transfer::of(self.write_pieces(outgoing, most)),
+    /// Writes at most `most` bytes of `outgoing`, which is not empty. Returns how many; none if the socket
+    /// would block.
+    pub fn write(&mut self, outgoing: Outgoing<'_>, most: usize) -> Result<usize, Broken> {
+        let written = match (&mut self.session, outgoing.whole()) {
+            (None, Some(bytes)) => self.socket.write(&bytes[..bytes.len().min(most)]),
+            (None, None) => self.write_pieces(outgoing, most),
             (Some(session), whole) => {
                 let mut first = whole.unwrap_or_default();
                 if whole.is_none() {
@@ -147,12 +148,13 @@ impl NetConnection {
                         false
                     });
                 }
-                session.write(&mut self.socket, first)
+                return session.write(&mut self.socket, first);
             }
         };
-        match moved {
-            Ok(Transfer::End) => Err(Broken::Io(ErrorKind::WriteZero)),
-            moved => moved,
+        match written {
+            Ok(0) => Err(Broken::Io(ErrorKind::WriteZero)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+            written => Ok(written?),
         }
     }
 

@@ -9,8 +9,9 @@ use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
-use super::transfer::{Opener, Progress, Transfer};
-use super::{activation, descriptors, process, tls};
+use super::tls::TlsConnector;
+use super::transfer::{Progress, Transfer};
+use super::{activation, descriptors, process};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
@@ -99,8 +100,6 @@ pub(super) struct Driver {
     pub(super) clock: CachedClock,
     pub(super) core: Core,
     pub(super) listeners: Vec<Listener>,
-    /// True if a listener may have connections to accept, or rests.
-    pub(super) accepting: bool,
     /// Connections that one listener accepts in a turn.
     pub(super) accepts: usize,
     /// By the index of their keys.
@@ -111,7 +110,7 @@ pub(super) struct Driver {
     pub(super) history: History,
     /// The result of opening the history file. The core gets it after the addresses are logged.
     pub(super) opened: Option<Reply>,
-    pub(super) tls: Opener,
+    pub(super) tls: TlsConnector,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
     pub(super) reread: Reread,
@@ -138,7 +137,7 @@ impl Driver {
         let registered = poll.registry().register(&mut signals, SIGNALS, Interest::READABLE);
         registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
-        let tls = tls::opener(&config, clock)?;
+        let tls = TlsConnector::new(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
@@ -157,7 +156,6 @@ impl Driver {
             clock,
             core,
             listeners,
-            accepting: false,
             accepts,
             connections: Pages::default(),
             queues: Queues::default(),
@@ -218,14 +216,14 @@ impl Driver {
                     break;
                 }
                 match conn.write(outgoing, sends) {
-                    Ok(Transfer::Bytes(count)) => {
+                    Ok(0) => {
+                        conn.sending = true;
+                        continue;
+                    }
+                    Ok(count) => {
                         sends -= count.min(sends);
                         self.pace.add(count);
                         Event::Sent(count)
-                    }
-                    Ok(Transfer::Inner(_) | Transfer::End) => {
-                        conn.sending = true;
-                        continue;
                     }
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }

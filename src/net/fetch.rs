@@ -3,8 +3,8 @@
 //! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
 //! proxy.
 
-use super::tls;
-use super::transfer::{BlockingOpener, Stream};
+use super::tls::TlsConnector;
+use super::transfer::Stream;
 use crate::config::{Config, Limits, Url};
 use crate::http::{
     BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response,
@@ -33,7 +33,7 @@ pub struct Fetched {
 
 /// Sends requests.
 pub struct Fetcher {
-    tls: BlockingOpener,
+    tls: TlsConnector,
     clock: Clock,
     limits: Limits,
 }
@@ -42,7 +42,7 @@ impl Fetcher {
     /// The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
         let clock = Clock::new();
-        let tls = tls::blocking_opener(config, clock)?;
+        let tls = TlsConnector::new(config, clock)?;
         Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 
@@ -70,7 +70,12 @@ impl Fetcher {
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target);
         stream.write_all(&request).map_err(text)?;
-        let is_late = || self.clock.now().mono.since(sent.mono) > timeout;
+        // Appends what has come. False at the end.
+        let mut read = |bytes: &mut Vec<u8>| match self.clock.now().mono.since(sent.mono) > timeout
+        {
+            true => Err("the answer took too long".to_string()),
+            false => read_more(&mut *stream, bytes),
+        };
         let mut bytes = Vec::new();
         let limits = HeadLimits::upstream(&self.limits);
         let (head, used, field, date) = loop {
@@ -79,11 +84,11 @@ impl Fetcher {
                 let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
                 break (found.head, found.used, field, read_current_date(found.fields));
             }
-            if is_late() || !read_more(&mut *stream, &mut bytes)? {
-                return Err("the answer broke off or took too long".to_string());
+            if !read(&mut bytes)? {
+                return Err("the answer broke off".to_string());
             }
         };
-        let body = self.body(&mut *stream, head, bytes.split_off(used), &is_late)?;
+        let body = self.body(head, bytes.split_off(used), read)?;
         Ok(Fetched {
             status: head.status,
             field,
@@ -105,7 +110,7 @@ impl Fetcher {
                         .and_then(|()| socket.set_write_timeout(Some(timeout)));
                     timeouts.map_err(text)?;
                     return match url.https {
-                        true => (self.tls)(&url.host, socket),
+                        true => self.tls.stream(&url.host, socket).map_err(text),
                         false => Ok(Box::new(socket)),
                     };
                 }
@@ -117,10 +122,9 @@ impl Fetcher {
 
     fn body(
         &self,
-        stream: &mut dyn Stream,
         head: ResponseHead,
         mut bytes: Vec<u8>,
-        is_late: &dyn Fn() -> bool,
+        mut read: impl FnMut(&mut Vec<u8>) -> Result<bool, String>,
     ) -> Result<Vec<u8>, String> {
         let most = self.limits.upstream_body_bytes as u64;
         let mut reader = BodyReader::new(head.framing, most).map_err(text)?;
@@ -136,10 +140,7 @@ impl Fetcher {
             if reader.is_done() {
                 break;
             }
-            if is_late() {
-                return Err("the answer took too long".to_string());
-            }
-            if !read_more(stream, &mut bytes)? {
+            if !read(&mut bytes)? {
                 reader.finish_at_close().map_err(text)?;
                 break;
             }

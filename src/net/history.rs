@@ -4,7 +4,7 @@
 //! one.
 
 use crate::config::Data;
-use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable, Unwritten};
+use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
 use crate::log_targets::{HISTORY, quoted};
 use crate::store::Store;
 use mio::Waker;
@@ -71,12 +71,10 @@ impl History {
         Ok((history, Some(opened)))
     }
 
-    /// Sends a job. Returns an answer if the thread does not accept the job.
-    pub(super) fn send(&mut self, job: DiskJob) -> Option<Reply> {
-        match &self.store {
-            Some(store) => store.send(job).err().map(refuse),
-            None => Some(refuse(job)),
-        }
+    /// Sends a job. The thread's queue has room for all that the core has under way.
+    pub(super) fn send(&self, job: DiskJob) {
+        // One that comes behind the last is dropped: nobody waits for its answer.
+        let _ = self.store.as_ref().map(|store| store.send(job));
     }
 
     /// The next answer, if there is one.
@@ -90,19 +88,5 @@ impl History {
             store.join();
         }
         answer
-    }
-}
-
-/// The answer to a job that the thread does not accept.
-fn refuse(job: DiskJob) -> Reply {
-    let error = StoreError::NotOpen;
-    match job {
-        DiskJob::Load => Reply::Loaded(Err(error)),
-        DiskJob::Read(read) => Reply::Rows { ticket: read.ticket, result: Err(error) },
-        DiskJob::Write { number, batch } => {
-            Reply::Written { number, result: Err(Unwritten { error, batch }) }
-        }
-        DiskJob::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
-        DiskJob::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -33,10 +33,9 @@ pub struct Listener {
     _file: Option<SocketFile>,
     /// The service that its clients reach.
     pub service: Service,
-    /// True if more connections may be waiting.
-    pub ready: bool,
-    /// When its rest ends; `None` if it does not rest.
-    pub resting: Option<Mono>,
+    /// When to try to accept: connections may be waiting, or its rest ends then. `None` until the poller
+    /// reports one.
+    pub due: Option<Mono>,
     /// True after it had to rest, until a connection is accepted again.
     exhausted: bool,
 }
@@ -79,8 +78,7 @@ impl Listener {
             let path = address.as_pathname().map(|path| path.display().to_string());
             (socket, format!("unix:{}", path.as_deref().unwrap_or("(no file)")))
         };
-        let (ready, resting, exhausted) = (false, None, false);
-        Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
+        Ok(Listener { socket, place, _file: file, service, due: None, exhausted: false })
     }
 
     /// Registers it with the poller.
@@ -122,9 +120,9 @@ impl Listener {
                 }
                 return Some(accepted);
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => self.ready = false,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.due = None,
             Err(error) if is_exhaustion(&error) => {
-                self.resting = Some(now + REST);
+                self.due = Some(now + REST);
                 if !std::mem::replace(&mut self.exhausted, true) {
                     let retry_ms = REST.as_millis();
                     log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
@@ -138,11 +136,8 @@ impl Listener {
     }
 
     /// True if `accept` may be called now.
-    pub fn is_due(&mut self, now: Mono) -> bool {
-        if self.resting.is_some_and(|until| now >= until) {
-            self.resting = None;
-        }
-        self.ready && self.resting.is_none()
+    pub fn is_due(&self, now: Mono) -> bool {
+        self.due.is_some_and(|at| at <= now)
     }
 }
 

@@ -46,22 +46,31 @@ mod socket_file;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
-/// Opens no TLS session: the configuration refuses every https address in such a build.
+/// Begins no TLS session: the configuration refuses every https address in such a build.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    use super::transfer::{BlockingOpener, Opener};
+    use super::transfer::{Session, Stream};
     use crate::config::Config;
     use crate::core::Broken;
     use crate::time::Clock;
+    use std::net::TcpStream;
 
     const WHY: &str = "this build cannot speak https";
 
-    pub fn opener(_: &Config, _: Clock) -> Result<Opener, String> {
-        Ok(Box::new(|_| Err(Broken::Tls(WHY.into()))))
-    }
+    pub struct TlsConnector;
 
-    pub fn blocking_opener(_: &Config, _: Clock) -> Result<BlockingOpener, String> {
-        Ok(Box::new(|_, _| Err(WHY.to_string())))
+    impl TlsConnector {
+        pub fn new(_: &Config, _: Clock) -> Result<TlsConnector, String> {
+            Ok(TlsConnector)
+        }
+
+        pub fn session(&self, _: &str) -> Result<Box<dyn Session>, Broken> {
+            Err(Broken::Tls(WHY.into()))
+        }
+
+        pub fn stream(&self, _: &str, _: TcpStream) -> Result<Box<dyn Stream>, Broken> {
+            Err(Broken::Tls(WHY.into()))
+        }
     }
 }
 mod transfer;
@@ -72,6 +81,7 @@ pub use fetch::{Fetched, Fetcher};
 use crate::config::Config;
 use crate::time::Clock;
 use driver::Driver;
+use tls::TlsConnector;
 
 /// Runs until a signal asks it to stop.
 ///
@@ -92,6 +102,6 @@ pub fn run(
 /// Checks what the configuration names, as far as that is possible without running: the certificates
 /// of `tls.caFile`, and the history file.
 pub fn check(config: &Config) -> Result<(), String> {
-    drop(tls::opener(config, Clock::new())?);
+    TlsConnector::new(config, Clock::new())?;
     history::check(&config.data)
 }

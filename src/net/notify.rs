@@ -6,9 +6,9 @@
 
 use crate::log_targets::{NET, quoted};
 use crate::time::{Clock, Mono};
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::env;
 use std::io;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 /// The least time between two texts for people: a state that comes and goes is not worth more.
@@ -20,7 +20,7 @@ const WATCHDOG_LEAST: Duration = Duration::from_millis(1);
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Notifier {
-    manager: Option<(UnixDatagram, SocketAddr)>,
+    manager: Option<(Socket, SockAddr)>,
     /// Half of the time after which the manager takes the loop for dead.
     watchdog: Option<Duration>,
     watchdog_due: Mono,
@@ -102,32 +102,17 @@ impl Notifier {
     fn send(&self, message: &str) {
         if let Some((socket, address)) = &self.manager {
             // A manager that is away or overrun is not worth a line for each message.
-            let _ = socket.send_to_addr(message.as_bytes(), address);
+            let _ = socket.send_to(message.as_bytes(), address);
         }
     }
 }
 
 /// A socket, and the address of a name: a path, or `@` and an abstract name.
-fn open(name: &str) -> io::Result<(UnixDatagram, SocketAddr)> {
+fn open(name: &str) -> io::Result<(Socket, SockAddr)> {
     let address = match name.strip_prefix('@') {
-        Some(name) => abstract_address(name)?,
-        None => SocketAddr::from_pathname(name)?,
+        Some(name) => SockAddr::unix(format!("\0{name}"))?,
+        None => SockAddr::unix(name)?,
     };
-    let socket = UnixDatagram::unbound()?;
-    socket.set_nonblocking(true)?;
+    let socket = Socket::new(Domain::UNIX, Type::DGRAM.nonblocking(), None)?;
     Ok((socket, address))
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn abstract_address(name: &str) -> io::Result<SocketAddr> {
-    #[cfg(target_os = "android")]
-    use std::os::android::net::SocketAddrExt;
-    #[cfg(target_os = "linux")]
-    use std::os::linux::net::SocketAddrExt;
-    SocketAddr::from_abstract_name(name)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn abstract_address(_name: &str) -> io::Result<SocketAddr> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
 }

@@ -13,7 +13,7 @@
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
 use super::socket::Socket;
-use super::transfer::{BlockingOpener, Opener, Progress, Session, Transfer};
+use super::transfer::{Progress, Session, Stream, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -24,6 +24,7 @@ use rustls::time_provider::TimeProvider;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,55 +38,51 @@ const NAMES_SHOWN: usize = 3;
 /// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// What opens the sessions. The error says what is wrong with `tls.caFile`.
-pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
-    let connect = connector(config, clock)?;
-    Ok(Box::new(move |host| {
-        Ok(Box::new(TlsSession { conn: connect(host)?, held: 0, ended: false }))
-    }))
-}
+/// What begins sessions. They share one configuration.
+pub struct TlsConnector(Arc<ClientConfig>);
 
-/// The same over sockets that block.
-pub fn blocking_opener(config: &Config, clock: Clock) -> Result<BlockingOpener, String> {
-    let connect = connector(config, clock)?;
-    Ok(Box::new(move |host, socket| {
-        let conn = connect(host).map_err(|broken| broken.to_string())?;
-        Ok(Box::new(StreamOwned::new(conn, socket)))
-    }))
-}
-
-/// What begins sessions. They share one configuration, for which this reads the trusted certificates.
-fn connector(
-    config: &Config,
-    clock: Clock,
-) -> Result<impl Fn(&str) -> Result<ClientConnection, Broken> + use<>, String> {
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    let file = config.tls.ca_file.as_deref().unwrap_or_default();
-    let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
-    for (at, certificate) in certificates.enumerate() {
-        let fault = |why: &dyn fmt::Display| {
-            let number = at + 1;
-            format!("tls.caFile: certificate {number} of {file:?} is malformed: {why}")
-        };
-        let certificate = certificate.map_err(|error| fault(&error))?;
-        let added = roots.add(certificate);
-        added.map_err(|error| fault(&message_of(&error)))?;
+impl TlsConnector {
+    /// Reads the trusted certificates. The error says what is wrong with `tls.caFile`.
+    pub fn new(config: &Config, clock: Clock) -> Result<TlsConnector, String> {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let file = config.tls.ca_file.as_deref().unwrap_or_default();
+        let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
+        for (at, certificate) in certificates.enumerate() {
+            let fault = |why: &dyn fmt::Display| {
+                let number = at + 1;
+                format!("tls.caFile: certificate {number} of {file:?} is malformed: {why}")
+            };
+            let certificate = certificate.map_err(|error| fault(&error))?;
+            let added = roots.add(certificate);
+            added.map_err(|error| fault(&message_of(&error)))?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
+        let mut shared = builder
+            .with_safe_default_protocol_versions()
+            .expect("the provider has suites for both versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        shared.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(TlsConnector(Arc::new(shared)))
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
-    let mut shared = builder
-        .with_safe_default_protocol_versions()
-        .expect("the provider has suites for both versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    shared.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let shared = Arc::new(shared);
-    Ok(move |host: &str| {
+
+    /// Begins a session with a peer that must have a certificate for this host, a name or an address.
+    pub fn session(&self, host: &str) -> Result<Box<dyn Session>, Broken> {
+        Ok(Box::new(TlsSession { conn: self.connect(host)?, held: 0, ended: false }))
+    }
+
+    /// The same over a socket that blocks.
+    pub fn stream(&self, host: &str, socket: TcpStream) -> Result<Box<dyn Stream>, Broken> {
+        Ok(Box::new(StreamOwned::new(self.connect(host)?, socket)))
+    }
+
+    fn connect(&self, host: &str) -> Result<ClientConnection, Broken> {
         let name = ServerName::try_from(host.to_string())
             .map_err(|_| Broken::Tls(format!("invalid host name {host:?}").into()))?;
-        ClientConnection::new(Arc::clone(&shared), name)
+        ClientConnection::new(Arc::clone(&self.0), name)
             .map_err(|error| Broken::Tls(message_of(&error).into()))
-    })
+    }
 }
 
 /// The clock in the form that the library needs.
@@ -157,10 +154,10 @@ impl Session for TlsSession {
         Ok(Transfer::Bytes(count))
     }
 
-    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<Transfer, Broken> {
-        let taken = Transfer::of(self.conn.writer().write(bytes));
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<usize, Broken> {
+        let taken = self.conn.writer().write(bytes)?;
         self.flush(socket)?;
-        taken
+        Ok(taken)
     }
 
     fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken> {
@@ -238,20 +235,17 @@ fn certificate_message(error: &CertificateError) -> String {
             let expected = expected.to_str();
             format!("the certificate is not for {expected}, but for {shown}{more}")
         }
-        CertificateError::NotValidForName => "the certificate is for another name".into(),
         CertificateError::UnknownIssuer => "the certificate's issuer is unknown (tls.caFile names \
                                             those that count besides the known ones)"
             .into(),
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("the certificate has expired, on {}", time(not_after))
         }
-        CertificateError::Expired => "the certificate has expired".into(),
         // Without the current time: a text that changes would be logged again with every retry.
         CertificateError::NotValidYetContext { not_before, .. } => format!(
             "the certificate is not valid before {}, and this machine's clock is behind that",
             time(not_before)
         ),
-        CertificateError::NotValidYet => "the certificate is not valid yet".into(),
         // rustls has no variant for this error of webpki, so it is recognised by its name.
         CertificateError::Other(other) if other.0.to_string() == "CaUsedAsEndEntity" => {
             "the certificate is an authority's own, or signed by itself: a server's, issued by an \

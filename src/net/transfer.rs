@@ -4,7 +4,6 @@ use super::socket::Socket;
 use crate::core::Broken;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
 
 /// The result of one step of connecting or of the TLS handshake.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,15 +21,15 @@ pub enum Progress {
     More,
 }
 
-/// The result of one read or write.
+/// The result of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// So many bytes were moved.
+    /// So many bytes came.
     Bytes(usize),
-    /// None of the core's bytes were moved, and so many of TLS's own. If none of these either, nothing can
-    /// be moved until the poller reports an event.
+    /// None for the core, and so many of TLS's own. If none of these either, nothing comes until the
+    /// poller reports an event.
     Inner(usize),
-    /// The peer has sent its last byte, or takes none.
+    /// The peer has sent its last byte.
     End,
 }
 
@@ -76,8 +75,9 @@ pub trait Session: fmt::Debug {
     /// Returns decrypted bytes. Reads from the socket until there are some.
     fn read(&mut self, socket: &mut Socket, buffer: &mut [u8]) -> Result<Transfer, Broken>;
 
-    /// Encrypts bytes of the core, and writes as much to the socket as that accepts.
-    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<Transfer, Broken>;
+    /// Encrypts bytes of the core, and writes as much to the socket as that accepts. Returns how many it
+    /// has encrypted.
+    fn write(&mut self, socket: &mut Socket, bytes: &[u8]) -> Result<usize, Broken>;
 
     /// Writes encrypted bytes, as many as the socket accepts.
     fn flush(&mut self, socket: &mut Socket) -> Result<(), Broken>;
@@ -86,13 +86,7 @@ pub trait Session: fmt::Debug {
     fn finish(&mut self, socket: &mut Socket);
 }
 
-/// Opens a session with a peer that must have a certificate for this host, a name or an address.
-pub type Opener = Box<dyn Fn(&str) -> Result<Box<dyn Session>, Broken>>;
-
 /// A connection that blocks, with TLS or without.
 pub trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
-
-/// Opens a TLS session with the host of this name over a socket that blocks.
-pub type BlockingOpener = Box<dyn Fn(&str, TcpStream) -> Result<Box<dyn Stream>, String>>;

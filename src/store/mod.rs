@@ -24,11 +24,11 @@
 //! 4. Send `Read` at any time for one page of candles. Each candle of `Rows` is sound, is in a covered
 //!    slot, and has the digits that were written. Other rows are reported as `unsound` slots. Forget
 //!    these in the next batch ([`Changes::forget`]), so that they are requested from the exchange.
-//! 5. Send `Evict` for a series that has slots older than the retention. It removes coverage with the
-//!    candles, in slices between other jobs. An error leaves the rest for the next `Evict`.
+//! 5. For a series that has slots older than the retention, note an eviction ([`Changes::evict`]) in the
+//!    next batch. Bound how many slots a batch evicts: jobs wait while it is written.
 //! 6. Send `Stop` at the end, wait for `Stopped`, and call [`Store::join`].
 //!
-//! Jobs are done in the order in which they were sent, except for evictions. Each job has one answer.
+//! Jobs are done in the order in which they were sent. Each has one answer.
 //! [`Store::send`] returns the job if the queue is full: tell a client to retry later, and send any
 //! other job again in the next turn. `Failed` may come at any time. Until the next `Opened`, jobs fail
 //! with [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means that what was
@@ -36,6 +36,7 @@
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
+//! [`Changes::evict`]: crate::history::Changes::evict
 //! [`Changes::forget`]: crate::history::Changes::forget
 
 #[cfg(feature = "sqlite")]

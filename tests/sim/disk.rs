@@ -9,8 +9,8 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::{PATIENCE, Rng};
 use marketd::history::{
-    Batch, DiskJob, Evicted, Extent, Fate, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead,
-    SeriesName, StoreError, Unusable, Unwritten, Written,
+    Batch, DiskJob, Extent, Loaded, Opened, ReadJob, Reply, Rows, SeriesHead, SeriesName,
+    StoreError, Unusable, Unwritten, Written, WrittenSeries,
 };
 use marketd::record::{Candle, Edge};
 use marketd::store::Store;
@@ -138,11 +138,6 @@ impl Disk {
                     StoreError::Io("a bad sector".to_string())
                 }
             };
-            if let DiskJob::Evict { series, before } = &job {
-                // Some of it has gone.
-                let some = before - self.rng.below(50) as i64;
-                self.forget(series, i64::MIN..some);
-            }
             said.push(refused(job, error));
             return said;
         }
@@ -150,14 +145,9 @@ impl Disk {
         self.succeed(job, &mut said);
         let said = real.unwrap_or(said);
         for answer in &said {
-            match answer {
-                Reply::Written { result, .. } => {
-                    self.bytes = result.as_ref().map_or(self.bytes, |written| written.bytes);
-                }
-                Reply::Evicted { result, .. } => {
-                    self.evicted += result.as_ref().map_or(0, |evicted| evicted.count);
-                }
-                _ => {}
+            if let Reply::Written { result: Ok(written), .. } = answer {
+                self.bytes = written.bytes;
+                self.evicted += written.evicted;
             }
         }
         said
@@ -180,14 +170,14 @@ impl Disk {
             }
             DiskJob::Write { number, batch } => {
                 self.write(&batch);
-                let told = batch.series.keys().map(|name| (name.clone(), self.extent(name)));
-                let result = Ok(Written { extents: told.collect(), ..Written::default() });
+                let told = batch.series.iter().map(|(name, changes)| WrittenSeries {
+                    name: name.clone(),
+                    forgotten: changes.forgotten().collect(),
+                    covered: changes.covered().collect(),
+                    extent: self.extent(name),
+                });
+                let result = Ok(Written { series: told.collect(), ..Written::default() });
                 said.push(Reply::Written { number, result });
-            }
-            DiskJob::Evict { series, before } => {
-                let count = self.forget(&series, i64::MIN..before);
-                let extent = self.extent(&series);
-                said.push(Reply::Evicted { series, before, result: Ok(Evicted { count, extent }) });
             }
             DiskJob::Stop => said.push(Reply::Stopped(Ok(()))),
         }
@@ -195,16 +185,13 @@ impl Disk {
 
     fn write(&mut self, batch: &Batch) {
         for (name, changes) in &batch.series {
-            for (slots, fate) in changes.ranges() {
-                if fate != Fate::Covered {
-                    self.forget(name, slots.clone());
-                }
-                let kept = self.series.entry(name.clone()).or_default();
-                if fate != Fate::Forgotten {
-                    kept.covered.extend(slots);
-                }
+            for slots in changes.forgotten() {
+                self.forget(name, slots);
             }
             let kept = self.series.entry(name.clone()).or_default();
+            for slots in changes.covered() {
+                kept.covered.extend(slots);
+            }
             for (slot, candle) in changes.candles() {
                 match candle {
                     Some(candle) => drop(kept.candles.insert(slot, candle.clone())),
@@ -214,14 +201,11 @@ impl Disk {
         }
     }
 
-    fn forget(&mut self, name: &SeriesName, slots: Range<i64>) -> u64 {
-        let Some(kept) = self.series.get_mut(name) else {
-            return 0;
-        };
-        let before = kept.candles.len();
-        kept.covered.retain(|slot| !slots.contains(slot));
-        kept.candles.retain(|slot, _| !slots.contains(slot));
-        (before - kept.candles.len()) as u64
+    fn forget(&mut self, name: &SeriesName, slots: Range<i64>) {
+        if let Some(kept) = self.series.get_mut(name) {
+            kept.covered.retain(|slot| !slots.contains(slot));
+            kept.candles.retain(|slot, _| !slots.contains(slot));
+        }
     }
 
     fn extent(&self, name: &SeriesName) -> Extent {
@@ -283,7 +267,6 @@ fn refused(job: DiskJob, error: StoreError) -> Reply {
         DiskJob::Write { number, batch } => {
             Reply::Written { number, result: Err(Unwritten { error, batch }) }
         }
-        DiskJob::Evict { series, before } => Reply::Evicted { series, before, result: Err(error) },
         DiskJob::Stop => Reply::Stopped(Err(error)),
     }
 }

@@ -203,14 +203,10 @@ impl Year {
         };
         let said = disk::ask(self.store.as_ref().expect("it is open"), job);
         for answer in &said {
-            match answer {
-                Reply::Written { result, .. } => {
-                    self.bytes = result.as_ref().expect("a sound disk").bytes;
-                }
-                Reply::Evicted { result, .. } => {
-                    self.evicted += result.as_ref().expect("a sound disk").count;
-                }
-                _ => {}
+            if let Reply::Written { result, .. } = answer {
+                let written = result.as_ref().expect("a sound disk");
+                self.bytes = written.bytes;
+                self.evicted += written.evicted;
             }
         }
         said

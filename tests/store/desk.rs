@@ -2,8 +2,8 @@
 
 use super::support::PATIENCE;
 use marketd::history::{
-    Batch, DiskJob, Evicted, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows,
-    SavedQuote, SeriesHead, SeriesName, StoreError, Unwritten, Written,
+    Batch, DiskJob, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows, SavedQuote,
+    SeriesHead, SeriesName, StoreError, Unwritten, Written,
 };
 use marketd::record::Edge;
 use marketd::store::Store;
@@ -187,13 +187,11 @@ impl Desk {
         }
     }
 
-    pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<Evicted, StoreError> {
-        let series = series.clone();
-        self.send(DiskJob::Evict { series, before });
-        self.wait(|answer| match answer {
-            Reply::Evicted { result, .. } => Ok(result),
-            other => Err(other),
-        })
+    pub fn evict(&mut self, series: &SeriesName, before: i64) -> Result<u64, StoreError> {
+        let mut batch = Batch::default();
+        batch.of(series).evict(before);
+        let written = self.write(u64::MAX, batch).map_err(|unwritten| unwritten.error)?;
+        Ok(written.evicted)
     }
 
     /// Stops in good order; says what the thread said of it.

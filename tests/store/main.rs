@@ -25,10 +25,10 @@ mod support;
 mod world;
 
 use desk::Desk;
-use marketd::history::{Batch, DiskJob, ReadJob, Reply, Rows, SeriesName, StoreError};
+use marketd::history::{Batch, DiskJob, Reply, Rows, SeriesName, StoreError};
 use marketd::record::{Candle, Edge};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use support::daemon::TempDir;
 use world::{SERIES, START, batch, name};
 
@@ -105,14 +105,9 @@ fn a_full_queue_hands_the_job_back() {
 }
 
 #[test]
-fn an_eviction_holds_up_nobody() {
+fn an_eviction_takes_what_is_older_and_leaves_the_rest() {
     let dir = TempDir::new();
-    // While it is locked, the thread stands still in its next wake-up.
-    let gate = Arc::new(Mutex::new(()));
-    let waits = Arc::clone(&gate);
-    let wake = move || drop(waits.lock());
-    let mut desk =
-        Desk::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
+    let mut desk = Desk::open(&dir.path().join("history.db"));
     let mut large = Batch::default();
     for number in 0..1000 {
         large.absorb(batch(number));
@@ -120,34 +115,9 @@ fn an_eviction_holds_up_nobody() {
     desk.write(0, large).expect("a sound disk");
     let series = name(0);
     let before = START[0] + 7000;
-    let evict = DiskJob::Evict { series: series.clone(), before };
-    let read = || {
-        DiskJob::Read(ReadJob {
-            ticket: 5,
-            series: series.clone(),
-            slots: i64::MIN..i64::MAX,
-            limit: 1,
-            keep: Edge::Oldest,
-        })
-    };
-    // The first one only holds it up until the others are in the queue.
-    let locked = gate.lock();
-    for job in [read(), evict, read()] {
-        desk.store().send(job).expect("room in the queue");
-    }
-    drop(locked);
-    // It takes several slices; the read comes in between.
-    let mut order = Vec::new();
-    while order.len() < 3 {
-        order.push(desk.wait(|answer| match answer {
-            Reply::Rows { result, .. } => Ok(result.expect("a sound disk").candles.len() as u64),
-            Reply::Evicted { result, .. } => Ok(result.expect("a sound disk").count),
-            other => Err(other),
-        }));
-    }
     let candles = world::expected(0, 1000);
     let gone = candles.range(..before).count() as u64;
-    assert_eq!(order, [1, 1, gone]);
+    assert_eq!(desk.evict(&series, before), Ok(gone));
     let rows =
         desk.read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
     assert!(rows.candles.iter().eq(candles.range(before..).map(|(_, candle)| candle)));
@@ -156,7 +126,7 @@ fn an_eviction_holds_up_nobody() {
 }
 
 #[test]
-fn evictions_of_many_series_share_their_transactions() {
+fn evictions_of_many_series_are_one_batch() {
     let dir = TempDir::new();
     let mut desk = Desk::open(&dir.path().join("history.db"));
     let count = 100;
@@ -167,25 +137,18 @@ fn evictions_of_many_series_share_their_transactions() {
         *all.of(&series(number)) = one.of(&name(0)).clone();
     }
     desk.write(0, all).expect("a sound disk");
-    for number in 0..count + 3 {
-        let job = DiskJob::Evict { series: series(number), before: START[0] + number as i64 % 10 };
-        desk.store().send(job).expect("room in the queue");
-    }
+    let before = |number: usize| START[0] + number as i64 % 10;
+    let mut old = Batch::default();
+    // The last three were never stored.
+    (0..count + 3).for_each(|number| old.of(&series(number)).evict(before(number)));
+    let written = desk.write(1, old).expect("a sound disk");
     let candles = world::expected(0, 1);
+    let gone = |number: usize| candles.range(..before(number)).count() as u64;
+    assert_eq!(written.evicted, (0..count).map(gone).sum::<u64>());
     for number in 0..count + 3 {
-        let (evicted, before, gone) = desk.wait(|answer| match answer {
-            Reply::Evicted { series, before, result } => {
-                Ok((series, before, result.expect("a sound disk").count))
-            }
-            other => Err(other),
-        });
-        // In the order in which they were sent; the last three were never stored.
-        assert_eq!(evicted, series(number));
-        let expected = match number < count {
-            true => candles.range(..before).count() as u64,
-            false => 0,
-        };
-        assert_eq!(gone, expected);
+        let left = if number < count { candles.len() as u64 - gone(number) } else { 0 };
+        let mut found = written.series.iter().filter(|it| it.name == series(number));
+        assert_eq!(found.next().map(|it| it.extent.count), Some(left));
     }
 }
 

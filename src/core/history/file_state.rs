@@ -1,13 +1,13 @@
 //! Whether the file can be used.
 //!
 //! ```text
-//! Off                               there is no file
-//! Off -> Opening                    there is one, and it is about to be opened
-//! Opening, Failing -> Loading       it is open, and tells what it holds
-//! Loading -> On                     it has told that
-//! Opening, Loading, On -> Failing   it cannot be used for now: every job tries again
-//!                      -> GivenUp   it is damaged: nothing is written to it any more
-//! any -> Closing -> Closed          at the end
+//! Closed                     there is no file
+//! Closed -> NotOpen          there is one, and it is about to be opened
+//! NotOpen -> Loading         it is open, and tells what it holds
+//! Loading -> On              it has told that
+//! Loading, On -> NotOpen     it cannot be used for now: every job tries again
+//! any -> GivenUp             it is damaged: nothing is written to it any more
+//! any -> Closing -> Closed   at the end
 //! ```
 //!
 //! [`FileState`] owns these steps and their deadlines.
@@ -46,13 +46,11 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 /// See the module's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileState {
-    Off,
-    Opening,
+    /// Then, a load that failed is tried again.
+    NotOpen(Option<Mono>),
     /// Until then, the load is waited for.
     Loading(Option<Mono>),
     On,
-    /// Then, a load that failed is tried again.
-    Failing(Option<Mono>),
     GivenUp,
     Closing,
     Closed,
@@ -63,7 +61,7 @@ impl FileState {
     pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
         let is_small = cx.stats.history.bytes < cx.config.limits.history_bytes;
         let is_named = || cx.market.catalog.is_named(key.source, key.symbol);
-        *self != FileState::Off && (is_small || is_named())
+        !self.is_closed() && (is_small || is_named())
     }
 
     /// True if it can be read, and has told what it holds.
@@ -83,13 +81,12 @@ impl FileState {
 
     /// True if changes are written now, or as soon as the file is open.
     pub fn takes_changes(&self) -> bool {
-        use FileState::*;
-        matches!(self, Opening | Loading(_) | On | Failing(_))
+        matches!(self, FileState::NotOpen(_) | FileState::Loading(_) | FileState::On)
     }
 
     /// True if it is closed, or there is none.
     pub fn is_closed(&self) -> bool {
-        matches!(self, FileState::Off | FileState::Closed)
+        *self == FileState::Closed
     }
 
     /// It is open: loads it, unless it was open already.
@@ -101,7 +98,7 @@ impl FileState {
                 "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
-        if !matches!(self, FileState::Opening | FileState::Failing(_)) {
+        if !matches!(self, FileState::NotOpen(_)) {
             return;
         }
         if std::mem::take(&mut cx.stats.history.unusable) {
@@ -126,12 +123,12 @@ impl FileState {
         }
         *self = match error.may_pass() {
             _ if matches!(self, FileState::Closing | FileState::Closed) => *self,
-            true => FileState::Failing(None),
+            true => FileState::NotOpen(None),
             false => FileState::GivenUp,
         };
     }
 
-    /// It has told what it holds, or could not. `true`: it is on.
+    /// It was loading, and has told what it holds, or could not. `true`: it is on.
     pub fn loaded(&mut self, result: &Result<Loaded, StoreError>, now: Now) -> bool {
         match result {
             Ok(loaded) => {
@@ -143,12 +140,9 @@ impl FileState {
             }
             Err(error) => log::error!(target: HISTORY, "load failed error={}", quoted(error)),
         }
-        if !self.is_loading() {
-            return false;
-        }
         *self = match result {
             Ok(_) => FileState::On,
-            Err(_) => FileState::Failing(Some(now.mono + RELOAD)),
+            Err(_) => FileState::NotOpen(Some(now.mono + RELOAD)),
         };
         result.is_ok()
     }
@@ -162,7 +156,7 @@ impl FileState {
     /// When [`FileState::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
         match *self {
-            FileState::Loading(due) | FileState::Failing(due) => due,
+            FileState::Loading(due) | FileState::NotOpen(due) => due,
             _ => None,
         }
     }

@@ -1,8 +1,8 @@
 //! What is in the history file, on its way there, and on its way back.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `eviction`, `refill`, `recall` (sources that a reload has added),
-//! and `saved_quotes`. It talks to the disk thread by
+//! `reads` (candles for clients), `eviction`, `refill`, `told` (what the file tells of sources), and
+//! `saved_quotes`. It talks to the disk thread by
 //! [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never waits for it: with a
 //! file that fails, or with none, the core goes on from memory. It does not decide which candles are
 //! requested: `sources` does, by what the charts have archived.
@@ -16,7 +16,6 @@ mod eviction;
 mod file_state;
 mod names;
 mod reads;
-mod recall;
 mod refill;
 mod saved_quotes;
 #[cfg(all(test, feature = "sqlite"))]
@@ -29,21 +28,19 @@ use crate::core::context::Context;
 use crate::history::{Changes, Loaded, OpenError, Reply, StoreError, Unusable, Unwritten, Written};
 use crate::job_queue::JobQueue;
 use crate::log_targets::{HISTORY, quoted};
-use crate::market::SeriesKey;
+use crate::market::{SeriesKey, SourceId};
 use crate::time::{Mono, Now};
-use eviction::Evictions;
+use eviction::{SWEEP, evict};
 use file_state::FileState;
-use names::unarchive;
 pub use reads::ReadStart;
 use reads::Reads;
-use recall::Recall;
 use refill::Missing;
 use saved_quotes::SavedQuotes;
 use std::ops::Range;
 use std::time::Duration;
 use work::Work;
 pub use writer::Pace;
-use writer::Writer;
+use writer::{FLUSH, Writer};
 
 /// For the last flush and the closing of the file, once the clients are gone.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -54,12 +51,16 @@ pub struct History {
     file: FileState,
     writer: Writer,
     reads: Reads,
-    evictions: Evictions,
+    /// When the next look for old candles is due.
+    evict_at: Mono,
     quotes: SavedQuotes,
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
-    recall: Recall,
+    /// Sources that a reload has added, and of which the file is telling.
+    recalled: Vec<SourceId>,
+    /// How often it is to tell of some of them.
+    recalls: usize,
     /// True if more is stored than at the last call of [`History::has_news`].
     has_news: bool,
     close_by: Option<Mono>,
@@ -69,14 +70,15 @@ impl History {
     /// Without a file.
     pub fn new(now: Now) -> History {
         History {
-            file: FileState::Off,
+            file: FileState::Closed,
             writer: Writer::default(),
             reads: Reads::default(),
-            evictions: Evictions::new(now.mono),
+            evict_at: now.mono + SWEEP,
             quotes: SavedQuotes::new(now.mono),
             work: JobQueue::default(),
             missing: Missing::default(),
-            recall: Recall::default(),
+            recalled: Vec::new(),
+            recalls: 0,
             has_news: false,
             close_by: None,
         }
@@ -84,7 +86,7 @@ impl History {
 
     /// There is a file. The disk thread has opened it, or has tried to.
     pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
-        self.file = FileState::Opening;
+        self.file = FileState::NotOpen(None);
         cx.stats.history.enabled = true;
         self.handle(opened, cx);
     }
@@ -168,8 +170,8 @@ impl History {
         let all = [
             self.writer.due(!self.file.is_loading()),
             self.file.due(),
-            self.quotes.next,
-            Some(self.evictions.due),
+            Some(self.quotes.next),
+            Some(self.evict_at),
         ];
         let all = all.into_iter().flatten().filter(|_| goes_on);
         all.chain(self.close_by.filter(|_| !self.is_closed())).min()
@@ -185,23 +187,47 @@ impl History {
             self.file = FileState::Closed;
             return;
         }
-        self.evictions.handle_timeout(self.file.is_on(), cx);
-        let round = self.quotes.begin(cx);
-        self.work.push(round.map(Work::SaveQuotes));
+        self.save_quotes(cx);
         self.writer.check_stall(cx);
         self.file.handle_timeout(cx);
         if self.writer.is_due(cx.now) {
             self.flush(cx);
         }
+        if self.evict_at <= cx.now.mono {
+            self.evict(cx);
+        }
+    }
+
+    /// Begins to save the quotes that have changed, if that is due.
+    fn save_quotes(&mut self, cx: &Context) {
+        let round = self.quotes.begin(cx);
+        self.work.push(round.map(Work::SaveQuotes));
+    }
+
+    /// True if a batch is being written, or archived.
+    fn is_writing(&self) -> bool {
+        self.writer.is_writing() || self.work.iter().any(Work::is_archiving)
     }
 
     /// Writes what is gathered, unless a batch is being written, or the file tells what it held before.
     fn flush(&mut self, cx: &mut Context) {
-        if !self.file.is_loading() {
-            let batch = self.writer.flush(self.close_by.is_some(), cx.now);
-            let send = batch.map(|batch| Work::SendBatch(batch, None));
-            self.work.push(send);
-            self.finish_batch(cx);
+        if !self.file.is_loading() && !self.is_writing() {
+            self.writer.flush(cx);
+        }
+    }
+
+    /// Evicts old candles with the next batch, if the disk takes it.
+    fn evict(&mut self, cx: &mut Context) {
+        let is_well = self.file.is_on() && !self.is_failing();
+        let has_more = is_well && (self.is_writing() || evict(&mut self.writer.batch, cx));
+        self.evict_at = cx.now.mono + if has_more { FLUSH } else { SWEEP };
+        self.flush_soon(cx);
+    }
+
+    /// What is gathered is written soon, if that is anything.
+    fn flush_soon(&mut self, cx: &Context) {
+        if !self.writer.batch.is_empty() {
+            self.writer.flush_soon(cx.now);
         }
     }
 
@@ -210,43 +236,32 @@ impl History {
         self.work.next(|work| self.can_step(work)).is_some()
     }
 
-    /// Steps the next job once.
-    pub fn work(&mut self, cx: &mut Context) {
-        self.step(|_| true, cx);
-    }
-
     /// True if a job can go on now.
     fn can_step(&self, work: &Work) -> bool {
         let has_room = self.file.is_on() && self.writer.has_room();
         match work {
             Work::RestoreQuotes(_) | Work::ArchiveBatch(_) => true,
-            Work::SendBatch(..) => !self.file.is_loading(),
-            Work::SaveQuotes(_) => self.takes_more(),
+            Work::SaveQuotes(_) => self.file.takes_changes() && self.takes_more(),
             Work::SaveRules(..) => has_room,
             Work::Refill(_) => has_room && !self.is_failing(),
         }
     }
 
-    /// Steps the next of the chosen jobs that can go on. `false`: none can.
-    fn step(&mut self, is_chosen: fn(&Work) -> bool, cx: &mut Context) -> bool {
-        let can_step = |work: &Work| is_chosen(work) && self.can_step(work);
-        let Some(mut work) = self.work.next(can_step).and_then(|at| self.work.take(at)) else {
-            return false;
+    /// Steps the next job that can go on once.
+    pub fn work(&mut self, cx: &mut Context) {
+        let next = self.work.next(|work| self.can_step(work));
+        let Some(mut work) = next.and_then(|at| self.work.take(at)) else {
+            return;
         };
         let batch = &mut self.writer.batch;
         let is_done = match &mut work {
             Work::RestoreQuotes(back) => self.quotes.put_back(back, cx),
-            Work::SendBatch(batch, after) => self.writer.send(batch, after, cx),
-            Work::ArchiveBatch(extents) => {
+            Work::ArchiveBatch(written) => {
                 // The file may have become unreadable since, or may be loading again.
                 let is_readable = self.file.is_on() || self.file.is_loading();
-                let is_done = self.writer.archive(extents, is_readable, cx);
+                let is_done = self.writer.archive(written, is_readable, cx);
                 self.has_news |= is_done;
                 is_done
-            }
-            Work::SaveQuotes(_) if !self.file.takes_changes() => {
-                self.quotes.end(cx.now);
-                true
             }
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
             Work::SaveRules(source, from) => saved_quotes::save_rules(*source, from, cx, batch),
@@ -258,18 +273,10 @@ impl History {
                 is_done
             }
         };
-        if !work.is_batch() && !self.writer.batch.is_empty() {
-            self.writer.flush_soon(cx.now);
-        }
+        self.flush_soon(cx);
         if !is_done {
             self.work.put_back(work);
         }
-        true
-    }
-
-    /// At the end no client is held up any more: the batch is sent, or archived, at once.
-    fn finish_batch(&mut self, cx: &mut Context) {
-        while self.close_by.is_some() && self.step(Work::is_batch, cx) {}
     }
 
     /// Begins to write from memory what was left out, if the disk takes it.
@@ -285,23 +292,21 @@ impl History {
             return;
         }
         self.close_by = Some(cx.now.mono + cx.config.limits.shutdown + CLOSING);
-        if self.file != FileState::GivenUp {
-            self.quotes.save_all(cx, &mut self.writer.batch);
-        }
-        self.finish_batch(cx);
+        self.quotes.next = cx.now.mono;
+        self.save_quotes(cx);
         self.flush(cx);
     }
 
     /// Closes the file, when nothing more will come. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
-        if self.is_closed() || self.file == FileState::Closing || self.writer.is_writing() {
+        let is_busy = self.writer.is_writing() || self.has_work();
+        if self.is_closed() || self.file == FileState::Closing || is_busy {
             return;
         }
         if self.missing.is_some && self.file.is_awaited() {
             // The file has just been created anew, and is filled once it is loaded.
             return;
         }
-        while self.step(|work| matches!(work, Work::Refill(_)), cx) {}
         let batch = &self.writer.batch;
         if !batch.is_empty() && !self.writer.has_failed() && self.file != FileState::GivenUp {
             return self.flush(cx);
@@ -330,10 +335,6 @@ impl History {
                 return true;
             }
             Reply::Written { number, result } => self.written(number, result, cx),
-            Reply::Evicted { series, before, result } => {
-                self.has_news |= result.is_ok();
-                self.evictions.ended(&series, before, result, cx);
-            }
             Reply::Stopped(result) => {
                 if let Err(error) = result {
                     log::warn!(target: HISTORY, "close failed error={}", quoted(error));
@@ -348,12 +349,11 @@ impl History {
         self.file.failed(error, cx);
         if error.why == Unusable::Gone {
             // What was acknowledged is not there any more.
-            self.writer.forget_acknowledged();
             self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
-        self.recall.give_up();
         // Nothing can be read from it. It tells what it holds once it is open again.
+        (self.recalled, self.recalls) = (Vec::new(), 0);
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
         if self.file == FileState::GivenUp {
@@ -364,31 +364,25 @@ impl History {
     fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
-        let was_recall = self.recall.end();
-        if !was_recall && self.file.loaded(result, cx.now) {
+        if !self.file.is_loading() {
+            self.recall_ended();
+        } else if self.file.loaded(result, cx.now) {
             // The file lacks the changes that wait.
-            unarchive(&self.writer.batch, cx);
-            let unsent = self.work.iter().filter_map(Work::unsent);
-            unsent.for_each(|batch| unarchive(batch, cx));
+            self.writer.unarchive(cx);
             self.catch_up();
             self.has_news = true;
-            self.finish_batch(cx);
         }
-        self.recall.begin(self.file.is_on(), cx);
     }
 
     fn written(&mut self, number: u64, result: Result<Written, Unwritten>, cx: &mut Context) {
-        if let Some(extents) = self.writer.written(number, result, cx) {
-            self.work.push([Work::ArchiveBatch(extents)]);
+        if let Some(written) = self.writer.written(number, result, cx) {
+            self.work.push([Work::ArchiveBatch(written)]);
             self.missing.written(number, cx);
             self.catch_up();
-            self.finish_batch(cx);
         }
         if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
-        if !self.writer.batch.is_empty() {
-            self.writer.flush_soon(cx.now);
-        }
+        self.flush_soon(cx);
     }
 }

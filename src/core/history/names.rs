@@ -2,30 +2,8 @@
 //! sources that are no longer configured has no key: it is kept, and not served.
 
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, Fate, QuoteName, SeriesName};
+use crate::history::{QuoteName, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
-use std::ops::Range;
-
-/// The ranges of these series of a batch, in their order.
-pub fn ranges_of<'b>(
-    series: impl Iterator<Item = (&'b SeriesName, &'b Changes)>,
-    cx: &mut Context,
-) -> Vec<(SeriesKey, Range<i64>, Fate)> {
-    let mut all = Vec::new();
-    for (name, changes) in series {
-        if let Some(key) = key_of(name, cx) {
-            all.extend(changes.ranges().map(|(slots, fate)| (key, slots, fate)));
-        }
-    }
-    all
-}
-
-/// What a batch changes is not archived.
-pub fn unarchive(batch: &Batch, cx: &mut Context) {
-    for (key, slots, _) in ranges_of(batch.series.iter(), cx) {
-        cx.market.charts.unarchive(key, slots);
-    }
-}
 
 /// The key of a series.
 pub fn key_of(name: &SeriesName, cx: &mut Context) -> Option<SeriesKey> {

@@ -20,7 +20,8 @@ const ROWS: usize = 512;
 /// Slices of making room with each page: more leaves than comes.
 const TRIMS: usize = 2;
 
-/// Series that may be read at once: behind so many pages a client would wait for a second.
+/// Series that may be read at once: behind so many pages a client would wait for a second. These, a write
+/// and some loads have room in the disk thread's queue, so that it is never full.
 const SERIES: usize = 64;
 
 /// See the module's page.

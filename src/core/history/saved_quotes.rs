@@ -10,7 +10,7 @@ use super::names::quote_name;
 use crate::core::context::Context;
 use crate::history::{Batch, SavedQuote};
 use crate::market::{Market, SourceId, SymbolId};
-use crate::time::{Mono, Now};
+use crate::time::Mono;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -29,13 +29,15 @@ pub const LEFT_MS: i64 = 3_600_000;
 /// See the module's page.
 #[derive(Debug)]
 pub struct SavedQuotes {
-    /// Restored, and not put back yet.
-    waiting: BTreeMap<SourceId, BTreeMap<SymbolId, SavedQuote>>,
-    /// When the next round begins. `None`: one is running.
-    pub next: Option<Mono>,
+    /// Restored, and waiting for the rest of them, or for a market list.
+    waiting: BTreeMap<SourceId, Quotes>,
+    /// When the next round begins.
+    pub next: Mono,
     /// Quotes above this version have not been saved.
     saved: u64,
 }
+
+type Quotes = BTreeMap<SymbolId, SavedQuote>;
 
 /// A round of saving.
 #[derive(Debug)]
@@ -52,25 +54,22 @@ pub struct Restore {
     source: SourceId,
     /// True once their markets are known, as far as they may be.
     is_known: bool,
-    /// Those that a market list may still tell of.
-    kept: BTreeMap<SymbolId, SavedQuote>,
+    quotes: Quotes,
 }
 
 impl SavedQuotes {
     /// Nothing is restored.
     pub fn new(now: Mono) -> SavedQuotes {
-        SavedQuotes { waiting: BTreeMap::new(), next: Some(now + EVERY), saved: 0 }
+        SavedQuotes { waiting: BTreeMap::new(), next: now + EVERY, saved: 0 }
     }
 
     /// Begins a round, if it is due.
     pub fn begin(&mut self, cx: &Context) -> Option<SaveRound> {
-        self.next.take_if(|at| *at <= cx.now.mono)?;
+        if cx.now.mono < self.next {
+            return None;
+        }
+        self.next = cx.now.mono + EVERY;
         Some(SaveRound { from: 0, version: cx.market.quotes.version() })
-    }
-
-    /// Ends the round that is running.
-    pub fn end(&mut self, now: Now) {
-        self.next = Some(now.mono + EVERY);
     }
 
     /// Gathers one slice. `true`: the last one of this round.
@@ -91,15 +90,8 @@ impl SavedQuotes {
         let is_done = round.from >= known.len();
         if is_done {
             self.saved = round.version;
-            self.end(cx.now);
         }
         is_done
-    }
-
-    /// Gathers all at once: no client is served any more.
-    pub fn save_all(&mut self, cx: &Context, batch: &mut Batch) {
-        let mut round = SaveRound { from: 0, version: cx.market.quotes.version() };
-        while !self.save(&mut round, cx, batch) {}
     }
 
     /// Takes in a saved quote.
@@ -109,15 +101,15 @@ impl SavedQuotes {
 
     /// All saved quotes have come: their markets are known from now on, unless a market list says
     /// otherwise, and they are put back.
-    pub fn loaded(&self) -> impl Iterator<Item = Restore> {
-        let restore = |&source| Restore { source, is_known: false, kept: BTreeMap::new() };
-        self.waiting.keys().map(restore)
+    pub fn loaded(&mut self) -> impl Iterator<Item = Restore> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        waiting.map(|(source, quotes)| Restore { source, is_known: false, quotes })
     }
 
     /// The market list of a source has come: what it does not track is not restored.
-    pub fn listed(&self, source: SourceId) -> Option<Restore> {
-        let is_waiting = self.waiting.contains_key(&source);
-        is_waiting.then(|| Restore { source, is_known: true, kept: BTreeMap::new() })
+    pub fn listed(&mut self, source: SourceId) -> Option<Restore> {
+        let quotes = self.waiting.remove(&source)?;
+        Some(Restore { source, is_known: true, quotes })
     }
 
     /// Does one slice: makes markets known, or puts quotes back. The markets of a source come first and
@@ -126,32 +118,25 @@ impl SavedQuotes {
     pub fn put_back(&mut self, back: &mut Restore, cx: &mut Context) -> bool {
         let (source, Market { catalog, quotes, .. }) = (back.source, &mut cx.market);
         if !back.is_known {
-            let waiting = self.waiting.get(&source);
-            catalog.remember(source, waiting.map_or_else(Vec::new, still_listed));
+            catalog.remember(source, still_listed(&back.quotes));
             back.is_known = true;
             return false;
         }
-        let mut waiting = self.waiting.remove(&source).unwrap_or_default();
-        for (symbol, saved) in std::iter::from_fn(|| waiting.pop_first()).take(SYMBOLS_A_SLICE) {
+        let slice = std::iter::from_fn(|| back.quotes.pop_first()).take(SYMBOLS_A_SLICE);
+        for (symbol, saved) in slice {
             if catalog.sources_of(symbol).contains(&source) {
                 quotes.restore(source, symbol, saved.ticker, saved.received_at);
             } else if !catalog.has_list(source) {
-                back.kept.insert(symbol, saved);
+                // A market list may still tell of it.
+                self.restore(source, symbol, saved);
             }
         }
-        let is_done = waiting.is_empty();
-        if is_done {
-            waiting = std::mem::take(&mut back.kept);
-        }
-        if !waiting.is_empty() {
-            self.waiting.insert(source, waiting);
-        }
-        is_done
+        back.quotes.is_empty()
     }
 }
 
 /// Of the quotes of a source those whose market it still listed.
-fn still_listed(waiting: &BTreeMap<SymbolId, SavedQuote>) -> Vec<SymbolId> {
+fn still_listed(waiting: &Quotes) -> Vec<SymbolId> {
     let newest = waiting.values().map(|saved| saved.received_at).max();
     let was_listed =
         |saved: &SavedQuote| newest.is_some_and(|newest| newest - saved.received_at < LEFT_MS);

@@ -1,16 +1,21 @@
 //! What the file tells of sources: of all at the start, and once more of those that a reload has added.
+//!
+//! When it tells once more, nothing is taken in of the other sources: what is on its way to the file makes
+//! it tell less of them than is known. Until it has told, no candles of the added sources are requested, so
+//! nothing of them is on its way.
 
 use super::names::market_of;
 use super::work::Work;
 use super::{History, Pace};
+use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Reply, SeriesName};
+use crate::history::{DiskJob, Reply, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 
 impl History {
     /// Which candles of this source may be requested now: it may wait for what the file holds of it.
     pub fn pace_of(&self, source: SourceId) -> Pace {
-        match self.recall.is_awaited_by(source) && !self.is_failing() {
+        match self.recalled.contains(&source) && !self.is_failing() {
             true => Pace::Hold,
             false => self.pace(),
         }
@@ -18,15 +23,27 @@ impl History {
 
     /// True if a source waits for what the file holds of it.
     pub fn is_recalling(&self) -> bool {
-        self.recall.is_awaited()
+        !self.recalled.is_empty()
     }
 
-    /// These sources are new: the file may hold something of them.
+    /// These sources are new: the file may hold something of them. It tells all once it is open, else it is
+    /// asked once more.
     pub fn recall(&mut self, sources: impl Iterator<Item = SourceId>, cx: &mut Context) {
-        if self.file.is_on() || self.file.is_loading() {
-            self.recall.add(sources);
+        let is_open = self.file.is_on() || self.file.is_loading();
+        let before = self.recalled.len();
+        self.recalled.extend(sources.filter(|_| is_open));
+        if self.recalled.len() > before {
+            self.recalls += 1;
+            cx.actions.push_back(Action::Store(DiskJob::Load));
         }
-        self.recall.begin(self.file.is_on(), cx);
+    }
+
+    /// The file has told once more.
+    pub(super) fn recall_ended(&mut self) {
+        self.recalls = self.recalls.saturating_sub(1);
+        if self.recalls == 0 {
+            self.recalled.clear();
+        }
     }
 
     /// The market of these names, if what the file tells of it is taken in.
@@ -36,8 +53,9 @@ impl History {
         symbol: &str,
         cx: &mut Context,
     ) -> Option<(SourceId, SymbolId)> {
-        let is_news = |source| !self.file.is_on() || self.recall.is_about(source);
-        market_of(source, symbol, cx).filter(|(source, _)| is_news(*source))
+        let (source, symbol) = market_of(source, symbol, cx)?;
+        let is_news = !self.file.is_on() || self.recalled.contains(&source);
+        is_news.then_some((source, symbol))
     }
 
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.

@@ -5,19 +5,18 @@
 //! except for a file that is given up.
 //!
 //! ```text
-//! gathered -> its ranges are noted -> sent -> written: its ranges are archived
-//!                                          -> not written: it is gathered again
+//! gathered -> sent -> written: its ranges are archived
+//!                  -> not written: it is gathered again
 //! ```
 
 use super::file_state::note_size;
-use super::names::{key_of, name_of, ranges_of};
+use super::names::{key_of, name_of};
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{Batch, Changes, DiskJob, Extent, Fate, SeriesName, Unwritten, Written};
+use crate::history::{Batch, Changes, DiskJob, Unwritten, Written, WrittenSeries};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
-use std::ops::{Bound, Range};
 use std::time::Duration;
 
 /// From the first change to its flush: what a whole round of polls brings shares one transaction, and
@@ -43,7 +42,7 @@ pub const PENDING: usize = 50_000;
 /// thread, for which reads wait.
 pub const HEAVY: usize = PENDING / 8;
 
-/// Series that one slice notes or archives: some 0.1 ms.
+/// Series that one slice archives: some 0.1 ms.
 const SERIES_A_SLICE: usize = 64;
 
 /// Which candles may be requested from an exchange, as far as the disk keeps up. A greater pace
@@ -63,26 +62,20 @@ pub enum Pace {
 pub struct Writer {
     /// What is gathered.
     pub batch: Box<Batch>,
-    /// What is being written.
+    /// The batch that is being written. The disk thread has it.
     writing: Option<Writing>,
     /// The number of the last batch.
     number: u64,
     flush_at: Option<Mono>,
     /// Failures in a row.
     failures: u32,
-    /// True if the write that is under way takes longer than [`STALLED`].
-    is_stalled: bool,
 }
 
-/// A batch that is being written, as ranges: the candles are with the disk thread.
 #[derive(Debug)]
 struct Writing {
-    number: u64,
-    ranges: Vec<(SeriesKey, Range<i64>, Fate)>,
     weight: usize,
-    /// When it counts as stalled. `None`: it does already, or the deadline of the end is all there is.
+    /// When it counts as stalled. `None`: it does already.
     stalls_at: Option<Mono>,
-    is_acknowledged: bool,
 }
 
 impl Writer {
@@ -99,7 +92,8 @@ impl Writer {
 
     /// True if the last write failed, or takes very long.
     pub fn is_failing(&self) -> bool {
-        self.failures > 0 || self.is_stalled
+        let is_stalled = self.writing.as_ref().is_some_and(|writing| writing.stalls_at.is_none());
+        self.has_failed() || is_stalled
     }
 
     /// True if the last write failed.
@@ -144,106 +138,33 @@ impl Writer {
         self.flush_at.is_some_and(|at| at <= now.mono)
     }
 
-    /// Begins to write what is gathered, one batch at a time. At the end only its deadline counts.
-    pub fn flush(&mut self, is_end: bool, now: Now) -> Option<Box<Batch>> {
-        if self.is_writing() {
-            return None;
-        }
+    /// Sends what is gathered to the disk thread, which has no other batch.
+    pub fn flush(&mut self, cx: &mut Context) {
         self.flush_at = None;
         let batch = std::mem::take(&mut self.batch);
         if batch.is_empty() {
             // Series that were looked at, and have not changed.
-            return None;
+            return;
         }
         self.number += 1;
-        self.writing = Some(Writing {
-            number: self.number,
-            ranges: Vec::with_capacity(batch.series.len()),
-            weight: batch.weight(),
-            stalls_at: (!is_end).then(|| now.mono + STALLED),
-            is_acknowledged: false,
-        });
-        Some(batch)
-    }
-
-    /// Notes the ranges of some series of a batch, behind this one. `true`: the batch is sent.
-    pub fn send(
-        &mut self,
-        batch: &mut Box<Batch>,
-        after: &mut Option<SeriesName>,
-        cx: &mut Context,
-    ) -> bool {
-        let Some(writing) = &mut self.writing else {
-            return true;
-        };
-        let behind = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let slice = (batch.series.range((behind, Bound::Unbounded))).take(SERIES_A_SLICE);
-        let last = slice.clone().last().map(|(name, _)| name.clone());
-        writing.ranges.extend(ranges_of(slice, cx));
-        if last.is_some() {
-            *after = last;
-            return false;
-        }
-        let (number, batch) = (writing.number, std::mem::take(batch));
+        let (number, weight) = (self.number, batch.weight());
+        self.writing = Some(Writing { weight, stalls_at: Some(cx.now.mono + STALLED) });
         log::debug!(
             target: HISTORY,
-            "batch sent number={number} series={} changes={}",
-            batch.series.len(),
-            writing.weight
+            "batch sent number={number} series={} changes={weight}",
+            batch.series.len()
         );
         cx.actions.push_back(Action::Store(DiskJob::Write { number, batch }));
-        true
     }
 
-    /// Archives some ranges of the batch that is written, if the file still tells of them. `true`: the
-    /// last ones.
-    pub fn archive(
-        &mut self,
-        extents: &mut Vec<(SeriesName, Extent)>,
-        is_readable: bool,
-        cx: &mut Context,
-    ) -> bool {
-        let Some(writing) = &mut self.writing else {
-            return true;
-        };
-        let left = writing.ranges.len().saturating_sub(SERIES_A_SLICE);
-        let ranges = writing.ranges.drain(left..);
-        for (key, slots, fate) in ranges.filter(|_| is_readable) {
-            let charts = &mut cx.market.charts;
-            match fate {
-                Fate::Forgotten => charts.unarchive(key, slots),
-                Fate::Covered | Fate::Replaced => charts.archive(key, slots),
-            }
-            // What has changed since is not archived before that is written too.
-            if let Some(changes) = self.batch.series.get(&name_of(key, cx)) {
-                for (slots, _) in changes.ranges() {
-                    cx.market.charts.unarchive(key, slots);
-                }
-            }
-        }
-        let unnoted = extents.len().saturating_sub(SERIES_A_SLICE);
-        for (name, extent) in extents.drain(unnoted..) {
-            if let Some(key) = key_of(&name, cx) {
-                cx.stats.history.stored.set(key, extent);
-            }
-        }
-        let is_done = left == 0 && unnoted == 0;
-        if is_done {
-            self.writing = None;
-        }
-        is_done
-    }
-
-    /// A batch is on disk, or has come back. Returns what the file holds of its series now, if it is on
-    /// disk.
+    /// A batch is on disk, or has come back. Returns its series, if it is on disk.
     pub fn written(
         &mut self,
         number: u64,
         result: Result<Written, Unwritten>,
         cx: &mut Context,
-    ) -> Option<Vec<(SeriesName, Extent)>> {
-        let mut writing = self.writing.take_if(|writing| writing.number == number)?;
-        let was_stalled = std::mem::take(&mut self.is_stalled);
+    ) -> Option<Vec<WrittenSeries>> {
+        let writing = self.writing.take_if(|_| number == self.number)?;
         let written = match result {
             Ok(written) => written,
             Err(unwritten) => {
@@ -251,9 +172,6 @@ impl Writer {
                 return None;
             }
         };
-        writing.stalls_at = None;
-        writing.is_acknowledged = true;
-        self.writing = Some(writing);
         log::debug!(
             target: HISTORY,
             "batch written number={number} inserted={} updated={} bytes={}",
@@ -265,12 +183,13 @@ impl Writer {
         let status = &mut cx.stats.history;
         status.inserted += written.inserted;
         status.updated += written.updated;
+        status.evicted += written.evicted;
         status.write_failed = false;
         let failures = std::mem::take(&mut self.failures);
-        if failures > 0 || was_stalled {
+        if failures > 0 || writing.stalls_at.is_none() {
             log::info!(target: HISTORY, "write works again failures={failures}");
         }
-        Some(written.extents)
+        Some(written.series)
     }
 
     /// A batch has come back: what was gathered meanwhile goes on top of it.
@@ -293,19 +212,48 @@ impl Writer {
 
     /// Counts a write that takes very long as failed.
     pub fn check_stall(&mut self, cx: &mut Context) {
-        let is_due = |at: &mut Mono| *at <= cx.now.mono;
-        let mut writing = self.writing.iter_mut();
-        if writing.any(|writing| writing.stalls_at.take_if(is_due).is_some()) {
+        let stalls_at = self.writing.as_mut().map(|writing| &mut writing.stalls_at);
+        if stalls_at.is_some_and(|at| at.take_if(|at| *at <= cx.now.mono).is_some()) {
             log::error!(target: HISTORY, "write stalled after_s={}", STALLED.as_secs());
             cx.stats.history.write_failed = true;
             cx.stats.history.why = "the disk takes very long to write".to_string();
-            self.is_stalled = true;
         }
     }
 
-    /// The file has gone, and what was acknowledged with it.
-    pub fn forget_acknowledged(&mut self) {
-        self.writing.take_if(|writing| writing.is_acknowledged);
+    /// Archives some of the series that a batch has written, if the file still tells of them. `true`:
+    /// the last ones.
+    pub fn archive(
+        &self,
+        written: &mut Vec<WrittenSeries>,
+        is_readable: bool,
+        cx: &mut Context,
+    ) -> bool {
+        let left = written.len().saturating_sub(SERIES_A_SLICE);
+        for series in written.drain(left..) {
+            let Some(key) = key_of(&series.name, cx) else {
+                continue;
+            };
+            cx.stats.history.stored.set(key, series.extent);
+            if !is_readable {
+                continue;
+            }
+            let charts = &mut cx.market.charts;
+            series.forgotten.into_iter().for_each(|slots| charts.unarchive(key, slots));
+            series.covered.into_iter().for_each(|slots| charts.archive(key, slots));
+            // What has changed since is not archived before that is written too.
+            let later = self.batch.series.get(&series.name).into_iter().flat_map(Changes::ranges);
+            later.for_each(|slots| charts.unarchive(key, slots));
+        }
+        left == 0
+    }
+
+    /// What is gathered is not archived: the file lacks it.
+    pub fn unarchive(&self, cx: &mut Context) {
+        for (name, changes) in &self.batch.series {
+            if let Some(key) = key_of(name, cx) {
+                changes.ranges().for_each(|slots| cx.market.charts.unarchive(key, slots));
+            }
+        }
     }
 
     /// Nothing is written any more.

@@ -8,75 +8,53 @@
 
 use super::row::slot;
 use super::series::Series;
-use super::sqlite::{Database, Statement};
+use super::sqlite::Database;
 use crate::history::StoreError;
 use crate::interval::Stored;
 use rangemap::RangeSet;
 use std::ops::Range;
 
-/// The rows that may overlap or touch the times before `?2`, last first.
-const BEFORE: &str = "SELECT first, until, seal FROM span WHERE series = ?1 AND first <= ?2
-    ORDER BY first DESC";
-
-/// The statements that change coverage.
-pub(super) struct CoverageWriter<'a> {
-    before: Statement<'a>,
-    put: Statement<'a>,
-    take: Statement<'a>,
-}
-
-impl<'a> CoverageWriter<'a> {
-    /// Prepares the statements.
-    pub(super) fn new(db: &'a Database) -> Result<CoverageWriter<'a>, StoreError> {
-        Ok(CoverageWriter {
-            before: db.prepare(BEFORE)?,
-            put: db.prepare(
-                "INSERT INTO span VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT DO UPDATE SET until = ?3, seal = ?4",
-            )?,
-            take: db.prepare("DELETE FROM span WHERE series = ?1 AND first = ?2")?,
-        })
+/// Adds these times, or removes them.
+pub(super) fn set(
+    db: &Database,
+    series: Series,
+    times: &Range<i64>,
+    is_covered: bool,
+) -> Result<(), StoreError> {
+    if times.is_empty() {
+        return Ok(());
     }
-
-    /// Adds these times, or removes them.
-    pub(super) fn set(
-        &mut self,
-        series: Series,
-        times: &Range<i64>,
-        is_covered: bool,
-    ) -> Result<(), StoreError> {
-        if times.is_empty() {
-            return Ok(());
-        }
-        let (old, broken) = touching(&mut self.before, series, times)?;
-        let mut new: RangeSet<i64> = old.iter().cloned().collect();
-        match is_covered {
-            true => new.insert(times.clone()),
-            false => new.remove(times.clone()),
-        }
-        let is_gone = |first: &i64| new.iter().all(|span| span.start != *first);
-        let starts = old.iter().map(|span| span.start).chain(broken);
-        for first in starts.filter(is_gone) {
-            self.take.execute((series.id, first))?;
-        }
-        for span in new.iter().filter(|span| !old.contains(span)) {
-            let ends = [span.start.into(), span.end.into()];
-            let seal = series.checksum.with_all(&ends).number();
-            self.put.execute((series.id, span.start, span.end, seal))?;
-        }
-        Ok(())
+    let (old, broken) = touching(db, series, times)?;
+    let mut new: RangeSet<i64> = old.iter().cloned().collect();
+    match is_covered {
+        true => new.insert(times.clone()),
+        false => new.remove(times.clone()),
     }
+    let gone = old.iter().filter(|span| !new.iter().any(|it| it == *span));
+    let mut take = db.prepare_cached("DELETE FROM span WHERE series = ?1 AND first = ?2")?;
+    for first in gone.map(|span| span.start).chain(broken) {
+        take.execute((series.id, first))?;
+    }
+    let mut put = db.prepare_cached("INSERT OR REPLACE INTO span VALUES (?1, ?2, ?3, ?4)")?;
+    for span in new.iter().filter(|span| !old.contains(span)) {
+        let seal = series.checksum.with_all(&[span.start.into(), span.end.into()]).number();
+        put.execute((series.id, span.start, span.end, seal))?;
+    }
+    Ok(())
 }
 
 /// The ranges that overlap or touch these times, last first, and the starts of rows that break the
 /// invariant or whose checksum is wrong.
 fn touching(
-    before: &mut Statement<'_>,
+    db: &Database,
     series: Series,
     times: &Range<i64>,
 ) -> Result<(Vec<Range<i64>>, Vec<i64>), StoreError> {
-    let (mut touching, mut broken): (Vec<Range<i64>>, _) = (Vec::new(), Vec::new());
+    let mut before = db.prepare_cached(
+        "SELECT first, until, seal FROM span WHERE series = ?1 AND first <= ?2 ORDER BY first DESC",
+    )?;
     let mut found = before.query((series.id, times.end))?;
+    let (mut touching, mut broken): (Vec<Range<i64>>, _) = (Vec::new(), Vec::new());
     while let Some(row) = found.next()? {
         let span = row.get(0).unwrap_or(i64::MIN)..row.get(1).unwrap_or(i64::MIN);
         let is_apart = touching.last().is_none_or(|later| span.end < later.start);
@@ -99,7 +77,7 @@ pub(super) fn read(
     interval: Stored,
     times: &Range<i64>,
 ) -> Result<(Vec<Range<i64>>, u64), StoreError> {
-    let (spans, broken) = touching(&mut db.prepare(BEFORE)?, series, times)?;
+    let (spans, broken) = touching(db, series, times)?;
     let slots = |span: &Range<i64>| Some(slot(interval, span.start)?..slot(interval, span.end)?);
     let covered: Vec<_> = spans.iter().rev().filter_map(slots).collect();
     let unsound = broken.len() + spans.len() - covered.len();

@@ -9,7 +9,6 @@
 use super::header::{Look, beside, damaged, log_of, look};
 use super::lock::Lock;
 use super::schema::{self, MIGRATIONS};
-use super::series::Known;
 use super::sqlite::{Database, OpenFlags};
 use crate::history::{
     APPLICATION_ID, LOG_SET_ASIDE, OpenError, Opened, StoreError, Unusable, VERSION,
@@ -35,8 +34,6 @@ const FRAME_HEADER: u64 = 24;
 /// An open history file.
 pub(super) struct HistoryFile {
     pub(super) db: Database,
-    /// Series that were looked up.
-    pub(super) known: Known,
     flushes: u32,
     path: PathBuf,
     /// The file and its log. SQLite keeps writing to a file that was removed, and what it writes is
@@ -69,7 +66,6 @@ impl HistoryFile {
             let bytes = db.bytes()?;
             let file = HistoryFile {
                 db,
-                known: Known::default(),
                 flushes: 0,
                 identity: identity(path),
                 log: identity(&log_of(path)),

@@ -26,8 +26,6 @@ pub(super) struct Holder {
     reported: Option<Result<(), OpenError>>,
     /// How often SQLite reported damage.
     doubts: u32,
-    /// True if the file was open before.
-    was_open: bool,
 }
 
 enum State {
@@ -49,7 +47,7 @@ impl Answers {
 impl Holder {
     /// The state before the first job.
     pub(super) fn new(path: PathBuf, answers: Answers) -> Holder {
-        Holder { path, answers, state: State::Closed, reported: None, doubts: 0, was_open: false }
+        Holder { path, answers, state: State::Closed, reported: None, doubts: 0 }
     }
 
     /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
@@ -118,13 +116,14 @@ impl Holder {
         match opened {
             Ok((file, opened)) => {
                 self.state = State::Open(Box::new(file));
-                self.was_open = true;
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
                     self.answers.send(Reply::Opened(opened));
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
-            Err(OpenError { path, why: Unusable::Unreachable(reason) }) if self.was_open => {
+            Err(OpenError { path, why: Unusable::Unreachable(reason) })
+                if self.reported.is_some() =>
+            {
                 self.fail(Unusable::Io(StoreError::Io(reason)).at(&path));
             }
             Err(error) => self.fail(error),

@@ -6,21 +6,15 @@
 use super::checksum::Checksum;
 use super::coverage;
 use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
-use super::series::{Known, Series, extent, find_series};
+use super::series::{Series, extent, find_series};
 use super::sqlite::{Database, Row};
 use crate::history::{PAGE, QuoteName, ReadJob, Rows, SeriesHead, SeriesName, StoreError};
 use crate::interval::Stored;
 use crate::record::Edge;
 use std::ops::Range;
 
-/// Series in one piece of a load.
-const HEADS: usize = 64;
-
-/// Quotes, or markets, in one piece of a load: about 300 KB.
-const QUOTES: usize = 512;
-
 /// Reads one page of candles.
-pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<Rows, StoreError> {
+pub(super) fn rows(db: &Database, read: &ReadJob) -> Result<Rows, StoreError> {
     let mut rows = Rows {
         series: read.series.clone(),
         slots: read.slots.clone(),
@@ -28,7 +22,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<R
         candles: Vec::new(),
         unsound: Vec::new(),
     };
-    let Some(series) = find_series(db, known, &read.series)? else {
+    let Some(series) = find_series(db, &read.series)? else {
         return Ok(rows);
     };
     let interval = read.series.interval;
@@ -42,7 +36,7 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<R
         Edge::Oldest => "ASC",
         Edge::Newest => "DESC",
     };
-    let mut query = db.prepare(&format!(
+    let mut query = db.prepare_cached(&format!(
         "SELECT {CANDLE} FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3
          ORDER BY time {order}"
     ))?;
@@ -72,6 +66,29 @@ pub(super) fn rows(db: &Database, known: &mut Known, read: &ReadJob) -> Result<R
     Ok(rows)
 }
 
+/// Passes all candles of these slots to `tell`, page by page, oldest first.
+pub(super) fn pages(
+    db: &Database,
+    series: &SeriesName,
+    slots: Range<i64>,
+    mut tell: impl FnMut(Rows) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut left = slots;
+    while !left.is_empty() {
+        let read = ReadJob {
+            ticket: 0,
+            series: series.clone(),
+            slots: left.clone(),
+            limit: PAGE,
+            keep: Edge::Oldest,
+        };
+        let page = rows(db, &read)?;
+        left.start = page.slots.end;
+        tell(page)?;
+    }
+    Ok(())
+}
+
 /// Cuts the requested slots before `next`, the first slot that is not in the page.
 fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
     match (next, keep) {
@@ -81,13 +98,8 @@ fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
     }
 }
 
-/// Passes every series to `tell`, some at a time. Returns the number of series, and the number of
-/// invalid rows.
-pub(super) fn heads(
-    db: &Database,
-    tell: impl FnMut(Vec<SeriesHead>),
-) -> Result<(usize, u64), StoreError> {
-    let sql = "SELECT id, source, symbol, interval FROM series ORDER BY id";
+/// Every series, in the order of their creation, and the number of invalid rows.
+pub(super) fn heads(db: &Database) -> Result<(Vec<SeriesHead>, u64), StoreError> {
     let mut unsound_spans = 0;
     let head = |row: &Row<'_>| {
         let named = || {
@@ -105,43 +117,30 @@ pub(super) fn heads(
         let extent = extent(db, series, name.interval)?;
         Ok(Some(SeriesHead { series: name, covered, extent }))
     };
-    let (told, unsound) = in_pieces(db, sql, HEADS, head, tell)?;
-    Ok((told, unsound + unsound_spans))
+    let sql = "SELECT id, source, symbol, interval FROM series ORDER BY id";
+    let (heads, unsound) = all(db, sql, head)?;
+    Ok((heads, unsound + unsound_spans))
 }
 
-/// Passes every record of a kind to `tell`, some at a time. Returns the number of records, and the
-/// number of invalid rows.
-pub(super) fn records<R: Record>(
-    db: &Database,
-    tell: impl FnMut(Vec<(QuoteName, R)>),
-) -> Result<(usize, u64), StoreError> {
+/// Every record of a kind, and the number of invalid rows.
+pub(super) fn records<R: Record>(db: &Database) -> Result<(Vec<(QuoteName, R)>, u64), StoreError> {
     let sql = format!("SELECT {} FROM {}", columns::<R>(), R::TABLE);
-    in_pieces(db, &sql, QUOTES, |row| Ok(record(row)), tell)
+    all(db, &sql, |row| Ok(record(row)))
 }
 
-fn in_pieces<T>(
+fn all<T>(
     db: &Database,
     sql: &str,
-    size: usize,
     mut record: impl FnMut(&Row<'_>) -> Result<Option<T>, StoreError>,
-    mut tell: impl FnMut(Vec<T>),
-) -> Result<(usize, u64), StoreError> {
+) -> Result<(Vec<T>, u64), StoreError> {
     let mut query = db.prepare(sql)?;
     let mut found = query.query(())?;
-    let (mut told, mut unsound, mut piece) = (0, 0, Vec::new());
+    let (mut all, mut unsound) = (Vec::new(), 0);
     while let Some(row) = found.next()? {
-        let Some(record) = record(row)? else {
-            unsound += 1;
-            continue;
-        };
-        piece.push(record);
-        told += 1;
-        if piece.len() == size {
-            tell(std::mem::take(&mut piece));
+        match record(row)? {
+            Some(record) => all.push(record),
+            None => unsound += 1,
         }
     }
-    if !piece.is_empty() {
-        tell(piece);
-    }
-    Ok((told, unsound))
+    Ok((all, unsound))
 }

@@ -7,11 +7,6 @@ use super::row::slot;
 use super::sqlite::{Database, OptionalExtension};
 use crate::history::{Extent, SeriesName, StoreError};
 use crate::interval::Stored;
-use std::collections::HashMap;
-
-/// The series that were looked up. Cleared after a transaction that failed, because it may have
-/// inserted some of them.
-pub(super) type Known = HashMap<SeriesName, Series>;
 
 /// A series in the file.
 #[derive(Clone, Copy, Debug)]
@@ -22,37 +17,20 @@ pub(super) struct Series {
 }
 
 /// The series with this name, if the file has it.
-pub(super) fn find_series(
-    db: &Database,
-    known: &mut Known,
-    name: &SeriesName,
-) -> Result<Option<Series>, StoreError> {
-    if let Some(series) = known.get(name) {
-        return Ok(Some(*series));
-    }
+pub(super) fn find_series(db: &Database, name: &SeriesName) -> Result<Option<Series>, StoreError> {
     let sql = "SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3";
-    let id = db.query_row(sql, names(name), |row| row.get(0)).optional()?;
-    let series = id.map(|id| Series { id, checksum: Checksum::of(name) });
-    if let Some(series) = series {
-        known.insert(name.clone(), series);
-    }
-    Ok(series)
+    let id = db.prepare_cached(sql)?.query_row(names(name), |row| row.get(0)).optional()?;
+    Ok(id.map(|id| Series { id, checksum: Checksum::of(name) }))
 }
 
 /// The series with this name. Inserts it if the file lacks it.
-pub(super) fn make_series(
-    db: &Database,
-    known: &mut Known,
-    name: &SeriesName,
-) -> Result<Series, StoreError> {
-    if !known.contains_key(name) {
-        let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)
-            ON CONFLICT DO NOTHING";
-        db.prepare(sql)?.execute(names(name))?;
+pub(super) fn make_series(db: &Database, name: &SeriesName) -> Result<Series, StoreError> {
+    if let Some(series) = find_series(db, name)? {
+        return Ok(series);
     }
-    find_series(db, known, name)?.ok_or_else(|| {
-        StoreError::Internal("a series is missing right after it was inserted".into())
-    })
+    let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)";
+    let id = db.prepare_cached(sql)?.insert(names(name))?;
+    Ok(Series { id, checksum: Checksum::of(name) })
 }
 
 fn names(series: &SeriesName) -> [&str; 3] {
@@ -68,7 +46,7 @@ pub(super) fn extent(
     let sql = "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
         (SELECT max(time) FROM candle WHERE series = ?1),
         (SELECT candles FROM series WHERE id = ?1)";
-    let extent = db.query_row(sql, [series.id], |row| {
+    let extent = db.prepare_cached(sql)?.query_row([series.id], |row| {
         let end = |column| slot(interval, row.get(column).ok()?);
         let count: i64 = row.get(2).unwrap_or(0);
         Ok(Extent { first: end(0), last: end(1), count: count.try_into().unwrap_or(0) })

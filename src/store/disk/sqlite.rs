@@ -8,7 +8,7 @@ use crate::history::StoreError;
 use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
-pub(super) use rusqlite::{OpenFlags, OptionalExtension, Result, Row, Statement, params_from_iter};
+pub(super) use rusqlite::{OpenFlags, OptionalExtension, Result, Row, params_from_iter};
 pub(super) use rusqlite::{types::Value, types::ValueRef};
 use std::ops::Deref;
 use std::path::Path;
@@ -22,6 +22,9 @@ const _: () = assert!(rusqlite::ffi::SQLITE_VERSION_NUMBER >= SOUND_SQLITE);
 /// How long a write waits for another program that writes to the file, such as the `sqlite3` shell.
 /// It is short because later jobs wait as well, and the batch is retried anyway.
 const BUSY: Duration = Duration::from_millis(100);
+
+/// Statements that stay prepared: all that a batch, a read and a load use.
+const STATEMENTS: usize = 32;
 
 /// Every commit is on disk when it returns (FULL), and there are no automatic checkpoints. The file
 /// is not mapped into memory: then a failing disk would kill the process by a signal.
@@ -73,6 +76,7 @@ impl Database {
         // This comes first: closing after an error must not remove a log that was never read.
         database.leave_log(true)?;
         database.busy_timeout(BUSY)?;
+        database.set_prepared_statement_cache_capacity(STATEMENTS);
         database.execute(SETTINGS)?;
         Ok(database)
     }

@@ -1,6 +1,5 @@
 //! What is written to the tables and read back, against a model that does everything slot by slot.
 
-use super::series::{Known, find_series};
 use super::sqlite::Database;
 use super::{read, schema, write};
 use crate::decimal::Decimal;
@@ -21,10 +20,14 @@ fn database() -> Database {
 }
 
 fn heads(db: &Database) -> Vec<SeriesHead> {
-    let mut heads = Vec::new();
-    let told = read::heads(db, |piece| heads.extend(piece)).expect("sound tables");
-    assert_eq!(told, (heads.len(), 0));
+    let (heads, unsound) = read::heads(db).expect("sound tables");
+    assert_eq!(unsound, 0);
     heads
+}
+
+fn count_heads(db: &Database) -> (usize, u64) {
+    let (heads, unsound) = read::heads(db).expect("sound tables");
+    (heads.len(), unsound)
 }
 
 fn spans(head: &SeriesHead) -> Vec<(i64, i64)> {
@@ -39,7 +42,7 @@ fn read_all(db: &Database, name: &SeriesName) -> Rows {
 
 fn read(db: &Database, name: &SeriesName, slots: Range<i64>, limit: usize, keep: Edge) -> Rows {
     let read = ReadJob { ticket: 0, series: name.clone(), slots, limit, keep };
-    read::rows(db, &mut Known::new(), &read).expect("sound tables")
+    read::rows(db, &read).expect("sound tables")
 }
 
 /// The tables hold what the model says, count and coverage included.
@@ -63,7 +66,7 @@ fn check(db: &Database, name: &SeriesName, model: &Model, context: &str) {
 fn what_is_written_is_read_back_whatever_the_order() {
     for seed in 0..60 {
         let mut rng = Rng::new(seed);
-        let (db, mut known) = (database(), Known::new());
+        let db = database();
         let name = series(Stored::M1);
         let mut model = Model::default();
         for round in 0..40 {
@@ -71,7 +74,7 @@ fn what_is_written_is_read_back_whatever_the_order() {
             *batch.of(&name) = random_changes(&mut rng);
             let before = model.candles.clone();
             model.apply(batch.of(&name));
-            let written = write::apply(&db, &mut known, &batch).expect("sound tables");
+            let written = write::apply(&db, &batch).expect("sound tables");
             let grown = model.candles.len() as i64 - before.len() as i64;
             assert_eq!(written.inserted as i64 - written.removed as i64, grown);
             check(&db, &name, &model, &format!("seed {seed} round {round}"));
@@ -82,57 +85,50 @@ fn what_is_written_is_read_back_whatever_the_order() {
         for (slot, candle) in candles {
             again.of(&name).answered(slot..slot + 1, [(slot, Some(candle))]);
         }
-        let written = write::apply(&db, &mut known, &again).expect("sound tables");
+        let written = write::apply(&db, &again).expect("sound tables");
         assert_eq!((written.inserted, written.updated, written.removed), (0, 0, 0));
     }
 }
 
 #[test]
-fn an_eviction_goes_in_slices_and_takes_the_coverage_with_it() {
-    let (db, mut known) = (database(), Known::new());
+fn an_eviction_takes_the_coverage_with_it() {
+    let db = database();
     let name = series(Stored::H1);
     let mut batch = Batch::default();
     // In every third slot nobody traded.
     let traded = (0..300).filter(|slot| slot % 3 != 0);
     let candles = traded.map(|slot| (slot, Some(candle(Stored::H1, slot, 7))));
     batch.of(&name).answered(0..300, candles);
-    write::apply(&db, &mut known, &batch).expect("sound tables");
-    let id = find_series(&db, &mut known, &name).expect("sound tables").expect("it is there");
-    let mut slices = 0;
-    loop {
-        let (left, rows, all) =
-            write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
-        slices += 1;
+    write::apply(&db, &batch).expect("sound tables");
+    let evict = |before: i64| {
+        let mut batch = Batch::default();
+        batch.of(&name).evict(before);
+        let mut written = write::apply(&db, &batch).expect("sound tables");
+        let series = written.series.remove(0);
+        assert_eq!((&series.name, written.evicted), (&name, written.removed));
+        (series.extent, written.evicted)
+    };
+    for before in [30, 31, 90, 200] {
+        let (left, _) = evict(before);
         let head = heads(&db).remove(0);
         // A covered slot without a candle is still one in which nobody traded.
-        let first = head.extent.first.expect("some are left");
-        let from = spans(&head)[0].0;
-        assert!(from == first || from == 200, "{head:?}");
-        assert_eq!(spans(&head), [(from, 300)]);
-        assert_eq!(left, head.extent);
+        assert_eq!(spans(&head), [(before, 300)]);
+        assert_eq!((left, left.first), (head.extent, Some(before + i64::from(before % 3 == 0))));
         assert_eq!(head.extent.count, read_all(&db, &name).candles.len() as u64);
-        if all {
-            assert_eq!(from, 200);
-            break;
-        }
-        assert_eq!(rows, 30);
     }
-    assert_eq!(slices, 5);
-    let none = write::evict(&db, id, name.interval, 200, 30).expect("sound tables");
-    assert_eq!((none.1, none.2), (0, true));
-    let rest = write::evict(&db, id, name.interval, i64::MAX, 300);
-    assert_eq!(rest, Ok((Extent::default(), 67, true)));
+    assert_eq!(evict(200).1, 0);
+    assert_eq!(evict(i64::MAX), (Extent::default(), 67));
     assert_eq!(spans(&heads(&db)[0]), []);
 }
 
 #[test]
 fn a_read_takes_from_the_edge_that_it_names() {
-    let (db, mut known) = (database(), Known::new());
+    let db = database();
     let name = series(Stored::D1);
     let mut batch = Batch::default();
     let candles = (0..100).map(|slot| (slot, Some(candle(Stored::D1, slot, 7))));
     batch.of(&name).answered(0..100, candles);
-    write::apply(&db, &mut known, &batch).expect("sound tables");
+    write::apply(&db, &batch).expect("sound tables");
     let check = |slots: Range<i64>, limit, keep, expected: Range<i64>, more: bool| {
         let rows = read(&db, &name, slots.clone(), limit, keep);
         let times = rows.candles.iter().map(|candle| candle.open_time);
@@ -157,13 +153,13 @@ fn a_read_takes_from_the_edge_that_it_names() {
 
 #[test]
 fn page_after_page_is_all_of_it_from_either_end() {
-    let (db, mut known) = (database(), Known::new());
+    let db = database();
     let name = series(Stored::M1);
     let count = PAGE as i64 + 500;
     let mut batch = Batch::default();
     let candles = (0..count).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
     batch.of(&name).answered(0..count, candles);
-    write::apply(&db, &mut known, &batch).expect("sound tables");
+    write::apply(&db, &batch).expect("sound tables");
     // One in three makes no sense, and two rows lie askew in one slot.
     db.execute(
         "UPDATE candle SET open = 'x' WHERE time % 180 = 0;
@@ -200,12 +196,12 @@ fn page_after_page_is_all_of_it_from_either_end() {
 
 #[test]
 fn rows_that_make_no_sense_are_passed_over_and_counted() {
-    let (db, mut known) = (database(), Known::new());
+    let db = database();
     let name = series(Stored::M1);
     let mut batch = Batch::default();
     let candles = (0..20).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
     batch.of(&name).answered(0..20, candles);
-    write::apply(&db, &mut known, &batch).expect("sound tables");
+    write::apply(&db, &batch).expect("sound tables");
     db.execute(
         "UPDATE candle SET high = '1' WHERE time = 60;
          UPDATE candle SET volume = 'much' WHERE time = 120;
@@ -224,39 +220,38 @@ fn rows_that_make_no_sense_are_passed_over_and_counted() {
     assert_eq!(rows.unsound, [1, 2, 3, 5, 100]);
     let newest = read(&db, &name, 0..200, 100, Edge::Newest);
     assert_eq!((newest.candles, newest.unsound), (rows.candles, rows.unsound));
-    let mut told = Vec::new();
-    let heads = read::heads(&db, |piece| told.extend(piece));
-    assert_eq!(heads, Ok((1, 5)));
+    let (told, unsound) = read::heads(&db).expect("sound tables");
+    assert_eq!((told.len(), unsound), (1, 5));
     assert_eq!(spans(&told[0]), [(0, 20)]);
-    assert_eq!(read::records::<SavedQuote>(&db, |_| ()), Ok((0, 2)));
+    assert_eq!(read::records::<SavedQuote>(&db), Ok((vec![], 2)));
     // What is said anew heals it, and what was never said goes when something is put over it.
     let candles = (0..200).map(|slot| (slot, Some(candle(Stored::M1, slot, 7))));
     let mut batch = Batch::default();
     batch.of(&name).forget(3..4);
     batch.of(&name).answered(0..200, candles);
-    write::apply(&db, &mut known, &batch).expect("sound tables");
+    write::apply(&db, &batch).expect("sound tables");
     let rows = read_all(&db, &name);
     assert_eq!((rows.candles.len(), rows.unsound), (200, vec![]));
-    assert_eq!(read::heads(&db, |_| ()), Ok((1, 2)));
+    assert_eq!(count_heads(&db), (1, 2));
 }
 
 #[test]
 fn rows_under_another_name_are_not_believed() {
-    let (db, mut known) = (database(), Known::new());
+    let db = database();
     let name = series(Stored::M1);
     let mut batch = Batch::default();
     batch.of(&name).answered(0..2, [(1, Some(candle(Stored::M1, 1, 7)))]);
-    write::apply(&db, &mut known, &batch).expect("sound tables");
+    write::apply(&db, &batch).expect("sound tables");
     db.execute("UPDATE series SET symbol = 'BTC/USDC'").expect("sql");
     let other = SeriesName { symbol: "BTC/USDC".into(), ..name };
     let rows = read_all(&db, &other);
     assert_eq!((rows.candles.len(), rows.unsound), (0, vec![1]));
-    assert_eq!(read::heads(&db, |_| ()), Ok((1, 1)));
+    assert_eq!(count_heads(&db), (1, 1));
 }
 
 #[test]
 fn a_quote_comes_back_as_it_was() {
-    let (db, mut known) = (database(), Known::new());
+    let db = database();
     let decimal = |text: &str| Decimal::parse(text.as_bytes()).expect("a decimal");
     let ticker = Ticker {
         last: decimal("123456789012345678901234567890.5"),
@@ -281,9 +276,8 @@ fn a_quote_comes_back_as_it_was() {
         batch.quotes.insert(name, SavedQuote { ticker, received_at });
     }
     for _ in 0..2 {
-        write::apply(&db, &mut known, &batch).expect("sound tables");
-        let mut quotes = Vec::new();
-        read::records(&db, |piece| quotes.extend(piece)).expect("sound tables");
+        write::apply(&db, &batch).expect("sound tables");
+        let (quotes, _) = read::records(&db).expect("sound tables");
         assert_eq!(quotes, batch.quotes.clone().into_iter().collect::<Vec<_>>());
     }
 }

@@ -3,19 +3,15 @@
 //! Reading works beside a running marketd and changes nothing. What changes the file takes its lock, so
 //! it is refused while a marketd uses the file, and is done completely or not at all.
 
-use super::checksum::Checksum;
 use super::file::{CHECKED_BYTES, HistoryFile, at_resolved, check_content, look_to_write};
 use super::header::look;
-use super::read;
-use super::row::{CANDLE, Record};
-use super::series::{Known, Series, find_series};
-use super::sqlite::{Database, OpenFlags, Result};
-use super::write::write_records;
+use super::sqlite::{Database, OpenFlags};
+use super::{read, write};
 use crate::history::{
-    OpenError, PAGE, QuoteName, ReadJob, SavedQuote, SeriesHead, SeriesName, StoreError, Unusable,
+    Batch, OpenError, QuoteName, SavedQuote, SeriesHead, SeriesName, StoreError, Unusable,
 };
-use crate::record::{Candle, Edge, MarketRules};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::record::{Candle, MarketRules};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -24,7 +20,6 @@ use std::path::{Path, PathBuf};
 pub struct HistoryReader {
     path: PathBuf,
     db: Database,
-    known: Known,
 }
 
 /// What [`prune`] removed or would remove.
@@ -48,7 +43,7 @@ impl HistoryReader {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
             let db = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             check_content(&db, &look, CHECKED_BYTES)?;
-            Ok(HistoryReader { path: path.to_path_buf(), db, known: Known::default() })
+            Ok(HistoryReader { path: path.to_path_buf(), db })
         })
     }
 
@@ -57,10 +52,8 @@ impl HistoryReader {
     /// # Errors
     /// If the file cannot be read.
     pub fn series(&self) -> Result<Vec<SeriesHead>, OpenError> {
-        let mut heads = Vec::new();
-        read::heads(&self.db, |mut some| heads.append(&mut some))
-            .map_err(|error| Unusable::from(error).at(&self.path))?;
-        Ok(heads)
+        let read = read::heads(&self.db);
+        Ok(read.map_err(|error| Unusable::from(error).at(&self.path))?.0)
     }
 
     /// Passes the candles of these slots to `tell`, oldest first. Rows that are not sound are left out;
@@ -69,26 +62,18 @@ impl HistoryReader {
     /// # Errors
     /// If the file cannot be read.
     pub fn candles(
-        &mut self,
+        &self,
         series: &SeriesName,
         slots: Range<i64>,
         mut tell: impl FnMut(&Candle),
     ) -> Result<usize, OpenError> {
-        let (mut from, mut unsound) = (slots.start, 0);
-        while from < slots.end {
-            let page = ReadJob {
-                ticket: 0,
-                series: series.clone(),
-                slots: from..slots.end,
-                limit: PAGE,
-                keep: Edge::Oldest,
-            };
-            let rows = read::rows(&self.db, &mut self.known, &page)
-                .map_err(|error| Unusable::from(error).at(&self.path))?;
-            rows.candles.iter().for_each(&mut tell);
-            unsound += rows.unsound.len();
-            from = rows.slots.end;
-        }
+        let mut unsound = 0;
+        let read = read::pages(&self.db, series, slots, |page| {
+            page.candles.iter().for_each(&mut tell);
+            unsound += page.unsound.len();
+            Ok(())
+        });
+        read.map_err(|error| Unusable::from(error).at(&self.path))?;
         Ok(unsound)
     }
 }
@@ -99,64 +84,55 @@ impl HistoryReader {
 /// # Errors
 /// If the file cannot be opened or written; then nothing has been removed.
 pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, OpenError> {
-    const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
-    const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";
     on_file(path, |db| {
+        let mut markets: BTreeSet<_> =
+            read::heads(db)?.0.into_iter().map(|it| market(it.series)).collect();
+        markets.extend(read::records::<SavedQuote>(db)?.0.into_iter().map(|(name, _)| name));
+        markets.extend(read::records::<MarketRules>(db)?.0.into_iter().map(|(name, _)| name));
+        markets.retain(|name| !keep(&name.source, &name.symbol));
         let mut pruned = Pruned::default();
-        let mut gone = BTreeSet::new();
-        let mut note = |source: Box<str>, symbol: Box<str>| {
-            if !keep(&source, &symbol) {
-                gone.insert((source, symbol));
-            }
-        };
-        read::heads(db, |some| {
-            some.into_iter().for_each(|it| note(it.series.source, it.series.symbol));
-        })?;
-        read::records::<SavedQuote>(db, |some| {
-            some.into_iter().for_each(|(it, _)| note(it.source, it.symbol));
-        })?;
-        read::records::<MarketRules>(db, |some| {
-            some.into_iter().for_each(|(it, _)| note(it.source, it.symbol));
-        })?;
-        db.transaction(|| {
-            for (source, symbol) in &gone {
-                let remove = |table: &str, which: &str| -> Result<u64, StoreError> {
-                    let sql = format!("DELETE FROM {table} WHERE {which}");
-                    Ok(db.prepare(&sql)?.execute((source, symbol))? as u64)
-                };
-                remove("span", OF_SERIES)?;
-                pruned.candles += remove("candle", OF_SERIES)?;
-                pruned.series += remove("series", OF_MARKET)?;
-                remove("quote", OF_MARKET)?;
-                remove("market", OF_MARKET)?;
-            }
-            Ok(())
-        })?;
+        db.transaction(|| markets.iter().try_for_each(|name| remove(db, name, &mut pruned)))?;
         db.execute("VACUUM")?;
         pruned.bytes = db.bytes()?;
         Ok(pruned)
     })
 }
 
-/// Gives what is stored of a source to another source. Returns the number of its candles; `None` if the
-/// file has candles of the other source already, and nothing has changed.
+/// Gives what is stored of a source to another source. Rows that are not sound do not come along.
+/// Returns the number of its candles; `None` if the file has candles of the other source already, and
+/// nothing has changed.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has changed.
 pub fn rename(path: &Path, old: &str, new: &str) -> Result<Option<u64>, OpenError> {
     on_file(path, |db| {
-        let mut heads = Vec::new();
-        read::heads(db, |mut some| heads.append(&mut some))?;
-        if heads.iter().any(|head| &*head.series.source == new) {
+        let mut all: Vec<_> = read::heads(db)?.0.into_iter().map(|head| head.series).collect();
+        if all.iter().any(|series| &*series.source == new) {
             return Ok(None);
         }
+        all.retain(|series| &*series.source == old);
         let candles = db.transaction(|| {
-            let mut candles = 0;
-            for SeriesHead { series, .. } in heads.iter().filter(|it| &*it.series.source == old) {
-                candles += rename_series(db, series, new)?;
+            let (mut candles, mut moved) = (0, BTreeSet::new());
+            for series in all {
+                candles += rename_series(db, &series, new)?;
+                moved.insert(market(series));
             }
-            rename_records::<SavedQuote>(db, old, new)?;
-            rename_records::<MarketRules>(db, old, new)?;
+            let mut batch = Batch::default();
+            let renamed = |name: &QuoteName| QuoteName { source: new.into(), ..name.clone() };
+            for (name, quote) in
+                read::records(db)?.0.into_iter().filter(|(name, _)| &*name.source == old)
+            {
+                batch.quotes.insert(renamed(&name), quote);
+                moved.insert(name);
+            }
+            for (name, rules) in
+                read::records(db)?.0.into_iter().filter(|(name, _)| &*name.source == old)
+            {
+                batch.markets.insert(renamed(&name), rules);
+                moved.insert(name);
+            }
+            write::apply(db, &batch)?;
+            moved.iter().try_for_each(|name| remove(db, name, &mut Pruned::default()))?;
             Ok(candles)
         });
         candles.map(Some)
@@ -176,52 +152,46 @@ fn on_file<T>(
     done.and_then(|value| closed.map(|()| value)).map_err(|error| Unusable::from(error).at(path))
 }
 
-fn rename_records<R: Record>(db: &Database, old: &str, new: &str) -> Result<(), StoreError> {
-    let mut renamed = BTreeMap::new();
-    read::records::<R>(db, |some| {
-        let of_old = some.into_iter().filter(|(name, _)| &*name.source == old);
-        renamed.extend(of_old.map(|(name, it)| (QuoteName { source: new.into(), ..name }, it)));
-    })?;
-    let sql = format!("DELETE FROM {} WHERE source = ?1 AND symbol = ?2", R::TABLE);
-    let mut remove = db.prepare(&sql)?;
-    renamed.keys().try_for_each(|name| remove.execute((old, &*name.symbol)).map(|_| ()))?;
-    write_records(db, &renamed)
+fn market(SeriesName { source, symbol, .. }: SeriesName) -> QuoteName {
+    QuoteName { source, symbol }
 }
 
-/// Renames a series and seals its rows anew, since their checksums cover its name. A row that is not
-/// sound stays so. Returns the number of its candles.
-fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, StoreError> {
-    let found = find_series(db, &mut Known::default(), series)?;
-    let Some(Series { id, checksum }) = found else {
-        return Ok(0);
+/// Removes all that is stored of a market.
+fn remove(db: &Database, market: &QuoteName, removed: &mut Pruned) -> Result<(), StoreError> {
+    const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
+    const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";
+    let remove = |table: &str, which: &str| -> Result<u64, StoreError> {
+        let sql = format!("DELETE FROM {table} WHERE {which}");
+        Ok(db.prepare_cached(&sql)?.execute((&market.source, &market.symbol))? as u64)
     };
-    let renamed = SeriesName { source: new.into(), ..series.clone() };
-    let sums = (checksum, Checksum::of(&renamed));
-    db.prepare("UPDATE series SET source = ?2 WHERE id = ?1")?.execute((id, new))?;
-    seal_anew(db, id, sums, "span", "first", "first, until, seal")?;
-    seal_anew(db, id, sums, "candle", "time", CANDLE)
+    remove("span", OF_SERIES)?;
+    removed.candles += remove("candle", OF_SERIES)?;
+    removed.series += remove("series", OF_MARKET)?;
+    remove("quote", OF_MARKET)?;
+    remove("market", OF_MARKET)?;
+    Ok(())
 }
 
-fn seal_anew(
-    db: &Database,
-    series: i64,
-    (old, new): (Checksum, Checksum),
-    table: &str,
-    key: &str,
-    columns: &str,
-) -> Result<u64, StoreError> {
-    let mut query = db.prepare(&format!("SELECT {columns} FROM {table} WHERE series = ?1"))?;
-    let mut found = query.query([series])?;
-    let mut seals: Vec<(i64, i64)> = Vec::new();
-    while let Some(row) = found.next()? {
-        if old.holds(row) {
-            seals.push((row.get(0)?, new.with_row(row).number()));
+/// Moves the candles of a series to another source, page by page, so that the file does not grow. Returns
+/// their number.
+fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, StoreError> {
+    let renamed = SeriesName { source: new.into(), ..series.clone() };
+    let mut moved = 0;
+    read::pages(db, series, i64::MIN..i64::MAX, |page| {
+        moved += page.candles.len() as u64;
+        let mut batch = Batch::default();
+        batch.of(series).forget(page.slots);
+        let changes = batch.of(&renamed);
+        let slot = |candle: &Candle| series.interval.slot_of(candle.open_time);
+        let mut candles = page.candles.into_iter().map(|it| (slot(&it), Some(it))).peekable();
+        for slots in page.covered {
+            let inside = std::iter::from_fn(|| candles.next_if(|(slot, _)| slots.contains(slot)));
+            changes.answered(slots.clone(), inside);
         }
-    }
-    let sql = format!("UPDATE {table} SET seal = ?3 WHERE series = ?1 AND {key} = ?2");
-    let mut update = db.prepare(&sql)?;
-    for (key, seal) in &seals {
-        update.execute((series, key, seal))?;
-    }
-    Ok(seals.len() as u64)
+        for slot in page.unsound {
+            changes.forget(slot..slot.saturating_add(1));
+        }
+        write::apply(db, &batch).map(|_| ())
+    })?;
+    Ok(moved)
 }

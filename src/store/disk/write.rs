@@ -1,44 +1,30 @@
-//! Writes a batch, and evicts old candles.
+//! Writes a batch.
 //!
 //! Owns the order in which changes become rows, and keeps the number of candles of each series. A
 //! candle that is already stored with the same numbers is not written again.
 //!
-//! It never begins or ends a transaction: the disk thread does, for one batch or one slice of an eviction.
+//! It never begins or ends a transaction: the disk thread does, for one batch.
 
 use super::checksum::Checksum;
-use super::coverage::CoverageWriter;
+use super::coverage;
 use super::row::{Record, columns, times};
-use super::series::{Known, Series, extent, make_series};
-use super::sqlite::{Database, OptionalExtension, Statement, Value, params_from_iter};
-use crate::history::{Batch, Changes, Extent, Fate, QuoteName, SeriesName, StoreError, Written};
-use crate::interval::Stored;
+use super::series::{Series, extent, make_series};
+use super::sqlite::{Database, Value, params_from_iter};
+use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written, WrittenSeries};
 use std::collections::BTreeMap;
-use std::ops::Range;
-
-/// The statements that write candles, prepared once per batch.
-struct Writer<'a> {
-    coverage: CoverageWriter<'a>,
-    insert: Statement<'a>,
-    update: Statement<'a>,
-    delete: Statement<'a>,
-    count: Statement<'a>,
-}
 
 /// Writes a batch.
-pub(super) fn apply(
-    db: &Database,
-    known: &mut Known,
-    batch: &Batch,
-) -> Result<Written, StoreError> {
+pub(super) fn apply(db: &Database, batch: &Batch) -> Result<Written, StoreError> {
     let mut written = Written::default();
-    let mut writer = Writer::new(db)?;
-    for (name, changes) in &batch.series {
-        if !changes.is_empty() {
-            let series = make_series(db, known, name)?;
-            writer.series(series, name, changes, &mut written)?;
-            let extent = extent(db, series, name.interval)?;
-            written.extents.push((name.clone(), extent));
-        }
+    for (name, changes) in batch.series.iter().filter(|(_, changes)| !changes.is_empty()) {
+        let series = make_series(db, name)?;
+        write_series(db, series, name, changes, &mut written)?;
+        written.series.push(WrittenSeries {
+            name: name.clone(),
+            forgotten: changes.forgotten().collect(),
+            covered: changes.covered().collect(),
+            extent: extent(db, series, name.interval)?,
+        });
     }
     write_records(db, &batch.quotes)?;
     write_records(db, &batch.markets)?;
@@ -46,102 +32,65 @@ pub(super) fn apply(
     Ok(written)
 }
 
-/// Removes the slots of a series before `before`, oldest first and at most `rows` candles. Returns
-/// what is left of the series, how many candles were removed, and true if no older one is left.
-pub(super) fn evict(
+fn write_series(
     db: &Database,
     series: Series,
-    interval: Stored,
-    before: i64,
-    rows: u64,
-) -> Result<(Extent, u64, bool), StoreError> {
-    let end = times(interval, &(0..before)).end;
-    // The first candle that stays this time.
-    let sql = "SELECT time FROM candle WHERE series = ?1 AND time < ?2
-        ORDER BY time LIMIT 1 OFFSET ?3";
-    let bound = db.query_row(sql, (series.id, end, rows as i64), |row| row.get(0)).optional()?;
-    let mut writer = Writer::new(db)?;
-    // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
-    let removed = writer.forget(series, &(i64::MIN..bound.unwrap_or(end)))?;
-    writer.count(series, 0, removed)?;
-    Ok((extent(db, series, interval)?, removed, bound.is_none()))
-}
-
-impl<'a> Writer<'a> {
-    fn new(db: &'a Database) -> Result<Writer<'a>, StoreError> {
-        Ok(Writer {
-            coverage: CoverageWriter::new(db)?,
-            insert: db.prepare(
-                "INSERT INTO candle VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
-            )?,
-            update: db.prepare(
-                "UPDATE candle SET open = ?3, high = ?4, low = ?5, close = ?6, volume = ?7, seal = ?8
-                 WHERE series = ?1 AND time = ?2
-                     AND (open, high, low, close, volume, seal) <> (?3, ?4, ?5, ?6, ?7, ?8)",
-            )?,
-            delete: db
-                .prepare("DELETE FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3")?,
-            count: db.prepare("UPDATE series SET candles = candles + ?2 WHERE id = ?1")?,
-        })
+    name: &SeriesName,
+    changes: &Changes,
+    written: &mut Written,
+) -> Result<(), StoreError> {
+    let mut delete =
+        db.prepare_cached("DELETE FROM candle WHERE series = ?1 AND time >= ?2 AND time < ?3")?;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO candle VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO NOTHING",
+    )?;
+    let mut update = db.prepare_cached(
+        "UPDATE candle SET open = ?3, high = ?4, low = ?5, close = ?6, volume = ?7, seal = ?8
+         WHERE series = ?1 AND time = ?2
+             AND (open, high, low, close, volume, seal) <> (?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    let (mut inserted, mut removed) = (0, 0);
+    for slots in changes.forgotten() {
+        let times = times(name.interval, &slots);
+        // Coverage is removed with the candles: a covered slot without a candle means that nobody traded.
+        coverage::set(db, series, &times, false)?;
+        let count = delete.execute((series.id, times.start, times.end))? as u64;
+        removed += count;
+        written.evicted += if slots.start == i64::MIN { count } else { 0 };
     }
-
-    fn series(
-        &mut self,
-        series: Series,
-        name: &SeriesName,
-        changes: &Changes,
-        written: &mut Written,
-    ) -> Result<(), StoreError> {
-        let (mut inserted, mut removed) = (0, 0);
-        for (slots, fate) in changes.ranges() {
-            let times = times(name.interval, &slots);
-            if fate != Fate::Covered {
-                removed += self.forget(series, &times)?;
-            }
-            if fate != Fate::Forgotten {
-                self.coverage.set(series, &times, true)?;
-            }
+    for slots in changes.covered() {
+        coverage::set(db, series, &times(name.interval, &slots), true)?;
+    }
+    for (slot, candle) in changes.candles() {
+        let time = times(name.interval, &(slot..slot.saturating_add(1)));
+        if time.is_empty() {
+            continue;
         }
-        for (slot, candle) in changes.candles() {
-            let time = times(name.interval, &(slot..slot.saturating_add(1)));
-            if time.is_empty() {
-                continue;
-            }
-            let Some(candle) = candle else {
-                removed += self.delete.execute((series.id, time.start, time.end))? as u64;
-                continue;
-            };
-            let mut values = vec![series.id.into(), time.start.into()];
-            let numbers = [&candle.open, &candle.high, &candle.low, &candle.close, &candle.volume];
-            values.extend(numbers.map(Value::from));
-            values.push(series.checksum.with_all(&values[1..]).number().into());
-            match self.insert.execute(params_from_iter(&values))? {
-                0 => written.updated += self.update.execute(params_from_iter(&values))? as u64,
-                rows => inserted += rows as u64,
-            }
+        let Some(candle) = candle else {
+            removed += delete.execute((series.id, time.start, time.end))? as u64;
+            continue;
+        };
+        let mut values = vec![series.id.into(), time.start.into()];
+        let numbers = [&candle.open, &candle.high, &candle.low, &candle.close, &candle.volume];
+        values.extend(numbers.map(Value::from));
+        values.push(series.checksum.with_all(&values[1..]).number().into());
+        match insert.execute(params_from_iter(&values))? {
+            0 => written.updated += update.execute(params_from_iter(&values))? as u64,
+            rows => inserted += rows as u64,
         }
-        written.inserted += inserted;
-        written.removed += removed;
-        self.count(series, inserted, removed)
     }
-
-    /// Removes candles and coverage of these times. Returns the number of candles.
-    fn forget(&mut self, series: Series, times: &Range<i64>) -> Result<u64, StoreError> {
-        self.coverage.set(series, times, false)?;
-        Ok(self.delete.execute((series.id, times.start, times.end))? as u64)
+    written.inserted += inserted;
+    written.removed += removed;
+    let change = inserted as i64 - removed as i64;
+    if change != 0 {
+        let sql = "UPDATE series SET candles = candles + ?2 WHERE id = ?1";
+        db.prepare_cached(sql)?.execute((series.id, change))?;
     }
-
-    fn count(&mut self, series: Series, inserted: u64, removed: u64) -> Result<(), StoreError> {
-        let change = inserted as i64 - removed as i64;
-        if change != 0 {
-            self.count.execute((series.id, change))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Writes the records that differ from those of the file: lists of markets rarely change.
-pub(super) fn write_records<R: Record>(
+fn write_records<R: Record>(
     db: &Database,
     records: &BTreeMap<QuoteName, R>,
 ) -> Result<(), StoreError> {
@@ -151,7 +100,7 @@ pub(super) fn write_records<R: Record>(
     let (table, columns) = (R::TABLE, columns::<R>());
     let places = (1..=columns.split(',').count()).map(|place| format!("?{place}"));
     let places = places.collect::<Vec<_>>().join(", ");
-    let mut put = db.prepare(&format!(
+    let mut put = db.prepare_cached(&format!(
         "INSERT INTO {table} ({columns}) VALUES ({places})
          ON CONFLICT DO UPDATE SET ({columns}) = ({places})
          WHERE ({columns}) IS NOT ({places})"

@@ -84,7 +84,7 @@ fn the_end_waits_for_a_new_file_to_hold_what_memory_does() {
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     bench.with(|history, cx| history.close(cx));
     let (number, batch) = bench.batch();
-    assert_eq!(batch.weight(), 500 + 1);
+    assert_eq!(batch.weight(), 500 + 2);
     bench.written(number);
     bench.with(|history, cx| history.close(cx));
     assert_eq!(bench.job(), DiskJob::Stop);

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// What a batch evicts: the symbols, and the first slots that stay.
+fn evicted(batch: &Batch) -> Vec<(&str, i64)> {
+    let ends = batch.series.iter().map(|(name, changes)| {
+        let slots = changes.forgotten().next().expect("a change");
+        assert_eq!((slots.start, changes.weight()), (i64::MIN, 1));
+        (&*name.symbol, slots.end)
+    });
+    ends.collect()
+}
+
 #[test]
 fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let mut bench = Bench::unopened(|config| {
@@ -14,24 +24,53 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let key = bench.key("BTC/USDT");
     bench.pass(61);
     let before = BEGIN + 1 - 1000;
-    let evict = DiskJob::Evict { series: name("BTC/USDT", &bench.cx.config), before };
-    assert_eq!(bench.jobs, [evict]);
     assert_eq!(bench.archived(key), [(-999, -10)]);
-    bench.pass(200);
+    bench.pass(5);
     assert_eq!(bench.jobs.len(), 1, "it is under way");
-    let series = name("BTC/USDT", &bench.cx.config);
-    let error = StoreError::Full("no room".to_string());
-    let result = Err(error);
-    bench.jobs.clear();
-    bench.tell(Reply::Evicted { series: series.clone(), before, result });
-    bench.pass(60);
-    assert!(matches!(&bench.jobs[0], DiskJob::Evict { series: it, .. } if *it == series));
-    let result = Ok(Evicted { count: 2001, ..Evicted::default() });
-    bench.jobs.clear();
-    bench.tell(Reply::Evicted { series, before, result });
+    let (number, batch) = bench.batch();
+    assert_eq!(evicted(&batch), [("BTC/USDT", before)]);
+    bench.unwritten(number, batch);
+    bench.pass(2);
+    let (number, batch) = bench.batch();
+    assert_eq!(evicted(&batch), [("BTC/USDT", before)]);
+    let result = Ok(Written { evicted: 2001, ..bench.on_disk() });
+    bench.tell(Reply::Written { number, result });
     assert_eq!(bench.cx.stats.history.evicted, 2001);
-    bench.pass(60);
+    assert_eq!(bench.archived(key), [(-999, -10)]);
+    bench.pass(120);
     assert!(bench.jobs.is_empty());
+}
+
+#[test]
+fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
+    let mut bench = Bench::unopened(|config| {
+        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
+    });
+    bench.open();
+    bench.head("BTC/USDT", ago(9000, 10));
+    bench.head("ETH/USDT", ago(4000, 10));
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    let keys = ["BTC/USDT", "ETH/USDT"].map(|symbol| bench.key(symbol));
+    let archived = |bench: &Bench| -> i64 {
+        let spans = keys.iter().flat_map(|key| bench.archived(*key));
+        spans.map(|(from, to)| to - from).sum()
+    };
+    let (mut left, mut batches) = (archived(&bench), 0);
+    bench.pass(61);
+    while !bench.jobs.is_empty() {
+        let (number, _) = bench.batch();
+        let gone = left - archived(&bench);
+        assert!((1..=SLOTS_A_BATCH).contains(&gone), "{gone}");
+        (left, batches) = (left - gone, batches + 1);
+        // The disk takes its time: nothing more is evicted meanwhile.
+        bench.pass(5);
+        assert_eq!((bench.jobs.len(), archived(&bench)), (0, left));
+        bench.written(number);
+        bench.pass(2);
+    }
+    assert_eq!(batches, 3);
+    // Of a small rest there is more later.
+    assert!((2 * 989..2 * (989 + 1000 / 64)).contains(&left), "{left}");
 }
 
 #[test]

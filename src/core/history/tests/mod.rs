@@ -8,6 +8,7 @@ mod quotes;
 mod reads;
 mod writing;
 
+use super::eviction::SLOTS_A_BATCH;
 use super::writer::{FLUSH, HEAVY, PENDING};
 use super::*;
 use crate::config::{Config, Depth, HistoryConfig as Keep, SourceConfig};
@@ -16,8 +17,8 @@ use crate::core::Status;
 use crate::core::context::Context;
 use crate::decimal::Decimal;
 use crate::history::{
-    Batch, DiskJob, Evicted, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesName, Unwritten,
-    Written,
+    Batch, DiskJob, Opened, QuoteName, ReadJob, Rows, SavedQuote, SeriesName, Unwritten, Written,
+    WrittenSeries,
 };
 use crate::history::{Extent, Loaded, SeriesHead, StoreError, Unusable};
 use crate::interval::Stored;
@@ -40,6 +41,8 @@ struct Bench {
     history: History,
     /// Jobs without an answer.
     jobs: VecDeque<DiskJob>,
+    /// What the batch that was looked at last does to its series.
+    sent: Vec<WrittenSeries>,
 }
 
 impl Bench {
@@ -66,6 +69,7 @@ impl Bench {
             cx: Context::new(config, market, stats, now),
             history: History::new(now),
             jobs: VecDeque::new(),
+            sent: Vec::new(),
         }
     }
 
@@ -108,7 +112,16 @@ impl Bench {
 
     fn batch(&mut self) -> (u64, Box<Batch>) {
         match self.job() {
-            DiskJob::Write { number, batch } => (number, batch),
+            DiskJob::Write { number, batch } => {
+                let sent = |(name, changes): (&SeriesName, &Changes)| WrittenSeries {
+                    name: name.clone(),
+                    forgotten: changes.forgotten().collect(),
+                    covered: changes.covered().collect(),
+                    extent: Extent::default(),
+                };
+                self.sent = batch.series.iter().map(sent).collect();
+                (number, batch)
+            }
             other => panic!("no batch: {other:?}"),
         }
     }
@@ -171,9 +184,13 @@ impl Bench {
     }
 
     fn written(&mut self, number: u64) {
-        let written = Written { inserted: 1, ..Written::default() };
-        let result = Ok(written);
+        let result = Ok(self.on_disk());
         self.tell(Reply::Written { number, result });
+    }
+
+    /// What is said of the batch that was looked at last.
+    fn on_disk(&mut self) -> Written {
+        Written { inserted: 1, series: std::mem::take(&mut self.sent), ..Written::default() }
     }
 
     fn unwritten(&mut self, number: u64, batch: Box<Batch>) {
