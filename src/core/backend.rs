@@ -6,7 +6,7 @@
 //! [`Backend::take_news`] tells that clients may have waited for what has come.
 
 use super::api::health_log::HealthLog;
-use super::cluster::{Cluster, OptionalCluster};
+use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
 use super::context::Context;
 use super::history::{History, ReadStart};
 use super::sources::{Reload, Sources};
@@ -55,7 +55,8 @@ pub struct NextWake {
 impl Backend {
     /// The indexes that the keys of its connections may have, from zero on.
     pub fn capacity(config: &Config) -> usize {
-        Sources::capacity(config) + Cluster::capacity(config)
+        let of_cluster = config.cluster.as_ref().map_or(0, |_| MOST_CONNECTIONS);
+        Sources::capacity(config) + of_cluster
     }
 
     /// The backend of the configuration.
@@ -89,7 +90,7 @@ impl Backend {
 
     /// Takes in what happened to a connection.
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        if self.cluster.get().is_some_and(|it| it.engine.may_own(key)) {
+        if self.cluster.get().is_some_and(|it| it.engine.connections.may_own(key)) {
             let handle = |cluster: &mut Cluster, sources: &mut Sources, cx: &mut Context| {
                 cluster.handle(key, event, sources, cx);
             };
@@ -105,7 +106,7 @@ impl Backend {
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
         if let Some(cluster) = self.cluster.get_mut() {
-            cluster.engine.closed(key);
+            cluster.engine.connections.remove(key);
         }
     }
 
@@ -117,7 +118,8 @@ impl Backend {
         cx: &mut Context,
     ) {
         if source == SourceId::ENGINE {
-            return self.tell_cluster(|cluster, _, cx| cluster.resolved(addresses, cx), cx);
+            return self
+                .tell_cluster(|cluster, sources, cx| cluster.resolved(addresses, sources, cx), cx);
         }
         let (sources, history) = self.split();
         sources.resolved(source, addresses, history, cx);
@@ -184,7 +186,7 @@ impl Backend {
     fn keep_time(&mut self, cx: &mut Context) {
         let now = cx.now;
         // A lease that has run out is known before anything is requested.
-        let cluster_due = self.cluster.get().and_then(Cluster::due);
+        let cluster_due = self.cluster.get().map(Cluster::due);
         if cluster_due.is_some_and(|at| at <= now.mono) {
             self.tell_cluster(Cluster::handle_timeout, cx);
         }
@@ -269,7 +271,9 @@ impl Backend {
     #[inline]
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         let (outgoing, wants_read) = match self.cluster.get() {
-            Some(cluster) if cluster.engine.may_own(key) => cluster.engine.interest(key),
+            Some(cluster) if cluster.engine.connections.may_own(key) => {
+                cluster.engine.interest(key)
+            }
             _ => self.sources.interest(key),
         };
         (outgoing.into(), wants_read)
@@ -277,7 +281,7 @@ impl Backend {
 
     /// The number of its connections.
     pub fn connections(&self) -> usize {
-        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections());
+        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections.len());
         self.sources.connections() + of_cluster
     }
 
@@ -304,7 +308,7 @@ impl Backend {
             sources.failover_due(),
             health.next_due(),
             history.due(),
-            cluster.and_then(Cluster::due),
+            cluster.map(Cluster::due),
         ];
         let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         NextWake {
