@@ -192,11 +192,11 @@ impl Engine {
         if let Some(it) = url.credentials {
             let words: [&[u8]; 3] = [b"AUTH", &it.user, &it.password];
             let words = if it.user.is_empty() { &[words[0], words[2]] } else { &words[..] };
-            self.send(which, EngineCommand::Auth, words, cx);
+            self.link(which).send(EngineCommand::Auth, words, cx);
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.send(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
+            self.link(which).send(EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
         if which == Which::Commands {
             self.load_scripts(cx);
@@ -212,7 +212,7 @@ impl Engine {
         for script in Script::ALL {
             let text = script.text();
             let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
-            self.send(Which::Commands, EngineCommand::Load(script), &words, cx);
+            self.send(EngineCommand::Load(script), &words, cx);
         }
     }
 
@@ -254,14 +254,8 @@ impl Engine {
     }
 
     /// Sends a command.
-    pub fn send(
-        &mut self,
-        which: Which,
-        command: EngineCommand,
-        words: &[&[u8]],
-        cx: &mut Context,
-    ) {
-        self.link(which).send(command, words, Duration::ZERO, cx);
+    pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
+        self.link(Which::Commands).send(command, words, cx);
     }
 
     /// Runs a script, once it is loaded. `body` comes behind the other arguments.
@@ -283,7 +277,7 @@ impl Engine {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
         words.extend(body);
-        self.send(Which::Commands, EngineCommand::Run(script, source), &words, cx);
+        self.send(EngineCommand::Run(script, source), &words, cx);
     }
 
     /// The name of a key: of a source, or of the whole cluster.

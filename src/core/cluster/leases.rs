@@ -7,6 +7,7 @@ use crate::core::context::Context;
 use crate::core::sources::{Role, Sources};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
+use crate::replication::{Update, encode};
 use crate::resp::RespValue;
 use crate::time::Mono;
 use std::fmt::Display;
@@ -177,7 +178,7 @@ impl Cluster {
         log::warn!(target: CLUSTER, "entry refused source={}", cx.stats[id].id);
     }
 
-    /// Lets a source go, so that another node takes it at once.
+    /// Lets a source go, and tells the followers, so that another node takes it at once.
     pub(super) fn release(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
         let Some(epoch) = self.seats[id.index()].held_epoch() else {
             return;
@@ -186,7 +187,17 @@ impl Cluster {
         seat.lost(cx.now.mono);
         seat.free_since = Some(cx.now.mono);
         self.tell_role(id, sources, cx);
-        self.send_release(id, epoch, sources, cx);
+        let leaver = self.ends_at.map(|_| node_of(&self.run).into());
+        let mut entry = sources[id].entry(Update::Released(leaver), cx.now, cx);
+        entry.head.epoch = epoch;
+        let mut bytes = Vec::new();
+        encode(&entry, &mut bytes);
+        let keep = self.seats[id.index()].keep(bytes.len(), false);
+        let left = sources[id].budget().left(cx.now.mono);
+        let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];
+        if self.engine.is_up {
+            self.engine.run(Script::Release, id, &words, Some(&bytes), cx);
+        }
         log::info!(target: CLUSTER, "released source={} epoch={epoch}", cx.stats[id].id);
     }
 

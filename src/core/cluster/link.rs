@@ -5,8 +5,7 @@
 //! ```
 //!
 //! [`Link`] owns how far it is connected, the bytes that are to be sent, those of a reply that is not
-//! complete, and the commands that wait for one, each with its deadline. It does not know what a command
-//! means.
+//! complete, and the commands that wait for one, each with its deadline.
 
 use super::scripts::Script;
 use crate::core::Action;
@@ -23,6 +22,10 @@ use std::time::Duration;
 /// How long the engine may take to connect, and to reply: a slow one is better than none, as long as a
 /// renewal comes before the lease ends.
 pub const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long the engine waits for an entry before it replies that there is none. A source that is followed
+/// anew is read after this at the latest.
+pub const BLOCK: Duration = Duration::from_millis(250);
 
 /// Bytes that may wait to be sent. What comes above it is dropped: the next poll brings it anew.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
@@ -97,16 +100,11 @@ impl Link {
         (waiting == 0 || waiting + bytes <= MOST_WAITING) && self.pending.len() < MOST_PENDING
     }
 
-    /// Sends a command. `wait`: how long the engine may wait itself before it replies.
-    pub fn send(
-        &mut self,
-        command: EngineCommand,
-        words: &[&[u8]],
-        wait: Duration,
-        cx: &mut Context,
-    ) {
+    /// Sends a command.
+    pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
         let Some(key) = self.key else { return };
         let sent_at = cx.now.mono;
+        let wait = if command == EngineCommand::Read { BLOCK } else { Duration::ZERO };
         write_command(&mut self.out, words);
         let deadline = sent_at + wait + TIMEOUT;
         self.pending.push_back(PendingCommand { command, sent_at, deadline });

@@ -32,7 +32,7 @@ use crate::replication::HAS_CLUSTERS;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Engine, Which};
+use engine::Engine;
 use link::EngineCommand;
 use reading::{StreamKey, Unread};
 use seat::{Hold, Rival, Seat};
@@ -255,7 +255,7 @@ impl Cluster {
         let nodes = self.engine.key(SourceId::ENGINE, "nodes", cx);
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
         if self.engine.is_up {
-            self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
+            self.engine.send(EngineCommand::Other, &words, cx);
         }
     }
 

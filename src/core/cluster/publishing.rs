@@ -4,14 +4,13 @@
 //! candles that they miss.
 
 use super::Cluster;
-use super::engine::Which;
 use super::link::EngineCommand;
 use super::scripts::Script;
-use super::seat::{Hold, node_of};
+use super::seat::Hold;
 use crate::core::context::Context;
-use crate::core::sources::{Outbound, Sources};
+use crate::core::sources::Outbound;
 use crate::market::SourceId;
-use crate::replication::{Entry, EntryHead, SeriesPart, Update, encode, encode_ask};
+use crate::replication::{Entry, SeriesPart, Update, encode, encode_ask};
 use std::fmt::Display;
 
 /// Requests for candles that stay in the engine.
@@ -75,37 +74,7 @@ impl Cluster {
         let key = self.engine.key(id, "ask", cx);
         let words: [&[u8]; 8] =
             [b"XADD", key.as_bytes(), b"MAXLEN", b"~", MOST_ASKS, b"*", b"e", &bytes];
-        self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
+        self.engine.send(EngineCommand::Other, &words, cx);
         Some(())
-    }
-
-    /// Lets a lease go, and tells the followers.
-    pub(super) fn send_release(
-        &mut self,
-        id: SourceId,
-        epoch: u64,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        let leaver = self.ends_at.map(|_| node_of(&self.run).into());
-        let status = &cx.stats[id];
-        let entry = Entry {
-            head: EntryHead {
-                epoch,
-                received: cx.now.unix,
-                exchange_time: status.clock.map(|_| cx.exchange_time(id)),
-                state: status.state as u8,
-                ..EntryHead::default()
-            },
-            body: Update::Released(leaver),
-        };
-        let mut bytes = Vec::new();
-        encode(&entry, &mut bytes);
-        let keep = self.seats[id.index()].keep(bytes.len(), false);
-        let left = sources[id].budget().left(cx.now.mono);
-        if self.engine.is_up {
-            let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];
-            self.engine.run(Script::Release, id, &words, Some(&bytes), cx);
-        }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::Cluster;
 use super::engine::Which;
-use super::link::EngineCommand;
+use super::link::{BLOCK, EngineCommand};
 use super::seat::{EntryId, Hold, node_of};
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -15,10 +15,6 @@ use crate::market::SourceId;
 use crate::replication::{Entry, EntryError, Markets, Update, decode, decode_ask};
 use crate::resp::RespValue;
 use std::time::Duration;
-
-/// How long the engine waits for an entry before it replies that there is none. A source that is followed
-/// anew is read after this at the latest.
-const BLOCK: Duration = Duration::from_millis(250);
 
 /// Entries of one stream in one reply.
 const ENTRIES: &[u8] = b"16";
@@ -129,7 +125,7 @@ impl Cluster {
             seat.fetches_list = true;
             let key = self.engine.key(id, "list", cx);
             let command = EngineCommand::GetList(id, version);
-            self.engine.send(Which::Commands, command, &[b"GET", key.as_bytes()], cx);
+            self.engine.send(command, &[b"GET", key.as_bytes()], cx);
         }
         self.read_on(cx);
     }
@@ -184,7 +180,7 @@ impl Cluster {
             vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
         let names = self.streams.iter().map(|stream| &stream.name);
         words.extend(names.chain(&places).map(String::as_bytes));
-        self.engine.link(Which::Reader).send(EngineCommand::Read, &words, BLOCK, cx);
+        self.engine.link(Which::Reader).send(EngineCommand::Read, &words, cx);
     }
 
     /// Takes in the reply to a read.
