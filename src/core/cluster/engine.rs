@@ -53,30 +53,30 @@ pub struct Engine {
     pub is_up: bool,
     /// Why it is down.
     pub trouble: Option<String>,
-    /// When it is tried again.
+    /// When it is tried again, unless its name is being looked up.
     pub retry_at: Mono,
     /// Whose connection a key names, until its socket is closed.
     pub connections: Table<Which>,
     /// By `Which`.
     links: [Link; 2],
     route: EngineRoute,
-    is_resolving: bool,
     failures: u32,
     /// The prefix of all keys. It is their hash tag, so that all are in one slot of a Redis cluster.
     prefix: String,
     /// By `Script`, the name under which it is loaded.
-    scripts: [Option<Box<[u8]>>; Script::ALL.len()],
+    pub scripts: [Option<Box<[u8]>>; Script::ALL.len()],
     /// Its milliseconds at our `Mono` zero, by the last signs of life. Each is too high by the time that the
     /// command was on its way.
     zeros: VecDeque<i64>,
-    rng: Rng,
+    /// What is left to chance.
+    pub rng: Rng,
     /// When deadlines were last looked at.
     looked_at: Mono,
 }
 
 impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
-    pub fn new(url: EngineUrl, prefix: &str, first: usize, seed: u64, now: Mono) -> Engine {
+    pub fn new(url: EngineUrl, prefix: &str, first: usize, rng: Rng, now: Mono) -> Engine {
         Engine {
             is_up: false,
             trouble: None,
@@ -84,12 +84,11 @@ impl Engine {
             connections: Table::behind(first, MOST_CONNECTIONS),
             links: Default::default(),
             route: EngineRoute::new(url),
-            is_resolving: false,
             failures: 0,
             prefix: format!("{{{prefix}}}"),
             scripts: Default::default(),
             zeros: VecDeque::new(),
-            rng: Rng::new(seed),
+            rng,
             looked_at: now,
         }
     }
@@ -120,8 +119,8 @@ impl Engine {
 
     /// When [`Engine::handle_timeout`] is wanted.
     pub fn due(&self) -> Mono {
-        let waits = self.links[Which::Commands as usize].key.is_none() && !self.is_resolving;
-        let retry = waits.then_some(self.retry_at);
+        let is_closed = self.links[Which::Commands as usize].key.is_none();
+        let retry = is_closed.then_some(self.retry_at);
         self.links.iter().filter_map(Link::due).chain(retry).min().unwrap_or(Mono::NEVER)
     }
 
@@ -142,7 +141,7 @@ impl Engine {
             return was_away;
         }
         let is_closed = |link: &Link| link.key.is_none();
-        if is_closed(self.link(Which::Commands)) && self.retry_at <= now && !self.is_resolving {
+        if is_closed(self.link(Which::Commands)) && self.retry_at <= now {
             self.connect(Which::Commands, cx);
         }
         if self.is_up && is_closed(self.link(Which::Reader)) {
@@ -153,7 +152,7 @@ impl Engine {
 
     fn connect(&mut self, which: Which, cx: &mut Context) {
         let Some(address) = self.route.address() else {
-            self.is_resolving = true;
+            self.retry_at = Mono::NEVER;
             let url = self.route.url();
             cx.actions.push_back(Action::Resolve {
                 source: SourceId::ENGINE,
@@ -174,7 +173,7 @@ impl Engine {
 
     /// Takes in the addresses of the host, or why there are none.
     pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
-        self.is_resolving = false;
+        self.retry_at = cx.now.mono;
         match addresses {
             Ok(addresses) => self.route.resolved(addresses),
             Err(why) => self.fail(&why, cx),
@@ -214,12 +213,6 @@ impl Engine {
             let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
             self.send(EngineCommand::Load(script), &words, cx);
         }
-    }
-
-    /// A script has been loaded under this name. `true`: that was the last one.
-    pub fn loaded(&mut self, script: Script, name: &[u8]) -> bool {
-        self.scripts[script as usize] = Some(name.into());
-        script == Script::ALL[Script::ALL.len() - 1]
     }
 
     /// It has done what was asked. `true`: it was down.

@@ -72,11 +72,11 @@ impl Cluster {
             return;
         }
         let since = *self.excess_since.get_or_insert(cx.now.mono);
-        let last = self.seats.iter().rposition(Seat::collects);
+        let last = self.ids().rfind(|id| self.seats[id.index()].collects());
         if cx.now.mono.since(since) >= EXCESS
-            && let Some(at) = last
+            && let Some(id) = last
         {
-            self.release(SourceId(at as u16), sources, cx);
+            self.release(id, sources, cx);
         }
     }
 
@@ -85,7 +85,7 @@ impl Cluster {
         let now = cx.now.mono;
         // One more source leaves no other node less than its share.
         let (held, share) = self.held_and_share(cx);
-        let jitter = Duration::from_micros(self.rng.below(JITTER) * 100);
+        let jitter = Duration::from_micros(self.engine.rng.below(JITTER) * 100);
         let seat = &mut self.seats[id.index()];
         seat.is_asking = false;
         seat.seen = seat.seen.max(reply.count_at(0));

@@ -69,7 +69,6 @@ pub struct Cluster {
     excess_since: Option<Mono>,
     /// Until then, those who collected before the engine went away come first.
     settled_at: Mono,
-    rng: Rng,
     /// Once the end has begun: until when the engine is waited for.
     ends_at: Option<Mono>,
 }
@@ -92,20 +91,14 @@ impl OptionalCluster {
 }
 
 impl Cluster {
-    /// The cluster of the configuration, if there is one. `boot` tells this run from others; keys of its
-    /// connections begin at `first`.
-    pub fn new(
-        boot: u64,
-        first: usize,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) -> Option<Box<Cluster>> {
+    /// The cluster of the configuration, if there is one. Keys of its connections begin at `first`.
+    pub fn new(first: usize, sources: &mut Sources, cx: &mut Context) -> Option<Box<Cluster>> {
         let config = cx.config.cluster.clone().filter(|_| HAS_CLUSTERS)?;
-        let mut rng = Rng::new(boot ^ 0x00C1_0573);
-        let (run, now) = (format!("{:08x}", boot as u32), cx.now.mono);
+        let (run, now) = (format!("{:08x}", cx.boot as u32), cx.now.mono);
         let node = config.node.unwrap_or_else(|| format!("node-{run}"));
+        let rng = Rng::new(cx.boot ^ 0x00C1_0573);
         let mut cluster = Box::new(Cluster {
-            engine: Engine::new(config.url, &config.prefix, first, rng.next_u64(), now),
+            engine: Engine::new(config.url, &config.prefix, first, rng, now),
             run: format!("{node}#{run}"),
             seats: Vec::new(),
             unread: VecDeque::new(),
@@ -115,7 +108,6 @@ impl Cluster {
             beat_at: now,
             excess_since: None,
             settled_at: now,
-            rng,
             ends_at: None,
         });
         cx.stats.cluster = Some(ClusterStatus { node: node.into(), ..ClusterStatus::default() });
@@ -123,11 +115,16 @@ impl Cluster {
         Some(cluster)
     }
 
+    /// The sources, those that have ended included.
+    fn ids(&self) -> impl DoubleEndedIterator<Item = SourceId> + use<> {
+        (0..self.seats.len() as u16).map(SourceId)
+    }
+
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
         self.seats.resize_with(cx.stats.sources.len(), Seat::default);
-        for at in 0..self.seats.len() {
-            let (id, seat) = (SourceId(at as u16), &mut self.seats[at]);
+        for id in self.ids() {
+            let seat = &mut self.seats[id.index()];
             seat.due = cx.now.mono;
             if cx.stats[id].has_ended && seat.collects() {
                 self.release(id, sources, cx);
@@ -205,9 +202,8 @@ impl Cluster {
             self.engine.beat(&self.run, cx);
             self.spread(sources, cx);
         }
-        for at in 0..self.seats.len() {
-            let id = SourceId(at as u16);
-            let seat = &mut self.seats[at];
+        for id in self.ids() {
+            let seat = &mut self.seats[id.index()];
             if cx.stats[id].has_ended {
                 seat.due = Mono::NEVER;
                 continue;
@@ -225,8 +221,8 @@ impl Cluster {
     /// Lets leases run out by this node's own clock, and lets the sources know, and the metrics.
     fn update_sources(&mut self, sources: &mut Sources, cx: &mut Context) {
         let (is_up, now) = (self.engine.is_up, cx.now.mono);
-        for at in 0..self.seats.len() {
-            let (id, seat) = (SourceId(at as u16), &mut self.seats[at]);
+        for id in self.ids() {
+            let seat = &mut self.seats[id.index()];
             seat.expire(is_up, now);
             let has_left = |it: &mut Rival| it.has_left(&self.live, now);
             if seat.rival.take_if(has_left).is_some() && seat.collects() {
@@ -249,8 +245,8 @@ impl Cluster {
     /// The end has begun: lets all sources go.
     pub fn shut_down(&mut self, sources: &mut Sources, cx: &mut Context) {
         self.ends_at = Some(cx.now.mono + FAREWELL);
-        for at in 0..self.seats.len() {
-            self.release(SourceId(at as u16), sources, cx);
+        for id in self.ids() {
+            self.release(id, sources, cx);
         }
         let nodes = self.engine.key(SourceId::ENGINE, "nodes", cx);
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
@@ -276,9 +272,8 @@ impl Cluster {
 
     /// Tells the other nodes what the sources have for them.
     pub fn relay(&mut self, sources: &mut Sources, history: &History, cx: &mut Context) {
-        for at in 0..self.seats.len() {
-            let id = SourceId(at as u16);
-            if self.seats[at].collects() {
+        for id in self.ids() {
+            if self.seats[id.index()].collects() {
                 sources[id].answer_asked(history, cx);
             }
             while let Some(told) = sources[id].next_told() {

@@ -62,7 +62,12 @@ impl Cluster {
 
     /// The epoch under which this node may publish now.
     fn epoch(&self, id: SourceId, cx: &Context) -> Option<u64> {
-        self.seats[id.index()].epoch(cx.now.mono).filter(|_| self.engine.is_up)
+        match self.seats[id.index()].hold {
+            Hold::Collects { epoch, until } if cx.now.mono < until && self.engine.is_up => {
+                Some(epoch)
+            }
+            _ => None,
+        }
     }
 
     fn ask(&mut self, id: SourceId, series: &SeriesPart, cx: &mut Context) -> Option<()> {

@@ -61,8 +61,8 @@ impl Cluster {
         match command {
             EngineCommand::Auth | EngineCommand::Other => {}
             EngineCommand::Load(script) => {
-                let name = reply.bytes().unwrap_or_default();
-                if self.engine.loaded(script, name) && !self.engine.is_up {
+                self.engine.scripts[script as usize] = reply.bytes().map(Into::into);
+                if Some(&script) == Script::ALL.last() && !self.engine.is_up {
                     self.engine.beat(&self.run, cx);
                 }
             }
@@ -114,14 +114,13 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let Some(time) = reply.number_at(0) else {
+        let (Some(time), [_, live]) = (reply.number_at(0), reply.list()) else {
             return self.engine.fail("it does not tell its time", cx);
         };
         self.engine.note_time(time, sent_at);
-        let nodes = reply.list().get(1).map_or(&[][..], RespValue::list).iter();
+        let was_up_before = !self.live.is_empty();
         let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
-        self.live = nodes.filter_map(name).collect();
-        let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);
+        self.live = live.list().iter().filter_map(name).collect();
         if self.engine.note_up(cx) {
             if was_up_before {
                 self.settled_at = cx.now.mono + SETTLING;

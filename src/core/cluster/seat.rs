@@ -149,14 +149,6 @@ impl Seat {
         matches!(self.hold, Hold::Collects { .. })
     }
 
-    /// The epoch under which this node may publish now.
-    pub fn epoch(&self, now: Mono) -> Option<u64> {
-        match self.hold {
-            Hold::Collects { epoch, until } if now < until => Some(epoch),
-            _ => None,
-        }
-    }
-
     /// The epoch that a renewal names.
     pub fn held_epoch(&self) -> Option<u64> {
         match self.hold {
