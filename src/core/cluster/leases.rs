@@ -170,11 +170,8 @@ impl Cluster {
 
     /// An entry was refused: the lease is not ours, or has run out.
     pub(super) fn fenced(&mut self, id: SourceId, cx: &mut Context) {
-        let seat = &mut self.seats[id.index()];
-        seat.due = cx.now.mono;
-        if let Some(cluster) = &mut cx.stats.cluster {
-            cluster.fenced += 1;
-        }
+        self.seats[id.index()].due = cx.now.mono;
+        cx.stats.cluster.get_or_insert_default().fenced += 1;
         log::warn!(target: CLUSTER, "entry refused source={}", cx.stats[id].id);
     }
 

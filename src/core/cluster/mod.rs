@@ -230,9 +230,7 @@ impl Cluster {
             }
             self.tell_role(id, sources, cx);
         }
-        let Some(cluster) = &mut cx.stats.cluster else {
-            return;
-        };
+        let cluster = cx.stats.cluster.get_or_insert_default();
         cluster.set_up(is_up, self.engine.trouble.as_deref(), cx.now);
         cluster.sources.resize_with(self.seats.len(), ClusterSource::default);
         for (status, seat) in cluster.sources.iter_mut().zip(&self.seats) {
@@ -259,9 +257,7 @@ impl Cluster {
     fn leave(&mut self, id: SourceId, version: u8, sources: &mut Sources, cx: &mut Context) {
         let source = &cx.stats[id].id;
         log::error!(target: CLUSTER, "newer format source={source} version={version}");
-        if let Some(cluster) = &mut cx.stats.cluster {
-            cluster.format = Some(version);
-        }
+        cx.stats.cluster.get_or_insert_default().format = Some(version);
         self.unread.clear();
         // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
         self.seats.iter_mut().for_each(|seat| seat.hold = Hold::Alone);

@@ -27,11 +27,10 @@ impl Cluster {
             Outbound::List(bytes) => self.publish_list(id, &bytes, cx),
             Outbound::Ask(series) => self.ask(id, &series, cx),
         };
-        if let Some(cluster) = &mut cx.stats.cluster {
-            match is_told {
-                Some(()) => cluster.published += 1,
-                None => cluster.dropped += 1,
-            }
+        let status = cx.stats.cluster.get_or_insert_default();
+        match is_told {
+            Some(()) => status.published += 1,
+            None => status.dropped += 1,
         }
     }
 

@@ -101,10 +101,9 @@ impl Cluster {
             self.live.retain(|run| Some(node_of(run)) != leaver);
         }
         let age_ms = self.engine.time_ms(cx.now.mono).saturating_sub_unsigned(id.ms).max(0) as u64;
-        if let Some(cluster) = &mut cx.stats.cluster {
-            cluster.applied += 1;
-            cluster.sources[source.index()].lag_ms = Some(age_ms);
-        }
+        let status = cx.stats.cluster.get_or_insert_default();
+        status.applied += 1;
+        status.sources[source.index()].lag_ms = Some(age_ms);
         sources[source].follow_entry(entry, Duration::from_millis(age_ms), history, cx);
     }
 
@@ -115,12 +114,9 @@ impl Cluster {
         let version = look.count_at(5);
         let ahead = self.engine.time_ms(cx.now.mono).unsigned_abs() + AHEAD_MS;
         let seat = &mut self.seats[id.index()];
-        seat.place = match seat.place {
-            // The engine's clock went back: what it adds comes before the place.
-            Some(place) if place.ms > ahead => Some(place.min(last)),
-            Some(place) => Some(place),
-            None => Some(from.map_or(EntryId::default(), EntryId::before)),
-        };
+        let place = seat.place.unwrap_or(from.map_or(EntryId::default(), EntryId::before));
+        // If the engine's clock went back, what it adds comes before the place.
+        seat.place = Some(if place.ms > ahead { place.min(last) } else { place });
         if seat.list != Some(version) && !seat.fetches_list {
             seat.fetches_list = true;
             let key = self.engine.key(id, "list", cx);
