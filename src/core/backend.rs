@@ -335,7 +335,7 @@ impl Backend {
     pub fn close(&mut self, cx: &mut Context) -> bool {
         self.history.close(cx);
         self.next_wake.set(None);
-        let is_told = |cluster: &Cluster| cluster.has_said_farewell(cx.now.mono);
+        let is_told = |cluster: &Cluster| cluster.has_told_end(cx.now.mono);
         self.history.is_closed() && self.cluster.get().is_none_or(is_told)
     }
 

@@ -1,23 +1,23 @@
 //! The cluster: which node collects a source, and what the nodes tell each other.
 //!
-//! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Seat`](seat::Seat) for each source, and the
+//! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Lease`](lease::Lease) for each source, and the
 //! entries that were read and not yet applied. A node that has the lease of a source collects, and tells the
 //! others what it applies ([`publishing`]); the others apply the same ([`reading`]). Which node has a lease
-//! is decided in [`leases`]. This file passes on what happens, and tells the sources their roles.
+//! is decided in [`leasing`]. This file passes on what happens, tells each source its role, and asks it what
+//! to tell.
 //!
-//! It tells a source its role, and asks it what to tell; no source knows it. It knows no socket: the engine's
-//! connections are driven like those to exchanges. Without a cluster in the configuration there is none of
-//! this.
+//! No source knows the cluster. It knows no socket: the engine's connections are driven like those to
+//! exchanges. Without a cluster in the configuration there is none of this.
 
 mod engine;
-mod leases;
+mod lease;
+mod leasing;
 mod link;
 mod publishing;
 mod reading;
 mod replies;
 mod route;
 mod scripts;
-mod seat;
 #[cfg(all(test, feature = "cluster"))]
 mod tests;
 
@@ -33,9 +33,9 @@ use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
 use engine::Engine;
+use lease::{Hold, Lease, Rival};
 use link::EngineCommand;
 use reading::{StreamKey, Unread};
-use seat::{Hold, Rival, Seat};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub use engine::MOST_CONNECTIONS;
 const TICK: Duration = Duration::from_secs(1);
 
 /// How long the end waits for the engine to be told.
-const FAREWELL: Duration = Duration::from_millis(500);
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// See the module's page.
 pub struct Cluster {
@@ -55,7 +55,7 @@ pub struct Cluster {
     /// The name of this run of this node: `node#run`.
     run: String,
     /// By `SourceId`.
-    seats: Vec<Seat>,
+    leases: Vec<Lease>,
     /// Entries that were read and not applied.
     unread: VecDeque<Unread>,
     /// The streams in the read that is under way.
@@ -100,7 +100,7 @@ impl Cluster {
         let mut cluster = Box::new(Cluster {
             engine: Engine::new(config.url, &config.prefix, first, rng, now),
             run: format!("{node}#{run}"),
-            seats: Vec::new(),
+            leases: Vec::new(),
             unread: VecDeque::new(),
             streams: Vec::new(),
             has_logged_malformed: false,
@@ -117,16 +117,16 @@ impl Cluster {
 
     /// The sources, those that have ended included.
     fn ids(&self) -> impl DoubleEndedIterator<Item = SourceId> + use<> {
-        (0..self.seats.len() as u16).map(SourceId)
+        (0..self.leases.len() as u16).map(SourceId)
     }
 
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
-        self.seats.resize_with(cx.stats.sources.len(), Seat::default);
+        self.leases.resize_with(cx.stats.sources.len(), Lease::default);
         for id in self.ids() {
-            let seat = &mut self.seats[id.index()];
-            seat.due = cx.now.mono;
-            if cx.stats[id].has_ended && seat.collects() {
+            let lease = &mut self.leases[id.index()];
+            lease.due = cx.now.mono;
+            if cx.stats[id].has_ended && lease.collects() {
                 self.release(id, sources, cx);
             }
         }
@@ -139,20 +139,20 @@ impl Cluster {
             return ends_at;
         }
         let is_up = self.engine.is_up;
-        let of_seat = |seat: &Seat| {
-            let asks = if is_up && !seat.is_asking { seat.due } else { Mono::NEVER };
-            match seat.hold {
+        let of_lease = |lease: &Lease| {
+            let asks = if is_up && !lease.is_asking { lease.due } else { Mono::NEVER };
+            match lease.hold {
                 Hold::Collects { until, .. } => until.min(asks),
                 _ => asks,
             }
         };
         let beat = if is_up { self.beat_at } else { Mono::NEVER };
-        let seats = self.seats.iter().map(of_seat);
-        seats.chain([beat]).fold(self.engine.due(), Mono::min)
+        let leases = self.leases.iter().map(of_lease);
+        leases.chain([beat]).fold(self.engine.due(), Mono::min)
     }
 
     /// True if the engine has been told of the end, or need not be.
-    pub fn has_said_farewell(&self, now: Mono) -> bool {
+    pub fn has_told_end(&self, now: Mono) -> bool {
         self.ends_at.is_none_or(|ends_at| ends_at <= now) || self.engine.has_sent()
     }
 
@@ -203,16 +203,16 @@ impl Cluster {
             self.spread(sources, cx);
         }
         for id in self.ids() {
-            let seat = &mut self.seats[id.index()];
+            let lease = &mut self.leases[id.index()];
             if cx.stats[id].has_ended {
-                seat.due = Mono::NEVER;
+                lease.due = Mono::NEVER;
                 continue;
             }
-            if was_away && seat.hold == Hold::Follows {
+            if was_away && lease.hold == Hold::Follows {
                 // This process was away: what it follows may have moved on.
                 sources[id].set_role(Role::Follower, cx);
             }
-            if seat.due <= now && !seat.is_asking {
+            if lease.due <= now && !lease.is_asking {
                 self.tend(id, sources, cx);
             }
         }
@@ -222,27 +222,27 @@ impl Cluster {
     fn update_sources(&mut self, sources: &mut Sources, cx: &mut Context) {
         let (is_up, now) = (self.engine.is_up, cx.now.mono);
         for id in self.ids() {
-            let seat = &mut self.seats[id.index()];
-            seat.expire(is_up, now);
+            let lease = &mut self.leases[id.index()];
+            lease.expire(is_up, now);
             let has_left = |it: &mut Rival| it.has_left(&self.live, now);
-            if seat.rival.take_if(has_left).is_some() && seat.collects() {
+            if lease.rival.take_if(has_left).is_some() && lease.collects() {
                 sources[id].budget().use_whole(now);
             }
             self.tell_role(id, sources, cx);
         }
         let cluster = cx.stats.cluster.get_or_insert_default();
         cluster.set_up(is_up, self.engine.trouble.as_deref(), cx.now);
-        cluster.sources.resize_with(self.seats.len(), ClusterSource::default);
-        for (status, seat) in cluster.sources.iter_mut().zip(&self.seats) {
-            status.collects = seat.hold != Hold::Follows;
-            status.epoch = seat.held_epoch().unwrap_or(seat.seen);
+        cluster.sources.resize_with(self.leases.len(), ClusterSource::default);
+        for (status, lease) in cluster.sources.iter_mut().zip(&self.leases) {
+            status.collects = lease.hold != Hold::Follows;
+            status.epoch = lease.held_epoch().unwrap_or(lease.seen);
             status.lag_ms = status.lag_ms.filter(|_| !status.collects);
         }
     }
 
     /// The end has begun: lets all sources go.
     pub fn shut_down(&mut self, sources: &mut Sources, cx: &mut Context) {
-        self.ends_at = Some(cx.now.mono + FAREWELL);
+        self.ends_at = Some(cx.now.mono + END_TIMEOUT);
         for id in self.ids() {
             self.release(id, sources, cx);
         }
@@ -260,7 +260,7 @@ impl Cluster {
         cx.stats.cluster.get_or_insert_default().format = Some(version);
         self.unread.clear();
         // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
-        self.seats.iter_mut().for_each(|seat| seat.hold = Hold::Alone);
+        self.leases.iter_mut().for_each(|lease| lease.hold = Hold::Alone);
         self.engine.fail("left, for entries of a newer format", cx);
         self.engine.retry_at = Mono::NEVER;
         self.update_sources(sources, cx);
@@ -269,7 +269,7 @@ impl Cluster {
     /// Tells the other nodes what the sources have for them.
     pub fn relay(&mut self, sources: &mut Sources, history: &History, cx: &mut Context) {
         for id in self.ids() {
-            if self.seats[id.index()].collects() {
+            if self.leases[id.index()].collects() {
                 sources[id].answer_asked(history, cx);
             }
             while let Some(told) = sources[id].next_told() {

@@ -4,9 +4,9 @@
 //! candles that they miss.
 
 use super::Cluster;
+use super::lease::Hold;
 use super::link::EngineCommand;
 use super::scripts::Script;
-use super::seat::Hold;
 use crate::core::context::Context;
 use crate::core::sources::Outbound;
 use crate::market::SourceId;
@@ -46,7 +46,7 @@ impl Cluster {
         if bytes.len() > MOST_ENTRY || !self.engine.has_room(bytes.len()) {
             return None;
         }
-        let keep = self.seats[id.index()].keep(bytes.len(), is_first);
+        let keep = self.leases[id.index()].keep(bytes.len(), is_first);
         let mark = u8::from(is_first) | u8::from(is_last) << 1;
         let words: [&dyn Display; 4] = [&self.run, &epoch, &keep, &mark];
         self.engine.run(Script::Publish, id, &words, Some(&bytes), cx);
@@ -61,7 +61,7 @@ impl Cluster {
 
     /// The epoch under which this node may publish now.
     fn epoch(&self, id: SourceId, cx: &Context) -> Option<u64> {
-        match self.seats[id.index()].hold {
+        match self.leases[id.index()].hold {
             Hold::Collects { epoch, until } if cx.now.mono < until && self.engine.is_up => {
                 Some(epoch)
             }
@@ -71,7 +71,7 @@ impl Cluster {
 
     fn ask(&mut self, id: SourceId, series: &SeriesPart, cx: &mut Context) -> Option<()> {
         let bytes = encode_ask(series);
-        let follows = self.seats[id.index()].hold == Hold::Follows;
+        let follows = self.leases[id.index()].hold == Hold::Follows;
         if !follows || !self.engine.has_room(bytes.len()) {
             return None;
         }

@@ -5,8 +5,8 @@
 
 use super::Cluster;
 use super::engine::Which;
+use super::lease::{EntryId, Hold, node_of};
 use super::link::{BLOCK, EngineCommand};
-use super::seat::{EntryId, Hold, node_of};
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
@@ -58,7 +58,7 @@ impl Cluster {
         let Some(Unread { source, is_ask, id, bytes }) = self.unread.pop_front() else {
             return;
         };
-        let result = match (is_ask, self.seats[source.index()].hold) {
+        let result = match (is_ask, self.leases[source.index()].hold) {
             (true, Hold::Collects { .. }) => {
                 decode_ask(&bytes).map(|series| sources[source].asked(&series, history, cx))
             }
@@ -89,14 +89,14 @@ impl Cluster {
         history: &mut History,
         cx: &mut Context,
     ) {
-        let seat = &mut self.seats[source.index()];
-        if entry.head.epoch < seat.seen {
+        let lease = &mut self.leases[source.index()];
+        if entry.head.epoch < lease.seen {
             // Of a collector before the present one, in an engine that came back with old data.
             return;
         }
-        seat.seen = entry.head.epoch;
+        lease.seen = entry.head.epoch;
         if let Update::Released(leaver) = &entry.body {
-            seat.due = cx.now.mono;
+            lease.due = cx.now.mono;
             let leaver = leaver.as_deref();
             self.live.retain(|run| Some(node_of(run)) != leaver);
         }
@@ -113,12 +113,12 @@ impl Cluster {
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
         let version = look.count_at(5);
         let ahead = self.engine.time_ms(cx.now.mono).unsigned_abs() + AHEAD_MS;
-        let seat = &mut self.seats[id.index()];
-        let place = seat.place.unwrap_or(from.map_or(EntryId::default(), EntryId::before));
+        let lease = &mut self.leases[id.index()];
+        let place = lease.place.unwrap_or(from.map_or(EntryId::default(), EntryId::before));
         // If the engine's clock went back, what it adds comes before the place.
-        seat.place = Some(if place.ms > ahead { place.min(last) } else { place });
-        if seat.list != Some(version) && !seat.fetches_list {
-            seat.fetches_list = true;
+        lease.place = Some(if place.ms > ahead { place.min(last) } else { place });
+        if lease.list != Some(version) && !lease.fetches_list {
+            lease.fetches_list = true;
             let key = self.engine.key(id, "list", cx);
             let command = EngineCommand::GetList(id, version);
             self.engine.send(command, &[b"GET", key.as_bytes()], cx);
@@ -134,7 +134,7 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) -> bool {
-        let Some(bytes) = bytes.filter(|_| self.seats[id.index()].hold == Hold::Follows) else {
+        let Some(bytes) = bytes.filter(|_| self.leases[id.index()].hold == Hold::Follows) else {
             return true;
         };
         match Markets::new(bytes.to_vec()) {
@@ -153,13 +153,13 @@ impl Cluster {
         }
         let mut places = Vec::new();
         self.streams.clear();
-        for (at, seat) in (0..).zip(&self.seats) {
+        for (at, lease) in (0..).zip(&self.leases) {
             let source = SourceId(at);
             // Tickers are known by the ids of the list.
-            let has_list = seat.list == Some(0) || cx.market.catalog.has_list(source);
-            let (what, place) = match (seat.hold, seat.place) {
-                (Hold::Collects { .. }, _) => ("ask", seat.asks),
-                (Hold::Follows, Some(place)) if seat.list.is_some() && has_list => {
+            let has_list = lease.list == Some(0) || cx.market.catalog.has_list(source);
+            let (what, place) = match (lease.hold, lease.place) {
+                (Hold::Collects { .. }, _) => ("ask", lease.asks),
+                (Hold::Follows, Some(place)) if lease.list.is_some() && has_list => {
                     ("stream", place)
                 }
                 _ => continue,
@@ -194,9 +194,9 @@ impl Cluster {
                 let Some(id) = id.bytes().and_then(EntryId::parse) else {
                     continue;
                 };
-                let seat = &mut self.seats[source.index()];
-                match (is_ask, &mut seat.place) {
-                    (true, _) => seat.asks = id,
+                let lease = &mut self.leases[source.index()];
+                match (is_ask, &mut lease.place) {
+                    (true, _) => lease.asks = id,
                     (false, Some(place)) => *place = id,
                     // It is not followed any more.
                     (false, None) => continue,

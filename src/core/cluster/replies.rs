@@ -79,9 +79,9 @@ impl Cluster {
                 Script::Publish | Script::List | Script::Release => {}
             },
             EngineCommand::GetList(id, version) => {
-                self.seats[id.index()].fetches_list = false;
+                self.leases[id.index()].fetches_list = false;
                 if self.read_list(id, reply.bytes(), sources, cx) {
-                    self.seats[id.index()].list = Some(version);
+                    self.leases[id.index()].list = Some(version);
                 }
             }
             EngineCommand::Read => self.came(reply, cx),
@@ -96,8 +96,8 @@ impl Cluster {
             self.engine.load_scripts(cx);
             if let EngineCommand::Run(Script::Look | Script::Acquire | Script::Renew, id) = command
             {
-                let seat = &mut self.seats[id.index()];
-                (seat.is_asking, seat.due) = (false, cx.now.mono);
+                let lease = &mut self.leases[id.index()];
+                (lease.is_asking, lease.due) = (false, cx.now.mono);
             }
         } else if let Some(told) = error.strip_prefix(b"MOVED ") {
             self.engine.moved(told, cx);
@@ -125,11 +125,11 @@ impl Cluster {
             if was_up_before {
                 self.settled_at = cx.now.mono + SETTLING;
             }
-            for (at, seat) in (0..).zip(&mut self.seats) {
+            for (at, lease) in (0..).zip(&mut self.leases) {
                 // What was told while the engine was away may be lost, and what others told may be
                 // trimmed.
-                (seat.due, seat.list) = (cx.now.mono, None);
-                if seat.collects() {
+                (lease.due, lease.list) = (cx.now.mono, None);
+                if lease.collects() {
                     sources[SourceId(at)].list_changed();
                 }
             }

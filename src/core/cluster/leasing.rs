@@ -1,7 +1,7 @@
 //! Leases: this node looks at those of other nodes, takes free ones, renews its own, and lets some go.
 
+use super::lease::{EntryId, Hold, Lease, Rival, node_of};
 use super::scripts::{LEASE_MS, Script};
-use super::seat::{EntryId, Hold, Rival, Seat, node_of};
 use super::{Cluster, TICK};
 use crate::core::context::Context;
 use crate::core::sources::{Role, Sources};
@@ -32,15 +32,15 @@ const JITTER: u64 = 500;
 impl Cluster {
     /// Looks at a lease, renews it, or takes it back.
     pub(super) fn tend(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let seat = &mut self.seats[id.index()];
-        seat.due = cx.now.mono + TICK;
-        seat.is_asking = true;
-        match seat.hold {
+        let lease = &mut self.leases[id.index()];
+        lease.due = cx.now.mono + TICK;
+        lease.is_asking = true;
+        match lease.hold {
             Hold::Follows => self.engine.run(Script::Look, id, &[&LEASE_MS], None, cx),
             Hold::Alone => self.acquire(id, cx),
             Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => {
                 let (left, spent) = sources[id].budget().to_tell(cx.now.mono);
-                seat.told = spent;
+                lease.reported = spent;
                 let words: [&dyn Display; 4] = [&self.run, &epoch, &LEASE_MS, &left];
                 self.engine.run(Script::Renew, id, &words, None, cx);
             }
@@ -48,16 +48,16 @@ impl Cluster {
     }
 
     fn acquire(&mut self, id: SourceId, cx: &mut Context) {
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = true;
-        let words: [&dyn Display; 3] = [&self.run, &LEASE_MS, &seat.seen];
+        let lease = &mut self.leases[id.index()];
+        lease.is_asking = true;
+        let words: [&dyn Display; 3] = [&self.run, &LEASE_MS, &lease.seen];
         self.engine.run(Script::Acquire, id, &words, None, cx);
     }
 
     /// The sources that this node has or is about to have, and how many are its share.
     fn held_and_share(&self, cx: &Context) -> (usize, usize) {
-        let is_held = |it: &&Seat| it.collects() || it.is_asking && it.hold == Hold::Alone;
-        let held = self.seats.iter().filter(is_held).count();
+        let is_held = |it: &&Lease| it.collects() || it.is_asking && it.hold == Hold::Alone;
+        let held = self.leases.iter().filter(is_held).count();
         let mut nodes: Vec<&str> = self.live.iter().map(|run| node_of(run)).collect();
         nodes.sort_unstable();
         nodes.dedup();
@@ -72,7 +72,7 @@ impl Cluster {
             return;
         }
         let since = *self.excess_since.get_or_insert(cx.now.mono);
-        let last = self.ids().rfind(|id| self.seats[id.index()].collects());
+        let last = self.ids().rfind(|id| self.leases[id.index()].collects());
         if cx.now.mono.since(since) >= EXCESS
             && let Some(id) = last
         {
@@ -86,23 +86,23 @@ impl Cluster {
         // One more source leaves no other node less than its share.
         let (held, share) = self.held_and_share(cx);
         let jitter = Duration::from_micros(self.engine.rng.below(JITTER) * 100);
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = false;
-        seat.seen = seat.seen.max(reply.count_at(0));
+        let lease = &mut self.leases[id.index()];
+        lease.is_asking = false;
+        lease.seen = lease.seen.max(reply.count_at(0));
         let left = Duration::from_millis(reply.count_at(2).min(2 * LEASE_MS));
         let is_own = !left.is_zero() && reply.bytes_at(1) == self.run.as_bytes();
         if left.is_zero() || is_own {
-            let since = *seat.free_since.get_or_insert(now);
+            let since = *lease.free_since.get_or_insert(now);
             if now < self.settled_at && !is_own {
-                seat.due = self.settled_at;
+                lease.due = self.settled_at;
             } else if held < share || is_own || now.since(since) >= LEFT_TO_OTHERS {
                 return self.acquire(id, cx);
             } else {
-                seat.due = since + LEFT_TO_OTHERS;
+                lease.due = since + LEFT_TO_OTHERS;
             }
         } else {
-            seat.free_since = None;
-            seat.due = seat.due.min(now + left + jitter);
+            lease.free_since = None;
+            lease.due = lease.due.min(now + left + jitter);
         }
         self.note_place(id, reply, cx);
     }
@@ -118,29 +118,29 @@ impl Cluster {
     ) {
         let now = cx.now.mono;
         let epoch = reply.count_at(1);
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = false;
-        seat.seen = seat.seen.max(epoch);
+        let lease = &mut self.leases[id.index()];
+        lease.is_asking = false;
+        lease.seen = lease.seen.max(epoch);
         if reply.number_at(0) != Some(1) {
             // Somebody else was faster.
-            match seat.hold {
-                Hold::Follows => (seat.due, seat.free_since) = (now + TICK, None),
-                _ => seat.lost(now),
+            match lease.hold {
+                Hold::Follows => (lease.due, lease.free_since) = (now + TICK, None),
+                _ => lease.lost(now),
             }
             return;
         }
-        seat.renewed(epoch, sent_at);
-        seat.due = now + TICK;
+        lease.renewed(epoch, sent_at);
+        lease.due = now + TICK;
         let recent = self.engine.time_ms(now).saturating_sub(RECENT_MS).max(0) as u64;
-        seat.asks = EntryId { ms: recent, number: 0 };
+        lease.asks = EntryId { ms: recent, number: 0 };
         let run = String::from_utf8_lossy(reply.bytes_at(2)).into_owned();
         let before = node_of(&run);
         let has_let_go = reply.number_at(3) == Some(1);
         let is_lost = !has_let_go && !before.is_empty() && before != node_of(&self.run);
         let seen_from = now + Duration::from_millis(LEASE_MS) + TICK;
         let rival = is_lost.then(|| Rival { run, seen_from, until: now + RIVAL });
-        seat.rival = rival.filter(|it| !it.has_left(&self.live, now));
-        let is_halved = seat.rival.is_some();
+        lease.rival = rival.filter(|it| !it.has_left(&self.live, now));
+        let is_halved = lease.rival.is_some();
         let left = reply.number_at(4).zip(reply.number_at(5));
         let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
         sources[id].collect(left, is_halved, cx);
@@ -156,40 +156,40 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let seat = &mut self.seats[id.index()];
-        seat.is_asking = false;
-        match seat.held_epoch() {
+        let lease = &mut self.leases[id.index()];
+        lease.is_asking = false;
+        match lease.held_epoch() {
             Some(epoch) if is_ours => {
-                seat.renewed(epoch, sent_at);
-                sources[id].note_told(seat.told, cx.now);
+                lease.renewed(epoch, sent_at);
+                sources[id].note_told(lease.reported, cx.now);
             }
-            Some(_) => seat.lost(cx.now.mono),
+            Some(_) => lease.lost(cx.now.mono),
             None => {}
         }
     }
 
     /// An entry was refused: the lease is not ours, or has run out.
     pub(super) fn fenced(&mut self, id: SourceId, cx: &mut Context) {
-        self.seats[id.index()].due = cx.now.mono;
+        self.leases[id.index()].due = cx.now.mono;
         cx.stats.cluster.get_or_insert_default().fenced += 1;
         log::warn!(target: CLUSTER, "entry refused source={}", cx.stats[id].id);
     }
 
     /// Lets a source go, and tells the followers, so that another node takes it at once.
     pub(super) fn release(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let Some(epoch) = self.seats[id.index()].held_epoch() else {
+        let Some(epoch) = self.leases[id.index()].held_epoch() else {
             return;
         };
-        let seat = &mut self.seats[id.index()];
-        seat.lost(cx.now.mono);
-        seat.free_since = Some(cx.now.mono);
+        let lease = &mut self.leases[id.index()];
+        lease.lost(cx.now.mono);
+        lease.free_since = Some(cx.now.mono);
         self.tell_role(id, sources, cx);
         let leaver = self.ends_at.map(|_| node_of(&self.run).into());
         let mut entry = sources[id].entry(Update::Released(leaver), cx.now, cx);
         entry.head.epoch = epoch;
         let mut bytes = Vec::new();
         encode(&entry, &mut bytes);
-        let keep = self.seats[id.index()].keep(bytes.len(), false);
+        let keep = self.leases[id.index()].keep(bytes.len(), false);
         let left = sources[id].budget().left(cx.now.mono);
         let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];
         if self.engine.is_up {
@@ -200,8 +200,8 @@ impl Cluster {
 
     /// Tells a source its role.
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let seat = &self.seats[id.index()];
-        let role = seat.role(self.engine.is_up);
+        let lease = &self.leases[id.index()];
+        let role = lease.role(self.engine.is_up);
         if sources[id].role() == role || cx.stats[id].has_ended {
             return;
         }
@@ -209,7 +209,7 @@ impl Cluster {
         let source = &cx.stats[id].id;
         match role {
             _ if self.ends_at.is_some() => {}
-            Role::Waiting if seat.hold == Hold::Follows => {}
+            Role::Waiting if lease.hold == Hold::Follows => {}
             Role::Follower => log::info!(target: CLUSTER, "following source={source}"),
             Role::Waiting => log::warn!(target: CLUSTER, "lease ran out source={source}"),
             Role::Alone => {

@@ -9,7 +9,7 @@
 //! Alone -> Collects, Follows        the engine is back
 //! ```
 //!
-//! [`Seat`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
+//! [`Lease`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
 //! nothing: `mod` does.
 
 use crate::core::sources::Role;
@@ -81,7 +81,7 @@ impl fmt::Display for EntryId {
 
 /// See the module's page.
 #[derive(Debug, Default)]
-pub struct Seat {
+pub struct Lease {
     /// What this node does with the lease.
     pub hold: Hold,
     /// The newest epoch that was seen.
@@ -91,7 +91,7 @@ pub struct Seat {
     /// True while a command about the lease waits for its reply.
     pub is_asking: bool,
     /// What was spent of the budget, as the last renewal has told it.
-    pub told: u64,
+    pub reported: u64,
     /// Since when the lease is free, and left to others.
     pub free_since: Option<Mono>,
     /// What was read last of the stream that is followed.
@@ -143,7 +143,7 @@ struct StreamSize {
     running: u64,
 }
 
-impl Seat {
+impl Lease {
     /// True if this node has the lease, as far as it knows.
     pub fn collects(&self) -> bool {
         matches!(self.hold, Hold::Collects { .. })
