@@ -122,10 +122,15 @@ impl Cluster {
 
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
+        let has_left = cx.stats.cluster.get_or_insert_default().format.is_some();
         self.leases.resize_with(cx.stats.sources.len(), Lease::default);
         for id in self.ids() {
             let lease = &mut self.leases[id.index()];
             lease.due = cx.now.mono;
+            if has_left {
+                // What comes later is collected like the rest.
+                lease.hold = Hold::Alone;
+            }
             if cx.stats[id].has_ended && lease.collects() {
                 self.release(id, sources, cx);
             }
