@@ -100,11 +100,11 @@ impl<'a> RespValue<'a> {
 /// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come.
 pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, ReplyError> {
     let mut parser = Parser { bytes, at: 0, elements: 0 };
-    let reply = parser.reply(0)?;
-    if reply.is_none() && bytes.len() > MOST_BYTES {
-        return Err(ReplyError::TooLarge);
+    match parser.reply(0) {
+        Ok(reply) => Ok(Some((reply, parser.at))),
+        Err(None) if bytes.len() <= MOST_BYTES => Ok(None),
+        Err(error) => Err(error.unwrap_or(ReplyError::TooLarge)),
     }
-    Ok(reply.map(|reply| (reply, parser.at)))
 }
 
 /// Appends a command.
@@ -128,68 +128,48 @@ struct Parser<'a> {
     elements: usize,
 }
 
+/// What the bytes begin with. The error `None`: more of them must come.
+type Parsed<T> = Result<T, Option<ReplyError>>;
+
 impl<'a> Parser<'a> {
-    fn reply(&mut self, depth: usize) -> Result<Option<RespValue<'a>>, ReplyError> {
+    fn reply(&mut self, depth: usize) -> Parsed<RespValue<'a>> {
         self.elements += 1;
         if depth > MOST_DEPTH || self.elements > MOST_ELEMENTS {
-            return Err(ReplyError::TooLarge);
+            Err(ReplyError::TooLarge)?;
         }
-        let Some(sign) = self.bytes.get(self.at) else {
-            return Ok(None);
-        };
-        if !b"+-:$*".contains(sign) {
-            return Err(ReplyError::Malformed);
-        }
-        let Some(line) = self.line()? else {
-            return Ok(None);
-        };
-        Ok(Some(match sign {
+        let (sign, line) = self.line()?;
+        Ok(match sign {
             b'+' => RespValue::Simple(line),
             b'-' => RespValue::Error(line),
             b':' => RespValue::Integer(number(line)?),
             _ if line == b"-1" => RespValue::Null,
             b'$' => {
-                let length = length(line, MOST_BYTES)?;
-                let Some(bulk) = self.bytes.get(self.at..self.at + length + 2) else {
-                    return Ok(None);
-                };
-                let (bulk, end) = bulk.split_at(length);
-                if end != b"\r\n" {
-                    return Err(ReplyError::Malformed);
-                }
-                self.at += length + 2;
-                RespValue::Bulk(bulk)
+                let end = self.at + length(line, MOST_BYTES)? + 2;
+                let bulk = self.bytes.get(self.at..end).ok_or(None)?;
+                self.at = end;
+                RespValue::Bulk(bulk.strip_suffix(b"\r\n").ok_or(ReplyError::Malformed)?)
             }
             _ => {
-                let count = length(line, MOST_ELEMENTS)?;
-                let mut list = Vec::with_capacity(count.min(64));
-                for _ in 0..count {
-                    match self.reply(depth + 1)? {
-                        Some(element) => list.push(element),
-                        None => return Ok(None),
-                    }
-                }
-                RespValue::Array(list)
+                let elements = 0..length(line, MOST_ELEMENTS)?;
+                let list: Parsed<Vec<_>> = elements.map(|_| self.reply(depth + 1)).collect();
+                RespValue::Array(list?)
             }
-        }))
+        })
     }
 
-    /// The rest of the line behind its sign.
-    fn line(&mut self) -> Result<Option<&'a [u8]>, ReplyError> {
-        let rest = &self.bytes[self.at + 1..];
-        let head = &rest[..rest.len().min(MOST_LINE)];
-        match memchr::memchr(b'\r', head) {
-            Some(end) => match rest.get(end + 1) {
-                Some(b'\n') => {
-                    self.at += end + 3;
-                    Ok(Some(&rest[..end]))
-                }
-                Some(_) => Err(ReplyError::Malformed),
-                None => Ok(None),
-            },
-            None if rest.len() > MOST_LINE => Err(ReplyError::Malformed),
-            None => Ok(None),
+    /// The sign of a line, and the rest of it.
+    fn line(&mut self) -> Parsed<(u8, &'a [u8])> {
+        let (sign, rest) = self.bytes[self.at..].split_first().ok_or(None)?;
+        let end = memchr::memchr(b'\r', &rest[..rest.len().min(MOST_LINE)]);
+        if !b"+-:$*".contains(sign) || end.is_none() && rest.len() > MOST_LINE {
+            Err(ReplyError::Malformed)?;
         }
+        let end = end.ok_or(None)?;
+        if *rest.get(end + 1).ok_or(None)? != b'\n' {
+            Err(ReplyError::Malformed)?;
+        }
+        self.at += end + 3;
+        Ok((*sign, &rest[..end]))
     }
 }
 
@@ -199,10 +179,10 @@ fn number(line: &[u8]) -> Result<i64, ReplyError> {
 }
 
 fn length(line: &[u8], most: usize) -> Result<usize, ReplyError> {
-    let length = usize::try_from(number(line)?).map_err(|_| ReplyError::Malformed)?;
-    match length <= most {
-        true => Ok(length),
-        false => Err(ReplyError::TooLarge),
+    match usize::try_from(number(line)?) {
+        Ok(length) if length <= most => Ok(length),
+        Ok(_) => Err(ReplyError::TooLarge),
+        Err(_) => Err(ReplyError::Malformed),
     }
 }
 

@@ -1,14 +1,14 @@
 //! The backend: what responses are made from. It conducts the sources, the history and the cluster.
 //!
-//! [`Backend`] hands each event to the one of them that owns it, and tells each what it must know of the
-//! others: sources that there is room in the history again, the history which candles clients wish for, other
-//! nodes what was applied. After they have acted, it watches the health and failover. It knows no client:
-//! [`Backend::take_news`] tells that clients may have waited for what has come.
+//! [`Backend`] hands each event to the one of them that owns it, and then tells each what it must know of the
+//! others: sources that there is room in the history again, other nodes what was applied. After they have
+//! acted, it watches the health and failover. It knows no client: [`Backend::take_news`] tells that clients
+//! may have waited for what has come.
 
-use super::cluster::{Cluster, OptionalCluster};
+use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
 use super::context::Context;
 use super::health::HealthLog;
-use super::history::{History, ReadStart};
+use super::history::{History, Pace, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
 use crate::core::Event;
@@ -31,8 +31,10 @@ pub struct Backend {
     /// once.
     ///
     /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
-    /// history or the cluster act must forget it; debug builds compare each time.
+    /// history or the cluster act must forget it, as [`Backend::relay`] does; debug builds compare each time.
     next_wake: Cell<Option<NextWake>>,
+    /// What the history could take when the sources were told last, and whether it was recalling.
+    pace: (Pace, bool),
     /// True if something has come that a client may wait for.
     has_news: bool,
     /// The most sources that there may be, those that have ended included.
@@ -55,17 +57,19 @@ pub struct NextWake {
 impl Backend {
     /// The indexes that the keys of its connections may have, from zero on.
     pub fn capacity(config: &Config) -> usize {
-        Sources::capacity(config) + Cluster::capacity(config)
+        let of_cluster = config.cluster.as_ref().map_or(0, |_| MOST_CONNECTIONS);
+        Sources::capacity(config) + of_cluster
     }
 
     /// The backend of the configuration.
     pub fn new(cx: &mut Context) -> Backend {
-        let boot = cx.boot;
-        let mut sources = Sources::new(&cx.config, boot, cx.now);
+        let mut sources = Sources::new(&cx.config, cx.boot, cx.now);
         let first = Sources::capacity(&cx.config);
+        let history = History::new(cx.now);
         Backend {
-            history: History::new(cx.now),
-            cluster: OptionalCluster(Cluster::new(boot, first, &mut sources, cx)),
+            pace: (history.pace(), history.is_recalling()),
+            history,
+            cluster: OptionalCluster(Cluster::new(first, &mut sources, cx)),
             sources,
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
             next_wake: Cell::new(None),
@@ -89,15 +93,13 @@ impl Backend {
 
     /// Takes in what happened to a connection.
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        if self.cluster.get().is_some_and(|it| it.engine.may_own(key)) {
-            let handle = |cluster: &mut Cluster, sources: &mut Sources, cx: &mut Context| {
-                cluster.handle(key, event, sources, cx);
-            };
-            return self.tell_cluster(handle, cx);
+        match self.cluster.get_mut() {
+            Some(cluster) if cluster.engine.connections.may_own(key) => {
+                cluster.handle(key, event, &mut self.sources, cx);
+                self.watch(cx);
+            }
+            _ => self.has_news |= self.sources.handle(key, event, &mut self.history, cx),
         }
-        let (sources, history) = self.split();
-        let has_ended = sources.handle(key, event, history, cx);
-        self.has_news |= has_ended;
         self.relay(cx);
     }
 
@@ -105,7 +107,7 @@ impl Backend {
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
         if let Some(cluster) = self.cluster.get_mut() {
-            cluster.engine.closed(key);
+            cluster.engine.connections.remove(key);
         }
     }
 
@@ -116,12 +118,17 @@ impl Backend {
         addresses: Result<Vec<SocketAddr>, String>,
         cx: &mut Context,
     ) {
-        if source == SourceId::ENGINE {
-            return self.tell_cluster(|cluster, _, cx| cluster.resolved(addresses, cx), cx);
+        match self.cluster.get_mut() {
+            Some(cluster) if source == SourceId::ENGINE => {
+                cluster.resolved(addresses, &mut self.sources, cx);
+                self.watch(cx);
+            }
+            _ => {
+                self.sources.resolved(source, addresses, &mut self.history, cx);
+                self.has_news = true;
+            }
         }
-        let (sources, history) = self.split();
-        sources.resolved(source, addresses, history, cx);
-        self.has_news = true;
+        self.relay(cx);
     }
 
     /// Keeps a configuration until it can be taken in. The error says why nothing is changed.
@@ -150,24 +157,25 @@ impl Backend {
             return None;
         }
         let reload = self.reload.take()?;
-        let (sources, history) = self.split();
-        let old = reload.apply(sources, history, cx);
-        self.tell_cluster(Cluster::reconfigure, cx);
+        let old = reload.apply(&mut self.sources, &mut self.history, cx);
+        if let Some(cluster) = self.cluster.get_mut() {
+            cluster.reconfigure(&mut self.sources, cx);
+        }
         self.has_news = true;
+        self.relay(cx);
         self.watch(cx);
         Some(old)
     }
 
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, cx: &mut Context) {
-        let (_, history) = self.split();
-        history.begin(opened, cx);
+        self.history.begin(opened, cx);
+        self.relay(cx);
     }
 
     /// Takes in a message of the disk thread.
     pub fn stored(&mut self, reply: Reply, cx: &mut Context) {
-        let has_news = self.tell_history(|history, cx| history.handle(reply, cx), cx);
-        self.has_news |= has_news;
+        self.has_news |= self.history.handle(reply, cx);
         self.relay(cx);
     }
 
@@ -184,23 +192,20 @@ impl Backend {
     fn keep_time(&mut self, cx: &mut Context) {
         let now = cx.now;
         // A lease that has run out is known before anything is requested.
-        let cluster_due = self.cluster.get().and_then(Cluster::due);
-        if cluster_due.is_some_and(|at| at <= now.mono) {
-            self.tell_cluster(Cluster::handle_timeout, cx);
+        if let Some(cluster) = self.cluster.get_mut()
+            && cluster.due() <= now.mono
+        {
+            cluster.handle_timeout(&mut self.sources, cx);
         }
-        let flip = cx.market.quotes.next_flip();
-        if flip.is_some_and(|at| at <= now.mono) {
+        if cx.market.quotes.next_flip().is_some_and(|at| at <= now.mono) {
             cx.market.quotes.flip(now);
         }
-        let (sources, history) = self.split();
-        let has_news = sources.handle_timeout(history, cx);
-        self.has_news |= has_news;
-        self.relay(cx);
+        self.has_news |= self.sources.handle_timeout(&mut self.history, cx);
         if self.history.due().is_some_and(|at| at <= now.mono) {
-            self.tell_history(History::handle_timeout, cx);
+            self.history.handle_timeout(cx);
         }
+        self.relay(cx);
         self.watch(cx);
-        self.next_wake.set(None);
     }
 
     /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
@@ -208,8 +213,8 @@ impl Backend {
     #[cold]
     pub fn watch_clocks(&mut self, cx: &mut Context) {
         if cx.clocks_moved() {
-            let (sources, _) = self.split();
-            sources.clocks_moved(cx);
+            self.sources.clocks_moved(cx);
+            self.next_wake.set(None);
         }
     }
 
@@ -218,8 +223,7 @@ impl Backend {
         if !self.sources.has_work() {
             return false;
         }
-        let (sources, history) = self.split();
-        if sources.work(history, cx) {
+        if self.sources.work(&mut self.history, cx) {
             self.has_news = true;
             self.watch(cx);
         }
@@ -231,7 +235,8 @@ impl Backend {
     pub fn step_history(&mut self, cx: &mut Context) -> bool {
         let has_work = self.history.has_work();
         if has_work {
-            self.tell_history(History::work, cx);
+            self.history.work(cx);
+            self.relay(cx);
         }
         has_work
     }
@@ -242,7 +247,6 @@ impl Backend {
         let Some(cluster) = self.cluster.get_mut().filter(|it| it.has_work(staged)) else {
             return false;
         };
-        self.next_wake.set(None);
         cluster.work(&mut self.sources, &mut self.history, cx);
         self.relay(cx);
         true
@@ -256,12 +260,13 @@ impl Backend {
         slots: &Range<i64>,
         cx: &mut Context,
     ) -> Option<(bool, ReadStart)> {
-        let (sources, history) = self.split();
-        if !sources[series.source].follow(series, cx) {
+        self.next_wake.set(None);
+        let source = &mut self.sources[series.source];
+        if !source.follow(series, cx) {
             return None;
         }
-        let read = history.read(series, slots, cx);
-        let is_asked = sources[series.source].ask(series, slots, cx);
+        let read = self.history.read(series, slots, cx);
+        let is_asked = source.ask(series, slots, cx);
         Some((is_asked || read == ReadStart::Begun, read))
     }
 
@@ -269,7 +274,9 @@ impl Backend {
     #[inline]
     pub fn interest(&self, key: Key) -> (Outgoing<'_>, bool) {
         let (outgoing, wants_read) = match self.cluster.get() {
-            Some(cluster) if cluster.engine.may_own(key) => cluster.engine.interest(key),
+            Some(cluster) if cluster.engine.connections.may_own(key) => {
+                cluster.engine.interest(key)
+            }
             _ => self.sources.interest(key),
         };
         (outgoing.into(), wants_read)
@@ -277,7 +284,7 @@ impl Backend {
 
     /// The number of its connections.
     pub fn connections(&self) -> usize {
-        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections());
+        let of_cluster = self.cluster.get().map_or(0, |it| it.engine.connections.len());
         self.sources.connections() + of_cluster
     }
 
@@ -304,7 +311,7 @@ impl Backend {
             sources.failover.next_due(),
             health.next_due(),
             history.due(),
-            cluster.and_then(Cluster::due),
+            cluster.map(Cluster::due),
         ];
         let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         NextWake {
@@ -318,65 +325,37 @@ impl Backend {
     pub fn shut_down(&mut self, cx: &mut Context) {
         self.reload = None;
         self.watch(cx);
-        self.tell_cluster(Cluster::shut_down, cx);
-        let (_, history) = self.split();
-        history.shut_down(cx);
+        if let Some(cluster) = self.cluster.get_mut() {
+            cluster.shut_down(&mut self.sources, cx);
+        }
+        self.history.shut_down(cx);
+        self.relay(cx);
     }
 
     /// Closes the history. `true`: that is done, and the other nodes know.
     pub fn close(&mut self, cx: &mut Context) -> bool {
-        let (_, history) = self.split();
-        history.close(cx);
-        let cluster = self.cluster.get();
-        let is_told = cluster.is_none_or(|it| it.has_said_farewell(cx.now.mono));
-        self.history.is_closed() && is_told
-    }
-
-    /// Lets the cluster act, if there is one, and tells the other nodes what comes of it.
-    fn tell_cluster(
-        &mut self,
-        act: impl FnOnce(&mut Cluster, &mut Sources, &mut Context),
-        cx: &mut Context,
-    ) {
-        if let Some(cluster) = self.cluster.get_mut() {
-            self.next_wake.set(None);
-            act(cluster, &mut self.sources, cx);
-            self.relay(cx);
-            self.watch(cx);
-        }
-    }
-
-    /// Tells the other nodes of the cluster what the sources have for them.
-    #[inline]
-    fn relay(&mut self, cx: &mut Context) {
-        if let Some(cluster) = self.cluster.get_mut() {
-            self.next_wake.set(None);
-            cluster.relay(&mut self.sources, &self.history, cx);
-        }
-    }
-
-    /// The sources and the history, which are about to act.
-    fn split(&mut self) -> (&mut Sources, &mut History) {
+        self.history.close(cx);
         self.next_wake.set(None);
-        (&mut self.sources, &mut self.history)
+        let is_told = |cluster: &Cluster| cluster.has_told_end(cx.now.mono);
+        self.history.is_closed() && self.cluster.get().is_none_or(is_told)
     }
 
-    /// Lets the history act. Sources may wait for what it has received, or for room in it.
-    fn tell_history<R>(
-        &mut self,
-        act: impl FnOnce(&mut History, &mut Context) -> R,
-        cx: &mut Context,
-    ) -> R {
-        let (sources, history) = self.split();
-        let (pace, was_recalling) = (history.pace(), history.is_recalling());
-        let told = act(history, cx);
-        if history.pace() > pace || was_recalling && !history.is_recalling() {
+    /// Some of the parts have acted: tells each what it must know of the others.
+    fn relay(&mut self, cx: &mut Context) {
+        let Backend { sources, history, .. } = self;
+        let (pace, was_recalling) = self.pace;
+        self.pace = (history.pace(), history.is_recalling());
+        // Sources may wait for what the history has received, or for room in it.
+        if self.pace.0 > pace || was_recalling && !self.pace.1 {
             sources.wake_up(cx.now);
         }
         if history.has_news() {
             sources.note_stored(cx.now);
         }
-        told
+        if let Some(cluster) = self.cluster.get_mut() {
+            cluster.relay(sources, history, cx);
+        }
+        self.next_wake.set(None);
     }
 
     /// Looks from which source each symbol is served, if that may have changed, and logs why the service

@@ -146,75 +146,61 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Why a client's connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// The client closed, between two requests or after its last response.
-    ClientClosed,
-    /// The client closed in the middle of a request.
-    CutShort,
-    /// The client asked to close with its last request, or sent HTTP/1.0.
-    Answered,
-    /// The cap of requests on one connection.
-    RequestLimit,
-    /// A request that could not be understood or was too large.
-    BadRequest,
-    /// The head of a request took too long.
-    HeadTimeout,
-    /// The body of a request took too long.
-    BodyTimeout,
-    /// No request for too long.
-    IdleTimeout,
-    /// The client did not read its response.
-    WriteTimeout,
-    /// The client read its response more slowly than others, when too much was pending in total.
-    SlowReader,
-    /// The client left requests unfinished for longer than others, when too many bytes of them were held
-    /// in total.
-    SlowSender,
-    /// The connection broke.
-    Broken,
-    /// Refused at the cap of connections.
-    Refused,
-    /// marketd is stopping.
-    Stopping,
-    /// It had never sent anything, and gave its place to a new one at the cap of connections.
-    MadeRoom,
+/// Makes the enum of reasons, each with the word that metrics use.
+macro_rules! close_reasons {
+    ($($(#[$about:meta])+ $reason:ident $name:literal)+) => {
+        /// Why a client's connection ended.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum CloseReason { $($(#[$about])+ $reason,)+ }
+
+        impl CloseReason {
+            /// How many there are.
+            pub const COUNT: usize = CloseReason::NAMES.len();
+            const NAMES: &[&str] = &[$($name),+];
+
+            /// All of them, in the order of their numbers.
+            pub fn all() -> impl Iterator<Item = CloseReason> {
+                [$(CloseReason::$reason),+].into_iter()
+            }
+
+            /// The word that metrics use.
+            pub fn name(self) -> &'static str {
+                CloseReason::NAMES[self as usize]
+            }
+        }
+    };
 }
 
-impl CloseReason {
-    /// How many there are.
-    pub const COUNT: usize = CloseReason::NAMES.len();
-
-    /// All of them, in the order of their numbers, and the words that metrics use.
-    const NAMES: &[(CloseReason, &str)] = {
-        use CloseReason::*;
-        &[
-            (ClientClosed, "client_closed"),
-            (CutShort, "cut_short"),
-            (Answered, "answered"),
-            (RequestLimit, "request_limit"),
-            (BadRequest, "bad_request"),
-            (HeadTimeout, "head_timeout"),
-            (BodyTimeout, "body_timeout"),
-            (IdleTimeout, "idle_timeout"),
-            (WriteTimeout, "write_timeout"),
-            (SlowReader, "slow_reader"),
-            (SlowSender, "slow_sender"),
-            (Broken, "broken"),
-            (Refused, "refused"),
-            (Stopping, "stopping"),
-            (MadeRoom, "made_room"),
-        ]
-    };
-
-    /// All of them, in the order of their numbers.
-    pub fn all() -> impl Iterator<Item = CloseReason> {
-        CloseReason::NAMES.iter().map(|(it, _)| *it)
-    }
-
-    /// The word that metrics use.
-    pub fn name(self) -> &'static str {
-        CloseReason::NAMES[self as usize].1
-    }
+close_reasons! {
+    /// The client closed, between two requests or after its last response.
+    ClientClosed "client_closed"
+    /// The client closed in the middle of a request.
+    CutShort "cut_short"
+    /// The client asked to close with its last request, or sent HTTP/1.0.
+    Answered "answered"
+    /// The cap of requests on one connection.
+    RequestLimit "request_limit"
+    /// A request that could not be understood or was too large.
+    BadRequest "bad_request"
+    /// The head of a request took too long.
+    HeadTimeout "head_timeout"
+    /// The body of a request took too long.
+    BodyTimeout "body_timeout"
+    /// No request for too long.
+    IdleTimeout "idle_timeout"
+    /// The client did not read its response.
+    WriteTimeout "write_timeout"
+    /// The client read its response more slowly than others, when too much was pending in total.
+    SlowReader "slow_reader"
+    /// The client left requests unfinished for longer than others, when too many bytes of them were held
+    /// in total.
+    SlowSender "slow_sender"
+    /// The connection broke.
+    Broken "broken"
+    /// Refused at the cap of connections.
+    Refused "refused"
+    /// marketd is stopping.
+    Stopping "stopping"
+    /// It had never sent anything, and gave its place to a new one at the cap of connections.
+    MadeRoom "made_room"
 }

@@ -109,8 +109,7 @@ impl Core {
         self.backend.closed(key);
         self.clients.closed(key, &mut self.cx);
         // Nobody is left to wait for: the end need not wait for the next deadline.
-        self.clients_done |= self.stop_at.is_some() && self.cx.stats.http.open == 0;
-        self.end();
+        self.check_end();
     }
 
     /// Tells what happened to a connection. A key that is gone is no fault: the event was late.
@@ -239,11 +238,9 @@ impl Core {
 
     /// When [`Core::handle_timeout`] is wanted next.
     pub fn poll_timeout(&self) -> Option<Mono> {
-        let mut next = self.backend.next_wake(&self.cx).due.min(self.clients.due());
         // Once the clients have had their time, only the history is waited for.
-        if !self.clients_done {
-            next = next.min(self.stop_at.unwrap_or(Mono::NEVER));
-        }
+        let stop_at = self.stop_at.filter(|_| !self.clients_done).unwrap_or(Mono::NEVER);
+        let next = self.backend.next_wake(&self.cx).due.min(self.clients.due()).min(stop_at);
         (next != Mono::NEVER).then_some(next)
     }
 
@@ -320,19 +317,12 @@ impl Core {
         self.finished
     }
 
-    /// Over when it was asked for, the last client is gone, or has had its time, and the history
-    /// is closed.
+    /// Once the end has begun, and the last client is gone or has had its time: closes the history, and
+    /// finishes when that is closed.
     fn check_end(&mut self) {
         if let Some(stop_at) = self.stop_at {
             self.clients_done |= self.cx.stats.http.open == 0 || self.cx.now.mono >= stop_at;
-            self.end();
-        }
-    }
-
-    /// The clients are done: closes the history, and finishes when that is closed.
-    fn end(&mut self) {
-        if self.clients_done {
-            self.finished = self.backend.close(&mut self.cx);
+            self.finished = self.clients_done && self.backend.close(&mut self.cx);
         }
     }
 

@@ -183,8 +183,6 @@ pub struct ClusterStatus {
     pub node: Box<str>,
     /// True if the engine can be used.
     pub is_up: bool,
-    /// True if it could be used once.
-    pub was_up: bool,
     /// Since when it cannot, and why.
     pub down: Option<(UnixMs, String)>,
     /// The version of an entry that this node cannot read.
@@ -213,21 +211,11 @@ pub struct ClusterSource {
 }
 
 impl ClusterStatus {
-    /// The engine is not reached yet.
-    pub fn new(node: &str) -> ClusterStatus {
-        ClusterStatus { node: node.into(), ..ClusterStatus::default() }
-    }
-
     /// Notes whether the engine can be used, or why it cannot.
     pub fn set_up(&mut self, is_up: bool, why: Option<&str>, now: Now) {
         self.is_up = is_up;
-        self.was_up |= is_up;
-        match (is_up, &mut self.down) {
-            (true, down) => *down = None,
-            (false, Some((_, known))) if Some(&**known) == why => {}
-            (false, Some((_, known))) => *known = why.unwrap_or_default().to_string(),
-            (false, down) => *down = why.map(|why| (now.unix, why.to_string())),
-        }
+        let since = self.down.take().map_or(now.unix, |(since, _)| since);
+        self.down = why.map(|why| (since, why.to_string()));
     }
 }
 

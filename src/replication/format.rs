@@ -105,16 +105,19 @@ trait Value: Sized {
     fn get(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// Structs that are written field by field, in this order.
+/// Structs that are written field by field, in this order. Flags in brackets share a byte.
 macro_rules! in_order {
-    ($($struct:ident { $($field:ident),+ })+) => {$(
+    ($($struct:ident { $($field:ident),+ $([$($flag:ident),+], $($behind:ident),+)? })+) => {$(
         impl Value for $struct {
             fn put(&self, out: &mut Vec<u8>) {
                 $(self.$field.put(out);)+
+                $([$(self.$flag),+].put(out); $(self.$behind.put(out);)+)?
             }
 
             fn get(from: &mut &[u8]) -> Option<Self> {
-                Some($struct { $($field: Value::get(from)?),+ })
+                $(let $field = Value::get(from)?;)+
+                $(let [$($flag),+] = Value::get(from)?; $(let $behind = Value::get(from)?;)+)?
+                Some($struct { $($field),+ $(, $($flag),+, $($behind),+)? })
             }
         }
     )+};
@@ -123,6 +126,7 @@ macro_rules! in_order {
 in_order! {
     EntryHead { epoch, waited_ms, received, exchange_time, state, rest_ms }
     SeriesPart { symbol, interval, slots }
+    SentCandles { series, closed_before [is_dated, is_full, is_proven], rows }
     Stats { open, high, low, base_volume, quote_volume }
     MarketInfo { ticker_id, candle_id, base, quote, active, rules }
     MarketRules { amount_places, price_places, amount, price, cost, taker, maker }
@@ -202,22 +206,6 @@ macro_rules! ticker_with {
 
 ticker_with! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
 
-impl Value for SentCandles {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.series.put(out);
-        self.closed_before.put(out);
-        [self.is_dated, self.is_full, self.is_proven].put(out);
-        self.rows.put(out);
-    }
-
-    fn get(from: &mut &[u8]) -> Option<SentCandles> {
-        let (series, closed_before) = (Value::get(from)?, Value::get(from)?);
-        let [is_dated, is_full, is_proven] = Value::get(from)?;
-        let rows = Value::get(from)?;
-        Some(SentCandles { series, closed_before, is_dated, is_full, is_proven, rows })
-    }
-}
-
 /// A candle, and what the exchange says on whether it is closed: 0, 1, or 2 for nothing.
 impl Value for (Candle, Option<bool>) {
     fn put(&self, out: &mut Vec<u8>) {
@@ -229,11 +217,7 @@ impl Value for (Candle, Option<bool>) {
 
     fn get(from: &mut &[u8]) -> Option<Self> {
         let open_time = Value::get(from)?;
-        let closed = match u8::get(from)? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        };
+        let closed = [Some(false), Some(true)].get(usize::from(u8::get(from)?)).copied().flatten();
         let mut figure = || Decimal::get(from);
         let (open, high, low, close) = (figure()?, figure()?, figure()?, figure()?);
         Some((Candle { open_time, open, high, low, close, volume: figure()? }, closed))

@@ -1,9 +1,9 @@
 //! The engine: a Redis or Valkey, and the two connections to it.
 //!
 //! [`Engine`] owns the connections (one for commands, one that waits for entries of streams), the way to it
-//! ([`EngineRoute`]), the back-off, the names of the loaded scripts, and why it is down. It is up once user
-//! and password are taken, the scripts are loaded, and one of them has run: so a replica, a full engine and
-//! one that still loads are down.
+//! ([`EngineRoute`]), the back-off, the names of its keys and of the loaded scripts, its time, and why it is
+//! down. It is up once user and password are taken, the scripts are loaded, and one of them has run: so a
+//! replica, a full engine and one that still loads are down.
 //!
 //! No text that it makes tells user or password.
 
@@ -18,6 +18,7 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -30,6 +31,9 @@ const MOST_BACKOFF: Duration = Duration::from_secs(2);
 
 /// Deadlines are looked at each second. After a longer gap this process was paused, or the machine slept.
 const AWAY: Duration = Duration::from_millis(1500);
+
+/// Signs of life by which the engine's time is judged: the quickest of them tells it best.
+const TIMES: usize = 8;
 
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
@@ -45,47 +49,48 @@ pub enum Which {
 
 /// See the module's page.
 pub struct Engine {
-    route: EngineRoute,
-    /// That for commands, and that which waits for entries.
+    /// True if it takes commands.
+    pub is_up: bool,
+    /// Why it is down.
+    pub trouble: Option<String>,
+    /// When it is tried again, unless its name is being looked up.
+    pub retry_at: Mono,
+    /// Whose connection a key names, until its socket is closed.
+    pub connections: Table<Which>,
+    /// By `Which`.
     links: [Link; 2],
-    connections: Table<Which>,
-    is_resolving: bool,
-    retry_at: Mono,
+    route: EngineRoute,
     failures: u32,
-    scripts: [Option<Box<[u8]>>; Script::ALL.len()],
-    is_up: bool,
-    trouble: Option<String>,
-    rng: Rng,
+    /// The prefix of all keys. It is their hash tag, so that all are in one slot of a Redis cluster.
+    prefix: String,
+    /// By `Script`, the name under which it is loaded.
+    pub scripts: [Option<Box<[u8]>>; Script::ALL.len()],
+    /// Its milliseconds at our `Mono` zero, by the last signs of life. Each is too high by the time that the
+    /// command was on its way.
+    zeros: VecDeque<i64>,
+    /// What is left to chance.
+    pub rng: Rng,
     /// When deadlines were last looked at.
     looked_at: Mono,
 }
 
 impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
-    pub fn new(url: EngineUrl, first: usize, seed: u64, now: Mono) -> Engine {
+    pub fn new(url: EngineUrl, prefix: &str, first: usize, rng: Rng, now: Mono) -> Engine {
         Engine {
-            route: EngineRoute::new(url),
-            links: Default::default(),
-            connections: Table::behind(first, MOST_CONNECTIONS),
-            is_resolving: false,
-            retry_at: now,
-            failures: 0,
-            scripts: Default::default(),
             is_up: false,
             trouble: None,
-            rng: Rng::new(seed),
+            retry_at: now,
+            connections: Table::behind(first, MOST_CONNECTIONS),
+            links: Default::default(),
+            route: EngineRoute::new(url),
+            failures: 0,
+            prefix: format!("{{{prefix}}}"),
+            scripts: Default::default(),
+            zeros: VecDeque::new(),
+            rng,
             looked_at: now,
         }
-    }
-
-    /// True if it takes commands.
-    pub fn is_up(&self) -> bool {
-        self.is_up
-    }
-
-    /// Why it is down.
-    pub fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
     }
 
     /// One of the connections.
@@ -96,28 +101,13 @@ impl Engine {
     /// Whose connection this is.
     pub fn which(&self, key: Key) -> Option<Which> {
         let which = *self.connections.get(key)?;
-        self.links[which as usize].has(key).then_some(which)
-    }
-
-    /// Whether a key may name one of them.
-    pub fn may_own(&self, key: Key) -> bool {
-        self.connections.may_own(key)
-    }
-
-    /// The socket of a connection is closed.
-    pub fn closed(&mut self, key: Key) {
-        self.connections.remove(key);
-    }
-
-    /// The number of connections.
-    pub fn connections(&self) -> usize {
-        self.connections.len()
+        (self.links[which as usize].key == Some(key)).then_some(which)
     }
 
     /// Bytes to send on a connection, and whether bytes from it are welcome.
     pub fn interest(&self, key: Key) -> (&[u8], bool) {
         match self.which(key).map(|which| &self.links[which as usize]) {
-            Some(link) => (link.outgoing(), link.is_open()),
+            Some(link) => (link.outgoing(), link.connecting.is_open()),
             None => (&[], false),
         }
     }
@@ -129,10 +119,9 @@ impl Engine {
 
     /// When [`Engine::handle_timeout`] is wanted.
     pub fn due(&self) -> Mono {
-        let dues = self.links.iter().filter_map(Link::due).min();
-        let waits = self.links[Which::Commands as usize].is_closed() && !self.is_resolving;
-        let retry = if waits { self.retry_at } else { Mono::NEVER };
-        dues.unwrap_or(Mono::NEVER).min(retry)
+        let is_closed = self.links[Which::Commands as usize].key.is_none();
+        let retry = is_closed.then_some(self.retry_at);
+        self.links.iter().filter_map(Link::due).chain(retry).min().unwrap_or(Mono::NEVER)
     }
 
     /// Gives up what is late, and connects. `true`: this process was paused.
@@ -143,18 +132,19 @@ impl Engine {
         if was_away {
             self.links.iter_mut().for_each(|link| link.postpone(gap));
         }
-        if let Some(late) = self.links.iter().find(|it| it.is_late(now)) {
-            let why = match late.obstacle() {
+        if let Some(late) = self.links.iter().find(|it| it.due().is_some_and(|due| due <= now)) {
+            let why = match late.connecting.obstacle() {
                 None => "no reply in time".to_string(),
                 Some(obstacle) => format!("{obstacle}: no answer in time"),
             };
             self.fail(&why, cx);
             return was_away;
         }
-        if self.link(Which::Commands).is_closed() && self.retry_at <= now && !self.is_resolving {
+        let is_closed = |link: &Link| link.key.is_none();
+        if is_closed(self.link(Which::Commands)) && self.retry_at <= now {
             self.connect(Which::Commands, cx);
         }
-        if self.is_up && self.link(Which::Reader).is_closed() {
+        if self.is_up && is_closed(self.link(Which::Reader)) {
             self.connect(Which::Reader, cx);
         }
         was_away
@@ -162,7 +152,7 @@ impl Engine {
 
     fn connect(&mut self, which: Which, cx: &mut Context) {
         let Some(address) = self.route.address() else {
-            self.is_resolving = true;
+            self.retry_at = Mono::NEVER;
             let url = self.route.url();
             cx.actions.push_back(Action::Resolve {
                 source: SourceId::ENGINE,
@@ -183,7 +173,7 @@ impl Engine {
 
     /// Takes in the addresses of the host, or why there are none.
     pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
-        self.is_resolving = false;
+        self.retry_at = cx.now.mono;
         match addresses {
             Ok(addresses) => self.route.resolved(addresses),
             Err(why) => self.fail(&why, cx),
@@ -193,20 +183,19 @@ impl Engine {
     /// A connection is open, or its handshake is done.
     pub fn connected(&mut self, which: Which, key: Key, cx: &mut Context) {
         let (url, route) = (self.route.url().clone(), self.route.direct());
-        if self.link(which).advance(&route, cx.now) {
+        let connecting = &mut self.link(which).connecting;
+        connecting.advance(&route, cx.now);
+        if !connecting.is_open() {
             return cx.actions.push_back(Action::Secure(key, url.host));
         }
         if let Some(it) = url.credentials {
-            match it.user.is_empty() {
-                true => self.send(which, EngineCommand::Auth, &[b"AUTH", &it.password], cx),
-                false => {
-                    self.send(which, EngineCommand::Auth, &[b"AUTH", &it.user, &it.password], cx)
-                }
-            }
+            let words: [&[u8]; 3] = [b"AUTH", &it.user, &it.password];
+            let words = if it.user.is_empty() { &[words[0], words[2]] } else { &words[..] };
+            self.link(which).send(EngineCommand::Auth, words, cx);
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.send(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
+            self.link(which).send(EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
         if which == Which::Commands {
             self.load_scripts(cx);
@@ -215,21 +204,15 @@ impl Engine {
 
     /// Loads the scripts: once a connection, and when the engine has lost them.
     pub fn load_scripts(&mut self, cx: &mut Context) {
-        let is_loading = |it: &EngineCommand| matches!(it, EngineCommand::Load(_));
-        if self.link(Which::Commands).pending().any(is_loading) {
+        let pending = &self.link(Which::Commands).pending;
+        if pending.iter().any(|it| matches!(it.command, EngineCommand::Load(_))) {
             return;
         }
         for script in Script::ALL {
             let text = script.text();
             let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
-            self.send(Which::Commands, EngineCommand::Load(script), &words, cx);
+            self.send(EngineCommand::Load(script), &words, cx);
         }
-    }
-
-    /// A script has been loaded under this name. `true`: that was the last one.
-    pub fn loaded(&mut self, script: Script, name: &[u8]) -> bool {
-        self.scripts[script as usize] = Some(name.into());
-        script == Script::ALL[Script::ALL.len() - 1]
     }
 
     /// It has done what was asked. `true`: it was down.
@@ -244,22 +227,35 @@ impl Engine {
         was_down
     }
 
+    /// It has told its time, asked then.
+    pub fn note_time(&mut self, ms: i64, sent_at: Mono) {
+        self.zeros.push_back(ms.saturating_sub_unsigned(sent_at.0 / 1000));
+        if self.zeros.len() > TIMES {
+            self.zeros.pop_front();
+        }
+    }
+
+    /// Its time in milliseconds: never too low, and too high by less than a round trip.
+    pub fn time_ms(&self, now: Mono) -> i64 {
+        let zero = self.zeros.iter().min().copied().unwrap_or(0);
+        zero.saturating_add_unsigned(now.0 / 1000)
+    }
+
+    /// True if it takes one more command with so many bytes.
+    pub fn has_room(&mut self, bytes: usize) -> bool {
+        self.is_up && self.link(Which::Commands).has_room(bytes)
+    }
+
     /// Sends a command.
-    pub fn send(
-        &mut self,
-        which: Which,
-        command: EngineCommand,
-        words: &[&[u8]],
-        cx: &mut Context,
-    ) {
-        self.link(which).send(command, words, Duration::ZERO, cx);
+    pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
+        self.link(Which::Commands).send(command, words, cx);
     }
 
     /// Runs a script, once it is loaded. `body` comes behind the other arguments.
     pub fn run(
         &mut self,
-        (script, command): (Script, EngineCommand),
-        keys: &[String],
+        script: Script,
+        source: SourceId,
         arguments: &[&dyn Display],
         body: Option<&[u8]>,
         cx: &mut Context,
@@ -267,23 +263,33 @@ impl Engine {
         let Some(name) = self.scripts[script as usize].clone() else {
             return;
         };
+        let keys: Vec<String> =
+            script.keys().iter().map(|what| self.key(source, what, cx)).collect();
         let count = keys.len().to_string();
         let mut words: Vec<&[u8]> = vec![b"EVALSHA", &name, count.as_bytes()];
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
         words.extend(body);
-        self.send(Which::Commands, command, &words, cx);
+        self.send(EngineCommand::Run(script, source), &words, cx);
+    }
+
+    /// The name of a key: of a source, or of the whole cluster.
+    pub fn key(&self, source: SourceId, what: &str, cx: &Context) -> String {
+        let prefix = &self.prefix;
+        match cx.stats.sources.get(source.index()) {
+            Some(source) => format!("{prefix}:{}:{what}", source.id),
+            None => format!("{prefix}:{what}"),
+        }
     }
 
     /// Tells that this node lives.
-    pub fn beat(&mut self, nodes: String, run: &str, cx: &mut Context) {
-        let command = (Script::Beat, EngineCommand::Beat);
-        self.run(command, &[nodes], &[&run, &LEASE_MS], None, cx);
+    pub fn beat(&mut self, run: &str, cx: &mut Context) {
+        self.run(Script::Beat, SourceId::ENGINE, &[&run, &LEASE_MS], None, cx);
     }
 
     /// A connection has ended, or was never open.
     pub fn lost(&mut self, which: Which, why: Option<&Broken>, cx: &mut Context) {
-        let obstacle = self.link(which).obstacle().unwrap_or("connection lost");
+        let obstacle = self.link(which).connecting.obstacle().unwrap_or("connection lost");
         let why = why.map_or("closed by the peer".to_string(), ToString::to_string);
         self.fail(&format!("{obstacle}: {why}"), cx);
     }

@@ -5,8 +5,7 @@
 //! ```
 //!
 //! [`Link`] owns how far it is connected, the bytes that are to be sent, those of a reply that is not
-//! complete, and the commands that wait for one, each with its deadline. It does not know what a command
-//! means.
+//! complete, and the commands that wait for one, each with its deadline.
 
 use super::scripts::Script;
 use crate::core::Action;
@@ -24,6 +23,10 @@ use std::time::Duration;
 /// renewal comes before the lease ends.
 pub const TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How long the engine waits for an entry before it replies that there is none. A source that is followed
+/// anew is read after this at the latest.
+pub const BLOCK: Duration = Duration::from_millis(250);
+
 /// Bytes that may wait to be sent. What comes above it is dropped: the next poll brings it anew.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
 
@@ -34,22 +37,14 @@ const MOST_PENDING: usize = 1024;
 const KEPT_BYTES: usize = 256 * 1024;
 
 /// What a command is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineCommand {
     /// User and password.
     Auth,
     /// Loads a script.
     Load(Script),
-    /// Tells that this node lives.
-    Beat,
-    /// Looks at a lease.
-    Look(SourceId),
-    /// Takes a lease.
-    Acquire(SourceId),
-    /// Renews a lease, and tells how much of the budget was spent.
-    Renew(SourceId, u64),
-    /// Adds an entry, or sets the market list.
-    Publish(SourceId),
+    /// Runs a script, for a source if it is about one.
+    Run(Script, SourceId),
     /// Reads the market list of this version.
     GetList(SourceId, u64),
     /// Waits for entries.
@@ -61,16 +56,20 @@ pub enum EngineCommand {
 /// See the module's page.
 #[derive(Default)]
 pub struct Link {
-    key: Option<Key>,
-    connecting: Connecting,
+    /// That of its socket, unless it is closed.
+    pub key: Option<Key>,
+    /// How far it is connected.
+    pub connecting: Connecting,
+    /// What has come behind the last complete reply.
+    pub inbox: Vec<u8>,
+    /// The commands that wait for a reply, the oldest first.
+    pub pending: VecDeque<PendingCommand>,
     out: Vec<u8>,
     sent: usize,
-    inbox: Vec<u8>,
-    pending: VecDeque<PendingCommand>,
 }
 
 /// A command that waits for its reply.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct PendingCommand {
     /// The command.
     pub command: EngineCommand,
@@ -80,32 +79,11 @@ pub struct PendingCommand {
 }
 
 impl Link {
-    /// True if commands can be sent.
-    pub fn is_open(&self) -> bool {
-        self.connecting.is_open()
-    }
-
-    /// True if there is no connection, and none is being opened.
-    pub fn is_closed(&self) -> bool {
-        self.key.is_none()
-    }
-
-    /// True if the engine has connected it under this key.
-    pub fn has(&self, key: Key) -> bool {
-        self.key == Some(key)
-    }
-
     /// It is being opened under this key.
     pub fn opening(&mut self, key: Key, address: SocketAddr, route: &Route, now: Now) {
         *self = Link { key: Some(key), ..Link::default() };
         self.connecting.begin([address].into(), now.mono + TIMEOUT);
         self.connecting.next_attempt(route, now);
-    }
-
-    /// The driver has connected, or done the TLS handshake. `true`: that is what it does next.
-    pub fn advance(&mut self, route: &Route, now: Now) -> bool {
-        self.connecting.advance(route, now);
-        !self.is_open()
     }
 
     /// Closes it. What waits for a reply gets none.
@@ -122,38 +100,20 @@ impl Link {
         (waiting == 0 || waiting + bytes <= MOST_WAITING) && self.pending.len() < MOST_PENDING
     }
 
-    /// Sends a command. `wait`: how long the engine may wait itself before it replies.
-    pub fn send(
-        &mut self,
-        command: EngineCommand,
-        words: &[&[u8]],
-        wait: Duration,
-        cx: &mut Context,
-    ) {
+    /// Sends a command.
+    pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
         let Some(key) = self.key else { return };
         let sent_at = cx.now.mono;
+        let wait = if command == EngineCommand::Read { BLOCK } else { Duration::ZERO };
         write_command(&mut self.out, words);
-        self.pending.push_back(PendingCommand {
-            command,
-            sent_at,
-            deadline: sent_at + wait + TIMEOUT,
-        });
+        let deadline = sent_at + wait + TIMEOUT;
+        self.pending.push_back(PendingCommand { command, sent_at, deadline });
         cx.actions.push_back(Action::Flush(key));
-    }
-
-    /// The commands that wait for a reply.
-    pub fn pending(&self) -> impl Iterator<Item = &EngineCommand> {
-        self.pending.iter().map(|it| &it.command)
-    }
-
-    /// True if nothing waits to be sent.
-    pub fn has_sent(&self) -> bool {
-        self.sent == self.out.len()
     }
 
     /// Bytes to send.
     pub fn outgoing(&self) -> &[u8] {
-        match self.is_open() {
+        match self.connecting.is_open() {
             true => &self.out[self.sent..],
             false => &[],
         }
@@ -168,17 +128,12 @@ impl Link {
         }
     }
 
-    /// Bytes have come.
-    pub fn receive(&mut self, bytes: &[u8]) {
-        self.inbox.extend_from_slice(bytes);
+    /// True if nothing waits to be sent.
+    pub fn has_sent(&self) -> bool {
+        self.sent == self.out.len()
     }
 
-    /// Takes out what has come. [`Link::put_back`] takes what is left behind its complete replies.
-    pub fn take_inbox(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.inbox)
-    }
-
-    /// Puts back what follows the first `used` bytes.
+    /// Puts back what follows the first `used` bytes of what has come.
     pub fn put_back(&mut self, mut inbox: Vec<u8>, used: usize) {
         match used == inbox.len() {
             true => empty(&mut inbox),
@@ -187,22 +142,12 @@ impl Link {
         self.inbox = inbox;
     }
 
-    /// The command whose reply has come.
-    pub fn next_pending(&mut self) -> Option<PendingCommand> {
-        self.pending.pop_front()
-    }
-
-    /// When [`Link::is_late`] is to be asked.
+    /// When the engine is late to connect, or to reply.
     pub fn due(&self) -> Option<Mono> {
-        match self.is_open() {
+        match self.connecting.is_open() {
             true => self.pending.front().map(|it| it.deadline),
             false => self.key.map(|_| self.connecting.deadline),
         }
-    }
-
-    /// True if the engine has not connected, or not replied in time.
-    pub fn is_late(&self, now: Mono) -> bool {
-        self.due().is_some_and(|due| due <= now)
     }
 
     /// This process was away for so long: what has come meanwhile is read first.
@@ -211,11 +156,6 @@ impl Link {
         for pending in &mut self.pending {
             pending.deadline = pending.deadline + by;
         }
-    }
-
-    /// What has failed if it ends now, or is late.
-    pub fn obstacle(&self) -> Option<&'static str> {
-        self.connecting.obstacle()
     }
 }
 

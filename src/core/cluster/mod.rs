@@ -1,28 +1,26 @@
 //! The cluster: which node collects a source, and what the nodes tell each other.
 //!
-//! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Seat`](seat::Seat) for each source, and the
-//! entries that were read and not yet applied ([`Unread`]). A node that has the lease of a source
-//! collects, and tells the others what it applies ([`publishing`]); the others apply the same ([`reading`]).
-//! Which node has a lease is decided in [`leases`]. This file passes on what happens.
+//! [`Cluster`] owns the [`Engine`](engine::Engine), one [`Lease`](lease::Lease) for each source, and the
+//! entries that were read and not yet applied. A node that has the lease of a source collects, and tells the
+//! others what it applies ([`publishing`]); the others apply the same ([`reading`]). Which node has a lease
+//! is decided in [`leasing`]. This file passes on what happens, tells each source its role, and asks it what
+//! to tell.
 //!
-//! It tells a source its role, and asks it what to tell; no source knows it. It knows no socket: the engine's
-//! connections are driven like those to exchanges. Without a cluster in the configuration there is none of
-//! this.
+//! No source knows the cluster. It knows no socket: the engine's connections are driven like those to
+//! exchanges. Without a cluster in the configuration there is none of this.
 
 mod engine;
-mod leases;
+mod lease;
+mod leasing;
 mod link;
 mod publishing;
 mod reading;
 mod replies;
 mod route;
 mod scripts;
-mod seat;
 #[cfg(all(test, feature = "cluster"))]
 mod tests;
-mod unread;
 
-use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -34,13 +32,13 @@ use crate::replication::HAS_CLUSTERS;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::{Engine, Which};
+use engine::Engine;
+use lease::{Hold, Lease, Rival};
 use link::EngineCommand;
-use scripts::Keys;
-use seat::{Hold, Rival, Seat};
+use reading::{StreamKey, Unread};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
-use unread::Unread;
 
 pub use engine::MOST_CONNECTIONS;
 
@@ -48,19 +46,22 @@ pub use engine::MOST_CONNECTIONS;
 const TICK: Duration = Duration::from_secs(1);
 
 /// How long the end waits for the engine to be told.
-const FAREWELL: Duration = Duration::from_millis(500);
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// See the module's page.
 pub struct Cluster {
     /// The engine, which owns the connections.
     pub engine: Engine,
-    keys: Keys,
-    /// The name of this node, and that of this run of it.
-    node: String,
+    /// The name of this run of this node: `node#run`.
     run: String,
     /// By `SourceId`.
-    seats: Vec<Seat>,
-    reading: Unread,
+    leases: Vec<Lease>,
+    /// Entries that were read and not applied.
+    unread: VecDeque<Unread>,
+    /// The streams in the read that is under way.
+    streams: Vec<StreamKey>,
+    /// True if a malformed entry was logged.
+    has_logged_malformed: bool,
     /// The runs of nodes that live, the one that was seen last at the end.
     live: Vec<String>,
     beat_at: Mono,
@@ -68,9 +69,8 @@ pub struct Cluster {
     excess_since: Option<Mono>,
     /// Until then, those who collected before the engine went away come first.
     settled_at: Mono,
-    rng: Rng,
-    /// When the end has begun.
-    ends_since: Option<Mono>,
+    /// Once the end has begun: until when the engine is waited for.
+    ends_at: Option<Mono>,
 }
 
 /// The cluster, if there is one. In a build without clusters there is none, and the compiler knows.
@@ -91,88 +91,74 @@ impl OptionalCluster {
 }
 
 impl Cluster {
-    /// The cluster of the configuration, if there is one. `boot` tells this run from others; keys of its
-    /// connections begin at `first`.
-    pub fn new(
-        boot: u64,
-        first: usize,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) -> Option<Box<Cluster>> {
+    /// The cluster of the configuration, if there is one. Keys of its connections begin at `first`.
+    pub fn new(first: usize, sources: &mut Sources, cx: &mut Context) -> Option<Box<Cluster>> {
         let config = cx.config.cluster.clone().filter(|_| HAS_CLUSTERS)?;
-        let mut rng = Rng::new(boot ^ 0x00C1_0573);
-        let run = format!("{:08x}", boot as u32);
+        let (run, now) = (format!("{:08x}", cx.boot as u32), cx.now.mono);
         let node = config.node.unwrap_or_else(|| format!("node-{run}"));
-        cx.stats.cluster = Some(ClusterStatus::new(&node));
+        let rng = Rng::new(cx.boot ^ 0x00C1_0573);
         let mut cluster = Box::new(Cluster {
-            engine: Engine::new(config.url, first, rng.next_u64(), cx.now.mono),
-            keys: Keys::new(&config.prefix),
+            engine: Engine::new(config.url, &config.prefix, first, rng, now),
             run: format!("{node}#{run}"),
-            node,
-            seats: Vec::new(),
-            reading: Unread::default(),
+            leases: Vec::new(),
+            unread: VecDeque::new(),
+            streams: Vec::new(),
+            has_logged_malformed: false,
             live: Vec::new(),
-            beat_at: cx.now.mono,
+            beat_at: now,
             excess_since: None,
-            settled_at: cx.now.mono,
-            rng,
-            ends_since: None,
+            settled_at: now,
+            ends_at: None,
         });
+        cx.stats.cluster = Some(ClusterStatus { node: node.into(), ..ClusterStatus::default() });
         cluster.reconfigure(sources, cx);
         Some(cluster)
     }
 
-    /// Connections for which the table of keys has places.
-    pub fn capacity(config: &Config) -> usize {
-        match config.cluster.is_some() && HAS_CLUSTERS {
-            true => MOST_CONNECTIONS,
-            false => 0,
-        }
+    /// The sources, those that have ended included.
+    fn ids(&self) -> impl DoubleEndedIterator<Item = SourceId> + use<> {
+        (0..self.leases.len() as u16).map(SourceId)
     }
 
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
-        for at in 0..cx.stats.sources.len() {
-            let id = SourceId(at as u16);
-            let has_ended = cx.stats[id].has_ended;
-            if at >= self.seats.len() {
-                self.seats.push(Seat::default());
+        let has_left = cx.stats.cluster.get_or_insert_default().format.is_some();
+        self.leases.resize_with(cx.stats.sources.len(), Lease::default);
+        for id in self.ids() {
+            let lease = &mut self.leases[id.index()];
+            lease.due = cx.now.mono;
+            if has_left {
+                // What comes later is collected like the rest.
+                lease.hold = Hold::Alone;
             }
-            let seat = &self.seats[at];
-            if has_ended && seat.collects() {
+            if cx.stats[id].has_ended && lease.collects() {
                 self.release(id, sources, cx);
-            } else if !has_ended {
-                self.seats[at].due = cx.now.mono;
-                let role = self.seats[at].role(self.engine.is_up());
-                if sources[id].role() != role {
-                    sources[id].set_role(role, cx);
-                }
             }
-            self.seats[at].has_ended = has_ended;
         }
-        self.report(cx);
+        self.update_sources(sources, cx);
     }
 
     /// When [`Cluster::handle_timeout`] is wanted.
-    pub fn due(&self) -> Option<Mono> {
-        if self.reading.is_too_old || self.ends_since.is_some() {
-            return self.ends_since.map(|since| since + FAREWELL);
+    pub fn due(&self) -> Mono {
+        if let Some(ends_at) = self.ends_at {
+            return ends_at;
         }
-        let of_seat = |seat: &Seat| match seat.hold {
-            Hold::Collects { until, .. } if seat.is_asking || !self.engine.is_up() => until,
-            Hold::Collects { until, .. } => seat.due.min(until),
-            _ if seat.is_asking || !self.engine.is_up() => Mono::NEVER,
-            _ => seat.due,
+        let is_up = self.engine.is_up;
+        let of_lease = |lease: &Lease| {
+            let asks = if is_up && !lease.is_asking { lease.due } else { Mono::NEVER };
+            match lease.hold {
+                Hold::Collects { until, .. } => until.min(asks),
+                _ => asks,
+            }
         };
-        let seats = self.seats.iter().filter(|it| !it.has_ended).map(of_seat).min();
-        let beat = if self.engine.is_up() { self.beat_at } else { Mono::NEVER };
-        Some(self.engine.due().min(seats.unwrap_or(Mono::NEVER)).min(beat))
+        let beat = if is_up { self.beat_at } else { Mono::NEVER };
+        let leases = self.leases.iter().map(of_lease);
+        leases.chain([beat]).fold(self.engine.due(), Mono::min)
     }
 
     /// True if the engine has been told of the end, or need not be.
-    pub fn has_said_farewell(&self, now: Mono) -> bool {
-        let is_over = self.ends_since.is_none_or(|since| now >= since + FAREWELL);
-        is_over || self.engine.has_sent()
+    pub fn has_told_end(&self, now: Mono) -> bool {
+        self.ends_at.is_none_or(|ends_at| ends_at <= now) || self.engine.has_sent()
     }
 
     /// Takes in what happened to a connection.
@@ -184,87 +170,91 @@ impl Cluster {
             Event::Connected | Event::Secured => self.engine.connected(which, key, cx),
             Event::Sent(count) => self.engine.link(which).sent_bytes(count),
             Event::Received(bytes) => {
-                self.engine.link(which).receive(bytes);
+                self.engine.link(which).inbox.extend_from_slice(bytes);
                 self.take_replies(which, key, sources, cx);
             }
             Event::Eof => self.engine.lost(which, None, cx),
             Event::Failed(why) => self.engine.lost(which, Some(why), cx),
             Event::Late(_) => {}
         }
-        self.expire(sources, cx);
+        self.update_sources(sources, cx);
     }
 
     /// Takes in the addresses of the engine's host, or why there are none.
-    pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
+    pub fn resolved(
+        &mut self,
+        addresses: Result<Vec<SocketAddr>, String>,
+        sources: &mut Sources,
+        cx: &mut Context,
+    ) {
         self.engine.resolved(addresses, cx);
-        let _ = self.engine.handle_timeout(cx);
+        self.handle_timeout(sources, cx);
     }
 
     /// Time has passed: leases run out, and what is due is sent.
     pub fn handle_timeout(&mut self, sources: &mut Sources, cx: &mut Context) {
-        if self.reading.is_too_old || self.ends_since.is_some() {
+        if self.ends_at.is_some() {
             return;
         }
-        if self.engine.handle_timeout(cx) {
-            self.rejoin(sources, cx);
-        }
-        self.expire(sources, cx);
-        if !self.engine.is_up() {
+        let was_away = self.engine.handle_timeout(cx);
+        self.update_sources(sources, cx);
+        if !self.engine.is_up {
             return;
         }
         let now = cx.now.mono;
         if self.beat_at <= now {
             self.beat_at = now + TICK;
-            self.engine.beat(self.keys.nodes(), &self.run, cx);
+            self.engine.beat(&self.run, cx);
             self.spread(sources, cx);
         }
-        for at in 0..self.seats.len() {
-            let seat = &self.seats[at];
-            if seat.due <= now && !seat.is_asking && !seat.has_ended {
-                self.tend(SourceId(at as u16), sources, cx);
+        for id in self.ids() {
+            let lease = &mut self.leases[id.index()];
+            if cx.stats[id].has_ended {
+                lease.due = Mono::NEVER;
+                continue;
+            }
+            if was_away && lease.hold == Hold::Follows {
+                // This process was away: what it follows may have moved on.
+                sources[id].set_role(Role::Follower, cx);
+            }
+            if lease.due <= now && !lease.is_asking {
+                self.tend(id, sources, cx);
             }
         }
     }
 
-    /// This process was away: what it follows may have moved on.
-    fn rejoin(&mut self, sources: &mut Sources, cx: &mut Context) {
-        for (at, seat) in (0..).zip(&self.seats) {
-            if seat.hold == Hold::Follows && self.engine.is_up() && !seat.has_ended {
-                sources[SourceId(at)].set_role(Role::Follower, cx);
-            }
-        }
-    }
-
-    /// Lets leases run out by this node's own clock, and lets sources know.
-    fn expire(&mut self, sources: &mut Sources, cx: &mut Context) {
-        let is_up = self.engine.is_up();
-        // The connection has ended: no reply comes.
-        self.reading.is_sent &= is_up;
-        for at in 0..self.seats.len() {
-            let (id, seat) = (SourceId(at as u16), &mut self.seats[at]);
-            seat.is_asking &= is_up;
-            seat.fetches_list &= is_up;
-            seat.expire(is_up, cx.now.mono);
-            let collects = seat.collects();
-            let has_left = |it: &mut Rival| it.has_left(&self.live, cx.now.mono);
-            if seat.rival.take_if(has_left).is_some() && collects {
-                sources[id].budget().use_whole(cx.now.mono);
+    /// Lets leases run out by this node's own clock, and lets the sources know, and the metrics.
+    fn update_sources(&mut self, sources: &mut Sources, cx: &mut Context) {
+        let (is_up, now) = (self.engine.is_up, cx.now.mono);
+        for id in self.ids() {
+            let lease = &mut self.leases[id.index()];
+            lease.expire(is_up, now);
+            let has_left = |it: &mut Rival| it.has_left(&self.live, now);
+            if lease.rival.take_if(has_left).is_some() && lease.collects() {
+                sources[id].budget().use_whole(now);
             }
             self.tell_role(id, sources, cx);
         }
-        self.report(cx);
+        let cluster = cx.stats.cluster.get_or_insert_default();
+        cluster.set_up(is_up, self.engine.trouble.as_deref(), cx.now);
+        cluster.sources.resize_with(self.leases.len(), ClusterSource::default);
+        for (status, lease) in cluster.sources.iter_mut().zip(&self.leases) {
+            status.collects = lease.hold != Hold::Follows;
+            status.epoch = lease.held_epoch().unwrap_or(lease.seen);
+            status.lag_ms = status.lag_ms.filter(|_| !status.collects);
+        }
     }
 
     /// The end has begun: lets all sources go.
     pub fn shut_down(&mut self, sources: &mut Sources, cx: &mut Context) {
-        self.ends_since = Some(cx.now.mono);
-        for at in 0..self.seats.len() {
-            self.release(SourceId(at as u16), sources, cx);
+        self.ends_at = Some(cx.now.mono + END_TIMEOUT);
+        for id in self.ids() {
+            self.release(id, sources, cx);
         }
-        let nodes = self.keys.nodes();
+        let nodes = self.engine.key(SourceId::ENGINE, "nodes", cx);
         let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
-        if self.engine.is_up() {
-            self.engine.send(Which::Commands, EngineCommand::Other, &words, cx);
+        if self.engine.is_up {
+            self.engine.send(EngineCommand::Other, &words, cx);
         }
     }
 
@@ -272,42 +262,19 @@ impl Cluster {
     fn leave(&mut self, id: SourceId, version: u8, sources: &mut Sources, cx: &mut Context) {
         let source = &cx.stats[id].id;
         log::error!(target: CLUSTER, "newer format source={source} version={version}");
-        if let Some(cluster) = &mut cx.stats.cluster {
-            cluster.format = Some(version);
-        }
-        self.reading = Unread::default();
-        self.reading.is_too_old = true;
-        for at in 0..self.seats.len() {
-            // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
-            self.seats[at].hold = Hold::Alone;
-            self.tell_role(SourceId(at as u16), sources, cx);
-        }
+        cx.stats.cluster.get_or_insert_default().format = Some(version);
+        self.unread.clear();
+        // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
+        self.leases.iter_mut().for_each(|lease| lease.hold = Hold::Alone);
         self.engine.fail("left, for entries of a newer format", cx);
-        self.report(cx);
+        self.engine.retry_at = Mono::NEVER;
+        self.update_sources(sources, cx);
     }
 
-    /// Writes down what metrics and health report.
-    fn report(&mut self, cx: &mut Context) {
-        let Some(cluster) = &mut cx.stats.cluster else {
-            return;
-        };
-        cluster.set_up(self.engine.is_up(), self.engine.trouble(), cx.now);
-        cluster.sources.resize_with(self.seats.len(), ClusterSource::default);
-        for (status, seat) in cluster.sources.iter_mut().zip(&self.seats) {
-            status.collects = seat.hold != Hold::Follows;
-            status.epoch = seat.held_epoch().unwrap_or(seat.seen);
-            status.lag_ms = status.lag_ms.filter(|_| !status.collects);
-        }
-    }
-}
-
-/// What the conductor passes on.
-impl Cluster {
     /// Tells the other nodes what the sources have for them.
     pub fn relay(&mut self, sources: &mut Sources, history: &History, cx: &mut Context) {
-        for at in 0..self.seats.len() {
-            let id = SourceId(at as u16);
-            if self.seats[at].collects() {
+        for id in self.ids() {
+            if self.leases[id.index()].collects() {
                 sources[id].answer_asked(history, cx);
             }
             while let Some(told) = sources[id].next_told() {

@@ -1,11 +1,12 @@
 //! What this node is told by the others: entries of the sources that it follows, market lists, and requests
 //! for candles of those that it collects.
+//!
+//! What was read and not applied is bounded by one reply: nothing more is read before all of it is applied.
 
 use super::Cluster;
 use super::engine::Which;
-use super::link::EngineCommand;
-use super::seat::{EntryId, Hold, node_of};
-use super::unread::Raw;
+use super::lease::{EntryId, Hold, node_of};
+use super::link::{BLOCK, EngineCommand};
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
@@ -14,10 +15,6 @@ use crate::market::SourceId;
 use crate::replication::{Entry, EntryError, Markets, Update, decode, decode_ask};
 use crate::resp::RespValue;
 use std::time::Duration;
-
-/// How long the engine waits for an entry before it replies that there is none. A source that is followed
-/// anew is read after this at the latest.
-const BLOCK: Duration = Duration::from_millis(250);
 
 /// Entries of one stream in one reply.
 const ENTRIES: &[u8] = b"16";
@@ -28,70 +25,86 @@ const MOST_STAGED: usize = 8;
 /// No entry is so far ahead of the engine's time, unless its clock went back.
 const AHEAD_MS: u64 = 1000;
 
+/// A stream that is read.
+pub struct StreamKey {
+    /// The name of its key.
+    name: String,
+    /// The source that it is about.
+    source: SourceId,
+    /// True if it has requests for candles, false if it has entries.
+    is_ask: bool,
+}
+
+/// An entry that was read and not applied.
+pub struct Unread {
+    /// The source that it is about.
+    source: SourceId,
+    /// True for a request.
+    is_ask: bool,
+    /// Its place.
+    id: EntryId,
+    /// What it holds.
+    bytes: Vec<u8>,
+}
+
 impl Cluster {
     /// True if [`Cluster::work`] has something to do.
     pub fn has_work(&self, staged: usize) -> bool {
-        !self.reading.raw.is_empty() && staged < MOST_STAGED
+        !self.unread.is_empty() && staged < MOST_STAGED
     }
 
     /// Applies the next entry.
     pub fn work(&mut self, sources: &mut Sources, history: &mut History, cx: &mut Context) {
-        let Some(raw) = self.reading.raw.pop_front() else {
+        let Some(Unread { source, is_ask, id, bytes }) = self.unread.pop_front() else {
             return;
         };
-        let seat = &self.seats[raw.source.index()];
-        let result = match (raw.is_ask, seat.hold) {
+        let result = match (is_ask, self.leases[source.index()].hold) {
             (true, Hold::Collects { .. }) => {
-                decode_ask(&raw.bytes).map(|series| sources[raw.source].asked(&series, history, cx))
+                decode_ask(&bytes).map(|series| sources[source].asked(&series, history, cx))
             }
             (false, Hold::Follows) => {
-                decode(&raw.bytes).map(|entry| self.apply(&raw, entry, sources, history, cx))
+                decode(&bytes).map(|entry| self.apply(source, id, entry, sources, history, cx))
             }
             _ => Ok(()),
         };
         match result {
             Ok(()) => {}
-            Err(EntryError::Newer(version)) => self.leave(raw.source, version, sources, cx),
+            Err(EntryError::Newer(version)) => self.leave(source, version, sources, cx),
             Err(EntryError::Malformed) => {
-                if !std::mem::replace(&mut self.reading.is_logged, true) {
-                    let source = &cx.stats[raw.source].id;
-                    log::warn!(target: CLUSTER, "entry malformed source={source} id={}", raw.id);
+                if !std::mem::replace(&mut self.has_logged_malformed, true) {
+                    let source = &cx.stats[source].id;
+                    log::warn!(target: CLUSTER, "entry malformed source={source} id={id}");
                 }
             }
         }
-        if self.reading.raw.is_empty() {
-            self.read_on(cx);
-        }
+        self.read_on(cx);
     }
 
     fn apply(
         &mut self,
-        raw: &Raw,
+        source: SourceId,
+        id: EntryId,
         entry: Entry,
         sources: &mut Sources,
         history: &mut History,
         cx: &mut Context,
     ) {
-        let seat = &mut self.seats[raw.source.index()];
-        if entry.head.epoch < seat.seen {
+        let lease = &mut self.leases[source.index()];
+        if entry.head.epoch < lease.seen {
             // Of a collector before the present one, in an engine that came back with old data.
             return;
         }
-        seat.seen = entry.head.epoch;
+        lease.seen = entry.head.epoch;
         if let Update::Released(leaver) = &entry.body {
-            seat.due = cx.now.mono;
+            lease.due = cx.now.mono;
             let leaver = leaver.as_deref();
             self.live.retain(|run| Some(node_of(run)) != leaver);
         }
-        let age = self.reading.engine_time(cx.now.mono).saturating_sub_unsigned(raw.id.ms);
-        let age = Duration::from_millis(age.max(0) as u64);
-        if let Some(cluster) = &mut cx.stats.cluster {
-            cluster.applied += 1;
-            if let Some(source) = cluster.sources.get_mut(raw.source.index()) {
-                source.lag_ms = Some(age.as_millis() as u64);
-            }
-        }
-        sources[raw.source].follow_entry(entry, age, history, cx);
+        let age_ms = self.engine.time_ms(cx.now.mono).saturating_sub_unsigned(id.ms).max(0) as u64;
+        let status = cx.stats.cluster.get_or_insert_default();
+        status.applied += 1;
+        status.sources[source.index()].lag_ms = Some(age_ms);
+        sources[source].follow_entry(entry, Duration::from_millis(age_ms), history, cx);
     }
 
     /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.
@@ -99,20 +112,16 @@ impl Cluster {
         let entry = |at: usize| EntryId::parse(look.bytes_at(at));
         let (from, last) = (entry(3), entry(4).unwrap_or_default());
         let version = look.count_at(5);
-        let ahead = self.reading.engine_time(cx.now.mono).unsigned_abs() + AHEAD_MS;
-        let seat = &mut self.seats[id.index()];
-        seat.place = match seat.place {
-            // The engine's clock went back: what it adds comes before the place.
-            Some(place) if place.ms > ahead => Some(place.min(last)),
-            Some(place) => Some(place),
-            None => Some(from.map_or(EntryId::default(), EntryId::before)),
-        };
-        if seat.list != Some(version) && !seat.fetches_list {
-            seat.fetches_list = true;
-            let key = self.keys.of(&cx.stats[id].id, "list");
-            let words: [&[u8]; 2] = [b"GET", key.as_bytes()];
+        let ahead = self.engine.time_ms(cx.now.mono).unsigned_abs() + AHEAD_MS;
+        let lease = &mut self.leases[id.index()];
+        let place = lease.place.unwrap_or(from.map_or(EntryId::default(), EntryId::before));
+        // If the engine's clock went back, what it adds comes before the place.
+        lease.place = Some(if place.ms > ahead { place.min(last) } else { place });
+        if lease.list != Some(version) && !lease.fetches_list {
+            lease.fetches_list = true;
+            let key = self.engine.key(id, "list", cx);
             let command = EngineCommand::GetList(id, version);
-            self.engine.send(Which::Commands, command, &words, cx);
+            self.engine.send(command, &[b"GET", key.as_bytes()], cx);
         }
         self.read_on(cx);
     }
@@ -125,42 +134,38 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) -> bool {
-        let Some(bytes) = bytes.filter(|_| self.seats[id.index()].hold == Hold::Follows) else {
+        let Some(bytes) = bytes.filter(|_| self.leases[id.index()].hold == Hold::Follows) else {
             return true;
         };
         match Markets::new(bytes.to_vec()) {
-            Ok(list) => sources[id].follow_list(list, cx),
-            Err(EntryError::Newer(version)) => {
-                self.leave(id, version, sources, cx);
-                true
-            }
-            Err(EntryError::Malformed) => true,
+            Ok(list) => return sources[id].follow_list(list, cx),
+            Err(EntryError::Newer(version)) => self.leave(id, version, sources, cx),
+            Err(EntryError::Malformed) => {}
         }
+        true
     }
 
     /// Waits for more entries, if all that was read is applied.
     pub(super) fn read_on(&mut self, cx: &mut Context) {
-        if self.reading.is_sent || !self.reading.raw.is_empty() || !self.engine.is_up() {
-            return;
-        }
-        if !self.engine.link(Which::Reader).is_open() {
+        let reader = self.engine.link(Which::Reader);
+        if !reader.connecting.is_open() || !reader.pending.is_empty() || !self.unread.is_empty() {
             return;
         }
         let mut places = Vec::new();
-        self.reading.keys.clear();
-        for (at, seat) in (0..).zip(&self.seats) {
-            let id = SourceId(at);
+        self.streams.clear();
+        for (at, lease) in (0..).zip(&self.leases) {
+            let source = SourceId(at);
             // Tickers are known by the ids of the list.
-            let has_list = seat.list == Some(0) || cx.market.catalog.has_list(id);
-            let (what, place) = match (seat.hold, seat.place) {
-                (Hold::Collects { .. }, _) => ("ask", seat.asks),
-                (Hold::Follows, Some(place)) if seat.list.is_some() && has_list => {
+            let has_list = lease.list == Some(0) || cx.market.catalog.has_list(source);
+            let (what, place) = match (lease.hold, lease.place) {
+                (Hold::Collects { .. }, _) => ("ask", lease.asks),
+                (Hold::Follows, Some(place)) if lease.list.is_some() && has_list => {
                     ("stream", place)
                 }
                 _ => continue,
             };
-            let key = self.keys.of(&cx.stats[id].id, what);
-            self.reading.keys.push((key, id, what == "ask"));
+            let name = self.engine.key(source, what, cx);
+            self.streams.push(StreamKey { name, source, is_ask: what == "ask" });
             places.push(place.to_string());
         }
         if places.is_empty() {
@@ -169,9 +174,40 @@ impl Cluster {
         let block = BLOCK.as_millis().to_string();
         let mut words: Vec<&[u8]> =
             vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
-        words.extend(self.reading.keys.iter().map(|(key, ..)| key.as_bytes()));
-        words.extend(places.iter().map(String::as_bytes));
-        self.reading.is_sent = true;
-        self.engine.link(Which::Reader).send(EngineCommand::Read, &words, BLOCK, cx);
+        let names = self.streams.iter().map(|stream| &stream.name);
+        words.extend(names.chain(&places).map(String::as_bytes));
+        self.engine.link(Which::Reader).send(EngineCommand::Read, &words, cx);
+    }
+
+    /// Takes in the reply to a read.
+    pub(super) fn came(&mut self, reply: &RespValue<'_>, cx: &mut Context) {
+        for stream in reply.list() {
+            let [name, entries] = stream.list() else {
+                continue;
+            };
+            let is_named = |it: &&StreamKey| name.bytes() == Some(it.name.as_bytes());
+            let Some(&StreamKey { source, is_ask, .. }) = self.streams.iter().find(is_named) else {
+                continue;
+            };
+            for entry in entries.list() {
+                let [id, fields] = entry.list() else { continue };
+                let Some(id) = id.bytes().and_then(EntryId::parse) else {
+                    continue;
+                };
+                let lease = &mut self.leases[source.index()];
+                match (is_ask, &mut lease.place) {
+                    (true, _) => lease.asks = id,
+                    (false, Some(place)) => *place = id,
+                    // It is not followed any more.
+                    (false, None) => continue,
+                }
+                // What others have written there is passed over.
+                if let [RespValue::Bulk(b"e"), RespValue::Bulk(bytes)] = fields.list() {
+                    let bytes = bytes.to_vec();
+                    self.unread.push_back(Unread { source, is_ask, id, bytes });
+                }
+            }
+        }
+        self.read_on(cx);
     }
 }

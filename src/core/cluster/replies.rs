@@ -3,12 +3,14 @@
 use super::Cluster;
 use super::engine::Which;
 use super::link::{EngineCommand, PendingCommand};
+use super::scripts::Script;
 use crate::core::context::Context;
 use crate::core::sources::Sources;
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
 use crate::resp::{RespValue, parse};
 use crate::table::Key;
+use crate::time::Mono;
 use std::time::Duration;
 
 /// How long after the return of the engine a lease is left to the node that had it: all have tried to
@@ -27,23 +29,20 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let inbox = self.engine.link(which).take_inbox();
+        let inbox = std::mem::take(&mut self.engine.link(which).inbox);
         let mut at = 0;
-        loop {
+        // A reply may close the connection.
+        while self.engine.which(key).is_some() {
             match parse(&inbox[at..]) {
                 Ok(None) => return self.engine.link(which).put_back(inbox, at),
                 Ok(Some((reply, used))) => {
-                    let Some(pending) = self.engine.link(which).next_pending() else {
+                    let Some(pending) = self.engine.link(which).pending.pop_front() else {
                         return self.engine.fail("it replies to what was not asked", cx);
                     };
-                    self.replied(&pending, &reply, sources, cx);
+                    self.replied(pending, &reply, sources, cx);
                     at += used;
                 }
                 Err(error) => return self.engine.fail(&error.to_string(), cx),
-            }
-            if self.engine.which(key).is_none() {
-                // The reply has closed it.
-                return;
             }
         }
     }
@@ -51,90 +50,86 @@ impl Cluster {
     /// Takes in the reply to a command.
     fn replied(
         &mut self,
-        pending: &PendingCommand,
+        PendingCommand { command, sent_at, .. }: PendingCommand,
         reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        if matches!(reply, RespValue::Error(error) if error.starts_with(b"NOSCRIPT")) {
-            log::info!(target: CLUSTER, "scripts loaded again");
-            return self.script_is_gone(&pending.command, cx);
+        if let RespValue::Error(error) = reply {
+            return self.refused(command, error, cx);
         }
-        if let RespValue::Error(error) = reply
-            && let Some(told) = error.strip_prefix(b"MOVED ")
-        {
-            return self.engine.moved(told, cx);
-        }
-        if let Some(why) = refusal(pending, reply) {
-            return self.engine.fail(&why, cx);
-        }
-        match &pending.command {
+        match command {
             EngineCommand::Auth | EngineCommand::Other => {}
             EngineCommand::Load(script) => {
-                let name = reply.bytes().unwrap_or_default();
-                if self.engine.loaded(*script, name) && !self.engine.is_up() {
-                    self.engine.beat(self.keys.nodes(), &self.run, cx);
+                self.engine.scripts[script as usize] = reply.bytes().map(Into::into);
+                if Some(&script) == Script::ALL.last() && !self.engine.is_up {
+                    self.engine.beat(&self.run, cx);
                 }
             }
-            EngineCommand::Beat => self.beaten(pending, reply, sources, cx),
-            EngineCommand::Look(id) => self.looked(*id, reply, cx),
-            EngineCommand::Acquire(id) => self.acquired(*id, pending.sent_at, reply, sources, cx),
-            EngineCommand::Renew(id, spent) => {
-                let is_ours = reply.number() == Some(1);
-                self.renewed(*id, is_ours.then_some(*spent), pending.sent_at, sources, cx);
-            }
-            EngineCommand::Publish(id) if *reply == RespValue::Null => self.fenced(*id, cx),
-            EngineCommand::Publish(_) => {}
+            EngineCommand::Run(script, id) => match script {
+                Script::Beat => self.beaten(sent_at, reply, sources, cx),
+                Script::Look => self.looked(id, reply, cx),
+                Script::Acquire => self.acquired(id, sent_at, reply, sources, cx),
+                Script::Renew => {
+                    self.renewed(id, sent_at, reply.number() == Some(1), sources, cx);
+                }
+                Script::Publish | Script::List if *reply == RespValue::Null => {
+                    self.fenced(id, cx);
+                }
+                Script::Publish | Script::List | Script::Release => {}
+            },
             EngineCommand::GetList(id, version) => {
-                self.seats[id.index()].fetches_list = false;
-                let bytes = reply.bytes();
-                if self.read_list(*id, bytes, sources, cx) {
-                    self.seats[id.index()].list = Some(*version);
+                self.leases[id.index()].fetches_list = false;
+                if self.read_list(id, reply.bytes(), sources, cx) {
+                    self.leases[id.index()].list = Some(version);
                 }
             }
-            EngineCommand::Read => {
-                self.reading.came(reply.list(), &mut self.seats);
-                self.read_on(cx);
-            }
+            EngineCommand::Read => self.came(reply, cx),
         }
     }
 
-    /// The engine has lost its scripts: what was asked by this one is asked again.
-    fn script_is_gone(&mut self, command: &EngineCommand, cx: &mut Context) {
-        self.engine.load_scripts(cx);
-        if let EngineCommand::Look(id) | EngineCommand::Acquire(id) | EngineCommand::Renew(id, _) =
-            command
-        {
-            let seat = &mut self.seats[id.index()];
-            (seat.is_asking, seat.due) = (false, cx.now.mono);
+    /// Takes in that a command was refused.
+    fn refused(&mut self, command: EngineCommand, error: &[u8], cx: &mut Context) {
+        if error.starts_with(b"NOSCRIPT") {
+            // The engine has lost its scripts: what was asked by this one is asked again.
+            log::info!(target: CLUSTER, "scripts loaded again");
+            self.engine.load_scripts(cx);
+            if let EngineCommand::Run(Script::Look | Script::Acquire | Script::Renew, id) = command
+            {
+                let lease = &mut self.leases[id.index()];
+                (lease.is_asking, lease.due) = (false, cx.now.mono);
+            }
+        } else if let Some(told) = error.strip_prefix(b"MOVED ") {
+            self.engine.moved(told, cx);
+        } else {
+            self.engine.fail(&refusal(command, error), cx);
         }
     }
 
     /// The engine's time and the runs that live have come: it is up.
     fn beaten(
         &mut self,
-        pending: &PendingCommand,
+        sent_at: Mono,
         reply: &RespValue<'_>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let Some(time) = reply.number_at(0) else {
+        let (Some(time), [_, live]) = (reply.number_at(0), reply.list()) else {
             return self.engine.fail("it does not tell its time", cx);
         };
-        self.reading.note_time(time, pending.sent_at);
-        let nodes = reply.list().get(1).map_or(&[][..], RespValue::list).iter();
+        self.engine.note_time(time, sent_at);
+        let was_up_before = !self.live.is_empty();
         let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
-        self.live = nodes.filter_map(name).collect();
-        let was_up_before = cx.stats.cluster.as_ref().is_some_and(|it| it.was_up);
+        self.live = live.list().iter().filter_map(name).collect();
         if self.engine.note_up(cx) {
             if was_up_before {
                 self.settled_at = cx.now.mono + SETTLING;
             }
-            for (at, seat) in (0..).zip(&mut self.seats) {
+            for (at, lease) in (0..).zip(&mut self.leases) {
                 // What was told while the engine was away may be lost, and what others told may be
                 // trimmed.
-                (seat.due, seat.list) = (cx.now.mono, None);
-                if seat.collects() {
+                (lease.due, lease.list) = (cx.now.mono, None);
+                if lease.collects() {
                     sources[SourceId(at)].list_changed();
                 }
             }
@@ -144,18 +139,13 @@ impl Cluster {
 }
 
 /// Why a command was refused, in words.
-fn refusal(pending: &PendingCommand, reply: &RespValue<'_>) -> Option<String> {
-    let RespValue::Error(error) = reply else {
-        return None;
-    };
-    // Engines repeat the arguments of commands that they do not know.
-    if pending.command == EngineCommand::Auth {
-        return Some("it does not take user and password".to_string());
-    }
+fn refusal(command: EngineCommand, error: &[u8]) -> String {
     let error = String::from_utf8_lossy(error);
     let word = error.split(' ').next().unwrap_or("");
     let told: String = error.chars().take(MOST_TOLD).collect();
-    Some(match word {
+    match word {
+        // Engines repeat the arguments of commands that they do not know.
+        _ if command == EngineCommand::Auth => "it does not take user and password".to_string(),
         "NOAUTH" => "it wants user and password".to_string(),
         "WRONGPASS" => "it does not take user and password".to_string(),
         "NOPERM" => format!("the user may not do all that is needed: {told}"),
@@ -165,5 +155,5 @@ fn refusal(pending: &PendingCommand, reply: &RespValue<'_>) -> Option<String> {
         // Some keys are at either node, until all are at one, which `MOVED` names then.
         "ASK" | "TRYAGAIN" => "its cluster is moving the keys to another node".to_string(),
         _ => format!("it refuses a command: {told}"),
-    })
+    }
 }

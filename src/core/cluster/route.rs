@@ -25,8 +25,8 @@ pub struct EngineRoute {
     /// Where it leads now.
     url: EngineUrl,
     configured: Place,
-    /// The node that was named last.
-    named: Option<Place>,
+    /// Where it leads after the next failure, unless only one place is known.
+    other: Option<Place>,
     hops: u8,
     addresses: VecDeque<SocketAddr>,
 }
@@ -34,15 +34,9 @@ pub struct EngineRoute {
 impl EngineRoute {
     /// To the configured address.
     pub fn new(url: EngineUrl) -> EngineRoute {
-        let mut route = EngineRoute {
-            configured: (url.host.clone(), url.port),
-            url,
-            named: None,
-            hops: 0,
-            addresses: VecDeque::new(),
-        };
-        route.know_literal();
-        route
+        let configured = (url.host.clone(), url.port);
+        let addresses = literal(&configured);
+        EngineRoute { url, configured, other: None, hops: 0, addresses }
     }
 
     /// Where it leads now.
@@ -73,18 +67,13 @@ impl EngineRoute {
     /// It cannot be used. The next address is tried, or the other place.
     pub fn failed(&mut self, was_up: bool) {
         self.hops = 0;
-        if !was_up {
+        if let Some(other) = self.other.take() {
+            self.other = Some(self.lead_to(other));
+        } else if !was_up {
             self.addresses.pop_front();
-        }
-        let is_configured = self.place() == self.configured;
-        let other = match is_configured {
-            true => self.named.clone(),
-            false => Some(self.configured.clone()),
-        };
-        match other {
-            Some(other) => self.lead_to(other),
-            None if self.addresses.is_empty() => self.know_literal(),
-            None => {}
+            if self.addresses.is_empty() {
+                self.addresses = literal(&self.configured);
+            }
         }
     }
 
@@ -95,27 +84,24 @@ impl EngineRoute {
         if self.hops > MOST_HOPS {
             return Err("nodes of its cluster send each other the keys");
         }
-        self.named = Some(place.clone()).filter(|it| *it != self.configured);
+        self.other = Some(self.configured.clone()).filter(|it| *it != place);
         self.lead_to(place);
         Ok(())
     }
 
-    fn place(&self) -> Place {
-        (self.url.host.clone(), self.url.port)
+    /// Leads to a place from now on. Returns the former one.
+    fn lead_to(&mut self, place: Place) -> Place {
+        self.addresses = literal(&place);
+        let (host, port) = place;
+        let former = (std::mem::replace(&mut self.url.host, host), self.url.port);
+        self.url.port = port;
+        former
     }
+}
 
-    fn lead_to(&mut self, place: Place) {
-        (self.url.host, self.url.port) = place;
-        self.addresses.clear();
-        self.know_literal();
-    }
-
-    /// An address needs no look-up.
-    fn know_literal(&mut self) {
-        if let Ok(ip) = self.url.host.parse::<IpAddr>() {
-            self.addresses = [SocketAddr::new(ip, self.url.port)].into();
-        }
-    }
+/// An address needs no look-up.
+fn literal((host, port): &Place) -> VecDeque<SocketAddr> {
+    host.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, *port)).into_iter().collect()
 }
 
 /// Reads `slot host:port`. No host means the one that is connected to.

@@ -1,7 +1,5 @@
-//! The scripts that run in the engine, and the names of its keys.
-//!
-//! Each script does one thing, all of it or nothing. Every key of a cluster has the prefix as its hash tag,
-//! so that all are in one slot of a Redis cluster. Leases end by the engine's own clock.
+//! The scripts that run in the engine. Each does one thing, all of it or nothing. Leases end by the engine's
+//! own clock.
 
 /// How long a lease lasts without a renewal.
 pub const LEASE_MS: u64 = 3000;
@@ -9,27 +7,27 @@ pub const LEASE_MS: u64 = 3000;
 /// One of the scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Tells that a run of a node lives. Keys: nodes. Arguments: run, milliseconds until it counts as gone.
+    /// Tells that a run of a node lives. Arguments: run, milliseconds until it counts as gone.
     /// Returns the time and the runs that live, by the time of their last sign of life.
     Beat,
-    /// Looks at a lease. Keys: lease, stream. Arguments: lease time.
+    /// Looks at a lease. Arguments: lease time.
     /// Returns epoch, holder, milliseconds that are left, where to read from, the newest entry, the version
     /// of the list.
     Look,
-    /// Takes a free lease. Keys: lease. Arguments: holder, lease time, newest epoch that the node has seen.
+    /// Takes a free lease. Arguments: holder, lease time, newest epoch that the node has seen.
     /// Returns 1, epoch, the holder before, whether that one has let go, what it has left of the budget, and
     /// for how long; or 0, epoch.
     Acquire,
-    /// Renews a lease, also one that has run out and that nobody has taken. Keys: lease. Arguments: holder,
-    /// epoch, lease time, what is left of the budget.
+    /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
+    /// time, what is left of the budget.
     Renew,
-    /// Adds an entry. Keys: lease, stream. Arguments: holder, epoch, entries that stay, bits for the first
-    /// and the last entry of a poll, entry.
+    /// Adds an entry. Arguments: holder, epoch, entries that stay, bits for the first and the last entry of
+    /// a poll, entry.
     Publish,
-    /// Sets the market list. Keys: lease, list. Arguments: holder, epoch, list.
+    /// Sets the market list. Arguments: holder, epoch, list.
     List,
-    /// Lets a lease go, and tells so. Keys: lease, stream. Arguments: holder, epoch, what is left of the
-    /// budget, entries that stay, entry.
+    /// Lets a lease go, and tells so. Arguments: holder, epoch, what is left of the budget, entries that
+    /// stay, entry.
     Release,
 }
 
@@ -44,6 +42,16 @@ impl Script {
         Script::List,
         Script::Release,
     ];
+
+    /// Its keys.
+    pub fn keys(self) -> &'static [&'static str] {
+        match self {
+            Script::Beat => &["nodes"],
+            Script::Acquire | Script::Renew => &["lease"],
+            Script::Look | Script::Publish | Script::Release => &["lease", "stream"],
+            Script::List => &["lease", "list"],
+        }
+    }
 
     /// Its text.
     pub fn text(self) -> String {
@@ -113,26 +121,3 @@ set('released', 1, 'left', ARGV[3], 'at', text(now))
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'e', ARGV[5])
 return 1",
 ];
-
-/// The names of the keys of a cluster.
-#[derive(Clone, Debug)]
-pub struct Keys {
-    prefix: String,
-}
-
-impl Keys {
-    /// With this prefix.
-    pub fn new(prefix: &str) -> Keys {
-        Keys { prefix: format!("{{{prefix}}}") }
-    }
-
-    /// The runs of nodes that live.
-    pub fn nodes(&self) -> String {
-        format!("{}:nodes", self.prefix)
-    }
-
-    /// A key of a source: `lease`, `stream`, `list` or `ask`.
-    pub fn of(&self, source: &str, what: &str) -> String {
-        format!("{}:{source}:{what}", self.prefix)
-    }
-}

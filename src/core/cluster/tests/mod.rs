@@ -5,10 +5,12 @@
 mod model;
 
 use crate::config::{ClusterConfig, Config, EngineUrl, SourceConfig, Url};
+use crate::core::cluster::lease::EntryId;
 use crate::core::stats::ClusterStatus;
 use crate::core::{Action, Broken, Core, Event, ProcessFacts};
 use crate::demo::Demo;
 use crate::market::SourceId;
+use crate::replication::VERSION;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
@@ -107,22 +109,27 @@ impl World {
         Now { mono: Mono(self.ms * 1000), unix: UnixMs(1_790_000_000_000 + self.ms as i64) }
     }
 
-    fn start(&mut self, at: usize) {
+    /// That of a node with these sources.
+    fn config(&self, at: usize, sources: &[&str]) -> Config {
         let source = |id: &&str| SourceConfig {
             id: id.to_string(),
             url: Url::parse(&format!("http://10.0.0.1:80/{id}")).ok(),
             poll: self.poll,
             ..SourceConfig::of("binance")
         };
-        let config = Config {
-            sources: SOURCES.iter().map(source).collect(),
+        Config {
+            sources: sources.iter().map(source).collect(),
             cluster: Some(ClusterConfig {
                 url: EngineUrl::parse("redis://10.0.0.2").expect("it is well-formed"),
                 prefix: "test".to_string(),
                 node: Some(format!("n{at}")),
             }),
             ..Config::default()
-        };
+        }
+    }
+
+    fn start(&mut self, at: usize) {
+        let config = self.config(at, &SOURCES);
         let boot = self.rng.next_u64();
         let core = Core::new(config, None, ProcessFacts::default, boot, self.now());
         self.nodes[at] =
@@ -621,6 +628,28 @@ fn nodes_of_the_engine_that_send_each_other_the_keys_are_as_good_as_down() {
     world.run(6000);
     world.ends_with_one_collector_each();
     world.agrees(3100);
+}
+
+#[test]
+fn a_node_that_meets_a_newer_format_collects_for_itself_also_what_comes_later() {
+    let mut world = World::settled(2);
+    let older = (0..2).find(|at| !world.collectors(0).contains(at)).expect("it follows");
+    let stream = world.model.streams.get_mut("{test}:one:stream").expect("it has entries");
+    let last = stream.last().expect("it has entries");
+    let last = last.0;
+    stream.push((EntryId { number: last.number + 1, ..last }, vec![VERSION + 1]));
+    world.run(3000);
+    assert_eq!(world.node(older).stats().format, Some(VERSION + 1));
+    let (config, now) = (world.config(older, &["one", "two", "three", "four"]), world.now());
+    let reload = world.node(older).core.reconfigure(config, Vec::new(), now);
+    assert_eq!(reload, Ok(()));
+    let since = world.ms;
+    world.run(5000);
+    for source in ["one", "two", "three", "four"] {
+        let is_poll =
+            |(at, of, by): &(u64, String, usize)| *at > since && of == source && *by == older;
+        assert!(world.polls.iter().any(is_poll), "{source}");
+    }
 }
 
 #[test]

@@ -101,9 +101,14 @@ impl Source {
 
     /// Tells the other nodes of something that was received then.
     pub(super) fn publish(&mut self, body: Update, received: Now, cx: &Context) {
-        if !self.replica.publishes() {
-            return;
+        if self.replica.publishes() {
+            let entry = Box::new(self.entry(body, received, cx));
+            self.replica.told.push_back(Outbound::Entry(entry));
         }
+    }
+
+    /// What the other nodes are told of something that was received then. The epoch is that of the lease.
+    pub fn entry(&self, body: Update, received: Now, cx: &Context) -> Entry {
         let status = &cx.stats[self.id];
         let head = EntryHead {
             epoch: 0,
@@ -113,7 +118,7 @@ impl Source {
             state: status.state as u8,
             rest_ms: self.schedule.backoff.until.since(cx.now.mono).as_millis() as u64,
         };
-        self.replica.told.push_back(Outbound::Entry(Box::new(Entry { head, body })));
+        Entry { head, body }
     }
 
     /// Tickers under the ids of their markets at the exchange, if the other nodes are told of them.

@@ -9,7 +9,7 @@
 //! Alone -> Collects, Follows        the engine is back
 //! ```
 //!
-//! [`Seat`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
+//! [`Lease`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
 //! nothing: `mod` does.
 
 use crate::core::sources::Role;
@@ -81,7 +81,7 @@ impl fmt::Display for EntryId {
 
 /// See the module's page.
 #[derive(Debug, Default)]
-pub struct Seat {
+pub struct Lease {
     /// What this node does with the lease.
     pub hold: Hold,
     /// The newest epoch that was seen.
@@ -90,6 +90,8 @@ pub struct Seat {
     pub due: Mono,
     /// True while a command about the lease waits for its reply.
     pub is_asking: bool,
+    /// What was spent of the budget, as the last renewal has told it.
+    pub reported: u64,
     /// Since when the lease is free, and left to others.
     pub free_since: Option<Mono>,
     /// What was read last of the stream that is followed.
@@ -102,8 +104,6 @@ pub struct Seat {
     pub fetches_list: bool,
     /// The node that may still be collecting for itself.
     pub rival: Option<Rival>,
-    /// True if the source is configured no longer.
-    pub has_ended: bool,
     size: StreamSize,
 }
 
@@ -143,18 +143,10 @@ struct StreamSize {
     running: u64,
 }
 
-impl Seat {
+impl Lease {
     /// True if this node has the lease, as far as it knows.
     pub fn collects(&self) -> bool {
         matches!(self.hold, Hold::Collects { .. })
-    }
-
-    /// The epoch under which this node may publish now.
-    pub fn epoch(&self, now: Mono) -> Option<u64> {
-        match self.hold {
-            Hold::Collects { epoch, until } if now < until => Some(epoch),
-            _ => None,
-        }
     }
 
     /// The epoch that a renewal names.
@@ -190,16 +182,16 @@ impl Seat {
         self.due = now;
     }
 
-    /// Time has passed.
+    /// Time has passed, or the connection has ended, so that no reply comes.
     pub fn expire(&mut self, is_up: bool, now: Mono) {
-        let next = match self.hold {
-            Hold::Collects { until, .. } if now < until => return,
-            Hold::Collects { epoch, .. } if is_up => Hold::Unsure { epoch },
-            Hold::Collects { .. } => Hold::Alone,
+        self.is_asking &= is_up;
+        self.fetches_list &= is_up;
+        self.hold = match self.hold {
+            Hold::Collects { epoch, until } if until <= now && is_up => Hold::Unsure { epoch },
+            Hold::Collects { until, .. } if until <= now => Hold::Alone,
             Hold::Unsure { .. } if !is_up => Hold::Alone,
-            Hold::Unsure { .. } | Hold::Follows | Hold::Alone => return,
+            _ => return,
         };
-        self.hold = next;
         self.due = now;
     }
 
