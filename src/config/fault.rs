@@ -155,25 +155,27 @@ impl Report {
         self.origins.contains_key(path)
     }
 
-    /// Reports that the value of `path` is wrong. A value of the file gets no second fault, nor does what
-    /// is in it: that would mostly follow from the first.
+    /// Reports that the value of `path` is wrong. A value of the file gets no second fault, nor does one that
+    /// it is in or that is in it: that would mostly follow from the first.
     pub fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.located(path, message.into());
-        if fault.file.is_none() || !self.is_faulty_around(path) {
+        let is_near = |key: &str| key.is_empty() || is_within(path, key) || is_within(key, path);
+        let mut here = self.faults.iter().filter(|known| known.file == self.file);
+        if fault.file.is_none() || !here.any(|known| is_near(&known.key)) {
             self.add(fault);
+        }
+    }
+
+    /// Reports that the value of `path` is wrong, if this does not hold.
+    pub fn expect(&mut self, holds: bool, path: &str, message: &str) {
+        if !holds {
+            self.fault(path, message);
         }
     }
 
     /// True if the value of `path` in the file has a fault, or a value in it.
     pub fn is_faulty_within(&self, path: &str) -> bool {
         self.faults.iter().any(|fault| is_within(&fault.key, path))
-    }
-
-    /// True if the value of `path` in the file has a fault, or a value that it is in.
-    fn is_faulty_around(&self, path: &str) -> bool {
-        let is_around = |key: &str| key.is_empty() || is_within(path, key);
-        let mut here = self.faults.iter().filter(|fault| fault.file == self.file);
-        here.any(|fault| is_around(&fault.key))
     }
 
     /// Adds a fault, once.

@@ -17,34 +17,15 @@ use crate::interval::Stored;
 
 /// Reports every fault of a dialect's file that has been read.
 pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
-    let mut faults = Faults(report);
-    dialect.check_itself(&mut faults);
-    dialect.check_tickers(&mut faults);
-    dialect.check_candles(&mut faults);
-    dialect.check_others(&mut faults);
+    dialect.check_itself(report);
+    dialect.check_tickers(report);
+    dialect.check_candles(report);
+    dialect.check_others(report);
 }
 
-/// Where faults go.
-struct Faults<'r>(&'r mut Report);
-
-impl Faults<'_> {
-    fn add(&mut self, member: &str, message: impl Into<String>) {
-        // What is wrong because of another fault in it is not told.
-        if !self.0.is_faulty_within(member) {
-            self.0.fault(member, message);
-        }
-    }
-
-    fn expect(&mut self, holds: bool, member: &str, message: &str) {
-        if !holds {
-            self.add(member, message);
-        }
-    }
-
-    fn expect_list(&mut self, call: &Endpoint, member: &str) {
-        let is_list = call.items.form != Form::Itself;
-        self.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
-    }
+fn expect_list(call: &Endpoint, member: &str, report: &mut Report) {
+    let is_list = call.items.form != Form::Itself;
+    report.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
 }
 
 /// Which placeholders a call has values for.
@@ -56,10 +37,10 @@ enum Values {
 }
 
 impl DialectForm {
-    fn check_itself(&self, faults: &mut Faults<'_>) {
+    fn check_itself(&self, report: &mut Report) {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if let Err(message) = Url::parse(&self.base_url) {
-            faults.add("baseUrl", message);
+            report.fault("baseUrl", message);
         }
         let budget = &self.budget;
         let is_header = |byte: u8| is_name(byte) || b"_.".contains(&byte);
@@ -67,28 +48,28 @@ impl DialectForm {
             let is_name = |name: &String| !name.is_empty() && name.bytes().all(is_header);
             let fine = name.as_ref().is_none_or(is_name);
             let message = "expected the name of a header field in lower case";
-            faults.expect(fine, member, message);
+            report.expect(fine, member, message);
         }
         let is_one = budget.used.is_none() || budget.left.is_none();
-        faults.expect(is_one, "budget.left", "expected either `used` or `left`");
+        report.expect(is_one, "budget.left", "expected either `used` or `left`");
     }
 
-    fn check_call(&self, call: &Endpoint, member: &str, values: Values, faults: &mut Faults<'_>) {
+    fn check_call(&self, call: &Endpoint, member: &str, values: Values, report: &mut Report) {
         let of = |name: &str| format!("{member}.{name}");
         let (cost, most) = (call.cost_in(&self.budget), self.budget.units);
         let said = match &call.limit {
             Some(_) => {
                 let is_one = call.cost.is_none();
-                faults.expect(is_one, &of("cost"), "expected either `cost` or `limit`");
+                report.expect(is_one, &of("cost"), "expected either `cost` or `limit`");
                 of("limit")
             }
             None => of("cost"),
         };
-        let is_sound = !faults.0.is_faulty_within("budget");
+        let is_sound = !report.is_faulty_within("budget");
         if is_sound && !(1..=u64::from(most)).contains(&cost) {
             let message =
                 format!("expected a cost from 1 to that of the budget ({most}), found {cost}");
-            faults.add(&said, message);
+            report.fault(&said, message);
         }
         let mut has_id = false;
         for placeholder in call.target.placeholders() {
@@ -97,19 +78,19 @@ impl DialectForm {
             let fine = values == Values::Candles || values == Values::Id && is_id;
             let name = placeholder.name();
             let message = format!("this call has no value for the placeholder {{{name}}}");
-            faults.expect(fine, &of("target"), &message);
+            report.expect(fine, &of("target"), &message);
         }
         let needs_id = values != Values::None;
         let message = "expected the placeholder {id}";
-        faults.expect(has_id || !needs_id, &of("target"), message);
+        report.expect(has_id || !needs_id, &of("target"), message);
     }
 
-    fn check_tickers(&self, faults: &mut Faults<'_>) {
+    fn check_tickers(&self, report: &mut Report) {
         use TickerField::*;
         let tickers = &self.tickers;
         let is_there = tickers.all.is_some() || tickers.one.is_some();
         let message = "expected `all`, or `one` if there is no call for all";
-        faults.expect(is_there, "tickers", message);
+        report.expect(is_there, "tickers", message);
         let calls = [("all", &tickers.all), ("one", &tickers.one), ("stats", &tickers.stats)];
         for (name, call) in calls {
             let Some(TickerCall { call, fields }) = call else {
@@ -117,32 +98,32 @@ impl DialectForm {
             };
             let of = |member: &str| format!("tickers.{name}.{member}");
             let values = if name == "all" { Values::None } else { Values::Id };
-            self.check_call(call, &of("call"), values, faults);
+            self.check_call(call, &of("call"), values, report);
             let (fields, place) = match (fields, &tickers.fields) {
                 (Some(fields), _) => (fields, of("fields")),
                 (None, Some(fields)) => (fields, "tickers.fields".to_owned()),
                 (None, None) => {
-                    faults.add(&of("fields"), "missing: there are no `tickers.fields` either");
+                    report.fault(&of("fields"), "missing: there are no `tickers.fields` either");
                     continue;
                 }
             };
             let has_last = fields.has(Last) || name == "stats";
-            faults.expect(has_last, &place, "expected a member that is `last`");
+            report.expect(has_last, &place, "expected a member that is `last`");
             let is_named = fields.has(Id) || call.items.form == Form::Members || name != "all";
-            faults.expect(is_named, &place, "expected a member that is `id`");
+            report.expect(is_named, &place, "expected a member that is `id`");
             let has_unit = tickers.time.is_some() || !fields.has(Time) && call.stamp.is_none();
             let message = "missing: expected the unit of the times";
-            faults.expect(has_unit, "tickers.time", message);
+            report.expect(has_unit, "tickers.time", message);
         }
     }
 
-    fn check_candles(&self, faults: &mut Faults<'_>) {
+    fn check_candles(&self, report: &mut Report) {
         let candles = &self.candles;
         let archive = candles.archive.as_ref();
         let archive = archive.map(|archive| (&archive.call, "candles.archive.call"));
         for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
-            self.check_call(call, member, Values::Candles, faults);
-            faults.expect_list(call, &format!("{member}.items"));
+            self.check_call(call, member, Values::Candles, report);
+            expect_list(call, &format!("{member}.items"), report);
         }
         let names = Stored::ALL.map(|interval| candles.intervals.of(interval));
         let is_plain = |name: &String| {
@@ -151,10 +132,10 @@ impl DialectForm {
         };
         let message = "expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /";
         let is_plain = names.into_iter().flatten().all(is_plain);
-        faults.expect(is_plain, "candles.intervals", message);
+        report.expect(is_plain, "candles.intervals", message);
         let is_there = names.iter().any(Option::is_some);
         let message = "expected one of `1m`, `1h` and `1d` at least";
-        faults.expect(is_there, "candles.intervals", message);
+        report.expect(is_there, "candles.intervals", message);
         let lacks = |field: &&CandleField| match field {
             CandleField::Time => {
                 !candles.fields.has(CandleField::Time) && candles.call.items.form != Form::Members
@@ -166,42 +147,42 @@ impl DialectForm {
         let lacking = lacking.map(|field| field.name());
         let lacking = lacking.collect::<Vec<_>>().join(", ");
         let message = format!("expected members or columns that are {lacking}");
-        faults.expect(lacking.is_empty(), "candles.fields", &message);
+        report.expect(lacking.is_empty(), "candles.fields", &message);
         let has_yes = !candles.fields.has(CandleField::Closed) || !candles.closed.is_empty();
         let message = "missing: expected the value of `closed` for yes";
-        faults.expect(has_yes, "candles.closed", message);
+        report.expect(has_yes, "candles.closed", message);
     }
 
-    fn check_others(&self, faults: &mut Faults<'_>) {
+    fn check_others(&self, report: &mut Report) {
         let (markets, time) = (&self.markets, &self.time);
-        self.check_call(&time.call, "time.call", Values::None, faults);
-        faults.expect(
+        self.check_call(&time.call, "time.call", Values::None, report);
+        report.expect(
             time.unit.is_some() != time.date,
             "time.unit",
             "expected either `unit` or `\"date\": true`",
         );
         let is_itself = time.date || time.call.items.form == Form::Itself;
         let message = "expected the path to the time itself";
-        faults.expect(is_itself, "time.call.items", message);
+        report.expect(is_itself, "time.call.items", message);
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
             let has_none = markets.call.is_none() && markets.fields.is_none();
             let message = "expected `call` and `fields`, or none of them and `pair`";
-            return faults.expect(has_none && !markets.pair.is_empty(), "markets", message);
+            return report.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
-        self.check_call(call, "markets.call", Values::None, faults);
-        faults.expect_list(call, "markets.call.items");
+        self.check_call(call, "markets.call", Values::None, report);
+        expect_list(call, "markets.call.items", report);
         use ListingField::*;
         let outer = markets.name.as_ref();
         let is_sound =
             outer.is_none_or(|name| call.items.form == Form::Members && name.is_of_plain());
         let message = "expected fields like \"id base\", of members (`{}`)";
-        faults.expect(is_sound, "markets.name", message);
+        report.expect(is_sound, "markets.name", message);
         let has = |field| fields.has(field) || outer.is_some_and(|name| name.has(field));
         let is_named = has(Id) || call.items.form == Form::Members && outer.is_none();
-        faults.expect(is_named, "markets.fields", "expected a member that is `id`");
+        report.expect(is_named, "markets.fields", "expected a member that is `id`");
         let has_quote = has(Quote) || markets.quote.is_some();
         let has_assets = has(Pair) || has(Base) && has_quote;
         let message = "expected members that are `base` and `quote`, or one that is `pair`";
-        faults.expect(has_assets, "markets.fields", message);
+        report.expect(has_assets, "markets.fields", message);
     }
 }
