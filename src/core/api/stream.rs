@@ -11,7 +11,7 @@
 //!    `EventStream::write` appends it.
 //! 3. In `clients::streaming`: `Streams::note_changes` queues its readers when it has changed. If a client
 //!    that comes back must not miss a change, its version joins the ids ([`Position`]).
-//! 4. Its description in `openapi.json` under `/api/v1/stream`, its row in the table of `src/docs/http-api.md`.
+//! 4. Its description in `openapi.json` under `/api/v1/stream`, its row in `src/docs/http-api.md`.
 //! 5. A test in `tests/loopback/stream.rs`.
 
 use super::chart::Followed;

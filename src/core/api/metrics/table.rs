@@ -12,7 +12,8 @@
 //!    are there. Both pages and the schema in `/openapi.json` are made from the rows.
 //!
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
-//! bytes), `_total` on counters and on nothing else, labels from closed sets only (sources, statuses, reasons).
+//! bytes), `_total` on counters and on nothing else, labels from closed sets only (sources, statuses,
+//! reasons).
 
 use super::figures::Figures;
 use crate::core::api::endpoint::Endpoint;

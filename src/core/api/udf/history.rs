@@ -6,6 +6,7 @@
 //! has none in the range, older ones are looked for, one stretch after another, until the deadline of the
 //! request or the end of what is kept. Its rows are then turned into columns, in parts.
 
+use super::feed::{VARIANT, send};
 use super::markets::{Named, read_symbol};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
@@ -16,7 +17,6 @@ use crate::core::api::error::Error;
 use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
 use crate::core::api::symbols::sources_for;
-use crate::core::api::udf::{VARIANT, send};
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Head, Responder};

@@ -1,13 +1,13 @@
 //! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
 //! some, and those whose symbols have a text in them, the best match first.
 
+use super::feed::{TYPE, send};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Deferred, Outcome};
 use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
 use crate::core::api::selection::{Selection, find as finds};
 use crate::core::api::symbols::{look_up, served_quote, sources_for, untracked};
-use crate::core::api::udf::{TYPE, send};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
 use crate::http::{Cache, Responder};
