@@ -126,7 +126,7 @@ impl Interval {
 
     /// True if candles of this interval are stored as they are.
     pub fn is_stored(self) -> bool {
-        self.base().interval() == self
+        matches!(self, Interval::M1 | Interval::H1 | Interval::D1)
     }
 
     /// Length in milliseconds; `None` for the month, whose length varies.
@@ -171,7 +171,10 @@ impl Interval {
     /// Open time of the candle `count` candles after the one that opens at `open`; a negative
     /// `count` goes back.
     pub fn step(self, open: UnixMs, count: i64) -> UnixMs {
-        self.open_at(self.number_of(open).saturating_add(count))
+        match self.length_ms() {
+            Some(length) => open + length.saturating_mul(count),
+            None => self.open_at(self.number_of(open).saturating_add(count)),
+        }
     }
 
     /// End of the candle that opens at `open`, which is the open time of the next one.
@@ -279,6 +282,7 @@ mod tests {
     fn the_table_has_the_order_of_the_intervals() {
         for (at, interval) in Interval::ALL.into_iter().enumerate() {
             assert_eq!((interval as usize, interval.row().interval), (at, interval));
+            assert_eq!(interval.is_stored(), interval.base().interval() == interval);
         }
         assert!(Interval::ALL.is_sorted_by_key(|it| it.end_of(UnixMs(0))));
     }

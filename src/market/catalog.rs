@@ -19,7 +19,7 @@ mod roster;
 
 pub use ecosystem::EcosystemEntry;
 pub use groups::Category;
-pub use refresh::{EmptyList, ListChange, Listing};
+pub use roster::{EmptyList, ListChange, Listing};
 
 use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};

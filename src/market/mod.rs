@@ -22,6 +22,7 @@ mod interval_set;
 mod known;
 #[cfg(test)]
 mod model;
+mod plan;
 mod quote;
 mod read;
 mod rollup;

@@ -93,6 +93,7 @@ impl Quotes {
         quote.restored = true;
         quote.stale = true;
         self.insert(quote);
+        self.totals.counts.stale += 1;
         self.feeds[source.index()].stale += 1;
         true
     }
@@ -183,6 +184,7 @@ impl Quotes {
         };
         self.totals.dropped = self.totals.changed(symbol, true);
         self.totals.counts.cached -= 1;
+        self.totals.counts.stale -= usize::from(quote.stale);
         feed.stale -= usize::from(quote.stale);
         self.holders[symbol.index()] -= 1;
         self.totals.counts.symbols -= usize::from(self.holders[symbol.index()] == 0);
@@ -240,12 +242,10 @@ impl Quotes {
         due.map(|feed| feed.judge(now.mono, &mut self.totals)).sum()
     }
 
-    /// The counters, at a cost that does not depend on the number of quotes: `/health` asks for them
-    /// twice.
+    /// The counters, at constant cost: `/health` asks for them more than once.
     pub fn counts(&self) -> QuoteCounts {
         let counts = self.totals.counts;
-        let stale = self.feeds.iter().map(|feed| feed.stale).sum();
-        QuoteCounts { stale, fresh: counts.cached - stale, ..counts }
+        QuoteCounts { fresh: counts.cached - counts.stale, ..counts }
     }
 
     /// Increases whenever any quote changes, comes or goes. It names an answer with several quotes:

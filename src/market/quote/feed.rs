@@ -56,7 +56,7 @@ pub(super) struct Totals {
     /// The version at which a quote was last dropped.
     pub(super) dropped: u64,
     pub(super) touched: Touched,
-    /// Without `fresh` and `stale`, which [`Feed`]s count.
+    /// `fresh` is not kept.
     pub(super) counts: QuoteCounts,
 }
 
@@ -120,7 +120,9 @@ impl Quote {
 
     /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
     pub(super) fn set_stale(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
-        *stale_here = *stale_here + usize::from(stale) - usize::from(self.stale);
+        for count in [&mut totals.counts.stale, stale_here] {
+            *count = *count + usize::from(stale) - usize::from(self.stale);
+        }
         self.version = totals.changed(self.symbol, stale != self.stale);
         self.stale = stale;
         self.rendered.take();
