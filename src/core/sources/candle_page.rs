@@ -82,7 +82,7 @@ impl CandlePage {
             series: series_part(self.key, self.result.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].exchange_time(self.sent_at),
             is_dated: self.is_dated,
-            // Nodes of earlier versions learn from it how many rows a page has.
+            // Each node judges by itself how many rows a page has.
             is_full: false,
             is_proven: false,
             rows: rows.map(|row| (row.candle.clone(), row.closed)).collect(),

@@ -9,7 +9,7 @@ use crate::core::history::History;
 use crate::core::sources::series_plan::{PageResult, SILENT_FOR_MS, SeriesPlan, Urgency, widened};
 use crate::core::sources::task::Profile;
 use crate::exchange::Dialect;
-use crate::log_targets::FETCH;
+use crate::log_targets::{FETCH, SOURCE};
 use crate::market::{IntervalSet, Market, REREAD, Series, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
@@ -35,15 +35,22 @@ pub struct PlannedPage {
 /// See the module's page.
 pub struct CandlePlans {
     source: SourceId,
-    /// It says how many rows a page has, and how far back the exchange serves candles.
+    /// It says which candles the exchange has.
     dialect: &'static Dialect,
+    /// Rows of a page by interval: as the dialect says, or as it has turned out.
+    page_rows: [i64; 3],
     plans: BTreeMap<SeriesKey, SeriesPlan>,
 }
 
 impl CandlePlans {
     /// No series is followed.
     pub fn new(profile: &Profile) -> CandlePlans {
-        CandlePlans { source: profile.id, dialect: profile.dialect, plans: BTreeMap::new() }
+        CandlePlans {
+            source: profile.id,
+            dialect: profile.dialect,
+            page_rows: [profile.dialect.page().rows as i64; 3],
+            plans: BTreeMap::new(),
+        }
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
@@ -149,8 +156,8 @@ impl CandlePlans {
         let ((when, urgency), key, plan) = next.min_by_key(|(next, ..)| rank(*next))?;
         let charts = &cx.market.charts;
         let exchange = cx.exchange_time(self.source);
-        let (current, rows) = (key.interval.slot_of(exchange), self.page_rows());
-        let mut most = rows;
+        let (current, rows) =
+            (key.interval.slot_of(exchange), self.page_rows[key.interval as usize]);
         let series = charts.get(key);
         let slots = match (urgency, plan.asked.iter().next_back()) {
             (Urgency::Client, Some(asked)) => {
@@ -168,7 +175,6 @@ impl CandlePlans {
             }
             (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.2,
             _ => {
-                most = plan.refresh_rows.map_or(rows, |most| most.min(rows));
                 let known_end = (series.and_then(Series::newest_known))
                     .map_or(current.saturating_sub(rows), |last| last + 1);
                 // What is older than what is kept would be dropped at once.
@@ -178,7 +184,7 @@ impl CandlePlans {
             }
         };
         // The newest part of it that a page holds.
-        let slots = slots.start.max(slots.end.saturating_sub(most))..slots.end;
+        let slots = slots.start.max(slots.end.saturating_sub(rows))..slots.end;
         Some(PlannedPage { when, urgency, series: key, slots })
     }
 
@@ -212,7 +218,7 @@ impl CandlePlans {
             false => series.forgotten_before().unwrap_or(0),
         };
         let oldest = current.saturating_sub(depth).max(forgotten).max(0);
-        let rows = self.page_rows();
+        let rows = &mut self.page_rows[key.interval as usize];
         log::debug!(
             target: FETCH,
             "applied source={} symbol={} interval={} ranges={} depth={depth} oldest={oldest}",
@@ -221,8 +227,13 @@ impl CandlePlans {
             key.interval.name(),
             series.covered().len(),
         );
-        if let Some(plan) = self.plans.get_mut(&key) {
-            plan.applied(series, page, (oldest, rows), exchange, cx.now);
+        let plan = self.plans.get_mut(&key);
+        let learned =
+            plan.and_then(|plan| plan.applied(series, page, (oldest, *rows), exchange, cx.now));
+        if let Some(learned) = learned {
+            *rows = learned.min(*rows);
+            let (id, interval) = (&cx.stats[self.source].id, key.interval.name());
+            log::info!(target: SOURCE, "page size learned source={id} interval={interval} rows={rows}");
         }
     }
 
@@ -252,11 +263,6 @@ impl CandlePlans {
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let served = current - self.oldest_served(current);
         depth.backfill.max(missed).min(served).min(depth.keep)
-    }
-
-    /// Rows of a page, as the exchange documents them.
-    fn page_rows(&self) -> i64 {
-        self.dialect.page().rows as i64
     }
 
     /// The oldest slot that the exchange still serves, if `current` is the newest.

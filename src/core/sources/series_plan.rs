@@ -1,7 +1,7 @@
 //! What is requested next of one series.
 //!
-//! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, and which part of
-//! the backfill is missing, unsure or not settled.
+//! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, which part of
+//! the backfill is missing, unsure or not settled, and the judgement of how many rows a page has.
 
 use crate::interval::Stored;
 use crate::market::{IntervalSet, LEAST_PAGE, REREAD, Series, refresh_ms};
@@ -68,8 +68,6 @@ pub struct PageResult {
 pub struct SeriesPlan {
     /// When the newest candles are read next.
     pub refresh_at: Mono,
-    /// The most of them that are read then. `None`: as many as a page has.
-    pub refresh_rows: Option<i64>,
     /// What clients wait for.
     pub asked: IntervalSet,
     /// The newest part that is missing of the backfill, or is to be read again, not before when, and how
@@ -78,6 +76,9 @@ pub struct SeriesPlan {
     /// The slot down to which nothing may stay missing, if something was known at the first request.
     /// The outer `None`: there was no request yet.
     pub reach: Option<Option<i64>>,
+    /// A response looked as if it had been cut to so many rows: it was, if there is a candle in this
+    /// slot.
+    suspected_cut: Option<(i64, i64)>,
     /// Slots that were requested and did not come, the first time of them, and the last.
     unavailable: IntervalSet,
     unavailable_since: Mono,
@@ -94,10 +95,10 @@ impl SeriesPlan {
     pub fn new(now: Mono) -> SeriesPlan {
         SeriesPlan {
             refresh_at: now,
-            refresh_rows: None,
             asked: IntervalSet::new(),
             backfill: None,
             reach: None,
+            suspected_cut: None,
             unavailable: IntervalSet::new(),
             unavailable_since: now,
             unavailable_last: now,
@@ -133,7 +134,8 @@ impl SeriesPlan {
         (touches || has_room) && self.asked.insert(range).is_ok()
     }
 
-    /// A page has been applied. The backfill goes down to `oldest`, in pages of `rows`.
+    /// A page has been applied. The backfill goes down to `oldest`, in pages of `rows`. Returns the rows of
+    /// a page if it has turned out that fewer come than assumed.
     pub fn applied(
         &mut self,
         series: &Series,
@@ -141,7 +143,7 @@ impl SeriesPlan {
         (oldest, rows): (i64, i64),
         exchange: UnixMs,
         now: Now,
-    ) {
+    ) -> Option<i64> {
         let (slots, between) = (&page.slots, &page.between);
         self.failures = 0;
         self.rest_until = now.mono;
@@ -164,13 +166,30 @@ impl SeriesPlan {
         if slots.end > current {
             let was_cut = has_news && !is_told && page.rows >= LEAST_PAGE;
             self.refresh_at = if was_cut { now.mono } else { next };
-            // It sends fewer rows than it documents, the oldest: so many of the newest are read next.
-            let rows = page.rows as i64;
-            let is_dense = between.end - between.start == rows;
-            self.refresh_rows = (was_cut && is_dense).then_some(rows);
         } else if slots.end == current && series.covered().covers(slots.clone()) {
             self.refresh_at = self.refresh_at.min(next);
         }
+        self.learn_rows(series, page, rows)
+    }
+
+    /// The rows of a page, if an earlier response turns out to have been cut. Remembers whether this one
+    /// looks so, of whose rows `most` were assumed.
+    fn learn_rows(&mut self, series: &Series, page: &PageResult, most: i64) -> Option<i64> {
+        let (slots, between, rows) = (&page.slots, &page.between, page.rows as i64);
+        let is_judged = |(_, slot): &mut (i64, i64)| between.contains(slot);
+        let suspected = self.suspected_cut.take_if(is_judged);
+        let (before, behind) = (between.start - slots.start, slots.end - between.end);
+        let is_full = slots.end - slots.start >= most;
+        let is_dense = between.end - between.start == rows && page.rows >= LEAST_PAGE;
+        if is_full && is_dense && before.max(behind) >= LEAST_PAGE as i64 {
+            let slot = match before > behind {
+                true => between.start - 1,
+                false => between.end,
+            };
+            self.suspected_cut = Some((rows, slot));
+        }
+        let (rows, slot) = suspected?;
+        series.next_candle(slot..slot + 1).map(|_| rows)
     }
 
     /// A request has failed: the series rests, so that the others have their turn.
