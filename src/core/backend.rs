@@ -1,8 +1,9 @@
 //! The backend: what responses are made from. It conducts the sources, the history and the cluster.
 //!
 //! [`Backend`] hands each event to the one of them that owns it, and then tells each what it must know of the
-//! others: sources that there is room in the history again, other nodes what was applied. After they have acted, it watches the health and failover. It knows no client:
-//! [`Backend::take_news`] tells that clients may have waited for what has come.
+//! others: sources that there is room in the history again, other nodes what was applied. After they have
+//! acted, it watches the health and failover. It knows no client: [`Backend::take_news`] tells that clients
+//! may have waited for what has come.
 
 use super::api::health_log::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
