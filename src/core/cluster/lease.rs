@@ -12,9 +12,9 @@
 //! [`Lease`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
 //! nothing: `mod` does.
 
+use super::streams::EntryId;
 use crate::core::sources::Role;
 use crate::time::Mono;
-use std::fmt;
 use std::time::Duration;
 
 /// How long after its sending a renewal is trusted: the lease less a tenth, because clocks drift.
@@ -46,37 +46,6 @@ pub enum Hold {
     },
     /// It was ours, and the engine is away: this node collects for itself.
     Alone,
-}
-
-/// The name of an entry of a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EntryId {
-    /// The engine's time of it.
-    pub ms: u64,
-    /// Its number within the millisecond.
-    pub number: u64,
-}
-
-impl EntryId {
-    /// Reads `ms-number`.
-    pub fn parse(text: &[u8]) -> Option<EntryId> {
-        let (ms, number) = std::str::from_utf8(text).ok()?.split_once('-')?;
-        Some(EntryId { ms: ms.parse().ok()?, number: number.parse().ok()? })
-    }
-
-    /// The one before it: reading behind that begins with this one.
-    pub fn before(self) -> EntryId {
-        match self.number.checked_sub(1) {
-            Some(number) => EntryId { number, ..self },
-            None => EntryId { ms: self.ms.saturating_sub(1), number: u64::MAX },
-        }
-    }
-}
-
-impl fmt::Display for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.ms, self.number)
-    }
 }
 
 /// See the module's page.

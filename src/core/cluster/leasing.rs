@@ -1,7 +1,8 @@
 //! Leases: this node looks at those of other nodes, takes free ones, renews its own, and lets some go.
 
-use super::lease::{EntryId, Hold, Lease, Rival, node_of};
+use super::lease::{Hold, Lease, Rival, node_of};
 use super::scripts::{LEASE_MS, Script};
+use super::streams::EntryId;
 use super::{Cluster, TICK};
 use crate::core::context::Context;
 use crate::core::sources::{Role, Sources};

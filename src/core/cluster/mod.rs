@@ -18,6 +18,7 @@ mod reading;
 mod replies;
 mod route;
 mod scripts;
+mod streams;
 #[cfg(all(test, feature = "cluster"))]
 mod tests;
 
@@ -35,10 +36,10 @@ use crate::time::Mono;
 use engine::Engine;
 use lease::{Hold, Lease, Rival};
 use link::EngineCommand;
-use reading::{StreamKey, Unread};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
+use streams::{StreamKey, Unread};
 
 pub use engine::MOST_CONNECTIONS;
 

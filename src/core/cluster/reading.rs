@@ -5,8 +5,9 @@
 
 use super::Cluster;
 use super::engine::Which;
-use super::lease::{EntryId, Hold, node_of};
+use super::lease::{Hold, node_of};
 use super::link::{BLOCK, EngineCommand};
+use super::streams::{EntryId, StreamKey, Unread};
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
@@ -24,28 +25,6 @@ const MOST_STAGED: usize = 8;
 
 /// No entry is so far ahead of the engine's time, unless its clock went back.
 const AHEAD_MS: u64 = 1000;
-
-/// A stream that is read.
-pub struct StreamKey {
-    /// The name of its key.
-    name: String,
-    /// The source that it is about.
-    source: SourceId,
-    /// True if it has requests for candles, false if it has entries.
-    is_ask: bool,
-}
-
-/// An entry that was read and not applied.
-pub struct Unread {
-    /// The source that it is about.
-    source: SourceId,
-    /// True for a request.
-    is_ask: bool,
-    /// Its place.
-    id: EntryId,
-    /// What it holds.
-    bytes: Vec<u8>,
-}
 
 impl Cluster {
     /// True if [`Cluster::work`] has something to do.

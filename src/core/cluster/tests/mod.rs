@@ -5,7 +5,7 @@
 mod model;
 
 use crate::config::{ClusterConfig, Config, EngineUrl, SourceConfig, Url};
-use crate::core::cluster::lease::EntryId;
+use crate::core::cluster::streams::EntryId;
 use crate::core::stats::ClusterStatus;
 use crate::core::{Action, Broken, Core, Event, ProcessFacts};
 use crate::demo::Demo;
