@@ -45,17 +45,13 @@ pub enum ItemFault {
 /// Why a whole body is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// Not JSON, or at its top neither an array nor an object.
+    /// Not JSON, at its top neither an array nor an object, or nested deeper than anything an exchange
+    /// sends.
     Malformed {
         /// The byte of the body, from 0.
         at: u64,
         /// What was expected there.
         expected: &'static str,
-    },
-    /// Nested deeper than anything an exchange sends.
-    TooDeep {
-        /// The byte of the body, from 0.
-        at: u64,
     },
     /// One item is longer than the limit.
     ItemTooLong {
@@ -141,7 +137,6 @@ impl fmt::Display for ReadError {
             ReadError::Malformed { at, expected } => {
                 write!(f, "malformed body at byte {at}: expected {expected}")
             }
-            ReadError::TooDeep { at } => write!(f, "body nested too deep at byte {at}"),
             ReadError::ItemTooLong { cap } => write!(f, "item longer than {cap} bytes"),
             ReadError::EnvelopeTooLong { cap } => {
                 write!(f, "more than {cap} bytes outside of the items")

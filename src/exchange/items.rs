@@ -1,15 +1,15 @@
 //! The item reader: finds one item after another in a JSON body that arrives in pieces.
 //!
-//! It goes through the body by *units*. A unit is an item; or outside of the items, a member or an
-//! element that is none of the path to them; or on that path, the opening bracket of a container, with
-//! the member's name. A unit that lies whole in the fed bytes is read there, without a copy.
+//! It goes through the body by *entries*. An entry is an item; or a member or an element that is not on
+//! the path to the items; or, on that path, the opening bracket of a container, with the member's name.
+//! An entry that lies whole in the fed bytes is read there, without a copy.
 //!
-//! Owns the *partial* unit, the front of one whose end has not arrived yet, and the *envelope*, which is
+//! Owns the *partial* entry, the front of one whose end has not arrived yet, and the *envelope*, which is
 //! everything outside of the items. Both are limited in size. It never looks back, and does not know
 //! what an item means.
 
 use super::error::ReadError;
-use super::json::{Cursor, MAX_DEPTH, Stop};
+use super::json::{Cursor, MAX_DEPTH, NO_DEEPER, Stop};
 use super::path::{Form, Place, Step};
 
 /// The most bytes of each part.
@@ -38,7 +38,7 @@ impl From<&crate::config::Limits> for Caps {
 /// be used before.
 pub(super) type Take<'t> = dyn FnMut(&mut Cursor<'_>) -> Result<(), Stop> + 't;
 
-/// What follows a unit.
+/// What follows an entry.
 const SEPARATOR: &str = "a comma or a closing bracket";
 
 /// One body on its way through.
@@ -60,13 +60,13 @@ pub(super) struct Items {
 /// What may come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A unit or the end of its container.
+    /// An entry or the end of its container.
     First,
-    /// A unit.
-    Unit,
-    /// After a unit: a comma or the end of the container.
+    /// An entry.
+    Entry,
+    /// After an entry: a comma or the end of the container.
     Next,
-    /// The rest of the partial unit.
+    /// The rest of the partial entry.
     Partial,
     /// Nothing: the body's value has ended.
     End,
@@ -75,11 +75,11 @@ enum State {
 struct Container {
     /// The bracket that closes it.
     close: u8,
-    /// The index of the unit that comes or has come last.
+    /// The index of the entry that comes or has come last.
     index: u16,
 }
 
-/// How far the partial unit goes: enough of the grammar to find its end.
+/// How far the partial entry goes: enough of the grammar to find its end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Extent {
     depth: usize,
@@ -92,7 +92,7 @@ impl Items {
         Items {
             place,
             caps,
-            state: State::Unit,
+            state: State::Entry,
             open: Vec::new(),
             found: false,
             envelope: Vec::new(),
@@ -124,16 +124,16 @@ impl Items {
             let (rest, fed) = (&bytes[at..], self.passed + at as u64);
             at += match self.state {
                 State::Partial => self.in_partial(rest, fed, take)?,
-                _ => self.among_units(rest, fed, take)?,
+                _ => self.among_entries(rest, fed, take)?,
             };
         }
         self.passed += bytes.len() as u64;
         Ok(())
     }
 
-    /// Passes units and what is between them, up to one that goes on after these bytes, and returns the
+    /// Passes entries and what is between them, up to one that goes on after these bytes, and returns the
     /// number of bytes. `fed` is the place of the first one in the body.
-    fn among_units(
+    fn among_entries(
         &mut self,
         bytes: &[u8],
         fed: u64,
@@ -149,7 +149,7 @@ impl Items {
                     cursor.skip();
                     self.open.pop();
                     self.keep(&[byte])?;
-                    self.end_unit();
+                    self.end_entry();
                 }
                 State::Next if byte == b',' => {
                     cursor.skip();
@@ -159,11 +159,11 @@ impl Items {
                     if let Some(container) = self.open.last_mut() {
                         container.index = container.index.saturating_add(1);
                     }
-                    self.state = State::Unit;
+                    self.state = State::Entry;
                 }
                 State::Next => return wrong(SEPARATOR),
                 State::End => return wrong("nothing after the body's value"),
-                _ => match self.unit(&mut cursor, fed, take) {
+                _ => match self.entry(&mut cursor, fed, take) {
                     Err(ReadError::CutShort) => {
                         self.state = State::Partial;
                         self.extent = Extent::default();
@@ -176,8 +176,8 @@ impl Items {
         Ok(bytes.len())
     }
 
-    /// Reads the unit at the cursor. After [`ReadError::CutShort`] it comes again with more bytes.
-    fn unit(
+    /// Reads the entry at the cursor. After [`ReadError::CutShort`] it comes again with more bytes.
+    fn entry(
         &mut self,
         cursor: &mut Cursor<'_>,
         fed: u64,
@@ -187,7 +187,6 @@ impl Items {
         let stopped = |stop| match stop {
             Stop::Cut => ReadError::CutShort,
             Stop::Malformed(at, expected) => malformed(fed + at as u64, expected),
-            Stop::TooDeep(at) => ReadError::TooDeep { at: fed + at as u64 },
         };
         if self.is_among_items() {
             take(cursor).map_err(stopped)?;
@@ -202,12 +201,12 @@ impl Items {
                 self.found |= self.is_among_items();
                 self.state = State::First;
             }
-            None => self.end_unit(),
+            None => self.end_entry(),
         }
         Ok(())
     }
 
-    /// Passes a unit outside of the items. If it is a bracket on the path, returns the one that closes it.
+    /// Passes an entry outside of the items. If it is a bracket on the path, returns the one that closes it.
     fn pass_outside(&self, cursor: &mut Cursor<'_>) -> Result<Option<u8>, Stop> {
         let path = &self.place.path;
         let is_on_path = match self.open.last() {
@@ -235,7 +234,7 @@ impl Items {
         }
     }
 
-    /// Copies the rest of the partial unit, and reads it when it is whole.
+    /// Copies the rest of the partial entry, and reads it when it is whole.
     fn in_partial(
         &mut self,
         bytes: &[u8],
@@ -250,17 +249,17 @@ impl Items {
         let Some(end) = end else {
             return Ok(more.len());
         };
-        let mut unit = std::mem::take(&mut self.partial);
+        let mut entry = std::mem::take(&mut self.partial);
         let is_open = self.extent.depth > 0;
         if !is_open {
             // A number has no end of its own, so the cursor must see what follows it.
-            unit.extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
+            entry.extend_from_slice(&bytes[end..bytes.len().min(end + 1)]);
         }
-        let mut cursor = Cursor::new(&unit);
-        match self.unit(&mut cursor, begin, take) {
+        let mut cursor = Cursor::new(&entry);
+        match self.entry(&mut cursor, begin, take) {
             // The bracket does not lead to the items.
             Err(ReadError::CutShort) if is_open => {
-                self.partial = unit;
+                self.partial = entry;
                 return Ok(end);
             }
             Err(ReadError::CutShort) => return Err(malformed(begin, "a whole value")),
@@ -270,17 +269,17 @@ impl Items {
         if odd < length {
             return Err(malformed(begin + odd as u64, SEPARATOR));
         }
-        unit.clear();
-        self.partial = unit;
+        entry.clear();
+        self.partial = entry;
         Ok(end)
     }
 
-    /// True if the next unit is an item.
+    /// True if the next entry is an item.
     fn is_among_items(&self) -> bool {
         self.open.len() > self.place.path.len()
     }
 
-    fn end_unit(&mut self) {
+    fn end_entry(&mut self) {
         self.state = match self.open.is_empty() {
             true => State::End,
             false => State::Next,
@@ -294,7 +293,7 @@ impl Items {
         Ok(())
     }
 
-    /// Refuses so many bytes of one unit, if they are too many.
+    /// Refuses so many bytes of one entry, if they are too many.
     fn check_length(&self, length: usize) -> Result<(), ReadError> {
         let Caps { item_bytes, envelope_bytes } = self.caps;
         match self.is_among_items() {
@@ -308,7 +307,7 @@ impl Items {
 }
 
 impl Extent {
-    /// Where the unit ends in its next bytes: after the bracket that closes it, or before the comma or
+    /// Where the entry ends in its next bytes: after the bracket that closes it, or before the comma or
     /// bracket that follows it. Its outermost opening bracket counts as an end too, because it may lead
     /// to the items. The content is not checked.
     fn end_in(&mut self, bytes: &[u8], fed: u64) -> Result<Option<usize>, ReadError> {
@@ -325,7 +324,7 @@ impl Extent {
             match byte {
                 b'"' => self.string = true,
                 b'[' | b'{' if self.depth == MAX_DEPTH => {
-                    return Err(ReadError::TooDeep { at: fed + at as u64 });
+                    return Err(malformed(fed + at as u64, NO_DEEPER));
                 }
                 b'[' | b'{' => {
                     self.depth += 1;
@@ -568,7 +567,7 @@ mod tests {
             let place = place("d[]");
             for size in [1, 5, body.len()] {
                 let read = read(place, caps, body.as_bytes().chunks(size));
-                let expected = expected.map_err(|at| ReadError::TooDeep { at });
+                let expected = expected.map_err(|at| malformed(at, NO_DEEPER));
                 assert_eq!(read.2, expected, "{body}");
             }
         };

@@ -12,15 +12,16 @@
 /// stay below ten.
 pub(super) const MAX_DEPTH: usize = 32;
 
+/// What is expected instead of more.
+pub(super) const NO_DEEPER: &str = "no deeper nesting";
+
 /// Why the cursor stopped. Positions count from the start of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The bytes end inside the value.
     Cut,
-    /// Not JSON: where, and what was expected.
+    /// Not JSON, or deeper than [`MAX_DEPTH`]: where, and what was expected.
     Malformed(usize, &'static str),
-    /// Deeper than [`MAX_DEPTH`].
-    TooDeep(usize),
 }
 
 /// A value as it was sent.
@@ -46,6 +47,16 @@ pub(super) enum Raw<'a> {
     /// An array, brackets included.
     Array(&'a [u8]),
 }
+
+/// The values that are words.
+const WORDS: [(&[u8], Raw<'static>); 6] = [
+    (b"true", Raw::Bool(true)),
+    (b"false", Raw::Bool(false)),
+    (b"null", Raw::Null),
+    (b"NaN", Raw::NotANumber),
+    (b"Infinity", Raw::NotANumber),
+    (b"-Infinity", Raw::NotANumber),
+];
 
 /// A place in JSON text.
 ///
@@ -158,30 +169,20 @@ impl<'a> Cursor<'a> {
 
     /// Passes a number or a word.
     fn scalar(&mut self) -> Result<Raw<'a>, Stop> {
-        let byte = self.bytes[self.at];
-        match byte {
-            b'0'..=b'9' => self.number(),
-            b'-' => match self.bytes.get(self.at + 1) {
-                Some(b'I') => self.word("-Infinity", Raw::NotANumber),
-                _ => self.number(),
-            },
-            b't' => self.word("true", Raw::Bool(true)),
-            b'f' => self.word("false", Raw::Bool(false)),
-            b'n' => self.word("null", Raw::Null),
-            b'N' => self.word("NaN", Raw::NotANumber),
-            b'I' => self.word("Infinity", Raw::NotANumber),
-            _ => Err(self.malformed("a value")),
-        }
-    }
-
-    fn word(&mut self, word: &'static str, value: Raw<'a>) -> Result<Raw<'a>, Stop> {
         let rest = &self.bytes[self.at..];
-        if rest.starts_with(word.as_bytes()) {
-            self.at += word.len();
-            return Ok(value);
+        match rest {
+            [b'0'..=b'9', ..] => return self.number(),
+            [b'-', next, ..] if *next != b'I' => return self.number(),
+            _ => {}
         }
-        if word.as_bytes().starts_with(rest) {
-            return Err(Stop::Cut);
+        for (word, value) in WORDS {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                return Ok(value);
+            }
+            if word.starts_with(rest) {
+                return Err(Stop::Cut);
+            }
         }
         Err(self.malformed("a value"))
     }
@@ -242,10 +243,7 @@ impl<'a> Cursor<'a> {
                 Some(b'"') => break,
                 Some(b'\\') => {
                     escaped = true;
-                    at += escape(&self.bytes[at..]).map_err(|stop| match stop {
-                        Stop::Malformed(behind, what) => Stop::Malformed(at + behind, what),
-                        other => other,
-                    })?;
+                    at += self.escape_at(at)?;
                 }
                 Some(_) => return Err(Stop::Malformed(at, "no control character in a string")),
             }
@@ -261,7 +259,7 @@ impl<'a> Cursor<'a> {
     /// [`MAX_DEPTH`] times at most.
     fn container(&mut self, depth: usize) -> Result<Raw<'a>, Stop> {
         if depth == MAX_DEPTH {
-            return Err(Stop::TooDeep(self.at));
+            return Err(self.malformed(NO_DEEPER));
         }
         let (begin, is_object) = (self.at, self.bytes[self.at] == b'{');
         let close = if is_object { b'}' } else { b']' };
@@ -277,27 +275,25 @@ impl<'a> Cursor<'a> {
         Ok(if is_object { Raw::Object(all) } else { Raw::Array(all) })
     }
 
-    fn malformed(&self, expected: &'static str) -> Stop {
-        Stop::Malformed(self.at, expected)
-    }
-}
-
-/// The length of the escape at the start of these bytes (RFC 8259, 7).
-fn escape(bytes: &[u8]) -> Result<usize, Stop> {
-    match bytes.get(1) {
-        None => Err(Stop::Cut),
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
-        Some(b'u') => {
-            for at in 2..6 {
-                match bytes.get(at) {
-                    None => return Err(Stop::Cut),
-                    Some(digit) if digit.is_ascii_hexdigit() => {}
-                    Some(_) => return Err(Stop::Malformed(at, "four hexadecimal digits")),
+    /// The length of the escape at a backslash (RFC 8259, 7).
+    fn escape_at(&self, at: usize) -> Result<usize, Stop> {
+        match self.bytes[at + 1..] {
+            [] => Err(Stop::Cut),
+            [b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => Ok(2),
+            [b'u', ref digits @ ..] => {
+                let mut digits = digits.iter().take(4);
+                match digits.position(|digit| !digit.is_ascii_hexdigit()) {
+                    Some(odd) => Err(Stop::Malformed(at + 2 + odd, "four hexadecimal digits")),
+                    None if self.bytes.len() < at + 6 => Err(Stop::Cut),
+                    None => Ok(6),
                 }
             }
-            Ok(6)
+            _ => Err(Stop::Malformed(at + 1, "an escape")),
         }
-        Some(_) => Err(Stop::Malformed(1, "an escape")),
+    }
+
+    fn malformed(&self, expected: &'static str) -> Stop {
+        Stop::Malformed(self.at, expected)
     }
 }
 
@@ -404,8 +400,9 @@ mod tests {
     fn depth_is_capped() {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         assert!(value(&nested(MAX_DEPTH)).is_ok());
-        assert_eq!(value(&nested(MAX_DEPTH + 1)), Err(Stop::TooDeep(MAX_DEPTH)));
-        assert_eq!(value(&nested(1_000_000)), Err(Stop::TooDeep(MAX_DEPTH)));
+        let too_deep = Err(Stop::Malformed(MAX_DEPTH, NO_DEEPER));
+        assert_eq!(value(&nested(MAX_DEPTH + 1)), too_deep);
+        assert_eq!(value(&nested(1_000_000)), too_deep);
         let wide = format!("[{}0]", "[[]],".repeat(1000));
         assert!(value(&wide).is_ok(), "width is no depth");
     }

@@ -147,16 +147,12 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
             None => asset.into(),
         }
     };
-    let is_open = |status: &str| form.open.iter().any(|open| **open == *status);
-    let active = match fields.get(Status) {
-        Raw::Absent => true,
-        Raw::Bool(status) => is_open(if status { "true" } else { "false" }),
-        Raw::Number(digits) => is_open(&String::from_utf8_lossy(digits)),
-        other => match text(other).map_err(|fault| ("status", fault))? {
-            Some(status) => is_open(&status),
-            None => true,
-        },
+    let status = match fields.get(Status) {
+        Raw::Bool(status) => Some(status.to_string().into()),
+        Raw::Number(digits) => Some(String::from_utf8_lossy(digits)),
+        other => text(other).map_err(|fault| ("status", fault))?,
     };
+    let active = status.is_none_or(|status| form.open.iter().any(|open| **open == *status));
     let halted = match fields.get(Halted) {
         Raw::Absent | Raw::Null | Raw::Bool(false) => false,
         Raw::Bool(true) => true,
@@ -211,11 +207,8 @@ fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketR
             FeeUnit::Fraction => fee,
         })
     };
-    let cost_min = match fields.get(CostMinUsdt) {
-        Raw::Absent => CostMin,
-        _ if quote == "USDT" => CostMinUsdt,
-        _ => CostMin,
-    };
+    let is_in_usdt = quote == "USDT" && fields.get(CostMinUsdt) != Raw::Absent;
+    let cost_min = if is_in_usdt { CostMinUsdt } else { CostMin };
     Ok(MarketRules {
         amount_places: places(AmountStep, AmountPlaces, "precision.amount")?,
         price_places: places(PriceStep, PricePlaces, "precision.price")?,

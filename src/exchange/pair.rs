@@ -73,21 +73,25 @@ fn parse(text: &str) -> Option<Pair> {
     let (first, rest) = rest.split_once('}')?;
     let (between, rest) = rest.split_once('{')?;
     let (second, behind) = rest.split_once('}')?;
-    let asset = |part: &str| match part.split_once(':') {
-        Some((name, width)) => {
-            let width = width.parse().ok().filter(|width| *width > 0)?;
-            Some((name == "quote", name == "base", Some(width)))
-        }
-        None => Some((part == "quote", part == "base", None)),
-    };
-    let ((quote_first, base_first, first), (quote, base, second)) = (asset(first)?, asset(second)?);
-    let is_pair = quote_first && base || base_first && quote;
-    let is_told = !between.is_empty() || first.is_some() || second.is_some();
-    (is_pair && is_told && !behind.contains(['{', '}'])).then(|| Pair {
+    let (first, second) = (asset(first)?, asset(second)?);
+    let (names, widths) = ([first.0, second.0], [first.1, second.1]);
+    let is_divided = !between.is_empty() || widths != [None; 2];
+    let quote_first = names == ["quote", "base"];
+    let is_pair = quote_first || names == ["base", "quote"];
+    (is_pair && is_divided && !behind.contains(['{', '}'])).then(|| Pair {
         texts: [front, between, behind].map(Into::into),
-        widths: [first, second],
+        widths,
         quote_first,
     })
+}
+
+/// The name of an asset, and its width: `base`, `quote:3`.
+fn asset(part: &str) -> Option<(&str, Option<usize>)> {
+    let Some((name, width)) = part.split_once(':') else {
+        return Some((part, None));
+    };
+    let width = width.parse().ok().filter(|width| *width > 0)?;
+    Some((name, Some(width)))
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ use crate::time::UnixMs;
 pub struct Reading {
     records: Records,
     items: Items,
-    /// The front of the body, if the exchange writes errors where the items are.
-    front: Option<Vec<u8>>,
+    /// The front of the body: some exchanges write errors where the items are.
+    front: Vec<u8>,
     /// The verdict, once the body is whole or wrong.
     end: Option<Result<(), ReadError>>,
 }
@@ -84,7 +84,7 @@ impl Reading {
         Reading {
             records: Records { dialect, call, task, form, order: Order::new(), stamp: None },
             items: Items::new(&call.items, caps),
-            front: (file.errors.is_among(&call.items)).then(Vec::new),
+            front: Vec::new(),
             end: None,
         }
     }
@@ -103,10 +103,8 @@ impl Reading {
         if let Some(end @ Err(_)) = &self.end {
             return end.clone();
         }
-        if let Some(front) = &mut self.front {
-            let room = FRONT_BYTES - front.len();
-            front.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
+        let room = FRONT_BYTES - self.front.len();
+        self.front.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let records = &mut self.records;
         let fed = self.items.feed(bytes, &mut |item| records.take_next(item, sink));
         let end = match fed {
@@ -149,12 +147,11 @@ impl Reading {
         let dialect = records.dialect;
         let errors = &dialect.file.errors;
         let refused = errors.read(envelope);
-        let refused = refused.or_else(|| errors.read_front(self.front.as_deref()?));
-        if let Some(refused) = refused {
+        if let Some(refused) = refused.or_else(|| errors.read_front(&self.front)) {
             return Err(refused);
         }
         let item = find(envelope, &records.call.items.path);
-        let is_good = match (&records.task, item) {
+        let fits = match (&records.task, item) {
             (Task::Date { is_known }, _) => return is_known.then_some(()).ok_or(ReadError::NoDate),
             (Task::Named, _) => {
                 let markets = dialect.named.iter();
@@ -179,10 +176,11 @@ impl Reading {
             }
             _ => false,
         };
-        if !is_good {
+        if !fits {
             return Err(records.wrong_shape());
         }
-        if let Some(time) = records.stamp.or_else(|| records.stamp_in(envelope)) {
+        let stamp = || records.stamp_of(find(envelope, records.call.stamp.as_ref()?));
+        if let Some(time) = records.stamp.or_else(stamp) {
             sink.stamp(time);
         }
         Ok(())
@@ -190,11 +188,6 @@ impl Reading {
 }
 
 impl Records {
-    /// The time of all tickers outside of the items.
-    fn stamp_in(&self, envelope: &[u8]) -> Option<UnixMs> {
-        self.stamp_of(find(envelope, self.call.stamp.as_ref()?))
-    }
-
     /// The time of all tickers in this value.
     fn stamp_of(&self, value: Raw<'_>) -> Option<UnixMs> {
         match &self.task {
@@ -290,8 +283,8 @@ mod tests {
         check(
             Call::Tickers,
             &format!("[{}", "[".repeat(33)),
-            ReadError::TooDeep { at: 33 },
-            "body nested too deep at byte 33",
+            ReadError::Malformed { at: 33, expected: "no deeper nesting" },
+            "malformed body at byte 33: expected no deeper nesting",
         );
         check(
             Call::Tickers,

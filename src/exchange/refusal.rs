@@ -5,7 +5,7 @@
 
 use super::error::{ReadError, RefusalKind};
 use super::json::Raw;
-use super::path::{Form, Path, Place, Step, find};
+use super::path::{Path, Step, find};
 use super::value;
 use crate::config::leaves::{Number, count};
 use crate::config::members::members;
@@ -71,19 +71,8 @@ impl Refusal {
         self.refused(reason(code)?, envelope)
     }
 
-    /// True if the code stands where a good body has an item: `[1]` among the elements of `[]`.
-    pub(super) fn is_among(&self, items: &Place) -> bool {
-        let step = self.code.as_deref();
-        let step = step.and_then(|path| path.strip_prefix(&*items.path)?.first());
-        matches!(
-            (step, items.form),
-            (Some(Step::At(_)), Form::Elements)
-                | (Some(Step::Key(_) | Step::AnyKey), Form::Members)
-        )
-    }
-
-    /// The refusal in the front of a body with the code among its items. An item that is an array or
-    /// an object is no code.
+    /// The refusal in the front of a body, where the code may stand in the place of an item: `[1]` among
+    /// the elements of `[]`. An item that is an array or an object is no code.
     pub(super) fn read_front(&self, front: &[u8]) -> Option<ReadError> {
         self.refused(reason(find(front, self.code.as_deref()?))?, front)
     }
@@ -98,10 +87,8 @@ impl Refusal {
             Raw::Array(array) => reason(find(array, &[Step::At(0)])),
             raw => reason(raw),
         });
-        let has = |words: &str| {
-            let is_in = |text: &String| text.contains(words);
-            is_in(&code) || message.as_ref().is_some_and(is_in)
-        };
+        let texts = [Some(&code), message.as_ref()];
+        let has = |words: &str| texts.iter().flatten().any(|text| text.contains(words));
         let fits = |pattern: &str| match pattern.strip_prefix('*') {
             Some(words) => has(words.strip_suffix('*').unwrap_or(words)),
             None => pattern == code,

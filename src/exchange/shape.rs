@@ -252,6 +252,7 @@ impl Order {
                 let (mut first, mut index) = (true, 0);
                 while cursor.next(&mut first, b'}')? {
                     match self.name(index, cursor, members)? {
+                        None => drop(cursor.value()?),
                         Some(Table::Is(field)) => fields.put(*field, cursor.value()?),
                         table => read(cursor, table, fields)?,
                     }

@@ -20,11 +20,11 @@ use std::fmt::Write;
 const TARGET_BYTES: usize = 1000;
 
 /// Path and query.
-pub(super) struct Target(Vec<Piece>);
-
-enum Piece {
-    Plain(Box<str>),
-    Value(Placeholder),
+pub(super) struct Target {
+    /// The placeholders, each with the text in front of it.
+    pieces: Vec<(Box<str>, Placeholder)>,
+    /// What is behind the last one.
+    rest: Box<str>,
 }
 
 /// What stands for a part of a target.
@@ -32,7 +32,7 @@ enum Piece {
 struct Placeholder {
     name: PlaceholderName,
     /// Of an id: how its letters are written, and whether others are left out.
-    case: Case,
+    case: fn(&u8) -> u8,
     is_bare: bool,
     /// Of a time: so many units later, in this unit.
     shift: i64,
@@ -52,14 +52,6 @@ names! {
         /// The last open time.
         To "to"
     }
-}
-
-/// How the letters of an id are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Case {
-    AsIs,
-    Lower,
-    Upper,
 }
 
 /// What the placeholders of candles depend on besides the call.
@@ -82,24 +74,21 @@ impl TryFrom<String> for Target {
                 "expected a path that starts with one \"/\", of at most {TARGET_BYTES} bytes"
             ));
         }
-        let (mut pieces, mut rest) = (Vec::new(), &*text);
-        while !rest.is_empty() {
-            let (front, behind) = rest.split_once('{').unwrap_or((rest, "}"));
-            if let Some(wrong) = front.chars().find(|it| !it.is_ascii() || !plain(*it as u8)) {
-                return Err(format!(
-                    "expected the characters of a path and a query, found {wrong:?}"
-                ));
+        let check = |text: &str| match text.chars().find(|it| !it.is_ascii() || !plain(*it as u8)) {
+            Some(odd) => {
+                Err(format!("expected the characters of a path and a query, found {odd:?}"))
             }
-            pieces.push(Piece::Plain(front.into()));
-            let is_last = front.len() == rest.len();
+            None => Ok(text.into()),
+        };
+        let (mut pieces, mut rest) = (Vec::new(), &*text);
+        while let Some((front, behind)) = rest.split_once('{') {
+            let front = check(front)?;
             let (name, behind) =
                 behind.split_once('}').ok_or("expected a \"}\" after the \"{\"")?;
+            pieces.push((front, Placeholder::parse(name)?));
             rest = behind;
-            if !is_last {
-                pieces.push(Piece::Value(Placeholder::parse(name)?));
-            }
         }
-        Ok(Target(pieces))
+        Ok(Target { pieces, rest: check(rest)? })
     }
 }
 
@@ -122,16 +111,17 @@ impl Placeholder {
             let units = Unit::NAMES.join(", ");
             return Err(format!("expected one of {units} in {{{text}}}"));
         }
-        let (case, is_bare) = match modifier {
-            _ if is_time => (Case::AsIs, false),
+        let (as_is, lower, upper) = (u8::clone, u8::to_ascii_lowercase, u8::to_ascii_uppercase);
+        let (case, is_bare): (fn(&u8) -> u8, bool) = match modifier {
+            _ if is_time => (as_is, false),
             _ if shift != 0 => return Err(unknown()),
-            "" => (Case::AsIs, false),
+            "" => (as_is, false),
             _ if name != PlaceholderName::Id => return Err(unknown()),
-            "bare" => (Case::AsIs, true),
-            "lower" => (Case::Lower, false),
-            "upper" => (Case::Upper, false),
-            "bare lower" => (Case::Lower, true),
-            "bare upper" => (Case::Upper, true),
+            "bare" => (as_is, true),
+            "lower" => (lower, false),
+            "upper" => (upper, false),
+            "bare lower" => (lower, true),
+            "bare upper" => (upper, true),
             _ => return Err(unknown()),
         };
         Ok(Placeholder { name, case, is_bare, shift, unit })
@@ -141,22 +131,17 @@ impl Placeholder {
 impl Target {
     /// Its placeholders.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = PlaceholderName> {
-        self.0.iter().filter_map(|piece| match piece {
-            Piece::Plain(_) => None,
-            Piece::Value(placeholder) => Some(placeholder.name),
-        })
+        self.pieces.iter().map(|(_, placeholder)| placeholder.name)
     }
 
     /// The target of this call's request. `rows` is for calls for candles.
     pub(super) fn of(&self, call: &Call<'_>, rows: &Rows<'_>) -> String {
         let mut out = String::new();
-        for piece in &self.0 {
-            match piece {
-                Piece::Plain(text) => out.push_str(text),
-                Piece::Value(placeholder) => placeholder.write(call, rows, &mut out),
-            }
+        for (text, placeholder) in &self.pieces {
+            out.push_str(text);
+            placeholder.write(call, rows, &mut out);
         }
-        out
+        out + &self.rest
     }
 }
 
@@ -164,45 +149,37 @@ impl Placeholder {
     fn write(self, call: &Call<'_>, rows: &Rows<'_>, out: &mut String) {
         let most = |limit: usize| limit.clamp(1, rows.page) as i64;
         use PlaceholderName::*;
-        match (self.name, *call) {
+        let number = match (self.name, *call) {
             (Id, Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
-                escape(id, self.case, self.is_bare, out);
+                return escape(id, self.case, self.is_bare, out);
             }
-            (Interval, Call::Candles { .. }) => out.push_str(rows.interval),
-            (Limit, Call::Candles { limit, .. }) => number(most(limit), out),
+            (Interval, Call::Candles { .. }) => return out.push_str(rows.interval),
+            (Limit, Call::Candles { limit, .. }) => most(limit),
             (Slots | Back, Call::Candles { interval, from, to, limit, now, .. }) => {
                 let is_back = self.name == Back;
                 let last = if is_back { now } else { to };
                 let [first, last] = [from, last].map(|time| interval.slot_of(time));
                 let slots = last.saturating_sub(first) + 1;
                 let most = most(if is_back { rows.page } else { limit });
-                number(slots.clamp(1, most), out);
+                slots.clamp(1, most)
             }
             (From | To, Call::Candles { from, to, .. }) => {
                 let time = if self.name == To { to } else { from };
                 let unit = self.unit.unwrap_or(rows.unit);
-                unit.write(UnixMs(time.0.max(0)), self.shift, out);
+                return unit.write(UnixMs(time.0.max(0)), self.shift, out);
             }
             // The check of the file keeps each placeholder to the calls that have its value.
-            _ => {}
-        }
+            _ => return,
+        };
+        write!(out, "{number}").expect("a string takes everything");
     }
-}
-
-fn number(number: i64, out: &mut String) {
-    write!(out, "{number}").expect("a string takes everything");
 }
 
 /// Percent-encodes all but unreserved characters (RFC 3986, 2.3): ids come from the exchange, and
 /// must not be able to end the request line.
-fn escape(id: &str, case: Case, bare: bool, out: &mut String) {
-    let is_kept = |byte: &u8| !bare || byte.is_ascii_alphanumeric();
-    for byte in id.bytes().filter(is_kept) {
-        let byte = match case {
-            Case::AsIs => byte,
-            Case::Lower => byte.to_ascii_lowercase(),
-            Case::Upper => byte.to_ascii_uppercase(),
-        };
+fn escape(id: &str, case: fn(&u8) -> u8, is_bare: bool, out: &mut String) {
+    let is_kept = |byte: &&u8| !is_bare || byte.is_ascii_alphanumeric();
+    for byte in id.as_bytes().iter().filter(is_kept).map(case) {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                 out.push(char::from(byte));

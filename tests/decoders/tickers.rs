@@ -4,7 +4,7 @@ use crate::decode::{
     Differences, Differs, Items, check_digits, decode_good, is_near, sent, shifted, text_at, theirs,
 };
 use crate::recordings;
-use crate::support::Json;
+use crate::support::{FIGURES, Json};
 use marketd::decimal::Decimal;
 use marketd::exchange::Call;
 use marketd::record::Ticker;
@@ -35,22 +35,6 @@ enum Time {
     /// In the body, in milliseconds.
     OfAll(&'static str),
 }
-
-/// CCXT's names of the figures.
-const FIGURES: [&str; 12] = [
-    "last",
-    "bid",
-    "ask",
-    "bidVolume",
-    "askVolume",
-    "open",
-    "high",
-    "low",
-    "change",
-    "percentage",
-    "baseVolume",
-    "quoteVolume",
-];
 
 const BINANCE: Recorded = Recorded {
     file: "binance.fetchTickers.all6",

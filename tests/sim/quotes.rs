@@ -3,30 +3,7 @@
 use super::ledger::{Ledger, Offsets, Quoted, Span, Tri, Window};
 use super::naive::Figures;
 use super::truth::Truth;
-use crate::support::Json;
-
-/// Members of a quote, in their order.
-const MEMBERS: [&str; 19] = [
-    "symbol",
-    "base",
-    "quote",
-    "source",
-    "last",
-    "bid",
-    "ask",
-    "bidVolume",
-    "askVolume",
-    "open",
-    "high",
-    "low",
-    "change",
-    "percentage",
-    "baseVolume",
-    "quoteVolume",
-    "timestamp",
-    "receivedAt",
-    "stale",
-];
+use crate::support::{FIGURES, Json};
 
 /// What an answer is compared with.
 #[derive(Clone, Copy)]
@@ -81,7 +58,9 @@ impl Books<'_> {
         source: Option<usize>,
         text: bool,
     ) -> Result<(), String> {
-        if quote.keys() != MEMBERS {
+        let begin = ["symbol", "base", "quote", "source"];
+        let members = [&begin[..], &FIGURES, &["timestamp", "receivedAt", "stale"]].concat();
+        if quote.keys() != members {
             return Err(format!("a quote's members are {:?}", quote.keys()));
         }
         let symbol = &self.symbols[market];

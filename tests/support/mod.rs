@@ -46,6 +46,22 @@ pub mod reply;
 pub mod schema;
 pub mod tls;
 
+/// The figures of a quote, in the order of its members.
+pub const FIGURES: [&str; 12] = [
+    "last",
+    "bid",
+    "ask",
+    "bidVolume",
+    "askVolume",
+    "open",
+    "high",
+    "low",
+    "change",
+    "percentage",
+    "baseVolume",
+    "quoteVolume",
+];
+
 pub use binance::{Binance, ServerTime};
 pub use chance::{Rng, for_each_seed, seed_after_seed};
 pub use client::{Client, ClientError, Response, get, head, pipeline, request};

@@ -13,5 +13,5 @@ mod kucoin;
 mod okx;
 pub(super) mod sample;
 mod schema;
-mod six;
+mod targets_and_refusals;
 pub(super) mod testing;

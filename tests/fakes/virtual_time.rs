@@ -37,7 +37,7 @@ pub enum Weather {
 /// See the module's page.
 pub struct World {
     pub core: Core,
-    pub house: &'static House,
+    pub fake: &'static Fake,
     pub shop: Shop,
     pub weather: Weather,
     pub ledger: Ledger,
@@ -80,20 +80,20 @@ enum Mail {
 
 impl World {
     /// A core that has just been started, and follows these symbols of a fake with some markets.
-    pub fn new(house: &'static House, shop: Shop, poll: Duration, seed: u64) -> World {
+    pub fn new(fake: &'static Fake, shop: Shop, poll: Duration, seed: u64) -> World {
         let begin_ms = shop.now;
         let symbols = shop.markets().iter().map(|market| market.symbol());
         let source = SourceConfig {
             url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
             symbols: symbols.collect(),
             poll,
-            ..SourceConfig::of(house.name)
+            ..SourceConfig::of(fake.name)
         };
         let config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
         let now = Now { mono: Mono(0), unix: UnixMs(begin_ms) };
         World {
             core: Core::new(config, None, ProcessFacts::default, seed, now),
-            house,
+            fake,
             shop,
             weather: Weather::Fair,
             ledger: Ledger::default(),
@@ -292,16 +292,16 @@ impl World {
         if matches!(self.weather, Weather::Gone) {
             return;
         }
-        let charge = (self.house.charge)(asked);
+        let charge = (self.fake.charge)(asked);
         let units = self.ledger.enter(&charge, self.mono_us, &asked.target);
         self.shop.now = self.now().unix.0;
         let reply = match &self.weather {
-            Weather::Fair => (self.house.answer)(&self.shop, asked),
+            Weather::Fair => (self.fake.answer)(&self.shop, asked),
             Weather::Answers(replies) => self.rng.pick(replies).clone(),
             Weather::Cut => return self.post(key, Mail::Eof(key)),
             Weather::Silent | Weather::Gone => return,
         };
-        let reply = match self.house.name {
+        let reply = match self.fake.name {
             "binance" => reply.field("X-MBX-USED-WEIGHT-1M", &units.to_string()),
             "kucoin" => {
                 let left = charge.most.saturating_sub(units);

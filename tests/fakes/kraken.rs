@@ -4,13 +4,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "kraken",
     id: |base, quote| format!("{}{quote}", asset(base)),
     answer,
     charge: |_| Charge { pool: "address", units: 1, most: 1, span_ms: 1_000 },
     too_many: || Reply::json(r#"{"error":["EGeneral:Too many requests"]}"#),
-    sends: &["last", "bid", "ask", "bidVolume", "askVolume", "high", "low", "baseVolume"],
+    sends: "last bid ask bidVolume askVolume high low baseVolume",
 };
 
 /// Rows of candles, always the latest ones, whatever is asked.
@@ -36,7 +36,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 let (last, low, high) = (padded(day.last), padded(day.low), padded(day.high));
                 format!(
                     r#""{}":{{"a":["{}","7","{}"],"b":["{}","8","{}"],"c":["{last}","0.00067643"],"v":["1.5","{}"],"p":["3","4"],"t":[34619,38907],"l":["1","{low}"],"h":["2","{high}"],"o":"5"}}"#,
-                    (HOUSE.id)(&market.base, market.quote),
+                    (FAKE.id)(&market.base, market.quote),
                     padded(day.ask), padded(day.ask_size), padded(day.bid), padded(day.bid_size),
                     padded(day.base_volume)
                 )
@@ -61,7 +61,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Oldest first, and of the latest those after `since`.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("pair").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::json(r#"{"error":["EQuery:Unknown asset pair"]}"#);
     };
     let interval = match asked.param("interval").as_deref() {

@@ -3,13 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "coinbase",
     id: |base, quote| format!("{base}-{quote}"),
     answer,
     charge: |_| Charge { pool: "address", units: 1, most: 10, span_ms: 1_000 },
     too_many: || Reply::status(429, r#"{"message":"Public rate limit exceeded"}"#),
-    sends: &["last", "bid", "ask", "open", "high", "low", "baseVolume"],
+    sends: "last bid ask open high low baseVolume",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -32,7 +32,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
     }
     let product = asked.path().strip_prefix("/products/").unwrap_or_default();
     let (id, what) = product.split_once('/').unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, id).filter(|_| !shop.broken.contains(id)) else {
+    let Some(market) = shop.find(&FAKE, id).filter(|_| !shop.broken.contains(id)) else {
         return Reply::status(404, r#"{"message":"NotFound"}"#);
     };
     let day = shop.day(market);
@@ -60,7 +60,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 
 /// Newest first, low and high before open and close, both ends of the range included.
 fn candles(shop: &Shop, asked: &Asked, id: &str) -> Reply {
-    let market = shop.find(&HOUSE, id).expect("it was found before");
+    let market = shop.find(&FAKE, id).expect("it was found before");
     let interval = match asked.param("granularity").as_deref() {
         Some("60") => MINUTE_MS,
         Some("3600") => HOUR_MS,

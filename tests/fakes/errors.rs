@@ -4,38 +4,38 @@
 use crate::shop::*;
 use crate::support::*;
 use crate::virtual_time::{Weather, World};
-use crate::{HOUSES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
+use crate::{FAKES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
 
 /// Refusals with a status that says that all is well.
-fn hidden() -> [(&'static House, &'static str); 15] {
+fn hidden() -> [(&'static Fake, &'static str); 15] {
     [
-        (&okx::HOUSE, r#"{"code":"50001","msg":"Service temporarily unavailable","data":[]}"#),
-        (&okx::HOUSE, r#"{"code":"51001","msg":"Instrument ID does not exist","data":[]}"#),
-        (&okx::HOUSE, r#"{"data":[],"msg":"Too Many Requests","code":"50011"}"#),
+        (&okx::FAKE, r#"{"code":"50001","msg":"Service temporarily unavailable","data":[]}"#),
+        (&okx::FAKE, r#"{"code":"51001","msg":"Instrument ID does not exist","data":[]}"#),
+        (&okx::FAKE, r#"{"data":[],"msg":"Too Many Requests","code":"50011"}"#),
         (
-            &bybit::HOUSE,
+            &bybit::FAKE,
             r#"{"retCode":10001,"retMsg":"Not supported symbols","result":{},"retExtInfo":{},"time":1}"#,
         ),
         (
-            &bybit::HOUSE,
+            &bybit::FAKE,
             r#"{"retCode":10006,"retMsg":"Too many visits!","result":{"list":[]},"time":1}"#,
         ),
         (
-            &bybit::HOUSE,
+            &bybit::FAKE,
             r#"{"result":{"list":[]},"retCode":10016,"retMsg":"Internal server error","time":1}"#,
         ),
-        (&kraken::HOUSE, r#"{"error":["EGeneral:Too many requests"]}"#),
-        (&kraken::HOUSE, r#"{"error":["EService:Unavailable"]}"#),
-        (&kraken::HOUSE, r#"{"result":{},"error":["EQuery:Unknown asset pair"]}"#),
-        (&kucoin::HOUSE, r#"{"code":"429000","msg":"Too Many Requests"}"#),
-        (&kucoin::HOUSE, r#"{"code":"400100","msg":"wrong","data":{"time":1,"ticker":[]}}"#),
-        (&bitget::HOUSE, r#"{"code":"40015","msg":"","requestTime":1,"data":null}"#),
-        (&gate::HOUSE, r#"{"label":"TOO_FAST","message":"Request Rate limit Exceeded"}"#),
-        (&coinbase::HOUSE, r#"{"message":"Slow rate limit exceeded"}"#),
-        (&binance::HOUSE, r#"{"code":-1003,"msg":"Too many requests."}"#),
+        (&kraken::FAKE, r#"{"error":["EGeneral:Too many requests"]}"#),
+        (&kraken::FAKE, r#"{"error":["EService:Unavailable"]}"#),
+        (&kraken::FAKE, r#"{"result":{},"error":["EQuery:Unknown asset pair"]}"#),
+        (&kucoin::FAKE, r#"{"code":"429000","msg":"Too Many Requests"}"#),
+        (&kucoin::FAKE, r#"{"code":"400100","msg":"wrong","data":{"time":1,"ticker":[]}}"#),
+        (&bitget::FAKE, r#"{"code":"40015","msg":"","requestTime":1,"data":null}"#),
+        (&gate::FAKE, r#"{"label":"TOO_FAST","message":"Request Rate limit Exceeded"}"#),
+        (&coinbase::FAKE, r#"{"message":"Slow rate limit exceeded"}"#),
+        (&binance::FAKE, r#"{"code":-1003,"msg":"Too many requests."}"#),
     ]
 }
 
@@ -54,7 +54,7 @@ fn served(world: &mut World) -> Vec<String> {
         let key = world.ask(target);
         let (status, body) = world
             .answer(key)
-            .unwrap_or_else(|| panic!("{target} of {} is not at hand", world.house.name));
+            .unwrap_or_else(|| panic!("{target} of {} is not at hand", world.fake.name));
         assert_eq!(status, 200, "{target}: {body}");
         assert!(body.len() > 100, "{target}: {body}");
         body
@@ -71,9 +71,9 @@ fn counted(world: &mut World, counter: &str) -> i64 {
 }
 
 /// Refuses with this from some moment on, and is well again.
-fn check(house: &'static House, refusal: Reply) {
-    let what = format!("{}: {:?}", house.name, refusal.body.to_vec());
-    let mut world = World::new(house, Shop::new(2), Duration::from_secs(2), 3);
+fn check(fake: &'static Fake, refusal: Reply) {
+    let what = format!("{}: {:?}", fake.name, refusal.body.to_vec());
+    let mut world = World::new(fake, Shop::new(2), Duration::from_secs(2), 3);
     // Long enough for all of the configured history, also where one request a second is let in.
     world.run_to(42 * SECOND_US);
     let before = served(&mut world);
@@ -87,7 +87,7 @@ fn check(house: &'static House, refusal: Reply) {
     assert!(counted(&mut world, "errors") > bad, "{what}");
     let asked = world.ledger.requests - asked;
     // A refusal about one market is no reason to leave the others alone.
-    let most = if house.name == "coinbase" { 40 } else { 8 };
+    let most = if fake.name == "coinbase" { 40 } else { 8 };
     assert!(asked <= most, "{what}: {asked} requests in ten seconds");
     world.set_weather(Weather::Fair);
     world.run_to(world.now_us() + 45 * SECOND_US);
@@ -97,70 +97,70 @@ fn check(house: &'static House, refusal: Reply) {
 
 #[test]
 fn a_refusal_hidden_in_a_200_is_an_error_and_changes_nothing() {
-    for (house, body) in hidden() {
-        check(house, Reply::json(body));
+    for (fake, body) in hidden() {
+        check(fake, Reply::json(body));
     }
 }
 
 #[test]
 fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
-    for house in HOUSES {
-        check(house, (house.too_many)());
-        check(house, Reply::status(418, "{}").field("Retry-After", "12"));
-        check(house, Reply::status(403, "<html>blocked</html>"));
-        check(house, Reply::status(500, ""));
+    for fake in FAKES {
+        check(fake, (fake.too_many)());
+        check(fake, Reply::status(418, "{}").field("Retry-After", "12"));
+        check(fake, Reply::status(403, "<html>blocked</html>"));
+        check(fake, Reply::status(500, ""));
     }
 }
 
 /// Refuses everything with this for a while: requests meanwhile, and how many of them were
 /// counted as too many.
-fn refused(house: &'static House, refusal: Reply) -> (u64, i64) {
-    let mut world = World::new(house, Shop::new(2), Duration::from_secs(2), 5);
+fn refused(fake: &'static Fake, refusal: Reply) -> (u64, i64) {
+    let mut world = World::new(fake, Shop::new(2), Duration::from_secs(2), 5);
     world.run_to(20 * SECOND_US);
     let asked = world.ledger.requests;
     world.set_weather(Weather::Answers(vec![refusal]));
     world.run_to(world.now_us() + 10 * SECOND_US);
-    assert!(counted(&mut world, "errors") > 0, "{}", house.name);
+    assert!(counted(&mut world, "errors") > 0, "{}", fake.name);
     let limited = counted(&mut world, "rateLimited");
     (world.ledger.requests - asked, limited)
 }
 
 #[test]
 fn words_of_too_many_requests_count_as_such_whatever_the_status() {
-    for house in HOUSES {
-        let words = (house.too_many)();
+    for fake in FAKES {
+        let words = (fake.too_many)();
         for status in [400, 404, 429, 503] {
             let reply = Reply { status, ..words.clone() };
-            let (asked, limited) = refused(house, reply);
-            assert!(limited > 0, "{}: {status}", house.name);
+            let (asked, limited) = refused(fake, reply);
+            assert!(limited > 0, "{}: {status}", fake.name);
             // Those under way when it began, and a growing wait from then on.
-            assert!(asked <= 8, "{}: {status}, {asked} requests", house.name);
+            assert!(asked <= 8, "{}: {status}, {asked} requests", fake.name);
         }
     }
 }
 
 #[test]
 fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well() {
-    for house in HOUSES {
-        let words = Reply { status: 200, ..(house.too_many)() };
+    for fake in FAKES {
+        let words = Reply { status: 200, ..(fake.too_many)() };
         // That nothing is asked before its time, the world sees to.
-        let (asked, limited) = refused(house, words.field("Retry-After", "30"));
-        assert!(limited > 0, "{}", house.name);
-        assert!(asked <= 4, "{}: {asked} requests", house.name);
+        let (asked, limited) = refused(fake, words.field("Retry-After", "30"));
+        assert!(limited > 0, "{}", fake.name);
+        assert!(asked <= 4, "{}: {asked} requests", fake.name);
     }
 }
 
 #[test]
 fn a_429_without_words_is_a_rate_limit_and_what_shuts_out_stops_the_source() {
-    for house in HOUSES {
+    for fake in FAKES {
         for status in [403, 418, 429] {
-            let (asked, limited) = refused(house, Reply::status(status, "<html>no</html>"));
-            assert!(asked <= 8, "{}: {status}, {asked} requests", house.name);
+            let (asked, limited) = refused(fake, Reply::status(status, "<html>no</html>"));
+            assert!(asked <= 8, "{}: {status}, {asked} requests", fake.name);
             let told = matches!(
-                (house.name, status),
+                (fake.name, status),
                 (_, 429) | ("binance" | "binanceus", _) | ("bybit", 403)
             );
-            assert_eq!(limited > 0, told, "{}: {status}", house.name);
+            assert_eq!(limited > 0, told, "{}: {status}", fake.name);
         }
     }
 }

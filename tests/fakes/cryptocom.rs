@@ -3,13 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "cryptocom",
     id: |base, quote| format!("{base}_{quote}"),
     answer,
     charge,
     too_many: || Reply::status(429, r#"{"id":-1,"code":42901,"message":"RATE_LIMIT"}"#),
-    sends: &["last", "bid", "ask", "high", "low", "baseVolume"],
+    sends: "last bid ask high low baseVolume",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -44,7 +44,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Oldest first, the newest of the range, whose end is left out.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("instrument_name").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::status(400, r#"{"id":-1,"code":40004,"message":"Invalid instrument_name"}"#);
     };
     let interval = match asked.param("timeframe").as_deref() {

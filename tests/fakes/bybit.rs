@@ -3,13 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "bybit",
     id: |base, quote| format!("{base}{quote}"),
     answer,
     charge: |_| Charge { pool: "address", units: 1, most: 600, span_ms: 5_000 },
     too_many: || Reply::json(body(10006, "Too many visits!", "{}", 1)),
-    sends: &ALL_BUT_CHANGE,
+    sends: ALL_BUT_CHANGE,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -48,7 +48,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Newest first; both ends of the range included, and the newest kept where it is too long.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::json(body(10001, "Not supported symbols", "{}", shop.now));
     };
     let interval = match asked.param("interval").as_deref() {

@@ -13,21 +13,11 @@ pub const HOUR_MS: i64 = 3_600_000;
 pub const DAY_MS: i64 = 86_400_000;
 
 /// What most exchanges send of a quote.
-pub const ALL_BUT_CHANGE: [&str; 10] = [
-    "last",
-    "bid",
-    "ask",
-    "bidVolume",
-    "askVolume",
-    "open",
-    "high",
-    "low",
-    "baseVolume",
-    "quoteVolume",
-];
+pub const ALL_BUT_CHANGE: &str =
+    "last bid ask bidVolume askVolume open high low baseVolume quoteVolume";
 
-/// An exchange as its clients see it.
-pub struct House {
+/// A fake exchange as its clients see it.
+pub struct Fake {
     /// Its dialect's name.
     pub name: &'static str,
     /// Its name of a market.
@@ -38,8 +28,9 @@ pub struct House {
     pub charge: fn(&Asked) -> Charge,
     /// Its answer to whoever asks too often.
     pub too_many: fn() -> Reply,
-    /// Fields of a quote that it sends, as a quote has them; the others are computed, or null.
-    pub sends: &'static [&'static str],
+    /// Fields of a quote that it sends, by their names in a quote, with blanks between them. The others
+    /// are computed, or null.
+    pub sends: &'static str,
 }
 
 /// A count of requests, or of their weights, and the limit of that.
@@ -95,7 +86,7 @@ pub struct Row {
 /// A fake with its sockets.
 pub struct Open {
     pub exchange: FakeExchange,
-    house: &'static House,
+    fake: &'static Fake,
 }
 
 impl Shop {
@@ -114,9 +105,9 @@ impl Shop {
         self.generated.markets()
     }
 
-    /// The market with this name of the house's.
-    pub fn find(&self, house: &House, id: &str) -> Option<&GeneratedMarket> {
-        let named = |market: &&GeneratedMarket| (house.id)(&market.base, market.quote) == id;
+    /// The market that has this name there.
+    pub fn find(&self, fake: &Fake, id: &str) -> Option<&GeneratedMarket> {
+        let named = |market: &&GeneratedMarket| (fake.id)(&market.base, market.quote) == id;
         self.markets().iter().find(named)
     }
 
@@ -230,20 +221,20 @@ pub fn array(rows: &[Row], make: impl Fn(&Row) -> String) -> String {
 
 impl Open {
     /// Opens a shop.
-    pub fn new(house: &'static House, shop: Shop) -> Open {
+    pub fn new(fake: &'static Fake, shop: Shop) -> Open {
         let exchange = FakeExchange::start(move |asked| {
             let recorded = shop.recorded.iter().find(|(path, _)| path == asked.path());
             match recorded {
                 Some((_, body)) => Reply::json(body.as_str()),
-                None => (house.answer)(&shop, asked),
+                None => (fake.answer)(&shop, asked),
             }
         });
-        Open { exchange, house }
+        Open { exchange, fake }
     }
 
     /// What `--source` takes.
     pub fn source(&self) -> String {
-        format!("{}={}", self.house.name, self.exchange.url())
+        format!("{}={}", self.fake.name, self.exchange.url())
     }
 
     /// Requests so far whose target holds this.

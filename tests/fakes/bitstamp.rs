@@ -3,7 +3,7 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "bitstamp",
     id: |base, quote| format!("{base}{quote}").to_lowercase(),
     answer,
@@ -14,7 +14,7 @@ pub const HOUSE: House = House {
             r#"{"status":"error","reason":"Request rate limit exceeded.","code":"400.002"}"#,
         )
     },
-    sends: &["last", "bid", "ask", "open", "high", "low", "baseVolume"],
+    sends: "last bid ask open high low baseVolume",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -37,7 +37,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         "/api/v2/trading-pairs-info/" => Reply::json(format!("[{}]", shop.each(|market| {
             format!(
                 r#"{{"base_decimals":4,"counter_decimals":{},"minimum_order":"20.0 {quote}","name":"{base}/{quote}","trading":"Enabled","url_symbol":"{}"}}"#,
-                places(market.tick), (HOUSE.id)(&market.base, market.quote),
+                places(market.tick), (FAKE.id)(&market.base, market.quote),
                 base = market.base, quote = market.quote
             )
         }))),
@@ -50,7 +50,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 
 /// Oldest first, so many up to the end, which belongs to the range.
 fn candles(shop: &Shop, asked: &Asked, id: &str) -> Reply {
-    let Some(market) = shop.find(&HOUSE, id) else {
+    let Some(market) = shop.find(&FAKE, id) else {
         return Reply::status(404, "<html>not found</html>");
     };
     let interval = match number(asked, "step") {

@@ -3,7 +3,7 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "htx",
     id: |base, quote| format!("{base}{quote}").to_lowercase(),
     answer,
@@ -14,7 +14,7 @@ pub const HOUSE: House = House {
             r#"{"status":"error","err-code":"api-limit","err-msg":"too many request"}"#,
         )
     },
-    sends: &ALL_BUT_CHANGE,
+    sends: ALL_BUT_CHANGE,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -27,7 +27,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 let day = shop.day(market);
                 format!(
                     r#"{{"symbol":"{}","open":{},"high":{},"low":{},"close":{},"amount":{},"vol":{},"count":7,"bid":{},"bidSize":{},"ask":{},"askSize":{}}}"#,
-                    (HOUSE.id)(&market.base, market.quote), plain(day.open), plain(day.high),
+                    (FAKE.id)(&market.base, market.quote), plain(day.open), plain(day.high),
                     plain(day.low), plain(day.last), plain(day.base_volume),
                     plain(day.quote_volume), plain(day.bid), plain(day.bid_size), plain(day.ask),
                     plain(day.ask_size)
@@ -40,7 +40,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 format!(
                     r#"{{"base-currency":"{}","quote-currency":"{}","price-precision":{},"amount-precision":4,"symbol-partition":"main","symbol":"{}","state":"online","value-precision":8,"min-order-amt":0.001,"max-order-amt":1000,"min-order-value":5}}"#,
                     market.base.to_lowercase(), market.quote.to_lowercase(), places(market.tick),
-                    (HOUSE.id)(&market.base, market.quote)
+                    (FAKE.id)(&market.base, market.quote)
                 )
             })
         )),
@@ -52,7 +52,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Newest first, the newest of all alone; days begin in the afternoon.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return error("invalid-parameter", "invalid symbol");
     };
     let interval = match asked.param("period").as_deref() {

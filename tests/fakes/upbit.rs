@@ -4,7 +4,7 @@ use crate::shop::*;
 use crate::support::*;
 use marketd::time::UnixMs;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "upbit",
     id: |base, quote| format!("{quote}-{base}"),
     answer,
@@ -15,7 +15,7 @@ pub const HOUSE: House = House {
             r#"{"error":{"name":"too_many_requests","message":"Too many API requests."}}"#,
         )
     },
-    sends: &["last", "baseVolume", "quoteVolume"],
+    sends: "last baseVolume quoteVolume",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -41,7 +41,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
             shop.each(|market| {
                 let day = shop.day(market);
                 ticker(
-                    &(HOUSE.id)(&market.base, market.quote),
+                    &(FAKE.id)(&market.base, market.quote),
                     (day.last, day.base_volume, day.quote_volume),
                 )
             })
@@ -57,7 +57,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Newest first, so many before `to`, which is left out.
 fn candles(shop: &Shop, asked: &Asked, interval: i64) -> Reply {
     let id = asked.param("market").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::status(404, r#"{"error":{"name":404,"message":"Code not found"}}"#);
     };
     let Some(count @ 1..=200) = number(asked, "count") else {

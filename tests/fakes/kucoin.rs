@@ -3,24 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "kucoin",
     id: |base, quote| format!("{base}-{quote}"),
     answer,
     charge,
     too_many: || Reply::status(429, r#"{"code":"429000","msg":"Too Many Requests"}"#),
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "high",
-        "low",
-        "baseVolume",
-        "quoteVolume",
-        "change",
-    ],
+    sends: "last bid ask bidVolume askVolume high low baseVolume quoteVolume change",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -31,7 +20,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         )),
         "/api/v1/market/allTickers" => {
             let items = shop.each(|market| {
-                let (day, id) = (shop.day(market), (HOUSE.id)(&market.base, market.quote));
+                let (day, id) = (shop.day(market), (FAKE.id)(&market.base, market.quote));
                 let change = day.last as i64 - day.open as i64;
                 let rate = change * 10_000 / day.open as i64 * 10_000;
                 format!(
@@ -61,7 +50,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Newest first, the close before high and low; the begin belongs to the range, the end does not.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::json(r#"{"code":"400100","msg":"This pair is not provided at present"}"#);
     };
     let interval = match asked.param("type").as_deref() {

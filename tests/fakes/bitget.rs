@@ -3,13 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "bitget",
     id: |base, quote| format!("{base}{quote}"),
     answer,
     charge: |_| Charge { pool: "address", units: 1, most: 20, span_ms: 1_000 },
     too_many: || Reply::status(429, error("429", "Too Many Requests")),
-    sends: &ALL_BUT_CHANGE,
+    sends: ALL_BUT_CHANGE,
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -41,7 +41,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Oldest first, older than the end. The archive counts back from it and knows no begin.
 fn candles(shop: &Shop, asked: &Asked, at_hand: bool) -> Reply {
     let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::status(400, error("40034", "Parameter does not exist"));
     };
     let (interval, days) = match asked.param("granularity").as_deref() {

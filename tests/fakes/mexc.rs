@@ -3,12 +3,12 @@
 use crate::shop::*;
 use crate::{binance, support::*};
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "mexc",
     answer,
     charge,
     too_many: || Reply::status(429, r#"{"code":429,"msg":"Too Many Requests"}"#),
-    ..binance::HOUSE
+    ..binance::FAKE
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -22,14 +22,14 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
             ))
         )),
         "/api/v3/klines" => candles(shop, asked),
-        _ => (binance::HOUSE.answer)(shop, asked),
+        _ => (binance::FAKE.answer)(shop, asked),
     }
 }
 
 /// Oldest first, cut from the begin, both ends included.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
     };
     let interval = match asked.param("interval").as_deref() {

@@ -10,7 +10,7 @@ use crate::{bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 
 /// A recorded ticker: where its item stands, and the member of each field of the quote.
 struct Ticker {
-    house: &'static House,
+    fake: &'static Fake,
     file: &'static str,
     path: &'static str,
     symbol: &'static str,
@@ -42,7 +42,7 @@ const GATE: &[(&str, &[&str])] = &[
 
 const TICKERS: [Ticker; 8] = [
     Ticker {
-        house: &bybit::HOUSE,
+        fake: &bybit::FAKE,
         file: "bybit.fetchTickers.spot",
         path: "/v5/market/tickers",
         symbol: "BTC/USDT",
@@ -61,7 +61,7 @@ const TICKERS: [Ticker; 8] = [
         ],
     },
     Ticker {
-        house: &kraken::HOUSE,
+        fake: &kraken::FAKE,
         file: "kraken.fetchTicker.btcusdt",
         path: "/0/public/Ticker",
         symbol: "BTC/USDT",
@@ -69,7 +69,7 @@ const TICKERS: [Ticker; 8] = [
         fields: KRAKEN,
     },
     Ticker {
-        house: &kraken::HOUSE,
+        fake: &kraken::FAKE,
         file: "kraken.fetchTickers.btcusd",
         path: "/0/public/Ticker",
         symbol: "BTC/USD",
@@ -77,7 +77,7 @@ const TICKERS: [Ticker; 8] = [
         fields: KRAKEN,
     },
     Ticker {
-        house: &coinbase::HOUSE,
+        fake: &coinbase::FAKE,
         file: "coinbaseexchange.fetchTicker.btcusdt",
         path: "/products/BTC-USDT/ticker",
         symbol: "BTC/USDT",
@@ -90,7 +90,7 @@ const TICKERS: [Ticker; 8] = [
         ],
     },
     Ticker {
-        house: &kucoin::HOUSE,
+        fake: &kucoin::FAKE,
         file: "kucoin.fetchTickers.sample",
         path: "/api/v1/market/allTickers",
         symbol: "BTC/USDT",
@@ -109,7 +109,7 @@ const TICKERS: [Ticker; 8] = [
         ],
     },
     Ticker {
-        house: &gate::HOUSE,
+        fake: &gate::FAKE,
         file: "gate.fetchTickers.two",
         path: "/api/v4/spot/tickers",
         symbol: "ETH/USDT",
@@ -117,7 +117,7 @@ const TICKERS: [Ticker; 8] = [
         fields: GATE,
     },
     Ticker {
-        house: &gate::HOUSE,
+        fake: &gate::FAKE,
         file: "gate.fetchTicker.btcusdt",
         path: "/api/v4/spot/tickers",
         symbol: "BTC/USDT",
@@ -125,7 +125,7 @@ const TICKERS: [Ticker; 8] = [
         fields: GATE,
     },
     Ticker {
-        house: &bitget::HOUSE,
+        fake: &bitget::FAKE,
         file: "bitget.fetchTickers.sample",
         path: "/api/v2/spot/market/tickers",
         symbol: "BTC/USDT",
@@ -141,7 +141,7 @@ const TICKERS: [Ticker; 8] = [
 
 /// Recorded candles: where the rows are, and the columns of open, high, low, close and volume.
 struct Candles {
-    house: &'static House,
+    fake: &'static Fake,
     file: &'static str,
     path: &'static str,
     symbol: &'static str,
@@ -153,7 +153,7 @@ struct Candles {
 
 const CANDLES: [Candles; 5] = [
     Candles {
-        house: &kraken::HOUSE,
+        fake: &kraken::FAKE,
         file: "kraken.fetchOHLCV.btcusd-1m-720",
         path: "/0/public/OHLC",
         symbol: "BTC/USD",
@@ -163,7 +163,7 @@ const CANDLES: [Candles; 5] = [
         unit_ms: 1000,
     },
     Candles {
-        house: &coinbase::HOUSE,
+        fake: &coinbase::FAKE,
         file: "coinbaseexchange.fetchOHLCV.btcusd-1m-2018",
         path: "/products/BTC-USD/candles",
         symbol: "BTC/USD",
@@ -173,7 +173,7 @@ const CANDLES: [Candles; 5] = [
         unit_ms: 1000,
     },
     Candles {
-        house: &coinbase::HOUSE,
+        fake: &coinbase::FAKE,
         file: "coinbaseexchange.fetchOHLCV.btcusdt-1h-1",
         path: "/products/BTC-USDT/candles",
         symbol: "BTC/USDT",
@@ -183,7 +183,7 @@ const CANDLES: [Candles; 5] = [
         unit_ms: 1000,
     },
     Candles {
-        house: &kucoin::HOUSE,
+        fake: &kucoin::FAKE,
         file: "kucoin.fetchOHLCV.sample",
         path: "/api/v1/market/candles",
         symbol: "BTC/USDT",
@@ -193,7 +193,7 @@ const CANDLES: [Candles; 5] = [
         unit_ms: 1000,
     },
     Candles {
-        house: &gate::HOUSE,
+        fake: &gate::FAKE,
         file: "gate.fetchOHLCV.one",
         path: "/api/v4/spot/candlesticks",
         symbol: "BTC/USDT",
@@ -206,19 +206,19 @@ const CANDLES: [Candles; 5] = [
 
 /// Market lists: file, path, and for one of its markets the body's member and value of what the
 /// record shows.
-const LISTS: [(&House, &str, &str); 7] = [
-    (&okx::HOUSE, "okx.fetchMarkets.spot-full-2022", "/api/v5/public/instruments"),
-    (&bybit::HOUSE, "bybit.fetchMarkets.spot", "/v5/market/instruments-info"),
-    (&kraken::HOUSE, "kraken.fetchMarkets.full-2021", "/0/public/AssetPairs"),
-    (&coinbase::HOUSE, "coinbaseexchange.fetchMarkets.full-2021", "/products"),
-    (&kucoin::HOUSE, "kucoin.fetchMarkets.full-2021", "/api/v2/symbols"),
-    (&gate::HOUSE, "gate.fetchMarkets.full-2021", "/api/v4/spot/currency_pairs"),
-    (&bitget::HOUSE, "bitget.fetchMarkets.few", "/api/v2/spot/public/symbols"),
+const LISTS: [(&Fake, &str, &str); 7] = [
+    (&okx::FAKE, "okx.fetchMarkets.spot-full-2022", "/api/v5/public/instruments"),
+    (&bybit::FAKE, "bybit.fetchMarkets.spot", "/v5/market/instruments-info"),
+    (&kraken::FAKE, "kraken.fetchMarkets.full-2021", "/0/public/AssetPairs"),
+    (&coinbase::FAKE, "coinbaseexchange.fetchMarkets.full-2021", "/products"),
+    (&kucoin::FAKE, "kucoin.fetchMarkets.full-2021", "/api/v2/symbols"),
+    (&gate::FAKE, "gate.fetchMarkets.full-2021", "/api/v4/spot/currency_pairs"),
+    (&bitget::FAKE, "bitget.fetchMarkets.few", "/api/v2/spot/public/symbols"),
 ];
 
-fn list_of(house: &House) -> (&'static str, &'static str) {
-    let found = LISTS.iter().find(|(listed, ..)| listed.name == house.name);
-    let (_, file, path) = found.expect("every house has a recorded list");
+fn list_of(fake: &Fake) -> (&'static str, &'static str) {
+    let found = LISTS.iter().find(|(listed, ..)| listed.name == fake.name);
+    let (_, file, path) = found.expect("every fake has a recorded list");
     (file, path)
 }
 
@@ -249,7 +249,7 @@ fn recorded_tickers_are_served_with_their_digits() {
     std::thread::scope(|scope| {
         for ticker in &TICKERS {
             let body = fixtures.load(ticker.file).body;
-            let (list, list_path) = list_of(ticker.house);
+            let (list, list_path) = list_of(ticker.fake);
             let mut shop = Shop::new(2);
             shop.recorded = vec![(ticker.path.to_string(), body.clone())];
             if ticker.symbol == "BTC/USD" {
@@ -257,7 +257,7 @@ fn recorded_tickers_are_served_with_their_digits() {
                 shop.recorded.push((list_path.to_string(), list));
             }
             scope.spawn(move || {
-                let open = Open::new(ticker.house, shop);
+                let open = Open::new(ticker.fake, shop);
                 let marketd = start(&open, ticker.symbol);
                 let quote = await_quote(&marketd, &ticker.symbol.replace('/', "-"));
                 let body = Json::parse(&body).expect("a body is JSON");
@@ -290,7 +290,7 @@ fn recorded_candles_are_served_with_their_digits() {
                 expected.push((open, Json::Array(time.chain(figures).collect())));
             }
             expected.sort_by_key(|(open, _)| *open);
-            if candles.house.name == "kraken" {
+            if candles.fake.name == "kraken" {
                 // With the candle that has begun since, it is one more than Kraken tells.
                 expected.remove(0);
             }
@@ -300,12 +300,12 @@ fn recorded_candles_are_served_with_their_digits() {
             shop.now = last + length + 2_000;
             shop.recorded = vec![(candles.path.to_string(), text)];
             if candles.symbol == "BTC/USD" {
-                let (list, path) = list_of(candles.house);
+                let (list, path) = list_of(candles.fake);
                 let list = fixtures.load(list).body;
                 shop.recorded.push((path.to_string(), list));
             }
             scope.spawn(move || {
-                let open = Open::new(candles.house, shop);
+                let open = Open::new(candles.fake, shop);
                 let marketd = start(&open, candles.symbol);
                 let symbol = candles.symbol;
                 let target = format!(
@@ -330,12 +330,12 @@ fn recorded_market_lists_are_served_whole() {
         return;
     };
     std::thread::scope(|scope| {
-        for (house, file, path) in LISTS {
+        for (fake, file, path) in LISTS {
             let fixture = fixtures.load(file);
             scope.spawn(move || {
                 let mut shop = Shop::new(1);
                 shop.recorded = vec![(path.to_string(), fixture.body.clone())];
-                let open = Open::new(house, shop);
+                let open = Open::new(fake, shop);
                 let marketd = Marketd::start(&["--source", &open.source(), "--data", ":memory:"]);
                 // The list that is served follows the exchange's own, under its names for people.
                 let answer = await_answer(marketd.addr(), "/api/ecosystem/market", |answer| {

@@ -3,7 +3,7 @@
 use crate::shop::*;
 use crate::{binance, support::*};
 
-pub const HOUSE: House = House { name: "binanceus", charge, ..binance::HOUSE };
+pub const FAKE: Fake = Fake { name: "binanceus", charge, ..binance::FAKE };
 
 fn charge(asked: &Asked) -> Charge {
     let units = match asked.path() {

@@ -3,7 +3,7 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "gate",
     id: |base, quote| format!("{base}_{quote}"),
     answer,
@@ -14,7 +14,7 @@ pub const HOUSE: House = House {
             r#"{"label":"TOO_MANY_REQUESTS","message":"Request Rate limit Exceeded"}"#,
         )
     },
-    sends: &["last", "bid", "ask", "high", "low", "baseVolume", "quoteVolume"],
+    sends: "last bid ask high low baseVolume quoteVolume",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -51,7 +51,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Oldest first, the volume in quote asset and the close in front; both ends included.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("currency_pair").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return refused("INVALID_CURRENCY_PAIR", "Invalid currency pair");
     };
     let interval = match asked.param("interval").as_deref() {

@@ -3,25 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "binance",
     id: |base, quote| format!("{base}{quote}"),
     answer,
     charge,
     too_many: || Reply::status(429, r#"{"code":-1003,"msg":"Too much request weight used."}"#),
-    sends: &[
-        "last",
-        "bid",
-        "ask",
-        "bidVolume",
-        "askVolume",
-        "open",
-        "high",
-        "low",
-        "change",
-        "baseVolume",
-        "quoteVolume",
-    ],
+    sends: "last bid ask bidVolume askVolume open high low change baseVolume quoteVolume",
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
@@ -54,7 +42,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Oldest first, cut from the begin, both ends included.
 fn candles(shop: &Shop, asked: &Asked) -> Reply {
     let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         return Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
     };
     let interval = match asked.param("interval").as_deref() {

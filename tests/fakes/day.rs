@@ -7,7 +7,7 @@ use crate::shop::*;
 use crate::support::*;
 use crate::virtual_time::{Weather, World};
 use crate::{
-    HOUSES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
+    FAKES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
     kucoin, mexc, okx, upbit,
 };
 use marketd::exchange::Dialect;
@@ -33,15 +33,15 @@ struct Report {
 
 /// A run of a source with so many markets for so long, the quotes no older than `fresh_ms` while
 /// the exchange is up.
-fn run(house: &'static House, markets: usize, poll_ms: u64, long_us: u64, fresh_ms: i64) {
+fn run(fake: &'static Fake, markets: usize, poll_ms: u64, long_us: u64, fresh_ms: i64) {
     let mut report = None;
     for_each_seed(1, |seed, rng| {
         let shop = Shop::new(markets);
         let symbols: Vec<String> = shop.markets().iter().map(|market| market.symbol()).collect();
-        let mut world = World::new(house, shop, Duration::from_millis(poll_ms), seed);
+        let mut world = World::new(fake, shop, Duration::from_millis(poll_ms), seed);
         report = Some(live(&mut world, &symbols, rng, long_us, fresh_ms));
     });
-    println!("{}: {:?}", house.name, report.expect("it ran"));
+    println!("{}: {:?}", fake.name, report.expect("it ran"));
 }
 
 fn live(
@@ -54,7 +54,7 @@ fn live(
     let (mut outages, mut charts, mut oldest_ms) = (0, 0, 0);
     let (mut up_since, mut outage_ends) = (0, None);
     let mut next_outage = rng.between(600, 3600) as u64 * SECOND_US;
-    let dialect = Dialect::by_name(world.house.name).expect("it is built in");
+    let dialect = Dialect::by_name(world.fake.name).expect("it is built in");
     let has_days = dialect.has_interval(Stored::D1);
     let mut asking = Vec::new();
     while world.now_us() < long_us {
@@ -66,7 +66,7 @@ fn live(
             world.set_weather(Weather::Fair);
             (outage_ends, up_since) = (None, now);
         } else if outage_ends.is_none() && next_outage <= now {
-            world.set_weather(bad_weather(world.house, rng));
+            world.set_weather(bad_weather(world.fake, rng));
             outages += 1;
             let ends = now + rng.between(1, 600) as u64 * SECOND_US;
             outage_ends = Some(ends);
@@ -109,11 +109,11 @@ fn live(
     Report { requests: world.ledger.requests, outages, charts, oldest_ms }
 }
 
-fn bad_weather(house: &House, rng: &mut Rng) -> Weather {
+fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
     let down = Reply::status(503, "<html>down</html>");
     // Without a word on how long to wait, and with one.
-    let too_many = (house.too_many)();
-    let asks_to_wait = |status| Reply { status, ..(house.too_many)().field("Retry-After", "30") };
+    let too_many = (fake.too_many)();
+    let asks_to_wait = |status| Reply { status, ..(fake.too_many)().field("Retry-After", "30") };
     match rng.below(8) {
         0 => Weather::Gone,
         1 => Weather::Silent,
@@ -130,94 +130,94 @@ fn bad_weather(house: &House, rng: &mut Rng) -> Weather {
 /// how long to wait; [`World`] sees to it that nothing is asked meanwhile.
 #[test]
 fn no_request_is_sent_before_a_retry_after_is_over() {
-    for house in HOUSES {
+    for fake in FAKES {
         let mut quiet = 0;
         for_each_seed(12, |seed, rng| {
-            let mut world = World::new(house, Shop::new(4), Duration::from_millis(500), seed);
+            let mut world = World::new(fake, Shop::new(4), Duration::from_millis(500), seed);
             world.run_to(rng.between(0, 12_000_000) as u64);
-            let wait = |status| Reply { status, ..(house.too_many)().field("Retry-After", "30") };
+            let wait = |status| Reply { status, ..(fake.too_many)().field("Retry-After", "30") };
             let down = Reply::status(503, "");
             world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
             world.run_to(world.now_us() + 100 * SECOND_US);
             quiet += u32::from(world.quiet_until > 0);
         });
-        assert_eq!(quiet, 12, "{} was never told to wait", house.name);
+        assert_eq!(quiet, 12, "{} was never told to wait", fake.name);
     }
 }
 
 #[test]
 fn a_day_at_binance_keeps_its_limit() {
-    run(&binance::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&binance::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_okx_keeps_its_limits() {
-    run(&okx::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&okx::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_bybit_keeps_its_limit() {
-    run(&bybit::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&bybit::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_kraken_keeps_its_limit() {
-    run(&kraken::HOUSE, 3, 2_000, DAY_US, 6_000);
+    run(&kraken::FAKE, 3, 2_000, DAY_US, 6_000);
 }
 
 #[test]
 fn a_day_at_coinbase_keeps_its_limit() {
-    run(&coinbase::HOUSE, 3, 4_000, DAY_US, 5_000);
+    run(&coinbase::FAKE, 3, 4_000, DAY_US, 5_000);
 }
 
 /// Quotes of 30 markets every two seconds are more than the exchange allows: they take turns with
 /// the history of 90 series, and the rounds are as long as that makes them.
 #[test]
 fn a_round_that_eats_the_whole_budget_of_coinbase_keeps_its_limit_and_its_promise() {
-    run(&coinbase::HOUSE, 30, 2_000, DAY_US / 24, 14_000);
+    run(&coinbase::FAKE, 30, 2_000, DAY_US / 24, 14_000);
 }
 
 #[test]
 fn a_day_at_kucoin_keeps_its_limit() {
-    run(&kucoin::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&kucoin::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_gate_keeps_its_limits() {
-    run(&gate::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&gate::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_bitget_keeps_its_limit() {
-    run(&bitget::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&bitget::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_binanceus_keeps_its_limit() {
-    run(&binanceus::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&binanceus::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_bitstamp_keeps_its_limit() {
-    run(&bitstamp::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&bitstamp::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_cryptocom_keeps_its_limits() {
-    run(&cryptocom::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&cryptocom::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_htx_keeps_its_limit() {
-    run(&htx::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&htx::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_mexc_keeps_its_limits() {
-    run(&mexc::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&mexc::FAKE, 3, 3_000, DAY_US, 4_000);
 }
 
 #[test]
 fn a_day_at_upbit_keeps_its_limits() {
-    run(&upbit::HOUSE, 3, 3_000, DAY_US, 4_000);
+    run(&upbit::FAKE, 3, 3_000, DAY_US, 4_000);
 }

@@ -3,13 +3,13 @@
 use crate::shop::*;
 use crate::support::*;
 
-pub const HOUSE: House = House {
+pub const FAKE: Fake = Fake {
     name: "okx",
     id: |base, quote| format!("{base}-{quote}"),
     answer,
     charge,
     too_many: || Reply::status(429, error("50011", "Too Many Requests")),
-    sends: &ALL_BUT_CHANGE,
+    sends: ALL_BUT_CHANGE,
 };
 
 /// Candles at hand; older ones are in the archive.
@@ -44,7 +44,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
 /// Newest first, between `before` and `after`, both left out.
 fn candles(shop: &Shop, asked: &Asked, at_hand: bool) -> Reply {
     let id = asked.param("instId").unwrap_or_default();
-    let Some(market) = shop.find(&HOUSE, &id) else {
+    let Some(market) = shop.find(&FAKE, &id) else {
         let message = "Instrument ID does not exist";
         return Reply::json(error("51001", message));
     };
