@@ -9,7 +9,7 @@ use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
-use super::tls::TlsConnector;
+use super::tls::Tls;
 use super::transfer::{Progress, Transfer};
 use super::{activation, descriptors, process};
 use crate::config::Config;
@@ -110,7 +110,7 @@ pub(super) struct Driver {
     pub(super) history: History,
     /// The result of opening the history file. The core gets it after the addresses are logged.
     pub(super) opened: Option<Reply>,
-    pub(super) tls: TlsConnector,
+    pub(super) tls: Tls,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
     pub(super) reread: Reread,
@@ -137,7 +137,7 @@ impl Driver {
         let registered = poll.registry().register(&mut signals, SIGNALS, Interest::READABLE);
         registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
-        let tls = TlsConnector::new(&config, clock)?;
+        let tls = Tls::new(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;

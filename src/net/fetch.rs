@@ -3,7 +3,7 @@
 //! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
 //! proxy.
 
-use super::tls::TlsConnector;
+use super::tls::Tls;
 use super::transfer::Stream;
 use crate::config::{Config, Limits, Url};
 use crate::http::{
@@ -33,7 +33,7 @@ pub struct Fetched {
 
 /// Sends requests.
 pub struct Fetcher {
-    tls: TlsConnector,
+    tls: Tls,
     clock: Clock,
     limits: Limits,
 }
@@ -42,7 +42,7 @@ impl Fetcher {
     /// The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
         let clock = Clock::new();
-        let tls = TlsConnector::new(config, clock)?;
+        let tls = Tls::new(config, clock)?;
         Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 

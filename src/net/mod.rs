@@ -57,11 +57,11 @@ mod tls {
 
     const WHY: &str = "this build cannot speak https";
 
-    pub struct TlsConnector;
+    pub struct Tls;
 
-    impl TlsConnector {
-        pub fn new(_: &Config, _: Clock) -> Result<TlsConnector, String> {
-            Ok(TlsConnector)
+    impl Tls {
+        pub fn new(_: &Config, _: Clock) -> Result<Tls, String> {
+            Ok(Tls)
         }
 
         pub fn session(&self, _: &str) -> Result<Box<dyn Session>, Broken> {
@@ -81,7 +81,7 @@ pub use fetch::{Fetched, Fetcher};
 use crate::config::Config;
 use crate::time::Clock;
 use driver::Driver;
-use tls::TlsConnector;
+use tls::Tls;
 
 /// Runs until a signal asks it to stop.
 ///
@@ -102,6 +102,6 @@ pub fn run(
 /// Checks what the configuration names, as far as that is possible without running: the certificates
 /// of `tls.caFile`, and the history file.
 pub fn check(config: &Config) -> Result<(), String> {
-    TlsConnector::new(config, Clock::new())?;
+    Tls::new(config, Clock::new())?;
     history::check(&config.data)
 }

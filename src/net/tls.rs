@@ -39,11 +39,11 @@ const NAMES_SHOWN: usize = 3;
 const TEXT_CHARS: usize = 300;
 
 /// What begins sessions. They share one configuration.
-pub struct TlsConnector(Arc<ClientConfig>);
+pub struct Tls(Arc<ClientConfig>);
 
-impl TlsConnector {
+impl Tls {
     /// Reads the trusted certificates. The error says what is wrong with `tls.caFile`.
-    pub fn new(config: &Config, clock: Clock) -> Result<TlsConnector, String> {
+    pub fn new(config: &Config, clock: Clock) -> Result<Tls, String> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         let file = config.tls.ca_file.as_deref().unwrap_or_default();
         let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
@@ -64,7 +64,7 @@ impl TlsConnector {
             .with_root_certificates(roots)
             .with_no_client_auth();
         shared.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(TlsConnector(Arc::new(shared)))
+        Ok(Tls(Arc::new(shared)))
     }
 
     /// Begins a session with a peer that must have a certificate for this host, a name or an address.
