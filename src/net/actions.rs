@@ -87,7 +87,7 @@ impl Driver {
 
     /// Starts the handshake. Its first step is done when the connection is next in its queue.
     fn secure(&mut self, key: Key, host: &str, now: Now) {
-        match (connection(&mut self.connections, key), self.tls.session(host)) {
+        match (connection(&mut self.connections, key), (self.tls)(host)) {
             (Some(conn), Ok(session)) => {
                 conn.secure(session);
                 self.queue(key);

@@ -9,9 +9,8 @@ use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
-use super::tls::TlsConnector;
-use super::transfer::{Progress, Transfer};
-use super::{activation, descriptors, process};
+use super::transfer::{Opener, Progress, Transfer};
+use super::{activation, descriptors, process, tls};
 use crate::config::Config;
 use crate::core::{Core, Event};
 use crate::demo::Demo;
@@ -110,7 +109,7 @@ pub(super) struct Driver {
     pub(super) history: History,
     /// The result of opening the history file. The core gets it after the addresses are logged.
     pub(super) opened: Option<Reply>,
-    pub(super) tls: TlsConnector,
+    pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
     pub(super) reread: Reread,
@@ -137,7 +136,7 @@ impl Driver {
         let registered = poll.registry().register(&mut signals, SIGNALS, Interest::READABLE);
         registered.map_err(fails("watch signals"))?;
         let clock = Clock::new();
-        let tls = TlsConnector::new(&config, clock)?;
+        let tls = tls::opener(&config, clock)?;
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;

@@ -3,8 +3,8 @@
 //! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
 //! proxy.
 
-use super::tls::TlsConnector;
-use super::transfer::Stream;
+use super::tls;
+use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
     BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response,
@@ -33,7 +33,7 @@ pub struct Fetched {
 
 /// Sends requests.
 pub struct Fetcher {
-    tls: TlsConnector,
+    tls: BlockingOpener,
     clock: Clock,
     limits: Limits,
 }
@@ -42,7 +42,7 @@ impl Fetcher {
     /// The error says what is wrong with `tls.caFile`.
     pub fn new(config: &Config) -> Result<Fetcher, String> {
         let clock = Clock::new();
-        let tls = TlsConnector::new(config, clock)?;
+        let tls = tls::blocking_opener(config, clock)?;
         Ok(Fetcher { tls, clock, limits: config.limits.clone() })
     }
 
@@ -110,7 +110,7 @@ impl Fetcher {
                         .and_then(|()| socket.set_write_timeout(Some(timeout)));
                     timeouts.map_err(text)?;
                     return match url.https {
-                        true => self.tls.stream(&url.host, socket).map_err(text),
+                        true => (self.tls)(&url.host, socket),
                         false => Ok(Box::new(socket)),
                     };
                 }

@@ -46,31 +46,22 @@ mod socket_file;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
-/// Begins no TLS session: the configuration refuses every https address in such a build.
+/// Opens no TLS session: the configuration refuses every https address in such a build.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    use super::transfer::{Session, Stream};
+    use super::transfer::{BlockingOpener, Opener};
     use crate::config::Config;
     use crate::core::Broken;
     use crate::time::Clock;
-    use std::net::TcpStream;
 
     const WHY: &str = "this build cannot speak https";
 
-    pub struct TlsConnector;
+    pub fn opener(_: &Config, _: Clock) -> Result<Opener, String> {
+        Ok(Box::new(|_| Err(Broken::Tls(WHY.into()))))
+    }
 
-    impl TlsConnector {
-        pub fn new(_: &Config, _: Clock) -> Result<TlsConnector, String> {
-            Ok(TlsConnector)
-        }
-
-        pub fn session(&self, _: &str) -> Result<Box<dyn Session>, Broken> {
-            Err(Broken::Tls(WHY.into()))
-        }
-
-        pub fn stream(&self, _: &str, _: TcpStream) -> Result<Box<dyn Stream>, Broken> {
-            Err(Broken::Tls(WHY.into()))
-        }
+    pub fn blocking_opener(_: &Config, _: Clock) -> Result<BlockingOpener, String> {
+        Ok(Box::new(|_, _| Err(WHY.to_string())))
     }
 }
 mod transfer;
@@ -81,7 +72,6 @@ pub use fetch::{Fetched, Fetcher};
 use crate::config::Config;
 use crate::time::Clock;
 use driver::Driver;
-use tls::TlsConnector;
 
 /// Runs until a signal asks it to stop.
 ///
@@ -102,6 +92,6 @@ pub fn run(
 /// Checks what the configuration names, as far as that is possible without running: the certificates
 /// of `tls.caFile`, and the history file.
 pub fn check(config: &Config) -> Result<(), String> {
-    TlsConnector::new(config, Clock::new())?;
+    drop(tls::opener(config, Clock::new())?);
     history::check(&config.data)
 }

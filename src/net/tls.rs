@@ -13,7 +13,7 @@
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
 use super::socket::Socket;
-use super::transfer::{Progress, Session, Stream, Transfer};
+use super::transfer::{BlockingOpener, Opener, Progress, Session, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};
@@ -24,7 +24,6 @@ use rustls::time_provider::TimeProvider;
 use rustls::{CertificateError, ClientConfig, Error, RootCertStore, StreamOwned};
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,51 +37,55 @@ const NAMES_SHOWN: usize = 3;
 /// Longest error text. The peer controls parts of it.
 const TEXT_CHARS: usize = 300;
 
-/// What begins sessions. They share one configuration.
-pub struct TlsConnector(Arc<ClientConfig>);
+/// What opens the sessions. The error says what is wrong with `tls.caFile`.
+pub fn opener(config: &Config, clock: Clock) -> Result<Opener, String> {
+    let connect = connector(config, clock)?;
+    Ok(Box::new(move |host| {
+        Ok(Box::new(TlsSession { conn: connect(host)?, held: 0, ended: false }))
+    }))
+}
 
-impl TlsConnector {
-    /// Reads the trusted certificates. The error says what is wrong with `tls.caFile`.
-    pub fn new(config: &Config, clock: Clock) -> Result<TlsConnector, String> {
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let file = config.tls.ca_file.as_deref().unwrap_or_default();
-        let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
-        for (at, certificate) in certificates.enumerate() {
-            let fault = |why: &dyn fmt::Display| {
-                let number = at + 1;
-                format!("tls.caFile: certificate {number} of {file:?} is malformed: {why}")
-            };
-            let certificate = certificate.map_err(|error| fault(&error))?;
-            let added = roots.add(certificate);
-            added.map_err(|error| fault(&message_of(&error)))?;
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
-        let mut shared = builder
-            .with_safe_default_protocol_versions()
-            .expect("the provider has suites for both versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        shared.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(TlsConnector(Arc::new(shared)))
+/// The same over sockets that block.
+pub fn blocking_opener(config: &Config, clock: Clock) -> Result<BlockingOpener, String> {
+    let connect = connector(config, clock)?;
+    Ok(Box::new(move |host, socket| {
+        let conn = connect(host).map_err(|broken| broken.to_string())?;
+        Ok(Box::new(StreamOwned::new(conn, socket)))
+    }))
+}
+
+/// What begins sessions. They share one configuration, for which this reads the trusted certificates.
+fn connector(
+    config: &Config,
+    clock: Clock,
+) -> Result<impl Fn(&str) -> Result<ClientConnection, Broken> + use<>, String> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    let file = config.tls.ca_file.as_deref().unwrap_or_default();
+    let certificates = CertificateDer::pem_slice_iter(config.tls.ca_text.as_bytes());
+    for (at, certificate) in certificates.enumerate() {
+        let fault = |why: &dyn fmt::Display| {
+            let number = at + 1;
+            format!("tls.caFile: certificate {number} of {file:?} is malformed: {why}")
+        };
+        let certificate = certificate.map_err(|error| fault(&error))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| fault(&message_of(&error)))?;
     }
-
-    /// Begins a session with a peer that must have a certificate for this host, a name or an address.
-    pub fn session(&self, host: &str) -> Result<Box<dyn Session>, Broken> {
-        Ok(Box::new(TlsSession { conn: self.connect(host)?, held: 0, ended: false }))
-    }
-
-    /// The same over a socket that blocks.
-    pub fn stream(&self, host: &str, socket: TcpStream) -> Result<Box<dyn Stream>, Broken> {
-        Ok(Box::new(StreamOwned::new(self.connect(host)?, socket)))
-    }
-
-    fn connect(&self, host: &str) -> Result<ClientConnection, Broken> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_details(provider, Arc::new(WallClock(clock)));
+    let mut shared = builder
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for both versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    shared.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let shared = Arc::new(shared);
+    Ok(move |host: &str| {
         let name = ServerName::try_from(host.to_string())
             .map_err(|_| Broken::Tls(format!("invalid host name {host:?}").into()))?;
-        ClientConnection::new(Arc::clone(&self.0), name)
+        ClientConnection::new(Arc::clone(&shared), name)
             .map_err(|error| Broken::Tls(message_of(&error).into()))
-    }
+    })
 }
 
 /// The clock in the form that the library needs.

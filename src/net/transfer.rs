@@ -4,6 +4,7 @@ use super::socket::Socket;
 use crate::core::Broken;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
 
 /// The result of one step of connecting or of the TLS handshake.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,7 +87,13 @@ pub trait Session: fmt::Debug {
     fn finish(&mut self, socket: &mut Socket);
 }
 
+/// Opens a session with a peer that must have a certificate for this host, a name or an address.
+pub type Opener = Box<dyn Fn(&str) -> Result<Box<dyn Session>, Broken>>;
+
 /// A connection that blocks, with TLS or without.
 pub trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
+
+/// Opens a TLS session with the host of this name over a socket that blocks.
+pub type BlockingOpener = Box<dyn Fn(&str, TcpStream) -> Result<Box<dyn Stream>, String>>;
