@@ -5,9 +5,9 @@
 //! acted, it watches the health and failover. It knows no client: [`Backend::take_news`] tells that clients
 //! may have waited for what has come.
 
+use super::api::health::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
 use super::context::Context;
-use super::health::HealthLog;
 use super::history::{History, Pace, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;

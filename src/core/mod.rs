@@ -21,7 +21,6 @@ mod clients;
 mod cluster;
 mod context;
 mod event;
-mod health;
 mod history;
 mod sources;
 mod stats;
@@ -284,7 +283,7 @@ impl Core {
 
     /// How the service does, in a line for people.
     pub fn status_line(&self) -> String {
-        health::status_line(&self.cx.stats)
+        api::health::status_line(&self.cx.stats)
     }
 
     /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to

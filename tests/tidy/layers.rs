@@ -11,7 +11,7 @@ const LAYERS: [&str; 15] = [
     "http market exchange demo replication",
     "core/event",
     "core/stats",
-    "core/context core/health",
+    "core/context",
     "core/api core/history",
     "core/clients core/sources",
     "core/cluster",

@@ -5,7 +5,7 @@ use super::*;
 /// Log lines of another form, as `file first-word`: the line is made elsewhere and tried there, or people
 /// and scripts wait for it.
 const FREE_LINES: [&str; 7] = [
-    "src/core/health/log.rs {line}",
+    "src/core/api/health/log.rs {line}",
     "src/core/clients/access_log.rs {line}",
     "src/core/event.rs demo",
     "src/core/event.rs ecosystem",

@@ -1,11 +1,17 @@
-//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it, which
-//! `core::health` finds.
+//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it (`state`),
+//! which a log tells too (`log`).
 
+mod log;
+mod state;
+
+pub use self::log::HealthLog;
+pub use self::state::status_line;
+
+use self::state::{State, reasons, state};
 use super::error::Error;
 use super::outcome::{Outcome, Prepared};
 use super::view::View;
 use crate::core::SourceState;
-use crate::core::health::{State, reasons, state};
 use crate::http::{Cache, Head, Responder};
 use crate::json::{Array, json};
 

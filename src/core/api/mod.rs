@@ -29,7 +29,7 @@ pub mod compressed_cache;
 mod described;
 mod endpoint;
 mod error;
-mod health;
+pub mod health;
 mod list;
 mod markets;
 mod metrics;

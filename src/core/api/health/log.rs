@@ -3,7 +3,7 @@
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
 //! hours is more than one line at its beginning.
 
-use super::{Reason, State, reasons, state};
+use super::state::{Reason, State, reasons, state};
 use crate::core::stats::Status;
 use crate::log_targets::HEALTH;
 use crate::market::Quotes;
@@ -133,7 +133,7 @@ fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::health::tests::Bench;
+    use crate::core::api::health::state::tests::Bench;
     use crate::core::stats::SourceState;
 
     /// Time passes, and these lines are logged.

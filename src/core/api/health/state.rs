@@ -1,13 +1,9 @@
-//! The health of the service: its state, the reasons for it, and the log of both (`log`).
+//! The health of the service: its state, and the reasons for it.
 //!
 //! Owns the closed set of reasons, and decides which of them hold now. It changes nothing.
 //!
 //! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
 //! looked at once, and nothing else that grows.
-
-mod log;
-
-pub use self::log::HealthLog;
 
 use crate::core::stats::{Backfill, SourceState, Status, on_wall};
 use crate::market::{Quotes, SourceId};
