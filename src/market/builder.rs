@@ -6,13 +6,15 @@
 //!
 //! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
 //! exist, not into them) -> *making* rows, oldest first -> done. If closed candles of the series
-//! change meanwhile, it starts again, a few times; after that, each row stays as it was made. The
+//! change meanwhile, it starts again, a few times; after that, each row stays as it was made, and the chart
+//! claims to know only what it knew all the time: rows of what became known later may be missing. The
 //! fingerprint includes the version that each row was made from, so a body that mixes versions has
 //! a fingerprint of its own.
 
 use super::body::Rows;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::chunk::seconds;
+use super::interval_set::IntervalSet;
 use super::known::BucketState;
 use super::rollup::Rollup;
 use super::series::Series;
@@ -38,6 +40,8 @@ pub struct ChartBuilder {
     rows: Rows,
     /// The series' closed version at the last step.
     closed: Option<u64>,
+    /// The slots that were covered at each step since the start.
+    covered: IntervalSet,
     restarts: u8,
     info: Option<ChartInfo>,
 }
@@ -75,6 +79,8 @@ struct Making {
 struct View<'a> {
     series: &'a Series,
     spec: &'a ChartSpec,
+    /// The slots that the chart may claim to know.
+    covered: &'a IntervalSet,
     window: Window,
     second: u32,
     /// First slot of the newest candle's bucket. No flat candle follows it.
@@ -90,6 +96,7 @@ impl ChartBuilder {
             stage: Stage::Begin,
             rows: Rows::new(spec.quoted),
             closed: None,
+            covered: IntervalSet::new(),
             restarts: 0,
             info: None,
             spec,
@@ -103,14 +110,18 @@ impl ChartBuilder {
         if self.info.is_some() {
             return true;
         }
-        if let Some(series) = series {
-            debug_assert_eq!(series.interval(), self.spec.interval.base());
-            self.watch(series);
-            if !self.work(series, budget_rows.max(BUCKET_COST)) {
-                return false;
+        match series {
+            Some(series) => {
+                debug_assert_eq!(series.interval(), self.spec.interval.base());
+                self.watch(series);
+                if !self.work(series, budget_rows.max(BUCKET_COST)) {
+                    return false;
+                }
             }
+            None => self.covered = IntervalSet::new(),
         }
-        self.info = Some(self.rows.outcome.info(series, &self.spec, self.now, self.keep));
+        let outcome = &self.rows.outcome;
+        self.info = Some(outcome.info(series, &self.covered, &self.spec, self.now, self.keep));
         true
     }
 
@@ -123,21 +134,28 @@ impl ChartBuilder {
     /// continues, from the close that now precedes the next row.
     fn watch(&mut self, series: &Series) {
         let closed = series.closed_version();
-        if self.closed.replace(closed).is_none_or(|before| before == closed) {
-            return;
-        }
-        if self.restarts < MAX_RESTARTS {
-            self.restarts += 1;
-            self.stage = Stage::Begin;
-            self.rows = Rows::new(self.spec.quoted);
-        } else if let Stage::Making(making) = &mut self.stage {
-            making.previous = View::new(series, &self.spec, self.now).close_before(making.cursor);
+        match self.closed.replace(closed) {
+            Some(before) if before == closed => {}
+            None => self.covered = series.covered().clone(),
+            Some(_) if self.restarts < MAX_RESTARTS => {
+                self.restarts += 1;
+                self.stage = Stage::Begin;
+                self.rows = Rows::new(self.spec.quoted);
+                self.covered = series.covered().clone();
+            }
+            Some(_) => {
+                self.covered.retain(series.covered());
+                if let Stage::Making(making) = &mut self.stage {
+                    let view = View::new(series, &self.spec, &self.covered, self.now);
+                    making.previous = view.close_before(making.cursor);
+                }
+            }
         }
     }
 
     /// Returns true if all rows are made.
     fn work(&mut self, series: &Series, mut budget: usize) -> bool {
-        let view = View::new(series, &self.spec, self.now);
+        let view = View::new(series, &self.spec, &self.covered, self.now);
         loop {
             match &mut self.stage {
                 Stage::Begin => {
@@ -155,11 +173,17 @@ impl ChartBuilder {
 }
 
 impl<'a> View<'a> {
-    fn new(series: &'a Series, spec: &'a ChartSpec, now: UnixMs) -> View<'a> {
+    fn new(
+        series: &'a Series,
+        spec: &'a ChartSpec,
+        covered: &'a IntervalSet,
+        now: UnixMs,
+    ) -> View<'a> {
         let newest = series.candle_slots(0..i64::MAX).next_back();
         View {
             series,
             spec,
+            covered,
             window: Window::new(spec),
             second: seconds(now),
             newest: newest.map_or(0, |slot| spec.interval.bucket_of(slot).start),
@@ -309,7 +333,8 @@ impl Making {
             return;
         }
         rows.outcome.begin.get_or_insert(bucket.start);
-        rows.outcome.closed += u64::from(state == BucketState::Closed);
+        let is_known = state == BucketState::Closed && view.covered.covers(bucket.clone());
+        rows.outcome.closed += u64::from(is_known);
         let Some((prices, count)) = view.candle(bucket, &mut rows.volume) else {
             return;
         };
@@ -379,6 +404,35 @@ mod tests {
         let fresh = made(self::builder(&spec), &series);
         assert_eq!(fresh.0, body);
         assert_eq!(made(builder, &series), fresh);
+    }
+
+    #[test]
+    fn a_chart_does_not_claim_what_became_known_behind_its_rows() {
+        // What the exchange has told last lies before the rows that were made by then.
+        let mut series = Series::new(key(Stored::M1), 0);
+        let tell = |series: &mut Series, slots: Range<i64>| {
+            series.ingest_whole(slots.clone(), &minutes(slots), minute(600), None);
+        };
+        tell(&mut series, 0..50);
+        tell(&mut series, 150..590);
+        let mut builder = builder(&all_of(Interval::M5));
+        for slot in 590..592 {
+            while builder.rows.outcome.rows < 20 {
+                assert!(!builder.step(Some(&series), 50));
+            }
+            tell(&mut series, slot..slot + 1);
+            assert!(!builder.step(Some(&series), 0));
+        }
+        while builder.rows.outcome.rows < 20 {
+            assert!(!builder.step(Some(&series), 50));
+        }
+        tell(&mut series, 50..150);
+        while !builder.step(Some(&series), 50) {}
+        let plan = builder.finished().expect("it is done");
+        let info = plan.info();
+        assert_eq!(info.rows, 98, "10 before what came late, and 88 behind it");
+        assert!(!info.complete, "{info:?}");
+        assert_eq!(info.gaps, 0, "that nobody traded there is not known");
     }
 
     #[test]

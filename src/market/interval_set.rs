@@ -49,6 +49,12 @@ impl IntervalSet {
         changes
     }
 
+    /// Removes what the other set does not have.
+    pub fn retain(&mut self, other: &IntervalSet) {
+        let kept = self.iter().flat_map(|range| other.within(range));
+        self.0 = kept.collect();
+    }
+
     /// True if every slot of the range is in the set.
     pub fn covers(&self, range: Range<i64>) -> bool {
         let holds = |span: &Range<i64>| range.end <= span.end;

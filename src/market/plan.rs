@@ -6,6 +6,7 @@
 
 use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
+use super::interval_set::IntervalSet;
 use super::series::Series;
 use super::window::{Outcome, Window};
 use crate::fingerprint::{Fingerprint, Part};
@@ -37,7 +38,7 @@ impl ChartPlan {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let window = Window::new(spec);
         let Some(series) = series else {
-            let info = Outcome::default().info(None, spec, now, keep);
+            let info = Outcome::default().info(None, &IntervalSet::new(), spec, now, keep);
             return Some(ChartPlan::of(Vec::new(), Fingerprint::new(), info));
         };
         let mut candles = series.candle_slots(window.start..window.end);
@@ -58,7 +59,7 @@ impl ChartPlan {
             closed: stored as u64,
             has_forming: !forming.is_empty(),
         };
-        let info = outcome.info(Some(series), spec, now, keep);
+        let info = outcome.info(Some(series), series.covered(), spec, now, keep);
         Some(ChartPlan::of(pieces, made_of(series, &slots), info))
     }
 

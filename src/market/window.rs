@@ -96,11 +96,12 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// What is reported about the chart. `now` is the exchange's clock, `keep` the kept window in
-    /// base slots.
+    /// What is reported about the chart. `covered` are the slots that it was made from, `now` is the
+    /// exchange's clock, `keep` the kept window in base slots.
     pub(super) fn info(
         &self,
         series: Option<&Series>,
+        covered: &IntervalSet,
         spec: &ChartSpec,
         now: UnixMs,
         keep: i64,
@@ -108,8 +109,6 @@ impl Outcome {
         let window = Window::new(spec);
         let (interval, base) = (spec.interval, spec.interval.base());
         let needed = window.needed(spec, now, keep);
-        let unknown = IntervalSet::new();
-        let covered = series.map_or(&unknown, Series::covered);
         let closed_end = window.end.min(base.slot_of(now));
         let behind = self.last.map(|slot| interval.bucket_of(slot).end);
         let cut = behind.filter(|behind| {
