@@ -12,7 +12,7 @@ use crate::core::context::Context;
 use crate::core::sources::addresses::Addresses;
 use crate::core::sources::connecting::{ConnectPhase, Connecting, Route};
 use crate::core::sources::fault::Fault;
-use crate::core::sources::request::{RequestInFlight, ResponseProgress};
+use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight, ResponseProgress};
 use crate::core::sources::task::Profile;
 use crate::core::{Action, Broken, Event};
 use crate::log_targets::{SOURCE, quoted};
@@ -28,6 +28,8 @@ pub struct Connections {
     route: Route,
     addresses: Addresses,
     all: Vec<UpstreamConnection>,
+    /// What a head that has come says; taken out after each event.
+    pub head_facts: Option<HeadFacts>,
 }
 
 #[derive(Default)]
@@ -48,16 +50,6 @@ impl UpstreamConnection {
 /// A request that has ended, and how.
 pub type Ended = (Box<RequestInFlight>, RequestEnd);
 
-/// How a request ended.
-pub enum RequestEnd {
-    /// Its response is complete.
-    Complete,
-    /// It failed.
-    Failed(Fault),
-    /// It came to nothing through nobody's fault: the task is due again, at once.
-    PutBack,
-}
-
 impl Connections {
     /// So many connections, all of them closed.
     pub fn new(profile: &Profile, count: usize) -> Connections {
@@ -71,6 +63,7 @@ impl Connections {
             addresses: Addresses::of(host, port),
             route,
             all: (0..count).map(|_| UpstreamConnection::default()).collect(),
+            head_facts: None,
         }
     }
 
@@ -231,6 +224,7 @@ impl Connections {
                     return None;
                 };
                 let read = request.receive(bytes, &mut cx.market.catalog, &cx.config.limits);
+                self.head_facts = request.head_facts.take();
                 return self.was_read(conn, read, cx);
             }
             Event::Received(bytes) => {
@@ -289,7 +283,13 @@ impl Connections {
             Ok(ResponseProgress::Whole) => {
                 self.all[conn].request.take().map(|it| (it, RequestEnd::Complete))
             }
-            Err(fault) => self.end(conn, RequestEnd::Failed(fault), cx),
+            Err(fault) => {
+                let fault = match &self.all[conn].request {
+                    Some(request) => request.cut_short(fault),
+                    None => fault,
+                };
+                self.end(conn, RequestEnd::Failed(fault), cx)
+            }
         }
     }
 

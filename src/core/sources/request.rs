@@ -41,16 +41,34 @@ pub struct RequestInFlight {
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
-    /// When the response was made, as its head says.
-    pub date: Option<UnixMs>,
-    /// How the budget stands, in the exchange's own count, as the head says.
-    pub metered: Option<u64>,
-    /// The field of the head that tells that.
+    /// What the head says of the exchange; taken out once.
+    pub head_facts: Option<HeadFacts>,
+    /// The field of the head that tells how the budget stands.
     meter: Option<&'static str>,
     reading: Reading,
     /// True if the rest of the body is not read: that of an error whose text cannot be read. Its status says
     /// enough.
     is_unreadable: bool,
+}
+
+/// How a request ended.
+pub enum RequestEnd {
+    /// Its response is complete.
+    Complete,
+    /// It failed.
+    Failed(Fault),
+    /// It came to nothing through nobody's fault: the task is due again, at once.
+    PutBack,
+}
+
+/// What the head of a response says of the exchange. It is true when the head comes: the body may take
+/// long.
+#[derive(Debug)]
+pub struct HeadFacts {
+    /// When the response was made.
+    pub date: Option<UnixMs>,
+    /// How the budget stands, in the exchange's own count.
+    pub metered: Option<u64>,
 }
 
 struct Head {
@@ -105,8 +123,7 @@ impl RequestInFlight {
             sent: 0,
             inbox: Vec::new(),
             head: None,
-            date: None,
-            metered: None,
+            head_facts: None,
             meter,
             is_unreadable: false,
         }
@@ -150,8 +167,10 @@ impl RequestInFlight {
             return Ok(ResponseProgress::Partly);
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
-        self.metered = metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok());
-        self.date = response.fields.get("date").and_then(read_date);
+        self.head_facts = Some(HeadFacts {
+            metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
+            date: response.fields.get("date").and_then(read_date),
+        });
         if let Some(date) = read_current_date(response.fields) {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);

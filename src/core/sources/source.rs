@@ -15,10 +15,10 @@ use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::connections::{Connections, Ended, RequestEnd};
+use crate::core::sources::connections::{Connections, Ended};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
-use crate::core::sources::request::RequestInFlight;
+use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
@@ -150,6 +150,14 @@ impl Source {
         if self.connections.is_decompressing(conn) {
             self.jobs.push([Job::Decompress(conn)]);
         }
+        if let Some(HeadFacts { date, metered }) = self.connections.head_facts.take() {
+            if let Some(date) = date {
+                self.schedule.clock.check_date(date, cx);
+            }
+            if let Some(units) = metered {
+                self.schedule.metered(units, cx.now.mono);
+            }
+        }
         let has_ended = self.ended(ended, history, cx);
         if has_ended {
             self.start_due(history, cx);
@@ -278,13 +286,6 @@ impl Source {
         let Some((request, how)) = ended else {
             return false;
         };
-        // What the head of its response says of the exchange.
-        if let Some(date) = request.date {
-            self.schedule.clock.check_date(date, cx);
-        }
-        if let Some(units) = request.metered {
-            self.schedule.metered(units, cx.now.mono);
-        }
         match how {
             RequestEnd::Complete => {
                 let (task, began) = (request.task().clone(), request.began);

@@ -298,10 +298,13 @@ impl Source {
             return;
         };
         self.replica.asked.retain(|it| it.key != key);
-        let clock = cx.stats[key.source].clock;
-        let (Some(zero), true) = (clock, self.schedule.candles.follow(key, cx)) else {
+        let Some(zero) = cx.stats[key.source].clock else {
             return;
         };
+        if !self.schedule.candles.follow(key, cx) {
+            // There is no room for the series: it is not asked for again before a client wants it.
+            return self.schedule.candles.retain(|it| *it != key);
+        }
         self.schedule.candles.note_reach(key, cx);
         // The time of our clock at which the exchange's was what it was when the collector asked.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
