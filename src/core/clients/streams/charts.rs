@@ -225,11 +225,12 @@ impl Newest {
             }
         }
         let is_forming = self.closed.is_none_or(|closed| closed < self.open);
-        if is_forming
-            && part.cut_at.is_none()
-            && let Some((body, _)) = rows((None, 1))
-        {
-            write(&body, false);
+        if is_forming && part.cut_at.is_none() {
+            let text = match decimals {
+                Decimals::Number => None,
+                Decimals::String => rows((None, 1)),
+            };
+            write(text.as_ref().map_or(&self.rows, |(body, _)| body), false);
         }
         part
     }

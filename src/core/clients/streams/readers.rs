@@ -45,9 +45,46 @@ impl Readers {
 #[derive(Default)]
 pub struct QuoteReaders {
     /// Those that name a symbol, by symbol and source.
-    named: BTreeMap<(SymbolId, Option<SourceId>), Readers>,
+    named: BTreeMap<(SymbolId, Option<SourceId>), Group>,
     /// Those that read every symbol, by source, with the place of the first one.
-    all: BTreeMap<Option<SourceId>, Readers>,
+    all: BTreeMap<Option<SourceId>, Group>,
+}
+
+/// Readers of the same quotes.
+#[derive(Default)]
+struct Group {
+    readers: Readers,
+    /// The version that all of them were told of last, by symbol behind the first one. [`UNTOLD`] once
+    /// somebody has come, who may know another one.
+    told: Vec<u64>,
+}
+
+/// No version: some may not know the version that is served.
+const UNTOLD: u64 = u64::MAX;
+
+impl Group {
+    fn insert(&mut self, stream: Key, place: usize) {
+        self.readers.insert(stream, place);
+        self.told.clear();
+    }
+
+    /// Passes the readers to `note`, unless they were told of this version last. So a change of a source that
+    /// is not served costs nothing more than this look. Returns how many there were.
+    fn note(
+        &mut self,
+        offset: usize,
+        version: u64,
+        note: &mut impl FnMut(Key, usize, u64),
+    ) -> usize {
+        if self.told.len() <= offset {
+            self.told.resize(offset + 1, UNTOLD);
+        }
+        if std::mem::replace(&mut self.told[offset], version) == version {
+            return 0;
+        }
+        self.readers.iter().for_each(|(key, place)| note(key, place + offset, version));
+        self.readers.len()
+    }
 }
 
 impl QuoteReaders {
@@ -81,34 +118,34 @@ impl QuoteReaders {
         }
     }
 
-    /// Passes the readers of a symbol to `note`, each with the version of the quote that is served to it: 0
-    /// if there is none. Returns how many there were, and one for each quote that was looked up.
+    /// Passes the readers of a symbol who may not know of the quote that is served to them to `note`, each
+    /// with its version: 0 if there is none. Returns how many there were, and one for each quote that was
+    /// looked up.
     pub fn changed(
-        &self,
+        &mut self,
         symbol: SymbolId,
         view: &View<'_>,
         mut note: impl FnMut(Key, usize, u64),
     ) -> usize {
-        let named = self.named.range((symbol, None)..);
+        let named = self.named.range_mut((symbol, None)..);
         let named = named.take_while(|((it, _), _)| *it == symbol);
-        let named = named.map(|((_, source), readers)| (source, 0, readers));
-        let all = self.all.iter().map(|(source, readers)| (source, symbol.index(), readers));
+        let named = named.map(|((_, source), group)| (source, 0, group));
+        let all = self.all.iter_mut().map(|(source, group)| (source, symbol.index(), group));
         let mut count = 0;
-        for (source, offset, readers) in named.chain(all) {
+        for (source, offset, group) in named.chain(all) {
             let version = served_quote(view, symbol, *source).map_or(0, |quote| quote.version);
-            readers.iter().for_each(|(key, place)| note(key, place + offset, version));
-            count += 1 + readers.len();
+            count += 1 + group.note(offset, version, &mut note);
         }
         count
     }
 }
 
 /// Removes a stream from the readers of one thing.
-fn leave<K: Ord>(readers: &mut BTreeMap<K, Readers>, of: &K, stream: Key) {
-    if let Some(them) = readers.get_mut(of) {
-        them.remove(stream);
-        if them.is_empty() {
-            readers.remove(of);
+fn leave<K: Ord>(groups: &mut BTreeMap<K, Group>, of: &K, stream: Key) {
+    if let Some(group) = groups.get_mut(of) {
+        group.readers.remove(stream);
+        if group.readers.is_empty() {
+            groups.remove(of);
         }
     }
 }
