@@ -38,9 +38,17 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
             return (page.text, false);
         }
     };
-    let (caps, pause) = (Caps::from(&config.limits), Duration::ZERO);
-    let (offset_ms, listed) = (0, HashSet::new());
-    let mut probe = Probe { caps, source, dialect, url, fetcher, page, offset_ms, listed, pause };
+    let mut probe = Probe {
+        caps: Caps::from(&config.limits),
+        source,
+        dialect,
+        url,
+        fetcher,
+        page,
+        offset_ms: 0,
+        listed: HashSet::new(),
+        pause: Duration::ZERO,
+    };
     probe.run();
     (probe.page.text, probe.page.is_good)
 }

@@ -32,7 +32,7 @@ pub fn ask(at: &ReadyAt) -> Result<(), String> {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let line = head.lines().next().unwrap_or_default();
     match line.strip_prefix("HTTP/1.1 ") {
-        Some(status) if status.starts_with("200 ") => Ok(()),
+        Some(status) if status.split(' ').next() == Some("200") => Ok(()),
         Some(_) => Err(format!("{line}: {}", body.trim_end())),
         None => Err(format!("{name}: the response is not HTTP")),
     }

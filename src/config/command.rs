@@ -22,7 +22,8 @@ use std::path::PathBuf;
 /// The JSON Schema of the file, made from its keys. What depends on several keys, `--check` finds.
 const SCHEMA: &str = include_str!("schema.json");
 
-/// Why what has been accepted is there once the report is closed without faults.
+/// Why an `expect` below holds: a value that could not be read was reported, and a report with faults does
+/// not close.
 const READ: &str = "else it has a fault";
 
 /// What the command line asks for.

@@ -114,8 +114,8 @@ impl Report {
         self.keys = keys;
     }
 
-    /// What to say of a key that an object with the `known` ones has not: which objects have it, or else, in
-    /// a file whose keys are not noted, what there is.
+    /// The end of the message for an unknown key: a known key that is written alike, else the objects that
+    /// have it, else the known keys, if the keys of the file are not noted.
     pub(super) fn hint(&self, name: &str, known: &[&str]) -> String {
         let near = suggestion(name, known.iter().copied());
         let owners = self.keys.iter().filter(|(_, key)| *key == name);

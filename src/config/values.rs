@@ -33,7 +33,7 @@ pub(crate) trait Value: Sized {
     /// Reads a value.
     fn read(rule: &Self::Rule, node: &Node, report: &mut Report) -> Result<Self, Wrong>;
 
-    /// The same in the place of another one, of which an object keeps what the file does not give.
+    /// Reads a value over an old one: an object keeps what the file leaves out.
     fn replace(
         &mut self,
         rule: &Self::Rule,
@@ -64,7 +64,7 @@ pub(crate) trait Object: Default {
     /// Most of them in a list.
     const ENTRIES: usize = usize::MAX;
 
-    /// The keys that have no default. An empty one is none.
+    /// The keys that have no default; in the place of one that has, an empty text.
     const NEEDED: &'static [&'static str] = &[];
 
     /// An object with its defaults, which may depend on what the file gives.

@@ -17,7 +17,7 @@ use super::path::{Form, Place, Step};
 pub struct Caps {
     /// One item, whether it came in pieces or not.
     pub item_bytes: usize,
-    /// Everything outside of the items.
+    /// Everything outside of the items, with the white space inside its values.
     pub envelope_bytes: usize,
 }
 

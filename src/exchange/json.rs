@@ -8,8 +8,8 @@
 //! serde_json reads the same grammar, but cannot tell a cut value from a wrong one without reading
 //! it again. Its `RawValue` took twice the time of this cursor for the tickers of all markets.
 
-/// The deepest nesting of arrays and objects in a value: an item, or one outside of the items. Exchanges
-/// stay below ten.
+/// The deepest nesting of arrays and objects that the cursor goes through at once: an item, a value outside
+/// of the items, or a member that is read by itself. Exchanges stay below ten.
 pub(super) const MAX_DEPTH: usize = 32;
 
 /// What is expected instead of more.

@@ -204,7 +204,7 @@ impl<'a> Fields<'a> {
 pub(super) struct ItemForm {
     /// Which of their members is which field.
     pub(super) table: &'static Table,
-    /// Which field the name of an item is, if it has one.
+    /// The fields that the name of an item sets, if it has one.
     pub(super) name: &'static Table,
     /// The words of the fields, by place.
     pub(super) words: &'static [&'static str],

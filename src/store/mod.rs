@@ -28,10 +28,9 @@
 //!    next batch. Bound how many slots a batch evicts: jobs wait while it is written.
 //! 6. Send `Stop` at the end, wait for `Stopped`, and call [`Store::join`].
 //!
-//! Jobs are done in the order in which they were sent. Each has one answer.
-//! [`Store::send`] returns the job if the queue is full: tell a client to retry later, and send any
-//! other job again in the next turn. `Failed` may come at any time. Until the next `Opened`, jobs fail
-//! with [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means that what was
+//! Jobs are done in the order in which they were sent. Each has one answer. [`Store::send`] returns the
+//! job if the queue is full. `Failed` may come at any time. Until the next `Opened`, jobs fail with
+//! [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means that what was
 //! acknowledged before is not on disk. It is reported with the first job after the file was removed.
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb

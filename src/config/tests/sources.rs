@@ -128,7 +128,7 @@ fn the_dialect_of_a_source_may_be_a_file() {
     assert!(found[2].ends_with("faulty.json:7: missing"), "{found:?}");
     assert!(found[0].ends_with("is not a dialect: it has 2 faults"), "{found:?}");
     assert_eq!(found.len(), 3);
-    // A fault of the whole of it is none of the file that names it.
+    // A fault of a whole dialect's file does not hide those of the configuration.
     let config = format!("{{ \"sources\": [ {{ \"dialect\": {:?} }} ] }}", &*faulty);
     let own = TestFile::new("names-faulty.json", &config);
     let found = run(&["--config", &own], &[]).expect_err("it is faulty");

@@ -106,6 +106,12 @@ impl Body {
         &mut self.bytes
     }
 
+    /// Appends bytes that depend on the parts that were added, without copying them.
+    pub fn give(&mut self, bytes: Vec<u8>) {
+        self.parts.push(std::mem::take(&mut self.bytes));
+        self.parts.push(bytes);
+    }
+
     /// Appends a text that has no version.
     pub fn text(&mut self, text: &[u8]) {
         self.part(Part::Text(text)).extend_from_slice(text);

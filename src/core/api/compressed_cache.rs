@@ -84,7 +84,7 @@ struct Job {
 pub enum Found<'a> {
     /// The body.
     Compressed(&'a Arc<[u8]>),
-    /// Nothing yet: it is being compressed, or may be.
+    /// No compressed body yet: the caller brings the plain one, which is dropped if it is being compressed.
     Absent,
     /// Nothing, and too much waits to be compressed.
     Full,

@@ -54,7 +54,7 @@ pub fn write_body(view: &View<'_>, out: &mut Vec<u8>) {
 }
 
 /// Passes the body to `send`. Balancers ask all the time: the JSON writer and a buffer on the heap would take
-/// a sixth longer, so that only reasons are written with them.
+/// a sixth longer, so only the reasons are written with them.
 #[inline]
 fn with_body(view: &View<'_>, state: State, send: impl FnOnce(&[u8])) {
     let mut figures = [0; BODY_BYTES];

@@ -129,7 +129,8 @@ impl Selection {
 /// True if an upper-case text is a part of a symbol, or of its two assets without the slash.
 pub fn find(needle: &[u8], name: &SymbolName) -> bool {
     let is_in = |text: &[u8]| memchr::memmem::find(text, needle).is_some();
-    is_in(name.as_str().as_bytes())
+    needle.is_empty()
+        || is_in(name.as_str().as_bytes())
         || (needle.len() > 1 && is_in([name.base(), name.quote()].concat().as_bytes()))
 }
 

@@ -6,7 +6,7 @@
 //! # To add an event
 //!
 //! 1. Here: a function that appends it with `write_event`.
-//! 2. In `clients::streams::stream`: what all readers are told is rendered once in `Told`, under a version,
+//! 2. In `clients::streams::stream`: what all readers are told is rendered once in `News`, under a version,
 //!    as the status is; what each of them chooses has a place in `EventStream`, as quotes and charts have.
 //!    `EventStream::write` appends it.
 //! 3. In `clients::streaming`: `Streams::note_changes` queues its readers when it has changed. If a client

@@ -31,7 +31,7 @@ pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
 /// A name in a list of markets, and its symbol. `None` if the catalog does not know it.
 pub type NamedMarket = (Box<[u8]>, Option<SymbolId>);
 
-/// The markets that a list of at most `most` names, each once, in the order of their first appearance.
+/// The markets that a list names (at most `most` names), each once, in the order of their first appearance.
 pub fn read_markets(
     view: &View<'_>,
     list: &[u8],

@@ -188,6 +188,10 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
+        if cx.stats.cluster.as_ref().is_some_and(|it| it.format.is_some()) {
+            // It has left for a newer format while the look-up was under way.
+            return;
+        }
         self.engine.resolved(addresses, cx);
         self.handle_timeout(sources, cx);
     }

@@ -13,7 +13,7 @@ const UNSETTLED: i64 = 2;
 /// Slots in which older candles are looked for at a time: as many as a chart may have.
 const STRETCH: i64 = 5000;
 
-/// The newest of these slots that are looked at next.
+/// The last stretch of these slots, which is looked at next.
 pub fn last_stretch(slots: Range<i64>) -> Range<i64> {
     slots.start.max(slots.end - STRETCH)..slots.end
 }
@@ -86,7 +86,7 @@ impl<'v> SeriesView<'v> {
             && self.needed(spec).end == self.present()
     }
 
-    /// The slots that lack for a chart. `None` if there are none, or if they come by themselves.
+    /// The slots that a chart lacks. `None` if there are none, or if they come by themselves.
     pub fn missing(&self, spec: &ChartSpec) -> Option<Range<i64>> {
         let needed = self.needed(spec);
         match self.lacks_newest(spec) {

@@ -17,7 +17,7 @@ use crate::http::{Head, Responder};
 use crate::json::{Decimals, Object, Ready, members};
 use crate::market::{ChartSpec, SeriesKey};
 
-/// Charts of one step, which also ends with a part of the body, if their candles are only copied.
+/// Charts of one step, if their candles are only copied. It ends earlier once a part of the body is full.
 const CHARTS_A_STEP: usize = 8;
 
 /// Charts that wait for candles, or are made.

@@ -67,7 +67,11 @@ impl ReadMetric {
             ReadMetric::Text(read) => Figure::Text(read(it)),
             ReadMetric::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
             ReadMetric::OneOf(_, read) => Figure::Text(read(it)),
-            _ => Figure::None,
+            ReadMetric::Each(..)
+            | ReadMetric::Durations(_)
+            | ReadMetric::Object(_)
+            | ReadMetric::MaybeObject(..)
+            | ReadMetric::Sources(_) => Figure::None,
         }
     }
 }

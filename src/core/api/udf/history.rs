@@ -272,10 +272,9 @@ impl Deferred for Bars {
         let mut body = Body::default();
         body.part(Part::Text(&plan.made_of().number().to_le_bytes()));
         body.part(Part::From(since.0));
-        for (before, column) in COLUMNS.into_iter().zip(&columns) {
+        for (before, column) in COLUMNS.into_iter().zip(columns) {
             body.fixed(before);
-            body.bytes().extend_from_slice(column);
-            body.cut();
+            body.give(column);
         }
         body.fixed(b"]}");
         body.send(view, responder, Head::json(None, view.until_poll(source)), VARIANT, key)

@@ -34,7 +34,7 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
     let text = text.trim_ascii();
     let colon = text.iter().position(|byte| *byte == b':');
     let source = colon.and_then(|at| view.source(&text[..at].to_ascii_lowercase()));
-    // Without a source, a colon belongs to the symbol, which is then none.
+    // Without a source, a colon belongs to the symbol, which is then malformed.
     let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
     let symbol = look_up(view, &text[begin..])?;
     match source.and_then(|source| untracked(view, symbol, source)) {
