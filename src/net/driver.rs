@@ -99,6 +99,8 @@ pub(super) struct Driver {
     pub(super) clock: CachedClock,
     pub(super) core: Core,
     pub(super) listeners: Vec<Listener>,
+    /// True if a listener may have connections to accept, or rests.
+    pub(super) accepting: bool,
     /// Connections that one listener accepts in a turn.
     pub(super) accepts: usize,
     /// By the index of their keys.
@@ -155,6 +157,7 @@ impl Driver {
             clock,
             core,
             listeners,
+            accepting: false,
             accepts,
             connections: Pages::default(),
             queues: Queues::default(),

@@ -33,9 +33,10 @@ pub struct Listener {
     _file: Option<SocketFile>,
     /// The service that its clients reach.
     pub service: Service,
-    /// When to try to accept: connections may be waiting, or its rest ends then. `None` until the poller
-    /// reports one.
-    pub due: Option<Mono>,
+    /// True if more connections may be waiting.
+    pub ready: bool,
+    /// When its rest ends; `None` if it does not rest.
+    pub resting: Option<Mono>,
     /// True after it had to rest, until a connection is accepted again.
     exhausted: bool,
 }
@@ -78,7 +79,8 @@ impl Listener {
             let path = address.as_pathname().map(|path| path.display().to_string());
             (socket, format!("unix:{}", path.as_deref().unwrap_or("(no file)")))
         };
-        Ok(Listener { socket, place, _file: file, service, due: None, exhausted: false })
+        let (ready, resting, exhausted) = (false, None, false);
+        Ok(Listener { socket, place, _file: file, service, ready, resting, exhausted })
     }
 
     /// Registers it with the poller.
@@ -120,9 +122,9 @@ impl Listener {
                 }
                 return Some(accepted);
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => self.due = None,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.ready = false,
             Err(error) if is_exhaustion(&error) => {
-                self.due = Some(now + REST);
+                self.resting = Some(now + REST);
                 if !std::mem::replace(&mut self.exhausted, true) {
                     let retry_ms = REST.as_millis();
                     log::warn!(target: HTTP, "accept failed retry_ms={retry_ms} error={}", quoted(error));
@@ -136,8 +138,11 @@ impl Listener {
     }
 
     /// True if `accept` may be called now.
-    pub fn is_due(&self, now: Mono) -> bool {
-        self.due.is_some_and(|at| at <= now)
+    pub fn is_due(&mut self, now: Mono) -> bool {
+        if self.resting.is_some_and(|until| now >= until) {
+            self.resting = None;
+        }
+        self.ready && self.resting.is_none()
     }
 }
 

@@ -9,7 +9,7 @@ use super::driver::{
     CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, Queues, SIGNALS, TURN_BUDGET, UPSTREAM_SLICE,
     WAKER, connection,
 };
-use super::listen::fails;
+use super::listen::{Listener, fails};
 use super::{pace, process};
 use crate::core::Event;
 use crate::log_targets::NET;
@@ -84,18 +84,24 @@ impl Driver {
 
     /// How long the poller may sleep in this turn.
     fn sleep(&self) -> Option<Duration> {
+        let waiting = |l: &Listener| l.ready && l.resting.is_none();
         let busy = !self.queues.hot.is_empty()
             || !self.queues.new.is_empty()
             || !self.queues.bulk.is_empty()
             || self.core.has_actions()
-            || self.has_more;
+            || self.has_more
+            || self.accepting && self.listeners.iter().any(waiting);
         if busy {
             return Some(Duration::ZERO);
         }
-        let accepts = self.listeners.iter().filter_map(|listener| listener.due);
-        let others = self.core.poll_timeout().into_iter().chain(self.notifier.due());
+        let mut next = self.core.poll_timeout();
+        if self.accepting {
+            let rests = self.listeners.iter().filter_map(|l| l.resting);
+            next = rests.chain(next).min();
+        }
+        next = self.notifier.due().into_iter().chain(next).min();
         // Almost no time has passed since the end of the last turn.
-        Some(accepts.chain(others).min()?.since(self.turned))
+        Some(next?.since(self.turned))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
@@ -125,7 +131,8 @@ impl Driver {
             }
             Token(token) if token > LISTENERS - MOST_LISTENERS => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
-                    listener.due.get_or_insert(now.mono);
+                    listener.ready = true;
+                    self.accepting = true;
                 }
             }
             Token(token) => {
@@ -155,6 +162,9 @@ impl Driver {
     /// registering it with the poller, so that a connection with a single request is never registered.
     /// Reading comes after accepting so that the requests have time to arrive.
     fn accept(&mut self, now: Now) {
+        if !self.accepting && self.queues.new.is_empty() {
+            return;
+        }
         for at in 0..self.listeners.len() {
             let mut left = self.accepts.saturating_sub(self.queues.new.len());
             while left > 0 && self.listeners[at].is_due(now.mono) {
@@ -178,6 +188,8 @@ impl Driver {
                 }
             }
         }
+        let has_more = |l: &Listener| l.ready || l.resting.is_some();
+        self.accepting = self.listeners.iter().any(has_more);
         while let Some(key) = self.queues.new.pop_front() {
             self.pump(key, CLIENT_BYTES, now);
             self.carry_out(now);
