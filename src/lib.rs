@@ -51,7 +51,7 @@
 //! Begin with [`decimal`], [`interval`] and [`record`]; then [`market`] and [`exchange`]; then
 //! [`core`], whose page tells what the core is told and asked; then [`net`], which does what it says.
 //! To add an endpoint: [`core::api`]. To add a metric: `core::api::metrics::table`. To add an exchange:
-//! [`exchange`]. To add a limit: [`config`].
+//! [`exchange`]. To add a limit: [`config`]. To add an event of the stream: `core::api::stream`.
 //! The manual is in [`docs`].
 
 pub mod commands;

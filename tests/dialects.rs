@@ -135,3 +135,26 @@ fn a_market_that_is_gone_is_asked_for_more_and_more_seldom_and_told_once() {
     assert_eq!(log.matches("request failed").count(), 1, "{log}");
     assert!(log.contains("symbol: invalid (10020)"), "{log}");
 }
+
+#[test]
+fn answers_about_a_market_do_not_read_the_file_of_its_dialect_again() {
+    let exchange = FakeExchange::start(|asked| match asked.path() {
+        "/t/BTC_USD" => Reply::json("[64000.5]"),
+        _ => other(asked),
+    });
+    let marketd = start(DIALECT, &exchange, &["BTC/USD"]);
+    let quote =
+        || Some(get(marketd.addr(), "/api/v1/quotes/BTC-USD")).filter(|it| it.status == 200);
+    eventually(LONG, quote);
+    // More than dialects are kept: each answer tells fifteen intervals.
+    for _ in 0..100 {
+        let answer = get(marketd.addr(), "/api/ecosystem/market/BTC-USD");
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let path = marketd.dir().path().join("abacus.json");
+    let other = DIALECT.replace("\"rows\": 100", "\"rows\": 99");
+    std::fs::write(path, other).expect("the directory can be written to");
+    marketd.signal("HUP");
+    let line = marketd.await_log("config: reload", LONG);
+    assert!(line.contains("reloaded"), "{line}");
+}

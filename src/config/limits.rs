@@ -10,10 +10,11 @@
 //! 2. Enforce it where the thing is owned that it bounds: `cx.config.limits.FIELD`, at the moment that it
 //!    counts, since a reload may have changed it. What keeps a copy of it takes the new one in its
 //!    `reconfigure`; what cannot be changed while marketd runs is listed in `reload`, and in the table of
-//!    `src/docs/operations.md`, "Changing the configuration".
+//!    `src/docs/operations.md`, "Signals".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
-//! 5. Change it in `change_limits` of `tests/sim/reload.rs`, and test it where its owner is tested.
+//! 5. If its owner keeps a copy, change it in `change_limits` of `tests/sim/reload.rs`, whose arms are drawn
+//!    by number. Test it where its owner is tested.
 
 use super::leaves::{Number, bytes, count, millis};
 use super::values::object;

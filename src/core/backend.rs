@@ -63,7 +63,7 @@ impl Backend {
 
     /// The backend of the configuration.
     pub fn new(cx: &mut Context) -> Backend {
-        let mut sources = Sources::new(&cx.config, cx.boot, cx.now);
+        let mut sources = Sources::new(cx);
         let first = Sources::capacity(&cx.config);
         let history = History::new(cx.now);
         Backend {

@@ -24,7 +24,7 @@ pub struct Context {
     pub stats: Status,
     /// What the driver is to do.
     pub actions: VecDeque<Action>,
-    /// The candles that clients wait for and that nobody has asked for yet.
+    /// The candles that clients wait for and that are not requested yet.
     pub wishes: VecDeque<Wish>,
     /// Tells this run from others, and seeds what is left to chance.
     pub boot: u64,

@@ -251,6 +251,8 @@ pub struct SourceStatus {
     pub id: Box<str>,
     /// True if it is configured no longer.
     pub has_ended: bool,
+    /// By stored interval: true if its exchange has such candles.
+    pub intervals: [bool; 3],
     /// How it does.
     pub state: SourceState,
     /// Requests sent, of every kind.

@@ -24,8 +24,8 @@
 //!
 //! 1. Put the file into `dialects`, and its name into `registry.rs`. Say in its `notes` where the figures
 //!    are from, and which of them no recording confirms.
-//! 2. Add a file to `tests`, and its name to the list of `tests/testing.rs`: the target of each call,
-//!    bodies of errors, and what no recording shows.
+//! 2. Add a module to `tests/mod.rs`, and its name to the list of `tests/testing.rs`: the target of each
+//!    call, bodies of errors, and what no recording shows.
 //! 3. Add a fake of it: a file in the repository's `tests/fakes`, its module and its row of `FAKES` in
 //!    `tests/fakes.rs`, and a test in `serves.rs` and `day.rs` there. Until then, a test fails.
 //! 4. Record its answers where `tests/decoders.rs` says, add the beginning of their names to its

@@ -6,8 +6,8 @@
 //!
 //! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
 //! exist, not into them) -> *making* rows, oldest first -> done. If closed candles of the series
-//! change meanwhile, it starts again, a few times; after that, each row stays as it was made, and the chart
-//! claims to know only what it knew all the time: rows of what became known later may be missing. The
+//! change meanwhile, it starts again, a few times; after that, each row stays as it was made, and only slots
+//! that were covered at every step count as known: what was told later may have no row. The
 //! fingerprint includes the version that each row was made from, so a body that mixes versions has
 //! a fingerprint of its own.
 
@@ -105,7 +105,7 @@ impl ChartBuilder {
 
     /// Works for about as long as it takes to roll up `budget_rows` stored candles. Returns true if
     /// the body is done. The series is passed in for each step; `None` if it is not, or no longer,
-    /// open.
+    /// open: then the body ends as it is, and claims nothing.
     pub fn step(&mut self, series: Option<&Series>, budget_rows: usize) -> bool {
         if self.info.is_some() {
             return true;

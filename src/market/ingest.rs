@@ -18,8 +18,8 @@ const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
 
 impl Series {
     /// Applies an answer about the slots `asked`: every candle that there is, in any order.
-    /// `closed_before` is the exchange's clock at the time of the answer, less what the exchange
-    /// needs to close a candle.
+    /// `closed_before` is the exchange's clock when they were requested: candles that had ended by then
+    /// are closed.
     ///
     /// Slots that have ended become covered if they have a sound candle, or if [`Evidence`] proves them
     /// empty. Any other slot that is left out keeps its state, until a second answer, a re-read

@@ -3,7 +3,6 @@
 use super::compressed_cache::CompressedBodies;
 use crate::config::Config;
 use crate::core::{Context, ProcessFacts, Status};
-use crate::exchange::Dialect;
 use crate::http::Cache;
 use crate::interval::{Interval, Stored};
 use crate::market::{Market, SourceId};
@@ -81,8 +80,7 @@ impl<'a> View<'a> {
 
     /// True if the exchange of a source has candles of this interval.
     pub fn has_interval(&self, source: SourceId, interval: Stored) -> bool {
-        let dialect = Dialect::of(&self.config.sources[source.index()]);
-        dialect.is_some_and(|dialect| dialect.has_interval(interval))
+        self.status[source].intervals[interval as usize]
     }
 
     /// The id of a source.

@@ -6,12 +6,12 @@
 //!
 //! ```text
 //! phase      reads  ends when                                        at its deadline
-//! Idle       yes    the first byte of a request arrives              idle: parts
+//! Idle       yes    the first byte of a request arrives              idle: lingers
 //! Head       yes    the head is complete                             head: 408, finishes
 //! Body       yes    the body is read and dropped                     body: 408, finishes
 //! Waiting    no     the deferred response is written                 (none)
 //! Writing    no     the output is sent                               write: closes
-//! Queued     no     its turn comes: requests are in the inbox        (none)
+//! Queued     no     its turn comes: requests, or a part, are there   (none)
 //! Streaming  yes    the client closes; its bytes are dropped         heartbeat, with output write: closes
 //! Finishing  no     the last output is sent; then lingers or closes  write: closes
 //! Lingering  yes    the client closes; its bytes are dropped         linger: closes

@@ -15,8 +15,10 @@
 //! The recipe is on the page of `config/limits.rs`. If the limit closes connections, add in
 //! `core/event.rs` a [`CloseReason`](crate::core::CloseReason) with its name, and its row in
 //! `src/docs/operations.md`, under "Why a connection is closed". There, `UPDATE_DOCS=1 cargo test
-//! --test docs` renews the list of metrics. Its test is in `tests/loopback/hostile.rs` or
-//! `tests/requests/limits.rs`.
+//! --test docs` renews the list of metrics. Its key joins the example of `/api/v1/metrics` in
+//! `openapi.json`, and `CLOSES` in `tests/loopback/contract.rs`. Its test is in
+//! `tests/loopback/hostile.rs` or `tests/requests/limits.rs`; `tests/requests/ends.rs` wants every reason
+//! produced.
 
 mod accepting;
 mod access_log;

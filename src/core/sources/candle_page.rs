@@ -27,7 +27,7 @@ pub struct CandlePage {
     /// row that is not in the first of them would count as missing.
     slices: VecDeque<(Range<i64>, Vec<Reported>)>,
     result: PageResult,
-    /// True if it could have held candles of the slots outside of its rows too.
+    /// True if it was not cut: slots before its first and behind its last row may count as left out.
     is_whole: bool,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
@@ -69,7 +69,7 @@ impl CandlePage {
         }
     }
 
-    /// It is known that slots without a candle are empty.
+    /// Says that slots without a candle are known to be empty.
     pub fn prove(&mut self) {
         self.result.between = self.result.slots.clone();
         self.is_whole = false;

@@ -82,13 +82,18 @@ impl Sources {
         2 * config.limits.lanes_per_source * Sources::most(config)
     }
 
-    /// Those of the configuration. `seed` is that of their jitter.
-    pub fn new(config: &Config, seed: u64, now: Now) -> Sources {
-        let mut rng = Rng::new(seed);
-        let ids = (0..).map(SourceId).take(config.sources.len());
+    /// Those of the configuration.
+    pub fn new(cx: &mut Context) -> Sources {
+        let mut rng = Rng::new(cx.boot);
+        let ids = (0..).map(SourceId).take(cx.config.sources.len());
+        let new = |id| Source::new(id, &cx.config, rng.next_u64(), cx.now);
+        let all: Vec<Source> = ids.map(new).collect();
+        for (source, status) in all.iter().zip(&mut cx.stats.sources) {
+            status.intervals = source.intervals();
+        }
         Sources {
-            all: ids.map(|id| Source::new(id, config, rng.next_u64(), now)).collect(),
-            connections: Table::new(Sources::capacity(config)),
+            all,
+            connections: Table::new(Sources::capacity(&cx.config)),
             next_to_work: 0,
             failover: Failover::default(),
             rng,
@@ -115,7 +120,8 @@ impl Sources {
     /// Begins a source, with what those that have ended leave of its exchange's limit.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
-        let status = SourceStatus::new(&cx.config.sources[id.index()].id);
+        let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
+        status.intervals = source.intervals();
         match self.all.get_mut(id.index()) {
             Some(former) => {
                 former.end(cx);

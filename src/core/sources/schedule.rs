@@ -1,7 +1,8 @@
 //! When what is requested of one exchange, and which request starts next. The most urgent one first:
 //!
-//! 1. at the start the market list and the exchange's clock: nothing else makes sense before;
-//! 2. quotes, on `pollMs`; one connection is kept free for them;
+//! 1. the market list as long as there is none, and the exchange's clock while it is in doubt: quotes need
+//!    the first, candles both;
+//! 2. quotes and their statistics, on `pollMs`; one connection is kept free for them;
 //! 3. candles that a client waits for, then the newest of each followed series;
 //! 4. the market list and the clock, hourly;
 //! 5. what is missing between known candles, then the configured depth of history.
@@ -31,10 +32,11 @@ use std::time::Duration;
 /// and clocks of machines drift by seconds a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
-/// Before the next try of an hourly task that failed.
+/// The pause before the next try of an hourly task that failed.
 const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
-/// The same of the clock, if the exchange's time is in doubt: no chart is complete without it.
+/// The pause before the next reading of the clock, if the exchange's time is in doubt: no chart is complete
+/// without it.
 const CLOCK_RETRY: Duration = Duration::from_secs(5);
 
 /// See the module's page.

@@ -22,6 +22,7 @@ use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
+use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
@@ -67,6 +68,11 @@ impl Source {
             wake_at: Some(now.mono),
             has_ended: false,
         }
+    }
+
+    /// By stored interval: true if its exchange has such candles.
+    pub fn intervals(&self) -> [bool; 3] {
+        Stored::ALL.map(|interval| self.schedule.profile.dialect.has_interval(interval))
     }
 
     /// True if [`Source::work`] has something to do.

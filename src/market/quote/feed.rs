@@ -135,7 +135,7 @@ impl Quote {
     }
 }
 
-/// What has to come before a missing quote means that the exchange has none, one after another.
+/// The steps, in order, after which a missing quote means that the exchange has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// A market list.

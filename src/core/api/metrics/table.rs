@@ -4,8 +4,9 @@
 //!
 //! 1. Count it where it happens: most counters are fields of `core::stats`, some of the market or of the
 //!    process. `figures` says what a row can read.
-//! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_`, one
-//!    sentence, and how it is read. A row with an empty key, or an empty name, is not on that page.
+//! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
+//!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
+//!    name, is not on that page.
 //! 3. If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`. If it has a
 //!    name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in `src/docs/operations.md`.
 //!    Its key goes into the shape of the page in `tests/loopback/contract.rs`, too. Tests fail until all

@@ -1,8 +1,8 @@
 //! The charts that streams follow, and their newest candles.
 //!
 //! Owns one entry for each chart that is followed, with the events of its newest candle and of the candles
-//! that have closed last: rendered once for all readers. It asks for the candles that a chart lacks, as a
-//! request for it does.
+//! that have closed last: rendered once for all readers that are as far. It tells which candles a chart
+//! lacks, so that they are wished for as by a request for it.
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
@@ -122,7 +122,8 @@ impl FollowedCharts {
         cost
     }
 
-    /// Some of the charts that have no series: it could not be opened yet, or was closed for another one.
+    /// The candles that some of the charts without a series lack: it could not be opened yet, or was closed
+    /// for another one. The series of the others are kept open.
     pub fn without_series(&mut self, view: &View<'_>) -> Vec<Candles> {
         let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.all.range((behind, Bound::Unbounded));

@@ -1,6 +1,7 @@
 //! What the readers of streams are told: each one's stream, and what all of them share.
 //!
 //! - `stream`: one reader's stream; what has changed, and what was sent.
+//! - `places`: a set of places of a stream.
 //! - `readers`: who reads what.
 //! - `charts`: the charts that are followed, and what of them is rendered for all readers.
 //!

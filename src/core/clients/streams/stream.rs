@@ -1,12 +1,12 @@
 //! One stream: what its reader is to be told, and what it has been told.
 //!
-//! Owns a place for each chart and each symbol, with the newest version that it knows of, and the set of
+//! Owns a place for each chart and each symbol, with the version that was noted last, and the set of
 //! those that have changed since they were sent. There is no queue: a place that changes again before it is
 //! sent is sent once, in its newest state. So the memory of a stream depends on its places, and not on how
 //! slow its reader is.
 //!
-//! An event has an id only if it is the last of all that has changed: then everything up to that version
-//! was sent, whatever the order of the events.
+//! An event has an id only if it is the last of all that has changed: then everything up to the versions
+//! that the id names was sent, whatever the order of the events.
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::{served_quote, write_quote, write_status};
@@ -35,7 +35,7 @@ pub struct EventStream {
     /// All of this source, if given.
     pub source: Option<SourceId>,
     decimals: Decimals,
-    /// By place: the newest version that it knows of. It is sent, or its place has changed.
+    /// By place: the version that was noted last. Either it was sent, or the place is in `changed`.
     known: Vec<u64>,
     changed: PlaceSet,
     /// The status that was last sent: how often the health had changed.
