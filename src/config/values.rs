@@ -162,13 +162,13 @@ pub(crate) use object;
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
 pub(super) fn read_key(
-    object: &mut impl Object,
+    object: &mut dyn Key,
     name: &str,
     node: &Node,
     report: &mut Report,
 ) -> Result<(), String> {
     let mut known = Vec::new();
-    object.keys(&mut |key, _, value| {
+    object.visit(&mut |key, _, value| {
         known.push(key);
         if key == name {
             value.read(node, report);
@@ -178,6 +178,65 @@ pub(super) fn read_key(
         true => Ok(()),
         false => Err(format!("unknown key{}", report.hint(name, &known))),
     }
+}
+
+/// Reads the keys of an object. Each key that is unknown, given twice or wrong is a fault of its own, and
+/// so is a needed one that is missing; all other keys are read.
+fn read_keys(object: &mut dyn Key, needed: &[&str], node: &Node, report: &mut Report) {
+    let Some(members) = node.members() else {
+        return node.refuse(None, object.expected(), report);
+    };
+    let mut seen = HashMap::new();
+    for (name, value) in members {
+        report.place(&value.path, value.offset);
+        let line = report.line(value.offset);
+        let done = match seen.get(&name) {
+            Some(first) => Err(format!("given twice, first on line {first}")),
+            None => read_key(object, &name, &value, report),
+        };
+        if let Err(message) = done {
+            report.add(report.located(&value.path, message));
+        }
+        seen.insert(name, line);
+    }
+    for name in needed.iter().filter(|it| !it.is_empty() && !seen.contains_key(**it)) {
+        let missing = node.missing(name);
+        report.place(&missing.path, missing.offset);
+        let known = read_key(object, name, &missing, report);
+        debug_assert!(known.is_ok(), "what is needed is a key");
+    }
+}
+
+/// Reads the items of a list. `read` keeps an item that is right, and returns its text if a list has it
+/// once.
+fn read_items(
+    items: &[Node],
+    report: &mut Report,
+    expected: &dyn Fn() -> String,
+    read: &mut dyn FnMut(&Node, &mut Report) -> Result<Option<String>, Wrong>,
+) {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for (at, item) in items.iter().enumerate() {
+        report.place(&item.path, item.offset);
+        match read(item, report) {
+            Ok(None) => {}
+            Ok(Some(text)) => {
+                let first = *seen.entry(text.clone()).or_insert(at);
+                if first != at {
+                    let text = text.trim_matches('"');
+                    let message = format!("{text} is given twice, first as [{first}]");
+                    report.fault(&item.path, message);
+                }
+            }
+            Err(message) => item.refuse(message, expected(), report),
+        }
+    }
+}
+
+fn print_keys(object: &mut dyn Key) -> String {
+    let mut members = Vec::new();
+    object.visit(&mut |name, _, value| members.push((name, value.print())));
+    json::object(&members)
 }
 
 /// Lists the keys of this object, and those of the objects in it: the path of the object of each, and its
@@ -207,40 +266,14 @@ impl<T: Object> Value for T {
         Ok(object)
     }
 
-    /// Each key that is unknown, given twice or wrong is a fault of its own, and so is a needed one that is
-    /// missing; all other keys are read.
-    fn replace(&mut self, (): &(), node: &Node, report: &mut Report) -> Result<(), Wrong> {
-        let Some(members) = node.members() else {
-            // Not an error: in a list, those behind it keep their places.
-            node.refuse(None, T::expected(&()), report);
-            return Ok(());
-        };
-        let mut seen = HashMap::new();
-        for (name, value) in members {
-            report.place(&value.path, value.offset);
-            let line = report.line(value.offset);
-            let done = match seen.get(&name) {
-                Some(first) => Err(format!("given twice, first on line {first}")),
-                None => read_key(self, &name, &value, report),
-            };
-            if let Err(message) = done {
-                report.add(report.located(&value.path, message));
-            }
-            seen.insert(name, line);
-        }
-        for name in T::NEEDED.iter().filter(|it| !it.is_empty() && !seen.contains_key(**it)) {
-            let missing = node.missing(name);
-            report.place(&missing.path, missing.offset);
-            let known = read_key(self, name, &missing, report);
-            debug_assert!(known.is_ok(), "what is needed is a key");
-        }
+    // A value that is no object is not an error here: in a list, those behind it keep their places.
+    fn replace(&mut self, rule: &(), node: &Node, report: &mut Report) -> Result<(), Wrong> {
+        read_keys(&mut (self, rule), T::NEEDED, node, report);
         Ok(())
     }
 
     fn print(&mut self) -> String {
-        let mut members = Vec::new();
-        self.keys(&mut |name, _, value| members.push((name, value.print())));
-        json::object(&members)
+        print_keys(&mut (self, &()))
     }
 
     fn visit(value: Option<&mut T>, visit: &mut Visit<'_>) {
@@ -291,27 +324,12 @@ impl<T: Value> Value for Vec<T> {
             return Err(Some(format!("expected {expected}, found {}", items.len())));
         }
         let mut values = Vec::with_capacity(items.len());
-        let mut seen: HashMap<String, usize> = HashMap::new();
-        for (at, item) in items.iter().enumerate() {
-            report.place(&item.path, item.offset);
-            let mut value = match T::read(rule, item, report) {
-                Ok(value) => value,
-                Err(message) => {
-                    item.refuse(message, T::expected(rule), report);
-                    continue;
-                }
-            };
-            if T::IS_UNIQUE {
-                let text = value.print();
-                let first = *seen.entry(text.clone()).or_insert(at);
-                if first != at {
-                    let text = text.trim_matches('"');
-                    let message = format!("{text} is given twice, first as [{first}]");
-                    report.fault(&item.path, message);
-                }
-            }
+        read_items(&items, report, &|| T::expected(rule), &mut |item, report| {
+            let mut value = T::read(rule, item, report)?;
+            let text = T::IS_UNIQUE.then(|| value.print());
             values.push(value);
-        }
+            Ok(text)
+        });
         Ok(values)
     }
 
