@@ -193,7 +193,7 @@ impl Backend {
         let now = cx.now;
         // A lease that has run out is known before anything is requested.
         if let Some(cluster) = self.cluster.get_mut()
-            && cluster.due() <= now.mono
+            && cluster.due(now.mono) <= now.mono
         {
             cluster.handle_timeout(&mut self.sources, cx);
         }
@@ -305,13 +305,12 @@ impl Backend {
         let Backend { sources, history, health, .. } = self;
         let (cluster, staged) = (self.cluster.get(), sources.staged());
         let all = [
-            // At the end nothing more is requested from exchanges.
-            sources.due().filter(|_| !cx.stats.stopping),
+            sources.due(),
             cx.market.quotes.next_flip(),
             sources.failover.next_due(),
             health.next_due(),
             history.due(),
-            cluster.map(Cluster::due),
+            cluster.map(|it| it.due(cx.now.mono)),
         ];
         let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         NextWake {

@@ -55,6 +55,25 @@ fn a_signal_ends_it_with_0_and_in_flight_answers_are_finished() {
 }
 
 #[test]
+fn a_request_times_out_at_the_end_too() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    exchange.fault_on(KLINES, Fault::Silence);
+    let limits = json!({ "chartWaitMs": 60_000, "shutdownMs": 600_000 });
+    let source = with(source("fake", &exchange), "timeoutMs", json!(500));
+    let marketd = start(&with(config(&[source]), "limits", limits));
+    let mut busy = Client::connect(marketd.addr());
+    busy.send_get(WAITS).expect("it is read");
+    exchange.await_asked(KLINES, 1, LONG);
+    marketd.signal("TERM");
+    let answer = busy.read().expect("it is finished");
+    assert_eq!(answer.header("Chart-Coverage"), Some("partial"));
+    drop(busy);
+    let finished = marketd.await_end(LONG);
+    assert_eq!(finished.code, Some(0));
+    assert!(finished.stderr.contains("no answer in time"), "{finished:?}");
+}
+
+#[test]
 fn it_ends_at_once_when_nobody_waits_and_in_time_when_somebody_does() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let finished = start(&config(&[source("fake", &exchange)])).stop(LONG);

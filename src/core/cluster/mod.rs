@@ -140,9 +140,9 @@ impl Cluster {
     }
 
     /// When [`Cluster::handle_timeout`] is wanted.
-    pub fn due(&self) -> Mono {
+    pub fn due(&self, now: Mono) -> Mono {
         if let Some(ends_at) = self.ends_at {
-            return ends_at;
+            return if ends_at > now { ends_at } else { Mono::NEVER };
         }
         let is_up = self.engine.is_up;
         let of_lease = |lease: &Lease| {

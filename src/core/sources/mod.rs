@@ -196,9 +196,6 @@ impl Sources {
     /// Starts and gives up what is due. `true`: a request has ended.
     pub fn handle_timeout(&mut self, history: &mut History, cx: &mut Context) -> bool {
         let mut has_ended = false;
-        if cx.stats.stopping {
-            return has_ended;
-        }
         for at in 0..self.all.len() {
             let source = &mut self.all[at];
             if source.wake_at.is_some_and(|at| at <= cx.now.mono) {
