@@ -6,26 +6,21 @@
 //!
 //! Invariant of a division, exact and tested: the first part opens where the parent opens, each
 //! other part where the one before it closed, and the last part closes where the parent closes; the
-//! highest high and the lowest low are the parent's; volumes, turnovers and trades sum to the
-//! parent's; and the turnover of each part is between `low * volume` and `high * volume`.
+//! highest high and the lowest low are the parent's; volumes and turnovers sum to the parent's; and
+//! the turnover of each part is between `low * volume` and `high * volume`.
 
 use super::random::Random;
 
 /// A candle with its prices in ticks, its volume in steps and its turnover in ticks times steps.
-///
-/// In this exchange, takers buy exactly half of every volume. Volume and turnover are stored as
-/// halves, so that the takers' columns are exact too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candle {
     pub(super) open: i64,
     pub(super) high: i64,
     pub(super) low: i64,
     pub(super) close: i64,
-    /// Half of the traded volume.
-    pub(super) half_volume: i64,
-    /// What was paid for `half_volume`.
-    pub(super) half_turnover: i64,
-    pub(super) trades: i64,
+    pub(super) volume: i64,
+    /// What was paid for `volume`.
+    pub(super) turnover: i64,
 }
 
 /// The largest step of the random walk is the parent's range divided by this: where it is divided
@@ -63,9 +58,8 @@ impl Candle {
             high: self.high.max(next.high),
             low: self.low.min(next.low),
             close: next.close,
-            half_volume: self.half_volume + next.half_volume,
-            half_turnover: self.half_turnover + next.half_turnover,
-            trades: self.trades + next.trades,
+            volume: self.volume + next.volume,
+            turnover: self.turnover + next.turnover,
         }
     }
 
@@ -190,21 +184,19 @@ impl Candle {
         }
     }
 
-    /// Distributes volume, turnover and trades over the parts, whose prices are set.
+    /// Distributes volume and turnover over the parts, whose prices are set.
     fn distribute_volume(&self, parts: &mut [Candle], random: &mut Random) {
         let weights = self.weights(parts, random);
-        let mut volume = Split::new(self.half_volume, weights.iter().sum());
+        let mut volume = Split::new(self.volume, weights.iter().sum());
         for (part, weight) in parts.iter_mut().zip(weights) {
-            part.half_volume = volume.next(weight);
+            part.volume = volume.next(weight);
         }
         let whole = self.shift_volume(parts);
         // Each part costs at least its low; the rest of the turnover is split by the parts' widths.
-        let mut above_least = Split::new(self.half_turnover - whole.least, whole.width);
-        let mut trades = Split::new(self.trades, self.half_volume);
+        let mut above_least = Split::new(self.turnover - whole.least, whole.width);
         for part in parts {
             let costs = CostRange::of(&[*part]);
-            part.half_turnover = costs.least + above_least.next(costs.width);
-            part.trades = trades.next(part.half_volume);
+            part.turnover = costs.least + above_least.next(costs.width);
         }
     }
 
@@ -215,7 +207,7 @@ impl Candle {
         // A part as wide as the parent gets as much for its width as the random part of a weight
         // is at most. With 32 binary places.
         let per_tick = (4096 << 32) / (self.high - self.low).max(1);
-        let twice_average = 2 * self.half_turnover / self.half_volume.max(1);
+        let twice_average = 2 * self.turnover / self.volume.max(1);
         // Twice the distance of the part's middle from the average price.
         let distance = |part: &Candle| part.low + part.high - twice_average;
         let (mut above, mut below) = (0, 0);
@@ -245,20 +237,20 @@ impl Candle {
     /// volume in that part the turnover is possible, so this ends.
     fn shift_volume(&self, parts: &mut [Candle]) -> CostRange {
         let mut costs = CostRange::of(parts);
-        if costs.contains(self.half_turnover) {
+        if costs.contains(self.turnover) {
             return costs;
         }
-        let with_all = |part: &Candle| Candle { half_volume: self.half_volume, ..*part };
+        let with_all = |part: &Candle| Candle { volume: self.volume, ..*part };
         let target = (parts.iter())
-            .position(|part| CostRange::of(&[with_all(part)]).contains(self.half_turnover))
+            .position(|part| CostRange::of(&[with_all(part)]).contains(self.turnover))
             .expect("parts that chain leave no gap between two prices next to each other");
-        while !costs.contains(self.half_turnover) {
-            let mut shifted = self.half_volume;
+        while !costs.contains(self.turnover) {
+            let mut shifted = self.volume;
             for part in parts.iter_mut() {
-                part.half_volume /= 2;
-                shifted -= part.half_volume;
+                part.volume /= 2;
+                shifted -= part.volume;
             }
-            parts[target].half_volume += shifted;
+            parts[target].volume += shifted;
             costs = CostRange::of(parts);
         }
         costs
@@ -275,9 +267,9 @@ struct CostRange {
 
 impl CostRange {
     fn of(parts: &[Candle]) -> CostRange {
-        let width = |part: &Candle| (part.high - part.low) * part.half_volume;
+        let width = |part: &Candle| (part.high - part.low) * part.volume;
         CostRange {
-            least: parts.iter().map(|part| part.low * part.half_volume).sum(),
+            least: parts.iter().map(|part| part.low * part.volume).sum(),
             width: parts.iter().map(width).sum(),
         }
     }
@@ -336,22 +328,14 @@ mod tests {
             _ => low + random.below(range + 1),
         };
         let (open, close) = (price(random), price(random));
-        let half_volume = pick(random, &[0, 1, 2, 59, 1000, 1_000_000_000]);
-        let room = range * half_volume;
+        let volume = pick(random, &[0, 1, 2, 59, 1000, 1_000_000_000]);
+        let room = range * volume;
         let above = match random.below(4) {
             0 => 0,
             1 => room,
             _ => random.below(room + 1),
         };
-        Candle {
-            open,
-            high: low + range,
-            low,
-            close,
-            half_volume,
-            half_turnover: low * half_volume + above,
-            trades: if half_volume == 0 { 0 } else { random.below(2_000_000) },
-        }
+        Candle { open, high: low + range, low, close, volume, turnover: low * volume + above }
     }
 
     #[track_caller]
@@ -362,10 +346,9 @@ mod tests {
             open = part.close;
             assert!(part.low <= part.open.min(part.close), "{label}");
             assert!(part.high >= part.open.max(part.close), "{label}");
-            assert!(part.half_volume >= 0 && part.trades >= 0, "{label}");
-            assert!(part.low * part.half_volume <= part.half_turnover, "{label}");
-            assert!(part.high * part.half_volume >= part.half_turnover, "{label}");
-            assert!(part.half_volume > 0 || part.trades == 0, "{label}");
+            assert!(part.volume >= 0, "{label}");
+            assert!(part.low * part.volume <= part.turnover, "{label}");
+            assert!(part.high * part.volume >= part.turnover, "{label}");
         }
         let sum = |figure: fn(&Candle) -> i64| parts.iter().map(figure).sum::<i64>();
         let whole = Candle {
@@ -373,9 +356,8 @@ mod tests {
             high: parts.iter().map(|part| part.high).max().unwrap(),
             low: parts.iter().map(|part| part.low).min().unwrap(),
             close: open,
-            half_volume: sum(|part| part.half_volume),
-            half_turnover: sum(|part| part.half_turnover),
-            trades: sum(|part| part.trades),
+            volume: sum(|part| part.volume),
+            turnover: sum(|part| part.turnover),
         };
         assert_eq!(whole, *parent, "{label}");
     }
