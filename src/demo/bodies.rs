@@ -32,7 +32,8 @@ pub(super) fn tickers(seed: u64, now: UnixMs, out: &mut Vec<u8>) {
 }
 
 /// Writes the 24-hour statistics of a market, which cover 86,400 seconds with the current one as
-/// the last. `closeTime` is the start of the second whose closing price is `lastPrice`.
+/// the last. `quoteVolume` is the volume at the mean of the four prices. `closeTime` is the start of
+/// the second whose closing price is `lastPrice`.
 pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>) {
     let second = now.0 / 1000;
     let midnight = second - second % DAY;
@@ -47,6 +48,7 @@ pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>)
     let mut size = || 1 + random.below(market.daily_volume / 1440);
     let price = |ticks| decimal(ticks, market.price_places);
     let amount = |steps| decimal(steps, market.amount_places);
+    let turnover = (window.open + window.high + window.low + window.close) * window.volume / 4;
     let change = window.close - window.open;
     let percent = Decimal::from(change).percent_of(&Decimal::from(window.open), 3);
     json!(out, {
@@ -62,7 +64,7 @@ pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>)
         "highPrice": price(window.high),
         "lowPrice": price(window.low),
         "volume": amount(window.volume),
-        "quoteVolume": decimal(window.turnover, market.price_places + market.amount_places),
+        "quoteVolume": decimal(turnover, market.price_places + market.amount_places),
         "closeTime": second * 1000,
     });
 }

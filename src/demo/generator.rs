@@ -102,13 +102,6 @@ impl Generator<'_> {
         };
         let (high, low) = (top + wick(top), bottom - wick(bottom));
         let volume = self.market.daily_volume / 100 * (60 + random.below(80));
-        Candle {
-            open,
-            high,
-            low,
-            close,
-            volume,
-            turnover: volume * (open + high + low + close) / 4,
-        }
+        Candle { open, high, low, close, volume }
     }
 }

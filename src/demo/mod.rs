@@ -6,8 +6,8 @@
 //! two calls, reads no clock and does no I/O. The bytes of a closed candle are always the same, in
 //! this process and in the next.
 //!
-//! Candles are generated from long to short. A day has an open, close, high, low, volume and
-//! turnover (`assets`, `generator`). It is divided into hours, these into minutes, and those into
+//! Candles are generated from long to short. A day has an open, close, high, low and volume
+//! (`assets`, `generator`). It is divided into hours, these into minutes, and those into
 //! seconds (`candle`), each time so that the parts make exactly the whole. So any candle takes at
 //! most three divisions, and candles of all lengths agree: a forming candle is the sum of its
 //! seconds so far, its close is the ticker's last price, and the ticker's 24 hours are exact to the
