@@ -9,9 +9,9 @@
 //! the quotient of two such values, so at midnight the prices of `BTC/EUR` and `ETH/BTC` agree with
 //! those of `BTC/USDT` and `ETH/USDT`.
 //!
-//! Invariants, tested: the markets' symbols are unique; `price_places + amount_places <= 8`, so that
-//! the product of a price and an amount is exact with the eight places that Binance writes; a
-//! month's turnover, in ticks times steps, is below 2^62.
+//! Invariants, tested: the markets' symbols are unique; `price_places + amount_places <= 8`, as the
+//! product of a price and an amount has at most eight places at Binance; eight times a day's
+//! turnover, in ticks times steps, and 2^20 times its volume are below 2^62.
 
 use super::random::{Random, derive_key};
 
@@ -41,10 +41,8 @@ pub(super) struct Market {
     pub(super) price_places: u32,
     /// Decimal places of an amount. A *step* is one unit of the last place.
     pub(super) amount_places: u32,
-    /// Base asset traded on an average day, in whole units.
-    daily_volume: i64,
-    /// Trades of each day.
-    pub(super) trades: i64,
+    /// Base asset traded on an average day, in steps.
+    pub(super) daily_volume: i64,
 }
 
 const DOLLAR: i64 = 1_000_000_000_000;
@@ -80,51 +78,45 @@ const fn market(
     symbol: &'static str,
     (base, quote): (&'static Asset, &'static Asset),
     (price_places, amount_places): (u32, u32),
-    daily_volume: i64,
-    trades: i64,
+    daily_units: i64,
 ) -> Market {
-    Market { symbol, base, quote, price_places, amount_places, daily_volume, trades }
+    let daily_volume = daily_units * 10i64.pow(amount_places);
+    Market { symbol, base, quote, price_places, amount_places, daily_volume }
 }
 
 /// All markets, in the order of the exchange's market list.
 #[rustfmt::skip] // a table is read by its columns
 pub(super) static MARKETS: [Market; 24] = [
-    market("BTCUSDT",  (&BTC,  &USDT), (2, 5), 16_000,            1_900_000),
-    market("ETHUSDT",  (&ETH,  &USDT), (2, 4), 420_000,           1_700_000),
-    market("BNBUSDT",  (&BNB,  &USDT), (2, 3), 250_000,           700_000),
-    market("SOLUSDT",  (&SOL,  &USDT), (2, 3), 4_000_000,         1_200_000),
-    market("XRPUSDT",  (&XRP,  &USDT), (4, 1), 300_000_000,       1_100_000),
-    market("ADAUSDT",  (&ADA,  &USDT), (4, 1), 150_000_000,       500_000),
-    market("DOGEUSDT", (&DOGE, &USDT), (5, 0), 1_500_000_000,     800_000),
-    market("TRXUSDT",  (&TRX,  &USDT), (4, 1), 300_000_000,       400_000),
-    market("LTCUSDT",  (&LTC,  &USDT), (2, 3), 500_000,           350_000),
-    market("LINKUSDT", (&LINK, &USDT), (2, 2), 3_000_000,         400_000),
-    market("AVAXUSDT", (&AVAX, &USDT), (2, 2), 3_200_000,         400_000),
-    market("DOTUSDT",  (&DOT,  &USDT), (3, 2), 6_000_000,         300_000),
-    market("BCHUSDT",  (&BCH,  &USDT), (1, 3), 60_000,            250_000),
-    market("SHIBUSDT", (&SHIB, &USDT), (8, 0), 1_200_000_000_000, 300_000),
-    market("ETHBTC",   (&ETH,  &BTC),  (5, 3), 30_000,            250_000),
-    market("SOLBTC",   (&SOL,  &BTC),  (7, 1), 90_000,            180_000),
-    market("XRPBTC",   (&XRP,  &BTC),  (8, 0), 9_000_000,         180_000),
-    market("LTCBTC",   (&LTC,  &BTC),  (6, 2), 40_000,            150_000),
-    market("SOLETH",   (&SOL,  &ETH),  (5, 3), 30_000,            150_000),
-    market("LINKETH",  (&LINK, &ETH),  (6, 2), 80_000,            150_000),
-    market("BTCUSDC",  (&BTC,  &USDC), (2, 5), 9_000,             900_000),
-    market("ETHUSDC",  (&ETH,  &USDC), (2, 4), 130_000,           700_000),
-    market("BTCEUR",   (&BTC,  &EUR),  (2, 5), 900,               300_000),
-    market("ETHEUR",   (&ETH,  &EUR),  (2, 4), 9_000,             250_000),
+    market("BTCUSDT",  (&BTC,  &USDT), (2, 5), 16_000),
+    market("ETHUSDT",  (&ETH,  &USDT), (2, 4), 420_000),
+    market("BNBUSDT",  (&BNB,  &USDT), (2, 3), 250_000),
+    market("SOLUSDT",  (&SOL,  &USDT), (2, 3), 4_000_000),
+    market("XRPUSDT",  (&XRP,  &USDT), (4, 1), 300_000_000),
+    market("ADAUSDT",  (&ADA,  &USDT), (4, 1), 150_000_000),
+    market("DOGEUSDT", (&DOGE, &USDT), (5, 0), 1_500_000_000),
+    market("TRXUSDT",  (&TRX,  &USDT), (4, 1), 300_000_000),
+    market("LTCUSDT",  (&LTC,  &USDT), (2, 3), 500_000),
+    market("LINKUSDT", (&LINK, &USDT), (2, 2), 3_000_000),
+    market("AVAXUSDT", (&AVAX, &USDT), (2, 2), 3_200_000),
+    market("DOTUSDT",  (&DOT,  &USDT), (3, 2), 6_000_000),
+    market("BCHUSDT",  (&BCH,  &USDT), (1, 3), 60_000),
+    market("SHIBUSDT", (&SHIB, &USDT), (8, 0), 1_200_000_000_000),
+    market("ETHBTC",   (&ETH,  &BTC),  (5, 3), 30_000),
+    market("SOLBTC",   (&SOL,  &BTC),  (7, 1), 90_000),
+    market("XRPBTC",   (&XRP,  &BTC),  (8, 0), 9_000_000),
+    market("LTCBTC",   (&LTC,  &BTC),  (6, 2), 40_000),
+    market("SOLETH",   (&SOL,  &ETH),  (5, 3), 30_000),
+    market("LINKETH",  (&LINK, &ETH),  (6, 2), 80_000),
+    market("BTCUSDC",  (&BTC,  &USDC), (2, 5), 9_000),
+    market("ETHUSDC",  (&ETH,  &USDC), (2, 4), 130_000),
+    market("BTCEUR",   (&BTC,  &EUR),  (2, 5), 900),
+    market("ETHEUR",   (&ETH,  &EUR),  (2, 4), 9_000),
 ];
 
 impl Market {
     /// The market with this symbol. Case matters.
     pub(super) fn find(symbol: &[u8]) -> Option<&'static Market> {
-        let mut markets = MARKETS.iter();
-        markets.find(|market| market.symbol.as_bytes() == symbol)
-    }
-
-    /// Half of the base asset traded on an average day, in steps.
-    pub(super) fn half_daily_volume(&self) -> i64 {
-        self.daily_volume * 10i64.pow(self.amount_places) / 2
+        MARKETS.iter().find(|market| market.symbol.as_bytes() == symbol)
     }
 
     /// The key of the market's random numbers between two midnights.
@@ -198,15 +190,16 @@ mod tests {
             for market in &MARKETS {
                 let level = market.base.level as i128 * 10i128.pow(market.price_places)
                     / market.quote.level as i128;
-                let busiest_month = 31 * 14 * market.half_daily_volume() as i128 * 2 / 10;
+                let busiest_day = i128::from(market.daily_volume) * 14 / 10;
+                assert!(busiest_day << 20 < 1 << 62, "{}", market.symbol);
                 for day in 0..36_500 {
                     let price = market.midnight_price(seed, day);
                     let (low, high) = (level * 5 / 10, level * 18 / 10);
                     assert!((low..=high).contains(&i128::from(price)), "{} {price}", market.symbol);
                     assert!(price > 500, "the tick of {} is too large", market.symbol);
                     // The price, and more than a day's wick adds to it.
-                    let most = i128::from(price) * 103 / 100 * busiest_month;
-                    assert!(most < 1 << 62, "{}", market.symbol);
+                    let most = i128::from(price) * 103 / 100 * busiest_day;
+                    assert!(8 * most < 1 << 62, "{}", market.symbol);
                 }
             }
         }

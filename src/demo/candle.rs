@@ -6,26 +6,18 @@
 //!
 //! Invariant of a division, exact and tested: the first part opens where the parent opens, each
 //! other part where the one before it closed, and the last part closes where the parent closes; the
-//! highest high and the lowest low are the parent's; volumes, turnovers and trades sum to the
-//! parent's; and the turnover of each part is between `low * volume` and `high * volume`.
+//! highest high and the lowest low are the parent's; and the volumes sum to the parent's.
 
 use super::random::Random;
 
-/// A candle with its prices in ticks, its volume in steps and its turnover in ticks times steps.
-///
-/// In this exchange, takers buy exactly half of every volume. Volume and turnover are stored as
-/// halves, so that the takers' columns are exact too.
+/// A candle with its prices in ticks and its volume in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Candle {
     pub(super) open: i64,
     pub(super) high: i64,
     pub(super) low: i64,
     pub(super) close: i64,
-    /// Half of the traded volume.
-    pub(super) half_volume: i64,
-    /// What was paid for `half_volume`.
-    pub(super) half_turnover: i64,
-    pub(super) trades: i64,
+    pub(super) volume: i64,
 }
 
 /// The largest step of the random walk is the parent's range divided by this: where it is divided
@@ -48,6 +40,10 @@ const STEP_OF_60: i64 = 12;
 /// half as long again, or twice as long where it reaches the parent's high or low.
 const MIN_WICK: i64 = 32;
 
+/// The weight of a part in its parent's volume has a random part below this, and for its width at
+/// most this.
+const WEIGHT: i64 = 4096;
+
 /// A point on the price's path: after `at` parts, the price is `price`.
 struct Waypoint {
     at: usize,
@@ -63,9 +59,7 @@ impl Candle {
             high: self.high.max(next.high),
             low: self.low.min(next.low),
             close: next.close,
-            half_volume: self.half_volume + next.half_volume,
-            half_turnover: self.half_turnover + next.half_turnover,
-            trades: self.trades + next.trades,
+            volume: self.volume + next.volume,
         }
     }
 
@@ -190,132 +184,24 @@ impl Candle {
         }
     }
 
-    /// Distributes volume, turnover and trades over the parts, whose prices are set.
+    /// Distributes the volume over the parts, whose prices are set: at random, and more to those
+    /// in which the price moves more.
     fn distribute_volume(&self, parts: &mut [Candle], random: &mut Random) {
-        let weights = self.weights(parts, random);
-        let mut volume = Split::new(self.half_volume, weights.iter().sum());
-        for (part, weight) in parts.iter_mut().zip(weights) {
-            part.half_volume = volume.next(weight);
-        }
-        let whole = self.shift_volume(parts);
-        // Each part costs at least its low; the rest of the turnover is split by the parts' widths.
-        let mut above_least = Split::new(self.half_turnover - whole.least, whole.width);
-        let mut trades = Split::new(self.trades, self.half_volume);
-        for part in parts {
-            let costs = CostRange::of(&[*part]);
-            part.half_turnover = costs.least + above_least.next(costs.width);
-            part.trades = trades.next(part.half_volume);
-        }
-    }
-
-    /// The weights by which the parts share the volume: random, and larger where the price moves.
-    /// The parts above and below the parent's average price are then scaled, so that the average
-    /// price of all parts is about the parent's.
-    fn weights(&self, parts: &[Candle], random: &mut Random) -> Vec<i64> {
-        // A part as wide as the parent gets as much for its width as the random part of a weight
-        // is at most. With 32 binary places.
-        let per_tick = (4096 << 32) / (self.high - self.low).max(1);
-        let twice_average = 2 * self.half_turnover / self.half_volume.max(1);
-        // Twice the distance of the part's middle from the average price.
-        let distance = |part: &Candle| part.low + part.high - twice_average;
-        let (mut above, mut below) = (0, 0);
+        let range = (self.high - self.low).max(1);
         let weigh = |part: &Candle| {
-            let weight = 1024 + random.below(4096) + (((part.high - part.low) * per_tick) >> 32);
-            above += weight * distance(part).max(0);
-            below -= weight * distance(part).min(0);
-            weight
+            let width = part.high - part.low;
+            WEIGHT / 4 + random.below(WEIGHT) + WEIGHT * width / range
         };
-        let mut weights: Vec<i64> = parts.iter().map(weigh).collect();
-        if above == 0 || below == 0 {
-            return weights;
+        let weights: Vec<i64> = parts.iter().map(weigh).collect();
+        let sum: i64 = weights.iter().sum();
+        // After each part, the sums of weights and volumes are in proportion, rounded down. So
+        // after the last one the volume is exact.
+        let (mut weight_so_far, mut volume_so_far) = (0, 0);
+        for (part, weight) in parts.iter_mut().zip(weights) {
+            weight_so_far += weight;
+            let volume = self.volume * weight_so_far / sum;
+            part.volume = volume - std::mem::replace(&mut volume_so_far, volume);
         }
-        let most = above.max(below);
-        let (scale_above, scale_below) = (1 + 63 * below / most, 1 + 63 * above / most);
-        for (weight, part) in weights.iter_mut().zip(parts) {
-            *weight *= if distance(part) > 0 { scale_above } else { scale_below };
-        }
-        weights
-    }
-
-    /// Shifts volume between the parts until they can have the parent's turnover: it must be
-    /// between the cost of their volumes at their lows and at their highs. Returns that range.
-    ///
-    /// With the volumes by [`weights`](Self::weights), it nearly always is. If not, half the volume
-    /// of every part goes to one that contains the average price, again and again. With all of the
-    /// volume in that part the turnover is possible, so this ends.
-    fn shift_volume(&self, parts: &mut [Candle]) -> CostRange {
-        let mut costs = CostRange::of(parts);
-        if costs.contains(self.half_turnover) {
-            return costs;
-        }
-        let with_all = |part: &Candle| Candle { half_volume: self.half_volume, ..*part };
-        let target = (parts.iter())
-            .position(|part| CostRange::of(&[with_all(part)]).contains(self.half_turnover))
-            .expect("parts that chain leave no gap between two prices next to each other");
-        while !costs.contains(self.half_turnover) {
-            let mut shifted = self.half_volume;
-            for part in parts.iter_mut() {
-                part.half_volume /= 2;
-                shifted -= part.half_volume;
-            }
-            parts[target].half_volume += shifted;
-            costs = CostRange::of(parts);
-        }
-        costs
-    }
-}
-
-/// The possible turnovers of a volume: from `least`, at the lowest price, to `least + width`, at the
-/// highest.
-#[derive(Clone, Copy)]
-struct CostRange {
-    least: i64,
-    width: i64,
-}
-
-impl CostRange {
-    fn of(parts: &[Candle]) -> CostRange {
-        let width = |part: &Candle| (part.high - part.low) * part.half_volume;
-        CostRange {
-            least: parts.iter().map(|part| part.low * part.half_volume).sum(),
-            width: parts.iter().map(width).sum(),
-        }
-    }
-
-    fn contains(self, turnover: i64) -> bool {
-        (self.least..=self.least + self.width).contains(&turnover)
-    }
-}
-
-/// Splits a total in proportion to weights, into whole numbers that sum to the total. If the total
-/// is at most the sum of the weights, no part is larger than its weight.
-///
-/// After each part, the sum of the parts is `rate` times the sum of their weights, rounded down.
-/// `rate` is rounded up by less than 2^-64. After the last part this adds less than one, so the sum
-/// is exact. It never raises a rate of at most 1 above 1.
-struct Split {
-    /// `total / sum of all weights`, with 64 binary places.
-    rate: u128,
-    /// The sum of the weights so far.
-    weights: i64,
-    /// The sum of the parts so far.
-    parts: i64,
-}
-
-impl Split {
-    fn new(total: i64, weights: i64) -> Split {
-        Split {
-            rate: ((total as u128) << 64).div_ceil(weights.max(1) as u128),
-            weights: 0,
-            parts: 0,
-        }
-    }
-
-    /// The part for the next weight.
-    fn next(&mut self, weight: i64) -> i64 {
-        self.weights += weight;
-        let parts = ((self.weights as u128 * self.rate) >> 64) as i64;
-        parts - std::mem::replace(&mut self.parts, parts)
     }
 }
 
@@ -323,8 +209,7 @@ impl Split {
 mod tests {
     use super::*;
 
-    /// A candle of any shape: flat ones, narrow ones, without volume, with a turnover at the
-    /// very edge of what is possible.
+    /// A candle of any shape: flat ones, narrow ones, without volume.
     fn any_candle(random: &mut Random) -> Candle {
         let pick =
             |random: &mut Random, list: &[i64]| list[random.below(list.len() as i64) as usize];
@@ -336,22 +221,8 @@ mod tests {
             _ => low + random.below(range + 1),
         };
         let (open, close) = (price(random), price(random));
-        let half_volume = pick(random, &[0, 1, 2, 59, 1000, 1_000_000_000]);
-        let room = range * half_volume;
-        let above = match random.below(4) {
-            0 => 0,
-            1 => room,
-            _ => random.below(room + 1),
-        };
-        Candle {
-            open,
-            high: low + range,
-            low,
-            close,
-            half_volume,
-            half_turnover: low * half_volume + above,
-            trades: if half_volume == 0 { 0 } else { random.below(2_000_000) },
-        }
+        let volume = pick(random, &[0, 1, 2, 59, 1000, 1_000_000_000, 2_000_000_000_000]);
+        Candle { open, high: low + range, low, close, volume }
     }
 
     #[track_caller]
@@ -362,20 +233,14 @@ mod tests {
             open = part.close;
             assert!(part.low <= part.open.min(part.close), "{label}");
             assert!(part.high >= part.open.max(part.close), "{label}");
-            assert!(part.half_volume >= 0 && part.trades >= 0, "{label}");
-            assert!(part.low * part.half_volume <= part.half_turnover, "{label}");
-            assert!(part.high * part.half_volume >= part.half_turnover, "{label}");
-            assert!(part.half_volume > 0 || part.trades == 0, "{label}");
+            assert!(part.volume >= 0, "{label}");
         }
-        let sum = |figure: fn(&Candle) -> i64| parts.iter().map(figure).sum::<i64>();
         let whole = Candle {
             open: parts[0].open,
             high: parts.iter().map(|part| part.high).max().unwrap(),
             low: parts.iter().map(|part| part.low).min().unwrap(),
             close: open,
-            half_volume: sum(|part| part.half_volume),
-            half_turnover: sum(|part| part.half_turnover),
-            trades: sum(|part| part.trades),
+            volume: parts.iter().map(|part| part.volume).sum(),
         };
         assert_eq!(whole, *parent, "{label}");
     }
@@ -425,28 +290,6 @@ mod tests {
             parent.divide_into_seconds(&mut used, &mut Random::new(seed, 0, 0));
             parent.divide_into_seconds(&mut fresh, &mut Random::new(seed, 0, 0));
             assert_eq!(used, fresh);
-        }
-    }
-
-    #[test]
-    fn a_split_is_exact_and_no_part_exceeds_its_weight() {
-        for seed in 0..3000 {
-            let mut random = Random::new(seed, 1, 0);
-            let most = 1 << random.below(50);
-            let shares: Vec<i64> = (0..60).map(|_| random.below(most)).collect();
-            let whole: i64 = shares.iter().sum();
-            for total in [0, 1, whole / 3, whole, random.below(whole + 1), 1 << 61] {
-                if whole == 0 {
-                    continue;
-                }
-                let mut split = Split::new(total, whole);
-                let parts: Vec<i64> = shares.iter().map(|share| split.next(*share)).collect();
-                assert_eq!(parts.iter().sum::<i64>(), total, "seed {seed}");
-                for (part, share) in parts.iter().zip(&shares) {
-                    assert!(*part >= 0 && (total > whole || part <= share), "seed {seed}");
-                    assert!(*share > 0 || *part == 0, "seed {seed}");
-                }
-            }
         }
     }
 }

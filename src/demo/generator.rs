@@ -101,15 +101,7 @@ impl Generator<'_> {
             1 + price * (MIN_WICK + more) / 1_000_000
         };
         let (high, low) = (top + wick(top), bottom - wick(bottom));
-        let half_volume = self.market.half_daily_volume() / 100 * (60 + random.below(80));
-        Candle {
-            open,
-            high,
-            low,
-            close,
-            half_volume,
-            half_turnover: half_volume * (open + high + low + close) / 4,
-            trades: self.market.trades,
-        }
+        let volume = self.market.daily_volume / 100 * (60 + random.below(80));
+        Candle { open, high, low, close, volume }
     }
 }

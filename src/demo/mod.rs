@@ -1,12 +1,13 @@
-//! The demo exchange: a simulated exchange with Binance's REST API.
+//! The demo exchange: a simulated exchange that speaks the part of Binance's REST API that marketd
+//! reads. Of the members of a body, it sends those that Binance's dialect names.
 //!
 //! [`Demo`] has 24 markets, whose prices and volumes are a pure function of seed, market and time.
 //! [`Demo::respond`] takes one GET request and returns status and body. It keeps no state between
 //! two calls, reads no clock and does no I/O. The bytes of a closed candle are always the same, in
 //! this process and in the next.
 //!
-//! Candles are generated from long to short. A day has an open, close, high, low, volume and
-//! turnover (`assets`, `generator`). It is divided into hours, these into minutes, and those into
+//! Candles are generated from long to short. A day has an open, close, high, low and volume
+//! (`assets`, `generator`). It is divided into hours, these into minutes, and those into
 //! seconds (`candle`), each time so that the parts make exactly the whole. So any candle takes at
 //! most three divisions, and candles of all lengths agree: a forming candle is the sum of its
 //! seconds so far, its close is the ticker's last price, and the ticker's 24 hours are exact to the
@@ -25,10 +26,10 @@ mod random;
 mod tests;
 
 use crate::interval::Interval;
+use crate::json::json;
 use crate::time::UnixMs;
-use assets::{MARKETS, Market};
+use assets::Market;
 use bodies::Page;
-use serde_json::{Value, json};
 
 /// Rows of a page of candles if the request has no `limit` (Binance, "Kline/Candlestick data").
 const DEFAULT_ROWS: i64 = 500;
@@ -57,106 +58,76 @@ impl Demo {
     /// The body of an error is Binance's `{"code","msg"}`.
     pub fn respond(&self, path: &[u8], query: &[u8], now: UnixMs, body: &mut Vec<u8>) -> u16 {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
-        let (status, answer) = match self.answer(path, query, now) {
-            Ok(answer) => (200, answer),
-            Err((code, message)) => {
-                let status = if code == NO_SUCH_PATH { 404 } else { 400 };
-                (status, json!({ "code": code, "msg": message }))
-            }
+        let Err((status, code, message)) = self.answer(path, query, now, body) else {
+            return 200;
         };
-        serde_json::to_writer(body, &answer).expect("a vector takes everything");
+        json!(body, { "code": code, "msg": message.as_str() });
         status
     }
 
-    fn answer(&self, path: &[u8], query: &[u8], now: UnixMs) -> Result<Value, Refusal> {
-        let ticker = |market| bodies::ticker(self.seed, market, now);
-        Ok(match path {
-            b"/api/v3/ticker/24hr" => match symbol(query)? {
-                Some(market) => ticker(market),
-                None => MARKETS.iter().map(ticker).collect(),
+    /// Writes the body of a response, or nothing if the request is refused.
+    fn answer(
+        &self,
+        path: &[u8],
+        query: &[u8],
+        now: UnixMs,
+        body: &mut Vec<u8>,
+    ) -> Result<(), Refusal> {
+        match path {
+            b"/api/v3/ticker/24hr" => match parameter(query, "symbol") {
+                Some(_) => bodies::ticker(self.seed, market(query)?, now, body),
+                None => bodies::tickers(self.seed, now, body),
             },
             b"/api/v3/klines" => {
-                let market = symbol(query)?.ok_or_else(|| missing("symbol"))?;
-                bodies::klines(self.seed, market, &page(query)?, now)
+                bodies::klines(self.seed, market(query)?, &page(query)?, now, body);
             }
-            b"/api/v3/exchangeInfo" => {
-                let markets = symbol(query)?.map_or(&MARKETS[..], std::slice::from_ref);
-                bodies::exchange_info(markets, now)
-            }
-            b"/api/v3/time" => json!({ "serverTime": now.0 }),
-            b"/api/v3/ping" => json!({}),
-            _ => return Err((NO_SUCH_PATH, "No such path.".to_string())),
-        })
+            b"/api/v3/exchangeInfo" => bodies::exchange_info(body),
+            b"/api/v3/time" => json!(body, { "serverTime": now }),
+            _ => return Err((404, -1000, "No such path.".to_string())),
+        }
+        Ok(())
     }
 }
 
-/// Why a request is refused: Binance's code and message ("Error codes for Binance").
-type Refusal = (i64, String);
+/// Why a request is refused: the status, and Binance's code and message ("Error codes for Binance").
+type Refusal = (u16, i64, String);
 
-const NO_SUCH_PATH: i64 = -1000;
-
-/// A mandatory parameter is missing or empty.
-fn missing(name: &str) -> Refusal {
-    let text = "was not sent, was empty/null, or malformed.";
-    (-1102, format!("Mandatory parameter '{name}' {text}"))
+/// A parameter is missing, or not what is expected.
+fn invalid(name: &str, expected: &str) -> Refusal {
+    (400, -1130, format!("Invalid parameter '{name}': expected {expected}."))
 }
 
-/// A parameter has characters outside of its pattern.
-fn illegal(name: &str, pattern: &str) -> Refusal {
-    let text = "Illegal characters found in parameter";
-    (-1100, format!("{text} '{name}'; legal range is '{pattern}'."))
-}
-
-/// The market of the parameter `symbol`, if there is one.
-fn symbol(query: &[u8]) -> Result<Option<&'static Market>, Refusal> {
-    let Some(name) = parameter(query, b"symbol") else {
-        return Ok(None);
-    };
-    if name.is_empty() {
-        return Err(missing("symbol"));
-    }
-    let legal = |byte: &u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.');
-    if name.len() > 20 || !name.iter().all(legal) {
-        return Err(illegal("symbol", "^[A-Z0-9-_.]{1,20}$"));
-    }
-    Market::find(name).map(Some).ok_or_else(|| (-1121, "Invalid symbol.".to_string()))
+/// The market of the parameter `symbol`.
+fn market(query: &[u8]) -> Result<&'static Market, Refusal> {
+    let market = parameter(query, "symbol").and_then(Market::find);
+    market.ok_or_else(|| (400, -1121, "Invalid symbol.".to_string()))
 }
 
 /// The page of candles that the parameters describe.
 fn page(query: &[u8]) -> Result<Page, Refusal> {
-    let interval = parameter(query, b"interval")
-        .filter(|name| !name.is_empty())
-        .ok_or_else(|| missing("interval"))?;
-    let interval = Interval::parse(interval);
-    let interval = interval.ok_or_else(|| (-1120, "Invalid interval.".to_string()))?;
-    let limit = number(query, "limit")?.unwrap_or(DEFAULT_ROWS);
-    if limit < 1 {
-        return Err((-1130, "Data sent for parameter 'limit' is not valid.".to_string()));
-    }
+    let interval = parameter(query, "interval").and_then(Interval::parse);
     Ok(Page {
-        interval,
+        interval: interval.ok_or_else(|| invalid("interval", "one like 1m"))?,
         from: number(query, "startTime")?,
         to: number(query, "endTime")?,
-        limit: limit.min(MAX_ROWS),
+        limit: number(query, "limit")?.unwrap_or(DEFAULT_ROWS).clamp(1, MAX_ROWS),
     })
 }
 
-/// A parameter that is a whole number. A number above the largest `i64` counts as that one.
+/// A parameter that is a whole number of at least 0.
 fn number(query: &[u8], name: &str) -> Result<Option<i64>, Refusal> {
-    let Some(digits) = parameter(query, name.as_bytes()) else {
+    let Some(digits) = parameter(query, name) else {
         return Ok(None);
     };
-    let text = str::from_utf8(digits).unwrap_or_default();
-    if !(1..=20).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(illegal(name, "^[0-9]{1,20}$"));
-    }
-    Ok(Some(text.parse().unwrap_or(i64::MAX)))
+    let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+    let number = number.filter(|number| *number >= 0);
+    number.map(Some).ok_or_else(|| invalid(name, "a whole number"))
 }
 
 /// The value of the first parameter with this name.
-fn parameter<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+fn parameter<'a>(query: &'a [u8], name: &str) -> Option<&'a [u8]> {
     query.split(|byte| *byte == b'&').find_map(|pair| {
-        let rest = pair.strip_prefix(name)?;
+        let rest = pair.strip_prefix(name.as_bytes())?;
         match rest.split_first() {
             None => Some(rest),
             Some((b'=', value)) => Some(value),
