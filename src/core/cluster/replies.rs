@@ -42,7 +42,7 @@ impl Cluster {
                     self.replied(pending, &reply, sources, cx);
                     at += used;
                 }
-                Err(error) => return self.engine.fail(&error.to_string(), cx),
+                Err(error) => return self.engine.fail(error, cx),
             }
         }
     }
