@@ -7,8 +7,8 @@ use super::tls;
 use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response,
-    read_current_date, write_request,
+    BodyReader, Encoding, ResponseHead, decompress, parse_response, read_current_date,
+    write_request,
 };
 use crate::time::{Clock, Now, UnixMs};
 use std::io::ErrorKind;
@@ -77,9 +77,9 @@ impl Fetcher {
             false => read_more(&mut *stream, bytes),
         };
         let mut bytes = Vec::new();
-        let limits = HeadLimits::upstream(&self.limits);
+        let most = self.limits.upstream_head_bytes;
         let (head, used, field, date) = loop {
-            if let Some(found) = parse_response(&bytes, &limits).map_err(text)? {
+            if let Some(found) = parse_response(&bytes, most)? {
                 let field = field.and_then(|name| found.fields.get(name));
                 let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
                 break (found.head, found.used, field, read_current_date(found.fields));
@@ -147,7 +147,7 @@ impl Fetcher {
         }
         match head.content_encoding {
             Encoding::Identity => Ok(body),
-            Encoding::Gzip => unpacked(&body, most),
+            Encoding::Gzip => decompress(&body, most).map_err(text),
             Encoding::Other => Err("the answer has a content coding that was not asked for".into()),
         }
     }
@@ -169,16 +169,4 @@ fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<bool, Strin
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error.to_string()),
     }
-}
-
-fn unpacked(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
-    let mut decompressor = Decompressor::new(most);
-    let mut plain = Vec::new();
-    decompressor.push(body);
-    while decompressor.has_more() {
-        let slice = decompressor.step().map_err(text)?;
-        plain.extend_from_slice(slice);
-    }
-    decompressor.finish().map_err(text)?;
-    Ok(plain)
 }

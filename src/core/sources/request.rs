@@ -16,8 +16,8 @@ use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{Caps, Meter, ReadError, Reading};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, Framing, HeadLimits, RetryAfter, parse_response,
-    read_current_date, read_date, write_request,
+    BodyReader, Decompressor, Encoding, Framing, RetryAfter, parse_response, read_current_date,
+    read_date, write_request,
 };
 use crate::log_targets::SOURCE;
 use crate::market::Catalog;
@@ -162,7 +162,7 @@ impl RequestInFlight {
             return self.receive_body(bytes, catalog);
         }
         self.inbox.extend_from_slice(bytes);
-        let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
+        let parsed = parse_response(&self.inbox, limits.upstream_head_bytes);
         let Some(response) = parsed.map_err(Fault::malformed)? else {
             return Ok(ResponseProgress::Partly);
         };
