@@ -108,6 +108,8 @@ impl fmt::Display for BodyError {
     }
 }
 
+impl std::error::Error for BodyError {}
+
 impl BodyReader {
     /// A reader of at most `cap` bytes of data. [`BodyError::TooLarge`] if the head announces more.
     pub fn new(framing: Framing, cap: u64) -> Result<BodyReader, BodyError> {

@@ -65,8 +65,6 @@ pub fn empty_lines(bytes: &[u8]) -> usize {
 const BARE_LF: Error = Error::bad_request("A line of the request head does not end with CR LF.");
 const BAD_LINE: Error = Error::bad_request("Malformed request line.");
 const BAD_VERSION: Error = Error::bad_request("Malformed HTTP version.");
-const BAD_NAME: Error = Error::bad_request("Malformed field name.");
-const BAD_VALUE: Error = Error::bad_request("Malformed field value.");
 
 /// The result for a head that is incomplete or malformed. `full` is true if it is as long as a head
 /// may be.
@@ -104,8 +102,8 @@ fn incomplete<'a>(
 /// The error that httparse has found. `None` while it depends on bytes that have not arrived.
 fn fault(error: httparse::Error, line: &[u8]) -> Option<Error> {
     match error {
-        httparse::Error::HeaderName => Some(BAD_NAME),
-        httparse::Error::HeaderValue => Some(BAD_VALUE),
+        httparse::Error::HeaderName => Some(Error::bad_request("Malformed field name.")),
+        httparse::Error::HeaderValue => Some(Error::bad_request("Malformed field value.")),
         httparse::Error::Token | httparse::Error::Status => Some(BAD_LINE),
         httparse::Error::TooManyHeaders => Some(Error::HEADERS_TOO_LARGE),
         httparse::Error::Version | httparse::Error::NewLine => version_fault(line),

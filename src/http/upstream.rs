@@ -16,23 +16,23 @@ use std::time::SystemTime;
 /// Most fields of an exchange's response: twice as many as any of them sends.
 const MOST_FIELDS: usize = 128;
 
-/// Appends a GET of `target`. `host` is the authority as [`crate::config::Url::authority`] writes it.
-/// Both come from the configuration or a dialect, never from a client, and have no blanks or control
-/// bytes.
+/// Appends a GET of `target`, which begins with a slash. `host` is the authority as
+/// [`crate::config::Url::authority`] writes it.
 pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
+    debug_assert!(target.starts_with('/'));
+    write_start(out, "GET", target, host);
+    out.extend_from_slice(
+        b"Accept: application/json\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n",
+    );
+}
+
+/// Appends the request line, and the fields that every request has. Target and host come from the configuration
+/// or a dialect, never from a client, and have no blanks or control bytes.
+pub(super) fn write_start(out: &mut Vec<u8>, method: &str, target: &str, host: &str) {
+    const AGENT: &str = concat!("\r\nUser-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n");
     let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
-    debug_assert!(is_clean(host) && is_clean(target) && target.starts_with('/'));
-    for part in [
-        "GET ",
-        target,
-        " HTTP/1.1\r\nHost: ",
-        host,
-        concat!(
-            "\r\nUser-Agent: marketd/",
-            env!("CARGO_PKG_VERSION"),
-            "\r\nAccept: application/json\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n"
-        ),
-    ] {
+    debug_assert!(is_clean(host) && is_clean(target));
+    for part in [method, " ", target, " HTTP/1.1\r\nHost: ", host, AGENT] {
         out.extend_from_slice(part.as_bytes());
     }
 }

@@ -182,7 +182,7 @@ impl Clients {
     /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
     pub fn due(&self) -> Mono {
         let sweep = if self.is_swept() { self.sweeper.due() } else { Mono::NEVER };
-        let deferred = self.reader.responses.deferred.next_due();
+        let deferred = self.reader.responses.deferred.next_due;
         sweep.min(deferred.unwrap_or(Mono::NEVER))
     }
 
@@ -242,7 +242,7 @@ impl Clients {
     /// True if a response has waited for candles as long as it may: [`Clients::wake`] is due.
     #[inline]
     pub fn has_waited_enough(&self, now: Mono) -> bool {
-        let due = self.reader.responses.deferred.next_due();
+        let due = self.reader.responses.deferred.next_due;
         due.is_some_and(|due| due <= now)
     }
 

@@ -124,6 +124,7 @@ pub fn sweep(
             expired += 1;
             if let Some(reason) = connection.expire(cx) {
                 cx.stats.http.requests += 1;
+                cx.stats.http.timeouts += 1;
                 responses.fail(connection, &Error::REQUEST_TIMEOUT, reason, None, cx);
                 cx.actions.push_back(Action::Flush(key));
             }
