@@ -83,8 +83,8 @@ impl<'a> RespValue<'a> {
     }
 }
 
-/// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come. The error: the peer
-/// speaks something else, or says too much.
+/// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come. The error: the
+/// peer speaks something else, or says too much.
 pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, &'static str> {
     let mut parser = Parser { bytes, at: 0, elements: 0 };
     match parser.reply(0) {

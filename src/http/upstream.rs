@@ -26,8 +26,8 @@ pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
     );
 }
 
-/// Appends the request line, and the fields that every request has. Target and host come from the configuration
-/// or a dialect, never from a client, and have no blanks or control bytes.
+/// Appends the request line, and the fields that every request has. Target and host come from the
+/// configuration or a dialect, never from a client, and have no blanks or control bytes.
 pub(super) fn write_start(out: &mut Vec<u8>, method: &str, target: &str, host: &str) {
     const AGENT: &str = concat!("\r\nUser-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n");
     let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);

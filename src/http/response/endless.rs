@@ -2,8 +2,8 @@
 
 use super::{Framing, Version};
 
-/// Such a body for a client that speaks this version. To one of HTTP/1.1 it is sent in chunks, of which an empty
-/// one is the last (RFC 9112, 7.1). To one of HTTP/1.0 it ends with the connection.
+/// Such a body for a client that speaks this version. To one of HTTP/1.1 it is sent in chunks, of which an
+/// empty one is the last (RFC 9112, 7.1). To one of HTTP/1.0 it ends with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndlessBody(pub Version);
 
