@@ -248,11 +248,9 @@ impl Clients {
 
     /// The candles that this client's response waits for will not come: it is made without them.
     pub fn go_without(&mut self, client: Option<Key>) {
-        let Some(key) = client else {
-            return;
-        };
-        let deferred = &mut self.reader.responses.deferred;
-        deferred.go_without(key, &mut self.connections);
+        if let Some(key) = client {
+            (self.reader.responses.deferred).go_without(key, &mut self.connections);
+        }
     }
 
     /// Too many wait for the history file: this client's response is not made.
