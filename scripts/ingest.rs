@@ -208,7 +208,7 @@ impl Poll {
 
     /// What a client is answered.
     fn ask(&mut self, target: &str) -> String {
-        let client = self.core.accept(Service::Both, self.now);
+        let client = self.core.accept(None, Service::Both, self.now);
         let client = client.expect("there is room for one client");
         let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n");
         (self.core).handle(client, Event::Received(request.as_bytes()), self.now);

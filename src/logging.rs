@@ -28,9 +28,10 @@ impl LineFormat {
     /// The form of the lines on standard error. `stream` is `JOURNAL_STREAM`: device and inode of what
     /// systemd has connected (systemd.exec(5)).
     pub fn of(format: LogFormat, stream: Option<&str>) -> LineFormat {
+        let is_ours = |stream| device_and_inode().is_ok_and(|ours| ours == stream);
         match format {
             LogFormat::Json => LineFormat::Json,
-            LogFormat::Text if stream.is_some_and(is_standard_error) => LineFormat::Journal,
+            LogFormat::Text if stream.is_some_and(is_ours) => LineFormat::Journal,
             LogFormat::Text => LineFormat::Text,
         }
     }
@@ -64,11 +65,7 @@ fn priority(level: Level) -> u8 {
     }
 }
 
-/// True if standard error is the file of this device and inode, as `DEVICE:INODE`.
-fn is_standard_error(stream: &str) -> bool {
-    device_and_inode().is_ok_and(|it| it == stream)
-}
-
+/// The device and inode of standard error, as `DEVICE:INODE`.
 fn device_and_inode() -> io::Result<String> {
     let about = File::from(io::stderr().as_fd().try_clone_to_owned()?).metadata()?;
     Ok(format!("{}:{}", about.dev(), about.ino()))

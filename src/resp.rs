@@ -7,8 +7,6 @@
 //! The crate `redis-protocol` is not used: it brings six others (nom, bytes, a writer of its own), and of
 //! all it can do this program needs the five types of a reply.
 
-use std::fmt;
-
 /// Deepest nesting of arrays: a reply of `XREAD` has four levels.
 const MOST_DEPTH: usize = 6;
 
@@ -38,23 +36,11 @@ pub enum RespValue<'a> {
     Array(Vec<RespValue<'a>>),
 }
 
-/// Why bytes are not a reply: the peer speaks something else, or says too much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReplyError {
-    /// They do not begin as a reply does, or a number in them is none.
-    Malformed,
-    /// They exceed a bound.
-    TooLarge,
-}
+/// The error of bytes that do not begin as a reply does, or in which a number is none.
+const MALFORMED: &str = "it does not speak the protocol of Redis";
 
-impl fmt::Display for ReplyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ReplyError::Malformed => "it does not speak the protocol of Redis",
-            ReplyError::TooLarge => "its reply is too large",
-        })
-    }
-}
+/// The error of bytes that exceed a bound.
+const TOO_LARGE: &str = "its reply is too large";
 
 impl<'a> RespValue<'a> {
     /// The bytes of a text.
@@ -97,13 +83,14 @@ impl<'a> RespValue<'a> {
     }
 }
 
-/// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come.
-pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, ReplyError> {
+/// Reads the first reply, and returns how many bytes it has. `None`: more bytes must come. The error: the
+/// peer speaks something else, or says too much.
+pub fn parse(bytes: &[u8]) -> Result<Option<(RespValue<'_>, usize)>, &'static str> {
     let mut parser = Parser { bytes, at: 0, elements: 0 };
     match parser.reply(0) {
         Ok(reply) => Ok(Some((reply, parser.at))),
         Err(None) if bytes.len() <= MOST_BYTES => Ok(None),
-        Err(error) => Err(error.unwrap_or(ReplyError::TooLarge)),
+        Err(error) => Err(error.unwrap_or(TOO_LARGE)),
     }
 }
 
@@ -129,13 +116,13 @@ struct Parser<'a> {
 }
 
 /// What the bytes begin with. The error `None`: more of them must come.
-type Parsed<T> = Result<T, Option<ReplyError>>;
+type Parsed<T> = Result<T, Option<&'static str>>;
 
 impl<'a> Parser<'a> {
     fn reply(&mut self, depth: usize) -> Parsed<RespValue<'a>> {
         self.elements += 1;
         if depth > MOST_DEPTH || self.elements > MOST_ELEMENTS {
-            Err(ReplyError::TooLarge)?;
+            Err(TOO_LARGE)?;
         }
         let (sign, line) = self.line()?;
         Ok(match sign {
@@ -147,7 +134,7 @@ impl<'a> Parser<'a> {
                 let end = self.at + length(line, MOST_BYTES)? + 2;
                 let bulk = self.bytes.get(self.at..end).ok_or(None)?;
                 self.at = end;
-                RespValue::Bulk(bulk.strip_suffix(b"\r\n").ok_or(ReplyError::Malformed)?)
+                RespValue::Bulk(bulk.strip_suffix(b"\r\n").ok_or(MALFORMED)?)
             }
             _ => {
                 let elements = 0..length(line, MOST_ELEMENTS)?;
@@ -162,27 +149,27 @@ impl<'a> Parser<'a> {
         let (sign, rest) = self.bytes[self.at..].split_first().ok_or(None)?;
         let end = memchr::memchr(b'\r', &rest[..rest.len().min(MOST_LINE)]);
         if !b"+-:$*".contains(sign) || end.is_none() && rest.len() > MOST_LINE {
-            Err(ReplyError::Malformed)?;
+            Err(MALFORMED)?;
         }
         let end = end.ok_or(None)?;
         if *rest.get(end + 1).ok_or(None)? != b'\n' {
-            Err(ReplyError::Malformed)?;
+            Err(MALFORMED)?;
         }
         self.at += end + 3;
         Ok((*sign, &rest[..end]))
     }
 }
 
-fn number(line: &[u8]) -> Result<i64, ReplyError> {
-    let text = std::str::from_utf8(line).map_err(|_| ReplyError::Malformed)?;
-    text.parse().map_err(|_| ReplyError::Malformed)
+fn number(line: &[u8]) -> Result<i64, &'static str> {
+    let text = std::str::from_utf8(line).map_err(|_| MALFORMED)?;
+    text.parse().map_err(|_| MALFORMED)
 }
 
-fn length(line: &[u8], most: usize) -> Result<usize, ReplyError> {
+fn length(line: &[u8], most: usize) -> Result<usize, &'static str> {
     match usize::try_from(number(line)?) {
         Ok(length) if length <= most => Ok(length),
-        Ok(_) => Err(ReplyError::TooLarge),
-        Err(_) => Err(ReplyError::Malformed),
+        Ok(_) => Err(TOO_LARGE),
+        Err(_) => Err(MALFORMED),
     }
 }
 
@@ -220,13 +207,13 @@ mod tests {
             b"+a\rb\r\n",
         ];
         for bytes in malformed {
-            assert_eq!(parse(bytes), Err(ReplyError::Malformed), "{bytes:?}");
+            assert_eq!(parse(bytes), Err(MALFORMED), "{bytes:?}");
         }
-        assert_eq!(parse(&[b'+'; MOST_LINE + 2]), Err(ReplyError::Malformed));
+        assert_eq!(parse(&[b'+'; MOST_LINE + 2]), Err(MALFORMED));
         for bytes in
             ["*16385\r\n", "$33554433\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n+a\r\n"]
         {
-            assert_eq!(parse(bytes.as_bytes()), Err(ReplyError::TooLarge), "{bytes}");
+            assert_eq!(parse(bytes.as_bytes()), Err(TOO_LARGE), "{bytes}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! `marketd healthcheck [URL]`: asks a running marketd whether it is ready, for containers without curl.
 
-use crate::config::{ReadyAt, Url};
+use crate::config::ReadyAt;
+use crate::net::connect;
 use socket2::Socket;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -20,7 +20,8 @@ const MOST: u64 = 64 * 1024;
 pub fn ask(at: &ReadyAt) -> Result<(), String> {
     let (name, response) = match at {
         ReadyAt::Url(url) => {
-            (url.authority(), connect(url).and_then(|it| get(it, &url.path, &url.authority())))
+            let response = connect(url, PATIENCE);
+            (url.authority(), response.and_then(|it| get(it, &url.path, &url.authority())))
         }
         ReadyAt::Socket { file, path } => {
             let response = UnixStream::connect(file).and_then(|it| get(it, path, "localhost"));
@@ -36,17 +37,6 @@ pub fn ask(at: &ReadyAt) -> Result<(), String> {
         Some(_) => Err(format!("{line}: {}", body.trim_end())),
         None => Err(format!("{name}: the response is not HTTP")),
     }
-}
-
-fn connect(url: &Url) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (url.host.as_str(), url.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 fn get(stream: impl Into<Socket>, path: &str, host: &str) -> io::Result<Vec<u8>> {

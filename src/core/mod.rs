@@ -91,16 +91,11 @@ impl Core {
         core
     }
 
-    /// Takes in a client that counts for no address. `None`: there is no room even to refuse it.
-    pub fn accept(&mut self, service: Service, now: Now) -> Option<Key> {
+    /// Takes in a client, which counts for its address if that is known and has a cap. `None`: there is no
+    /// room even to refuse it.
+    pub fn accept(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
         self.set_time(now);
-        self.clients.accept(None, service, &mut self.cx)
-    }
-
-    /// The same for a client that counts for its address, where that has a cap.
-    pub fn accept_from(&mut self, peer: IpAddr, service: Service, now: Now) -> Option<Key> {
-        self.set_time(now);
-        self.clients.accept(Some(peer), service, &mut self.cx)
+        self.clients.accept(peer, service, &mut self.cx)
     }
 
     /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].

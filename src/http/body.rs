@@ -90,36 +90,21 @@ pub struct Piece<'a> {
     pub done: bool,
 }
 
-/// Why a body cannot be read.
+/// Why a body cannot be read, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It has, or announces, more data than allowed.
-    TooLarge,
-    /// A chunk's size is not hexadecimal, or an invalid byte follows it.
-    BadChunkSize,
-    /// A chunk does not end with CR LF.
-    BadChunkEnd,
-    /// Its extensions are longer than [`EXTENSION_BYTES`].
-    ExtensionsTooLarge,
-    /// What follows the last chunk is not a field line.
-    BadTrailer,
-    /// Its trailer fields are longer than [`TRAILER_BYTES`].
-    TrailersTooLarge,
-    /// The connection ended before the body did.
-    CutShort,
+    /// It has, or announces, more than allowed.
+    TooLarge(&'static str),
+    /// Its framing is malformed, or it has no end.
+    Malformed(&'static str),
 }
+
+const BAD_SIZE: BodyError = BodyError::Malformed("malformed size of a chunk");
 
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            BodyError::TooLarge => "the body is too large",
-            BodyError::BadChunkSize => "malformed size of a chunk",
-            BodyError::BadChunkEnd => "a chunk does not end with CR LF",
-            BodyError::ExtensionsTooLarge => "the chunk extensions are too large",
-            BodyError::BadTrailer => "malformed trailer field",
-            BodyError::TrailersTooLarge => "the trailer fields are too large",
-            BodyError::CutShort => "the body was cut short",
-        })
+        let (BodyError::TooLarge(why) | BodyError::Malformed(why)) = self;
+        f.write_str(why)
     }
 }
 
@@ -184,7 +169,7 @@ impl BodyReader {
     pub fn finish_at_close(&self) -> Result<(), BodyError> {
         match self.state {
             State::UntilClose | State::Done => Ok(()),
-            _ => Err(BodyError::CutShort),
+            _ => Err(BodyError::Malformed("the body was cut short")),
         }
     }
 
@@ -211,7 +196,7 @@ impl BodyReader {
             (Size | SizeBlank, b' ' | b'\t') if has_size => self.extension(SizeBlank),
             (Size, _) => {
                 let digit = hex_digit(byte).filter(|_| self.digits < SIZE_DIGITS);
-                let digit = digit.ok_or(BodyError::BadChunkSize)?;
+                let digit = digit.ok_or(BAD_SIZE)?;
                 self.left = self.left << 4 | u64::from(digit);
                 self.digits += 1;
                 Ok(Size)
@@ -219,13 +204,13 @@ impl BodyReader {
             (Extension, _) if is_field_text(byte) => self.extension(Extension),
             (SizeLf, b'\n') if self.left == 0 => Ok(TrailerBegin),
             (SizeLf, b'\n') => self.take_room(self.left).map(|()| Chunk),
-            (SizeBlank | Extension | SizeLf, _) => Err(BodyError::BadChunkSize),
+            (SizeBlank | Extension | SizeLf, _) => Err(BAD_SIZE),
             (ChunkCr, b'\r') => Ok(ChunkLf),
             (ChunkLf, b'\n') => {
                 self.digits = 0;
                 Ok(Size)
             }
-            (ChunkCr | ChunkLf, _) => Err(BodyError::BadChunkEnd),
+            (ChunkCr | ChunkLf, _) => Err(BodyError::Malformed("a chunk does not end with CR LF")),
             (TrailerBegin, b'\r') => Ok(LastLf),
             (LastLf, b'\n') => Ok(Done),
             (TrailerBegin | TrailerName, _) if is_token(byte) => self.trailer(TrailerName),
@@ -233,26 +218,28 @@ impl BodyReader {
             (TrailerValue, b'\r') => self.trailer(TrailerLf),
             (TrailerValue, _) if is_field_text(byte) => self.trailer(TrailerValue),
             (TrailerLf, b'\n') => self.trailer(TrailerBegin),
-            _ => Err(BodyError::BadTrailer),
+            _ => Err(BodyError::Malformed("malformed trailer field")),
         }
     }
 
     /// Counts a byte of an extension, or of the blanks before it.
     fn extension(&mut self, next: State) -> Result<State, BodyError> {
         let room = self.extension_room.checked_sub(1);
-        self.extension_room = room.ok_or(BodyError::ExtensionsTooLarge)?;
+        self.extension_room =
+            room.ok_or(BodyError::TooLarge("the chunk extensions are too large"))?;
         Ok(next)
     }
 
     /// Counts a byte of a trailer field.
     fn trailer(&mut self, next: State) -> Result<State, BodyError> {
         let room = self.trailer_room.checked_sub(1);
-        self.trailer_room = room.ok_or(BodyError::TrailersTooLarge)?;
+        self.trailer_room = room.ok_or(BodyError::TooLarge("the trailer fields are too large"))?;
         Ok(next)
     }
 
     fn take_room(&mut self, bytes: u64) -> Result<(), BodyError> {
-        self.room = self.room.checked_sub(bytes).ok_or(BodyError::TooLarge)?;
+        let room = self.room.checked_sub(bytes);
+        self.room = room.ok_or(BodyError::TooLarge("the body is too large"))?;
         Ok(())
     }
 }
@@ -277,7 +264,7 @@ mod tests {
     fn a_body_that_announces_too_much_is_refused_before_it_comes() {
         assert!(BodyReader::new(Framing::Length(8), 8).is_ok());
         let found = BodyReader::new(Framing::Length(9), 8);
-        assert_eq!(found, Err(BodyError::TooLarge));
+        assert_eq!(found, Err(BodyError::TooLarge("the body is too large")));
     }
 
     #[test]
@@ -300,7 +287,7 @@ mod tests {
             }
             assert_eq!(reader.finish_at_close(), expected, "{framing:?} {input:?}");
         };
-        let cut = Err(BodyError::CutShort);
+        let cut = Err(BodyError::Malformed("the body was cut short"));
         check(Framing::None, b"", Ok(()));
         check(Framing::UntilClose, b"", Ok(()));
         check(Framing::UntilClose, b"abc", Ok(()));

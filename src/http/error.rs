@@ -1,131 +1,143 @@
-//! Errors of requests, and the JSON body of every error response.
+//! Errors as clients see them: status, code, message, parameter.
 //!
-//! Owns the errors of the HTTP layer, each with its status, code and message. It does not decide
-//! whether the connection closes.
+//! Owns the errors of the HTTP layer itself. A message may repeat a part of the request, at most [`ECHO`]
+//! bytes of it, escaped. It never shows anything internal. Nothing here decides whether the connection
+//! closes.
 
 use super::body::BodyError;
-use crate::json::Object;
+use std::borrow::Cow;
 
-/// Why the HTTP layer refuses a request. Each error except [`RequestError::PreconditionFailed`] closes
-/// the connection: where the next request begins is not certain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequestError {
-    /// It is malformed; the text says how. 400.
-    BadRequest(&'static str),
-    /// Its `If-Match` does not match (RFC 9110, 13.1.1). 412.
-    PreconditionFailed,
-    /// Its body is larger than what is read and ignored. 413.
-    PayloadTooLarge,
-    /// Its first line is too long. 414.
-    UriTooLong,
-    /// It expects something other than `100-continue`. 417.
-    ExpectationFailed,
-    /// Its head is too large, or has too many fields. 431.
-    HeadersTooLarge,
-    /// Its method is unknown. 501.
-    UnknownMethod,
-    /// Its body has an unknown transfer coding (RFC 9112, 6.1). 501.
-    UnknownCoding,
-    /// Its version is neither HTTP/1.0 nor HTTP/1.1. 505.
-    BadVersion,
-}
+/// The most bytes of a request that an error repeats.
+const ECHO: usize = 64;
 
-impl RequestError {
-    /// The status of the response.
-    pub fn status(&self) -> u16 {
-        match self {
-            RequestError::BadRequest(_) => 400,
-            RequestError::PreconditionFailed => 412,
-            RequestError::PayloadTooLarge => 413,
-            RequestError::UriTooLong => 414,
-            RequestError::ExpectationFailed => 417,
-            RequestError::HeadersTooLarge => 431,
-            RequestError::UnknownMethod => 501,
-            RequestError::UnknownCoding => 501,
-            RequestError::BadVersion => 505,
-        }
-    }
-
-    /// The `code` in the body, for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            RequestError::BadRequest(_) => "bad_request",
-            RequestError::PreconditionFailed => "precondition_failed",
-            RequestError::PayloadTooLarge => "payload_too_large",
-            RequestError::UriTooLong => "uri_too_long",
-            RequestError::ExpectationFailed => "expectation_failed",
-            RequestError::HeadersTooLarge => "headers_too_large",
-            RequestError::UnknownMethod => "method_not_implemented",
-            RequestError::UnknownCoding => "transfer_coding_not_implemented",
-            RequestError::BadVersion => "http_version_not_supported",
-        }
-    }
-
-    /// The `message` in the body, for people.
-    pub fn message(&self) -> &'static str {
-        match self {
-            RequestError::BadRequest(message) => message,
-            RequestError::PreconditionFailed => "Nothing that If-Match names is current.",
-            RequestError::PayloadTooLarge => "The request body is too large.",
-            RequestError::UriTooLong => "The request line is too long.",
-            RequestError::ExpectationFailed => "Only \"Expect: 100-continue\" can be met.",
-            RequestError::HeadersTooLarge => "The request head is too large.",
-            RequestError::UnknownMethod => "Unknown request method.",
-            RequestError::UnknownCoding => "The only Transfer-Encoding understood is \"chunked\".",
-            RequestError::BadVersion => "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
-        }
-    }
-}
-
-impl From<BodyError> for RequestError {
-    fn from(error: BodyError) -> RequestError {
-        match error {
-            BodyError::TooLarge | BodyError::ExtensionsTooLarge | BodyError::TrailersTooLarge => {
-                RequestError::PayloadTooLarge
-            }
-            BodyError::BadChunkSize | BodyError::BadChunkEnd | BodyError::BadTrailer => {
-                RequestError::BadRequest("Malformed chunked request body.")
-            }
-            BodyError::CutShort => RequestError::BadRequest("The request body was cut short."),
-        }
-    }
-}
-
-/// The content of an error response.
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorResponse<'a> {
-    /// 400 to 599.
+/// An error response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// HTTP status.
     pub status: u16,
-    /// The error for programs: a word that never changes.
-    pub code: &'a str,
-    /// The error for people. May repeat parts of the request, with any bytes.
-    pub message: &'a [u8],
-    /// The invalid parameter.
-    pub param: Option<&'a str>,
-    /// More fields: `Name: value` lines, each with its CR LF.
-    pub fields: &'a [u8],
+    /// What programs compare: a word that never changes.
+    pub code: &'static str,
+    /// What people read.
+    pub message: Cow<'static, str>,
+    /// The parameter at fault.
+    pub param: Option<&'static str>,
+    /// Seconds after which the client may try again.
+    pub retry_after: Option<u32>,
 }
 
-impl From<&RequestError> for ErrorResponse<'static> {
-    fn from(error: &RequestError) -> ErrorResponse<'static> {
-        ErrorResponse {
-            status: error.status(),
-            code: error.code(),
-            message: error.message().as_bytes(),
-            param: None,
-            fields: b"",
+/// The errors that are always the same. One of a request that cannot be read closes the connection: it is not
+/// certain where the next request begins.
+impl Error {
+    /// The address exists, but not for this method.
+    pub const METHOD_NOT_ALLOWED: Error =
+        Error::fixed(405, "method_not_allowed", "Only GET, HEAD and OPTIONS are served.");
+    /// The request was not complete in time.
+    pub const REQUEST_TIMEOUT: Error =
+        Error::fixed(408, "request_timeout", "The request did not come to its end in time.");
+    /// Its `If-Match` does not match (RFC 9110, 13.1.1).
+    pub const PRECONDITION_FAILED: Error =
+        Error::fixed(412, "precondition_failed", "Nothing that If-Match names is current.");
+    /// Its body is larger than what is read and ignored.
+    pub const PAYLOAD_TOO_LARGE: Error =
+        Error::fixed(413, "payload_too_large", "The request body is too large.");
+    /// Its first line is too long.
+    pub const URI_TOO_LONG: Error =
+        Error::fixed(414, "uri_too_long", "The request line is too long.");
+    /// It expects something other than `100-continue`.
+    pub const EXPECTATION_FAILED: Error =
+        Error::fixed(417, "expectation_failed", "Only \"Expect: 100-continue\" can be met.");
+    /// The client address has used up its limit.
+    pub const TOO_MANY_REQUESTS: Error =
+        Error::fixed(429, "too_many_requests", "Too many requests from this address.");
+    /// Its head is too large, or has too many fields.
+    pub const HEADERS_TOO_LARGE: Error =
+        Error::fixed(431, "headers_too_large", "The request head is too large.");
+    /// A fault of ours, without details.
+    pub const INTERNAL: Error = Error::fixed(500, "internal", "Something went wrong here.");
+    /// Its method is unknown.
+    pub const UNKNOWN_METHOD: Error =
+        Error::fixed(501, "method_not_implemented", "Unknown request method.");
+    /// Its body has an unknown transfer coding (RFC 9112, 6.1).
+    pub const UNKNOWN_CODING: Error = Error::fixed(
+        501,
+        "transfer_coding_not_implemented",
+        "The only Transfer-Encoding understood is \"chunked\".",
+    );
+    /// Its version is neither HTTP/1.0 nor HTTP/1.1.
+    pub const BAD_VERSION: Error = Error::fixed(
+        505,
+        "http_version_not_supported",
+        "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
+    );
+
+    /// It is malformed; the message says how.
+    pub const fn bad_request(message: &'static str) -> Error {
+        Error::fixed(400, "bad_request", message)
+    }
+}
+
+impl Error {
+    /// An error whose message is always the same.
+    const fn fixed(status: u16, code: &'static str, message: &'static str) -> Error {
+        Error { status, code, message: Cow::Borrowed(message), param: None, retry_after: None }
+    }
+
+    /// An error without parameter.
+    pub fn new(status: u16, code: &'static str, message: impl Into<Cow<'static, str>>) -> Error {
+        Error { message: message.into(), ..Error::fixed(status, code, "") }
+    }
+
+    /// A 400 with the parameter at fault.
+    pub fn bad(
+        code: &'static str,
+        param: &'static str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Error {
+        Error::new(400, code, message).about(param)
+    }
+
+    /// Names the parameter at fault.
+    pub fn about(self, param: &'static str) -> Error {
+        Error { param: Some(param), ..self }
+    }
+
+    /// Asks the client to try again after so many seconds.
+    pub fn retry_after(self, seconds: u32) -> Error {
+        Error { retry_after: Some(seconds), ..self }
+    }
+
+    /// The address does not exist.
+    pub fn not_found(path: &[u8]) -> Error {
+        Error::new(404, "not_found", format!("No such address: \"{}\".", echo(path)))
+    }
+
+    /// Not now; try again after so many seconds.
+    pub fn unavailable(message: &'static str, retry_after: u32) -> Error {
+        Error::new(503, "unavailable", message).retry_after(retry_after)
+    }
+}
+
+impl From<BodyError> for Error {
+    fn from(error: BodyError) -> Error {
+        match error {
+            BodyError::TooLarge(_) => Error::PAYLOAD_TOO_LARGE,
+            BodyError::Malformed(_) => Error::bad_request("Malformed chunked request body."),
         }
     }
 }
 
-/// Appends `{"status":404,"code":"...","message":"...","param":null}`.
-pub fn write_error_body(out: &mut Vec<u8>, error: &ErrorResponse) {
-    let mut object = Object::open(out);
-    object.put("status", error.status);
-    object.put("code", error.code);
-    object.put("message", error.message);
-    object.put("param", error.param);
-    object.close();
+/// A part of the request as an error repeats it: at most [`ECHO`] bytes, with `?` for what is not printable
+/// ASCII. The JSON writer escapes the rest.
+pub fn echo(asked: &[u8]) -> String {
+    let printable = |byte: &u8| match byte {
+        0x20..=0x7e => *byte as char,
+        _ => '?',
+    };
+    let mut text: String = asked.iter().take(ECHO).map(printable).collect();
+    if asked.len() > ECHO {
+        text.push_str("...");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -133,41 +145,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_body_has_four_members_in_order() {
-        let mut error = ErrorResponse {
-            status: 404,
-            code: "symbol_not_found",
-            message: b"Unknown symbol \"FOO\".",
-            param: Some("symbol"),
-            fields: b"",
-        };
-        let check = |error: &ErrorResponse, expected: &str| {
-            let mut out = Vec::new();
-            write_error_body(&mut out, error);
-            assert_eq!(String::from_utf8_lossy(&out), expected);
-        };
-        check(
-            &error,
-            r#"{"status":404,"code":"symbol_not_found","message":"Unknown symbol \"FOO\".","param":"symbol"}"#,
-        );
-        error.param = None;
-        check(
-            &error,
-            r#"{"status":404,"code":"symbol_not_found","message":"Unknown symbol \"FOO\".","param":null}"#,
-        );
-    }
-
-    #[test]
     fn every_fault_of_a_body_is_a_fault_of_its_request() {
-        let check = |error: BodyError, status| {
-            assert_eq!(RequestError::from(error).status(), status);
-        };
-        check(BodyError::TooLarge, 413);
-        check(BodyError::ExtensionsTooLarge, 413);
-        check(BodyError::TrailersTooLarge, 413);
-        check(BodyError::BadChunkSize, 400);
-        check(BodyError::BadChunkEnd, 400);
-        check(BodyError::BadTrailer, 400);
-        check(BodyError::CutShort, 400);
+        assert_eq!(Error::from(BodyError::TooLarge("x")).status, 413);
+        let error = Error::from(BodyError::Malformed("x"));
+        assert_eq!(error, Error::bad_request("Malformed chunked request body."));
     }
 }

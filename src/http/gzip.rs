@@ -6,7 +6,6 @@
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, MultiGzDecoder};
-use std::fmt;
 use std::io::{self, Write};
 
 /// Compressed bytes that one call of [`Decompressor::step`] consumes at most. An honest list has
@@ -20,19 +19,28 @@ const SLICE_PLAIN: usize = 16 * 1024;
 /// times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
 const BITE: usize = 16;
 
+/// The error of a body with more plain bytes than allowed.
+const TOO_LARGE: &str = "the decompressed body is too large";
+
+/// The error of a body that ended within a member or before the first, or whose last checksum or length is
+/// wrong.
+const INCOMPLETE: &str = "the gzip data is cut short, or its checksum or length is wrong";
+
 /// A gzip member in the making. Takes about 300 KB until it is finished, nearly all of it tables.
 ///
 /// The same body gives the same bytes, in whatever parts it comes: a strong entity tag may name
 /// them. The header holds no time and no file name.
 pub struct Compressor(GzEncoder<Vec<u8>>);
 
-impl Compressor {
+impl Default for Compressor {
     /// A member without data.
-    pub fn new() -> Compressor {
+    fn default() -> Compressor {
         // Level 1: JSON is a tenth smaller at level 6, which takes six times as long.
         Compressor(GzEncoder::new(Vec::new(), Compression::fast()))
     }
+}
 
+impl Compressor {
     /// Compresses the next part of the body. A megabyte takes seven milliseconds.
     pub fn push(&mut self, part: &[u8]) {
         let written = self.0.write_all(part);
@@ -42,12 +50,6 @@ impl Compressor {
     /// Ends the member and returns all of it.
     pub fn finish(self) -> Vec<u8> {
         self.0.finish().expect("a vector takes every byte")
-    }
-}
-
-impl Default for Compressor {
-    fn default() -> Compressor {
-        Compressor::new()
     }
 }
 
@@ -71,7 +73,7 @@ struct Slice {
 impl Write for Slice {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.room.checked_sub(bytes.len() as u64);
-        self.room = room.ok_or(io::ErrorKind::FileTooLarge)?;
+        self.room = room.ok_or_else(|| io::Error::other(TOO_LARGE))?;
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -80,31 +82,6 @@ impl Write for Slice {
         Ok(())
     }
 }
-
-/// Why a gzip body cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DecompressError {
-    /// It is not gzip, or is damaged; flate2's words.
-    Malformed(String),
-    /// It has more plain bytes than allowed.
-    TooLarge,
-    /// It ended within a member or before the first, or its last checksum or length is wrong.
-    Incomplete,
-}
-
-impl fmt::Display for DecompressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DecompressError::Malformed(why) => f.write_str(why),
-            DecompressError::TooLarge => f.write_str("the decompressed body is too large"),
-            DecompressError::Incomplete => {
-                f.write_str("the gzip data is cut short, or its checksum or length is wrong")
-            }
-        }
-    }
-}
-
-impl std::error::Error for DecompressError {}
 
 impl Decompressor {
     /// Reads a body of at most `most` plain bytes.
@@ -127,40 +104,41 @@ impl Decompressor {
     }
 
     /// Decompresses one slice, which may be empty.
-    pub fn step(&mut self) -> Result<&[u8], DecompressError> {
+    pub fn step(&mut self) -> io::Result<&[u8]> {
         self.decoder.get_mut().bytes.clear();
         let end = self.compressed.len().min(self.consumed + SLICE);
         while self.consumed < end && self.decoder.get_ref().bytes.len() < SLICE_PLAIN {
             let bite = &self.compressed[self.consumed..end.min(self.consumed + BITE)];
-            match self.decoder.write(bite) {
-                Ok(count) => self.consumed += count,
-                Err(error) => return Err(fault(&error)),
-            }
+            self.consumed += self.decoder.write(bite)?;
         }
         if self.consumed == self.compressed.len() {
             self.compressed.clear();
             self.consumed = 0;
             // flate2 may hold back plain bytes of what it has consumed.
-            self.decoder.flush().map_err(|error| fault(&error))?;
+            self.decoder.flush()?;
         }
         Ok(&self.decoder.get_ref().bytes)
     }
 
     /// Ends the body, all of which has been pushed and decompressed.
-    pub fn finish(&mut self) -> Result<(), DecompressError> {
+    pub fn finish(&mut self) -> io::Result<()> {
         match self.decoder.try_finish() {
             Ok(()) if !self.has_more() => Ok(()),
-            _ => Err(DecompressError::Incomplete),
+            _ => Err(io::Error::other(INCOMPLETE)),
         }
     }
 }
 
-/// Why flate2 or the [`Slice`] behind it has failed.
-fn fault(error: &io::Error) -> DecompressError {
-    match error.kind() {
-        io::ErrorKind::FileTooLarge => DecompressError::TooLarge,
-        _ => DecompressError::Malformed(error.to_string()),
+/// All of a gzip body that is there already, of at most `most` plain bytes.
+pub fn decompress(compressed: &[u8], most: u64) -> io::Result<Vec<u8>> {
+    let mut decompressor = Decompressor::new(most);
+    decompressor.push(compressed);
+    let mut plain = Vec::new();
+    while decompressor.has_more() {
+        plain.extend_from_slice(decompressor.step()?);
     }
+    decompressor.finish()?;
+    Ok(plain)
 }
 
 #[cfg(test)]

@@ -9,10 +9,7 @@ use crate::config::Limits;
 /// stack.
 pub(super) const FIELDS_CEILING: usize = 256;
 
-/// Most fields of an exchange's response: twice as many as any of them sends.
-const UPSTREAM_FIELDS: usize = 128;
-
-/// The limits of a head.
+/// The limits of a request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes of the first line, without its CR LF.
@@ -23,19 +20,7 @@ pub struct HeadLimits {
     pub fields: usize,
 }
 
-impl HeadLimits {
-    /// The limits of an exchange's response. Its first line has no limit of its own.
-    pub fn upstream(limits: &Limits) -> HeadLimits {
-        HeadLimits {
-            line_bytes: limits.upstream_head_bytes,
-            head_bytes: limits.upstream_head_bytes,
-            fields: UPSTREAM_FIELDS,
-        }
-    }
-}
-
 impl From<&Limits> for HeadLimits {
-    /// The limits of a client's request.
     fn from(limits: &Limits) -> HeadLimits {
         HeadLimits {
             line_bytes: limits.request_line_bytes,

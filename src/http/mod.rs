@@ -25,19 +25,19 @@ pub mod upstream;
 
 pub use accept::prefers_html;
 pub use body::{BodyError, BodyReader, Framing, Piece};
-pub use error::{ErrorResponse, RequestError, write_error_body};
-pub use gzip::{Compressor, DecompressError, Decompressor};
+pub use error::{Error, echo};
+pub use gzip::{Compressor, Decompressor, decompress};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
 pub use parser::{Parsed, empty_lines, parse};
 pub use query::{BadEscape, Query, decode_segment, normal_path};
 pub use request::{KeptRequest, ListField, Method, Request, RequestBody, Version};
 pub use response::{
-    ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota,
-    Responder, Stamp,
+    CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota, Responder,
+    Stamp,
 };
 pub use tunnel::write_connect;
 pub use upstream::{
-    Encoding, Response, ResponseError, ResponseHead, RetryAfter, parse_response, read_current_date,
-    read_date, write_request,
+    Encoding, Response, ResponseHead, RetryAfter, parse_response, read_current_date, read_date,
+    write_request,
 };

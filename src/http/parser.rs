@@ -14,7 +14,7 @@
 mod fields;
 
 use self::fields::KnownFields;
-use super::error::RequestError;
+use super::error::Error;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};
 use super::request::{Method, Request, RequestBody, Version};
 use super::target;
@@ -36,7 +36,7 @@ pub enum Parsed<'a> {
 }
 
 /// Parses the head of the request that begins with `bytes`. What follows the head is ignored.
-pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, RequestError> {
+pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Error> {
     let most = &bytes[..bytes.len().min(limits.head_bytes)];
     let blank = empty_lines(most);
     let window = &most[blank..];
@@ -62,12 +62,9 @@ pub fn empty_lines(bytes: &[u8]) -> usize {
     2 * lines.count()
 }
 
-const BARE_LF: RequestError =
-    RequestError::BadRequest("A line of the request head does not end with CR LF.");
-const BAD_LINE: RequestError = RequestError::BadRequest("Malformed request line.");
-const BAD_VERSION: RequestError = RequestError::BadRequest("Malformed HTTP version.");
-const BAD_NAME: RequestError = RequestError::BadRequest("Malformed field name.");
-const BAD_VALUE: RequestError = RequestError::BadRequest("Malformed field value.");
+const BARE_LF: Error = Error::bad_request("A line of the request head does not end with CR LF.");
+const BAD_LINE: Error = Error::bad_request("Malformed request line.");
+const BAD_VERSION: Error = Error::bad_request("Malformed HTTP version.");
 
 /// The result for a head that is incomplete or malformed. `full` is true if it is as long as a head
 /// may be.
@@ -80,15 +77,15 @@ fn incomplete<'a>(
     window: &[u8],
     full: bool,
     limits: &HeadLimits,
-) -> Result<Parsed<'a>, RequestError> {
+) -> Result<Parsed<'a>, Error> {
     if let Some((line, [next, ..])) = window.split_at_checked(limits.line_bytes)
         && !matches!(next, b'\r' | b'\n')
         && !line.contains(&b'\n')
     {
         let mut raw = httparse::Request::new(&mut []);
         return match raw.parse_with_uninit_headers(line, &mut []) {
-            Err(error) => fault(error, line).map_or(Err(RequestError::UriTooLong), Err),
-            Ok(_) => Err(RequestError::UriTooLong),
+            Err(error) => fault(error, line).map_or(Err(Error::URI_TOO_LONG), Err),
+            Ok(_) => Err(Error::URI_TOO_LONG),
         };
     }
     if let Err(error) = found
@@ -97,25 +94,25 @@ fn incomplete<'a>(
         return Err(fault);
     }
     if full {
-        return Err(RequestError::HeadersTooLarge);
+        return Err(Error::HEADERS_TOO_LARGE);
     }
     Ok(Parsed::Partial)
 }
 
 /// The error that httparse has found. `None` while it depends on bytes that have not arrived.
-fn fault(error: httparse::Error, line: &[u8]) -> Option<RequestError> {
+fn fault(error: httparse::Error, line: &[u8]) -> Option<Error> {
     match error {
-        httparse::Error::HeaderName => Some(BAD_NAME),
-        httparse::Error::HeaderValue => Some(BAD_VALUE),
+        httparse::Error::HeaderName => Some(Error::bad_request("Malformed field name.")),
+        httparse::Error::HeaderValue => Some(Error::bad_request("Malformed field value.")),
         httparse::Error::Token | httparse::Error::Status => Some(BAD_LINE),
-        httparse::Error::TooManyHeaders => Some(RequestError::HeadersTooLarge),
+        httparse::Error::TooManyHeaders => Some(Error::HEADERS_TOO_LARGE),
         httparse::Error::Version | httparse::Error::NewLine => version_fault(line),
     }
 }
 
 /// Distinguishes a version that is not supported from a malformed one, once the byte after it has
 /// arrived. `line` begins with a method and a target.
-fn version_fault(line: &[u8]) -> Option<RequestError> {
+fn version_fault(line: &[u8]) -> Option<Error> {
     if line[0] == b'\r' {
         return Some(BARE_LF);
     }
@@ -129,7 +126,7 @@ fn version_fault(line: &[u8]) -> Option<RequestError> {
     match rest.first() {
         None => None,
         Some(_) if number == b"1.0" || number == b"1.1" => Some(BARE_LF),
-        Some(b'\r' | b'\n') if !number.is_empty() => Some(RequestError::BadVersion),
+        Some(b'\r' | b'\n') if !number.is_empty() => Some(Error::BAD_VERSION),
         Some(_) => Some(BAD_VERSION),
     }
 }
@@ -139,13 +136,13 @@ fn read<'a>(
     raw: &httparse::Request<'_, 'a>,
     head: &'a [u8],
     limits: &HeadLimits,
-) -> Result<Request<'a>, RequestError> {
+) -> Result<Request<'a>, Error> {
     const WHOLE: &str = "httparse has found a complete head";
     let method = raw.method.expect(WHOLE);
     let target = raw.path.expect(WHOLE).as_bytes();
     let line = method.len() + 1 + target.len() + " HTTP/1.1".len();
     if line > limits.line_bytes {
-        return Err(RequestError::UriTooLong);
+        return Err(Error::URI_TOO_LONG);
     }
     let version = match raw.version.expect(WHOLE) {
         0 => Version::Http10,
@@ -153,7 +150,7 @@ fn read<'a>(
     };
     let known_method = Method::NAMES.iter().find(|(name, _)| *name == method);
     let Some((_, known_method)) = known_method else {
-        return Err(RequestError::UnknownMethod);
+        return Err(Error::UNKNOWN_METHOD);
     };
     let parts = target::split(method, target)?;
     // httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not would see
@@ -190,7 +187,7 @@ mod tests {
     use super::*;
     use crate::config::Limits;
 
-    fn read_one(raw: &str) -> Result<Request<'_>, RequestError> {
+    fn read_one(raw: &str) -> Result<Request<'_>, Error> {
         match parse(raw.as_bytes(), &HeadLimits::from(&Limits::default()))? {
             Parsed::Complete { request, used } if used == raw.len() => Ok(request),
             other => panic!("{raw:?}: {other:?}"),

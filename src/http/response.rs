@@ -15,15 +15,17 @@ mod tail;
 
 use self::conditions::{Compare, matches_any};
 pub use self::endless::EndlessBody;
-pub use self::head::{ALLOW, CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
+use self::head::ALLOW;
+pub use self::head::{CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
 pub use self::stamp::Stamp;
 use self::stamp::{ETAG, JSON};
 use self::tail::{TAIL_BYTES, Tail};
 use super::accept::accepts_gzip;
 use super::body::Framing;
-use super::error::{ErrorResponse, RequestError, write_error_body};
+use super::error::Error;
 use super::output::{MIN_GIVEN, Output};
 use super::request::{ListField, Method, Request, Version};
+use crate::json::json;
 use std::borrow::Cow;
 
 /// What is left of a client's rate limit: `RateLimit-Limit`, `-Remaining` and `-Reset`
@@ -92,7 +94,7 @@ impl<'a> Responder<'a> {
     /// Writes the head. Returns true if its body is to follow.
     fn write_head(&mut self, head: &Head, framing: Framing) -> bool {
         if head.status == 200 && !self.is_wanted(head.etag) {
-            self.refuse(&RequestError::PreconditionFailed);
+            self.error(&Error::PRECONDITION_FAILED);
             return false;
         }
         self.status = head.status;
@@ -153,17 +155,20 @@ impl<'a> Responder<'a> {
     }
 
     /// Writes an error as JSON that is not cached.
-    pub fn error(&mut self, error: &ErrorResponse) {
-        let mut body = Vec::new();
-        write_error_body(&mut body, error);
-        let head =
-            Head { status: error.status, fields: error.fields, ..Head::json(None, Cache::NoStore) };
+    pub fn error(&mut self, error: &Error) {
+        let Error { status, code, message, param, retry_after } = error;
+        let (mut body, mut fields) = (Vec::new(), Vec::new());
+        json!(&mut body, {
+            "status": *status, "code": *code, "message": &**message, "param": *param,
+        });
+        if let Some(seconds) = retry_after {
+            fields.extend_from_slice(format!("Retry-After: {seconds}\r\n").as_bytes());
+        }
+        if *status == 405 {
+            fields.extend_from_slice(ALLOW);
+        }
+        let head = Head { status: *status, fields: &fields, ..Head::json(None, Cache::NoStore) };
         self.send(&head, &body);
-    }
-
-    /// Writes the response to an invalid request.
-    pub fn refuse(&mut self, error: &RequestError) {
-        self.error(&ErrorResponse::from(error));
     }
 
     /// True if the client accepts gzip.
@@ -420,13 +425,7 @@ mod tests {
     #[test]
     fn an_error_is_json_that_no_cache_keeps() {
         let raw = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        let error = ErrorResponse {
-            status: 405,
-            code: "method_not_allowed",
-            message: b"no",
-            param: None,
-            fields: ALLOW,
-        };
+        let error = Error::new(405, "method_not_allowed", "no");
         let body = r#"{"status":405,"code":"method_not_allowed","message":"no","param":null}"#;
         let tail = format!(
             "Content-Type: application/json\r\nAllow: GET, HEAD, OPTIONS\r\n\
@@ -439,11 +438,21 @@ mod tests {
         let found = respond(&raw.replace("GET", "HEAD"), |responder| responder.error(&error));
         assert_eq!(found, format!("{line}{}{tail}", common()));
 
+        let message = "Unknown symbol \"FOO\".";
+        let error = Error::new(404, "symbol_not_found", message).about("symbol").retry_after(7);
+        let found = respond(raw, |responder| responder.error(&error));
+        assert!(found.contains("\r\nRetry-After: 7\r\n"), "{found}");
+        let body = concat!(
+            r#"{"status":404,"code":"symbol_not_found","message":"Unknown symbol \"FOO\".","#,
+            r#""param":"symbol"}"#
+        );
+        assert!(found.ends_with(body), "{found}");
+
         let mut out = Output::default();
         let mut stamp = Stamp::new(0);
         stamp.refresh(UnixMs(784_111_777_000));
         let mut responder = Responder::closing(&mut out, &stamp);
-        responder.refuse(&RequestError::UriTooLong);
+        responder.error(&Error::URI_TOO_LONG);
         assert_eq!(responder.status(), 414);
         let out = String::from_utf8(out.pending().to_vec()).expect("ASCII");
         assert!(out.starts_with("HTTP/1.1 414 URI Too Long\r\nDate: Sun, 06 Nov 1994"));
@@ -533,7 +542,7 @@ mod tests {
         // Only where it would be a 200 (RFC 9110, 13.2.1).
         let raw = "GET / HTTP/1.1\r\nHost: h\r\nIf-Match: \"x\"\r\n\r\n";
         respond(raw, |responder| {
-            responder.refuse(&RequestError::UriTooLong);
+            responder.error(&Error::URI_TOO_LONG);
             assert_eq!(responder.status(), 414);
         });
     }

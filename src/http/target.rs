@@ -3,12 +3,12 @@
 //! Owns the four forms of a target (RFC 9112, 3.2) and the grammar of host and port (RFC 3986, 3.2.2).
 //! It splits a target but does not decode it.
 
-use super::error::RequestError;
+use super::error::Error;
 use super::head::{digits, is_host_name};
 use memchr::{memchr, memchr2};
 use std::net::Ipv6Addr;
 
-const BAD_TARGET: RequestError = RequestError::BadRequest("Malformed request target.");
+const BAD_TARGET: Error = Error::bad_request("Malformed request target.");
 
 /// The path of an absolute target that has none.
 pub(super) const ROOT: &[u8] = b"/";
@@ -23,7 +23,7 @@ pub(super) struct Target<'a> {
 }
 
 /// Splits a target. `raw` is not empty, and has no control byte and no blank.
-pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, RequestError> {
+pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Error> {
     if raw[0] == b'/' && method != "CONNECT" {
         return split_origin(raw);
     }
@@ -38,14 +38,14 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Reque
 
 /// Splits path and query. A target has no fragment. Clients resolve dot segments before they send a
 /// request (RFC 3986, 5.2.4), so one that arrives is probably an attack.
-fn split_origin(raw: &[u8]) -> Result<Target<'_>, RequestError> {
+fn split_origin(raw: &[u8]) -> Result<Target<'_>, Error> {
     if memchr(b'#', raw).is_some() {
         return Err(BAD_TARGET);
     }
     let (path, query) = raw.split_at(memchr(b'?', raw).unwrap_or(raw.len()));
     let may_hold_dots = memchr2(b'.', b'%', path).is_some();
     if may_hold_dots && path.split(|&byte| byte == b'/').any(is_dot_segment) {
-        return Err(RequestError::BadRequest("The path holds a dot segment."));
+        return Err(Error::bad_request("The path holds a dot segment."));
     }
     Ok(Target { path, query: query.get(1..).unwrap_or_default() })
 }
@@ -66,7 +66,7 @@ fn is_dot_segment(segment: &[u8]) -> bool {
 
 /// Splits `http://host/path`, the form for proxies, which every server must accept (RFC 9112, 3.2.2).
 /// Its host is checked but not used, like the field `Host`.
-fn split_absolute(raw: &[u8]) -> Result<Target<'_>, RequestError> {
+fn split_absolute(raw: &[u8]) -> Result<Target<'_>, Error> {
     let rest = strip_scheme(raw, b"http://")
         .or_else(|| strip_scheme(raw, b"https://"))
         .ok_or(BAD_TARGET)?;

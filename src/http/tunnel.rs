@@ -4,17 +4,12 @@
 //! response is parsed with [`super::parse_response`]. After a 2xx the tunnel begins at once, even if the
 //! head announces a body.
 
+use super::upstream::write_start;
+
 /// Appends a CONNECT to `place`, which is `HOST:PORT` with an IPv6 address in brackets. `credentials`
 /// are user and password.
 pub fn write_connect(out: &mut Vec<u8>, place: &str, credentials: Option<(&[u8], &[u8])>) {
-    let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
-    debug_assert!(is_clean(place), "a place comes from the configuration");
-    for part in ["CONNECT ", place, " HTTP/1.1\r\nHost: ", place, "\r\n"] {
-        out.extend_from_slice(part.as_bytes());
-    }
-    out.extend_from_slice(
-        concat!("User-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n").as_bytes(),
-    );
+    write_start(out, "CONNECT", place, place);
     if let Some((user, password)) = credentials {
         out.extend_from_slice(b"Proxy-Authorization: Basic ");
         write_base64(out, &[user, b":", password].concat());

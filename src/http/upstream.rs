@@ -8,29 +8,31 @@
 //! connection, so no other response can hide in one. Only the framing must be unambiguous.
 
 use super::body::Framing;
-use super::head::{FIELDS_CEILING, Fields, HeadLimits, Persistence, digits, members};
+use super::head::{Fields, Persistence, digits, members};
 use crate::time::UnixMs;
-use std::fmt;
 use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
-/// Appends a GET of `target`. `host` is the authority as [`crate::config::Url::authority`] writes it.
-/// Both come from the configuration or a dialect, never from a client, and have no blanks or control
-/// bytes.
+/// Most fields of an exchange's response: twice as many as any of them sends.
+const MOST_FIELDS: usize = 128;
+
+/// Appends a GET of `target`, which begins with a slash. `host` is the authority as
+/// [`crate::config::Url::authority`] writes it.
 pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
+    debug_assert!(target.starts_with('/'));
+    write_start(out, "GET", target, host);
+    out.extend_from_slice(
+        b"Accept: application/json\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n",
+    );
+}
+
+/// Appends the request line, and the fields that every request has. Target and host come from the
+/// configuration or a dialect, never from a client, and have no blanks or control bytes.
+pub(super) fn write_start(out: &mut Vec<u8>, method: &str, target: &str, host: &str) {
+    const AGENT: &str = concat!("\r\nUser-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n");
     let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
-    debug_assert!(is_clean(host) && is_clean(target) && target.starts_with('/'));
-    for part in [
-        "GET ",
-        target,
-        " HTTP/1.1\r\nHost: ",
-        host,
-        concat!(
-            "\r\nUser-Agent: marketd/",
-            env!("CARGO_PKG_VERSION"),
-            "\r\nAccept: application/json\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n"
-        ),
-    ] {
+    debug_assert!(is_clean(host) && is_clean(target));
+    for part in [method, " ", target, " HTTP/1.1\r\nHost: ", host, AGENT] {
         out.extend_from_slice(part.as_bytes());
     }
 }
@@ -81,51 +83,28 @@ pub struct Response<'a> {
     pub used: usize,
 }
 
-/// Why the head of a response is invalid. The connection cannot be used any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseError {
-    /// It is not an HTTP/1 response; the text says which part is wrong.
-    Malformed(&'static str),
-    /// It is larger than the limits.
-    TooLarge,
-    /// The end of the body is not certain; the text says why.
-    BadFraming(&'static str),
-}
-
-impl fmt::Display for ResponseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ResponseError::Malformed(what) => write!(f, "malformed {what}"),
-            ResponseError::TooLarge => f.write_str("the head is too large"),
-            ResponseError::BadFraming(why) => write!(f, "the body has no certain end: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for ResponseError {}
+/// The error of a head that is larger than allowed.
+const TOO_LARGE: &str = "the head is too large";
 
 /// Parses the head of the response that begins with `bytes`; `None` while it is not complete. Interim
-/// responses (1xx) are skipped. The first line has no limit of its own.
-pub fn parse_response<'a>(
-    bytes: &'a [u8],
-    limits: &HeadLimits,
-) -> Result<Option<Response<'a>>, ResponseError> {
+/// responses (1xx) are skipped. All of it has at most `most` bytes; its first line has no limit of its own.
+/// The error says what is wrong. After it the connection cannot be used any more.
+pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>, &'static str> {
     const WHOLE: &str = "httparse has found a complete head";
-    let window = &bytes[..bytes.len().min(limits.head_bytes)];
+    let window = &bytes[..bytes.len().min(most)];
     let mut config = httparse::ParserConfig::default();
     // RFC 9112, 5.2: a user agent accepts folded lines.
     config.allow_obsolete_multiline_headers_in_responses(true);
     let mut used = 0;
     loop {
         let rest = &window[used..];
-        let mut room = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
-        let room = &mut room[..limits.fields.min(FIELDS_CEILING)];
+        let mut room = [const { MaybeUninit::uninit() }; MOST_FIELDS];
         let mut raw = httparse::Response::new(&mut []);
-        let found = config.parse_response_with_uninit_headers(&mut raw, rest, room);
+        let found = config.parse_response_with_uninit_headers(&mut raw, rest, &mut room);
         let length = match found.map_err(malformed)? {
             httparse::Status::Complete(length) => length,
-            httparse::Status::Partial if bytes.len() < limits.head_bytes => return Ok(None),
-            httparse::Status::Partial => return Err(ResponseError::TooLarge),
+            httparse::Status::Partial if bytes.len() < most => return Ok(None),
+            httparse::Status::Partial => return Err(TOO_LARGE),
         };
         used += length;
         let status = raw.code.expect(WHOLE);
@@ -133,7 +112,7 @@ pub fn parse_response<'a>(
             100 | 102..=199 => continue,
             200..=599 => {}
             // After a 101 another protocol would follow, which was not requested.
-            _ => return Err(ResponseError::Malformed("status")),
+            _ => return Err("malformed status"),
         }
         // The names and values point into `rest`.
         let begin = |field: &httparse::Header| field.name.as_ptr().addr() - rest.as_ptr().addr();
@@ -144,17 +123,17 @@ pub fn parse_response<'a>(
     }
 }
 
-fn malformed(error: httparse::Error) -> ResponseError {
+fn malformed(error: httparse::Error) -> &'static str {
     match error {
-        httparse::Error::TooManyHeaders => ResponseError::TooLarge,
-        httparse::Error::HeaderName => ResponseError::Malformed("field name"),
-        httparse::Error::HeaderValue => ResponseError::Malformed("field value"),
-        httparse::Error::Version => ResponseError::Malformed("version"),
-        _ => ResponseError::Malformed("status line"),
+        httparse::Error::TooManyHeaders => TOO_LARGE,
+        httparse::Error::HeaderName => "malformed field name",
+        httparse::Error::HeaderValue => "malformed field value",
+        httparse::Error::Version => "malformed version",
+        _ => "malformed status line",
     }
 }
 
-fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, ResponseError> {
+fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, &'static str> {
     let mut length = None;
     let mut chunked = false;
     let mut persistence = Persistence::default();
@@ -178,7 +157,7 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
             }
             17 if is("transfer-encoding") => {
                 if chunked || !value.eq_ignore_ascii_case(b"chunked") {
-                    return Err(ResponseError::BadFraming("a transfer coding is unknown"));
+                    return Err("the body has no certain end: a transfer coding is unknown");
                 }
                 chunked = true;
             }
@@ -187,7 +166,7 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
     }
     // RFC 9112, 6.1: HTTP/1.0 has no transfer codings.
     if chunked && version == 0 {
-        return Err(ResponseError::BadFraming("HTTP/1.0 has no chunks"));
+        return Err("the body has no certain end: HTTP/1.0 has no chunks");
     }
     // The order of RFC 9112, 6.3. Chunks override a length, but then the connection is not reused.
     let framing = match length {
@@ -207,16 +186,16 @@ fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, Respon
     })
 }
 
+const BAD_LENGTH: &str = "the body has no certain end: its length is malformed";
+
 /// Parses a length. It may be repeated, in one field or in two (RFC 9110, 8.6).
-fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, ResponseError> {
+fn read_length(mut known: Option<u64>, value: &[u8]) -> Result<u64, &'static str> {
     for member in value.split(|&byte| byte == b',') {
         let length = digits(member.trim_ascii());
-        if length.is_none() || (known.is_some() && known != length) {
-            return Err(ResponseError::BadFraming("its length is malformed"));
-        }
-        known = length;
+        let length = length.filter(|it| known.is_none_or(|before| before == *it));
+        known = Some(length.ok_or(BAD_LENGTH)?);
     }
-    known.ok_or(ResponseError::BadFraming("its length is malformed"))
+    known.ok_or(BAD_LENGTH)
 }
 
 /// Parses `Retry-After`. `None`, as if there were no such field, if it is neither seconds nor a date.
@@ -246,16 +225,16 @@ pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
 
-    fn parse_whole(raw: &str) -> Result<Response<'_>, ResponseError> {
-        let limits = HeadLimits::upstream(&Limits::default());
-        let found = parse_response(raw.as_bytes(), &limits)?.expect("a whole head");
+    const MOST: usize = 16 * 1024;
+
+    fn parse_whole(raw: &str) -> Result<Response<'_>, &'static str> {
+        let found = parse_response(raw.as_bytes(), MOST)?.expect("a whole head");
         assert_eq!(found.used, raw.len(), "{raw:?}");
         Ok(found)
     }
 
-    fn head(fields: &str) -> Result<ResponseHead, ResponseError> {
+    fn head(fields: &str) -> Result<ResponseHead, &'static str> {
         parse_whole(&format!("HTTP/1.1 200 OK\r\n{fields}\r\n")).map(|response| response.head)
     }
 
@@ -350,9 +329,9 @@ mod tests {
             "HTTP/1.1 200 OK\r\nA: \0\r\n\r\n",
             "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
         ] {
-            let limits = HeadLimits::upstream(&Limits::default());
-            let found = parse_response(bad.as_bytes(), &limits);
-            assert!(matches!(found, Err(ResponseError::Malformed(_))), "{bad:?}: {found:?}");
+            let found = parse_response(bad.as_bytes(), MOST);
+            let is_malformed = found.is_err_and(|error| error.starts_with("malformed "));
+            assert!(is_malformed, "{bad:?}: {found:?}");
         }
     }
 

@@ -7,11 +7,11 @@ use super::tls;
 use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, HeadLimits, ResponseHead, parse_response,
-    read_current_date, write_request,
+    BodyReader, Encoding, decompress, parse_response, read_current_date, write_request,
 };
 use crate::time::{Clock, Now, UnixMs};
-use std::io::ErrorKind;
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -63,102 +63,75 @@ impl Fetcher {
         target: &str,
         field: Option<&str>,
         timeout: Duration,
-    ) -> Result<Fetched, String> {
+    ) -> Result<Fetched, Box<dyn Error>> {
         let sent = self.clock.now();
-        let mut stream = self.connect(url, timeout)?;
+        let socket = connect(url, timeout)?;
+        socket.set_read_timeout(Some(timeout))?;
+        socket.set_write_timeout(Some(timeout))?;
+        let mut stream: Box<dyn Stream> = match url.https {
+            true => (self.tls)(&url.host, socket)?,
+            false => Box::new(socket),
+        };
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target);
-        stream.write_all(&request).map_err(text)?;
+        stream.write_all(&request)?;
         // Appends what has come. False at the end.
         let mut read = |bytes: &mut Vec<u8>| match self.clock.now().mono.since(sent.mono) > timeout
         {
-            true => Err("the answer took too long".to_string()),
+            true => Err(io::Error::other("the answer took too long")),
             false => read_more(&mut *stream, bytes),
         };
         let mut bytes = Vec::new();
-        let limits = HeadLimits::upstream(&self.limits);
+        let most = self.limits.upstream_head_bytes;
         let (head, used, field, date) = loop {
-            if let Some(found) = parse_response(&bytes, &limits).map_err(text)? {
+            if let Some(found) = parse_response(&bytes, most)? {
                 let field = field.and_then(|name| found.fields.get(name));
                 let field = field.map(|value| String::from_utf8_lossy(value).into_owned());
                 break (found.head, found.used, field, read_current_date(found.fields));
             }
             if !read(&mut bytes)? {
-                return Err("the answer broke off".to_string());
+                return Err("the answer broke off".into());
             }
         };
-        let body = self.body(head, bytes.split_off(used), read)?;
-        Ok(Fetched {
-            status: head.status,
-            field,
-            date,
-            body,
-            sent,
-            took: self.clock.now().mono.since(sent.mono),
-        })
-    }
-
-    fn connect(&self, url: &Url, timeout: Duration) -> Result<Box<dyn Stream>, String> {
-        let place = (url.host.as_str(), url.port);
-        let addresses = place.to_socket_addrs().map_err(text)?;
-        let mut last = format!("{} has no address", url.host);
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, timeout) {
-                Ok(socket) => {
-                    let timeouts = (socket.set_read_timeout(Some(timeout)))
-                        .and_then(|()| socket.set_write_timeout(Some(timeout)));
-                    timeouts.map_err(text)?;
-                    return match url.https {
-                        true => (self.tls)(&url.host, socket),
-                        false => Ok(Box::new(socket)),
-                    };
-                }
-                Err(error) => last = format!("{address}: {error}"),
-            }
-        }
-        Err(last)
-    }
-
-    fn body(
-        &self,
-        head: ResponseHead,
-        mut bytes: Vec<u8>,
-        mut read: impl FnMut(&mut Vec<u8>) -> Result<bool, String>,
-    ) -> Result<Vec<u8>, String> {
+        bytes.drain(..used);
         let most = self.limits.upstream_body_bytes as u64;
-        let mut reader = BodyReader::new(head.framing, most).map_err(text)?;
+        let mut reader = BodyReader::new(head.framing, most)?;
         let mut body = Vec::new();
-        loop {
-            let mut at = 0;
-            while at < bytes.len() && !reader.is_done() {
-                let piece = reader.decode(&bytes[at..]).map_err(text)?;
-                at += piece.used;
-                body.extend_from_slice(piece.data);
-            }
-            bytes.clear();
-            if reader.is_done() {
+        while !reader.is_done() {
+            if bytes.is_empty() && !read(&mut bytes)? {
+                reader.finish_at_close()?;
                 break;
             }
-            if !read(&mut bytes)? {
-                reader.finish_at_close().map_err(text)?;
-                break;
-            }
+            let piece = reader.decode(&bytes)?;
+            body.extend_from_slice(piece.data);
+            let used = piece.used;
+            bytes.drain(..used);
         }
-        match head.content_encoding {
-            Encoding::Identity => Ok(body),
-            Encoding::Gzip => unpacked(&body, most),
-            Encoding::Other => Err("the answer has a content coding that was not asked for".into()),
-        }
+        let body = match head.content_encoding {
+            Encoding::Identity => body,
+            Encoding::Gzip => decompress(&body, most)?,
+            Encoding::Other => Err("the answer has a content coding that was not asked for")?,
+        };
+        let took = self.clock.now().mono.since(sent.mono);
+        Ok(Fetched { status: head.status, field, date, body, sent, took })
     }
 }
 
-fn text(error: impl ToString) -> String {
-    error.to_string()
+/// Connects to the first address of a host that answers, waiting so long for each.
+pub fn connect(url: &Url, timeout: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::other(format!("{} has no address", url.host));
+    for address in (url.host.as_str(), url.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = io::Error::other(format!("{address}: {error}")),
+        }
+    }
+    Err(last)
 }
 
 /// Appends what has come. Returns false at the end.
-fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<bool, String> {
+fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> io::Result<bool> {
     let mut buffer = [0; 16 * 1024];
     match stream.read(&mut buffer) {
         Ok(count) => {
@@ -167,18 +140,6 @@ fn read_more(stream: &mut dyn Stream, bytes: &mut Vec<u8>) -> Result<bool, Strin
         }
         // A peer that closes without the words of TLS.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     }
-}
-
-fn unpacked(body: &[u8], most: u64) -> Result<Vec<u8>, String> {
-    let mut decompressor = Decompressor::new(most);
-    let mut plain = Vec::new();
-    decompressor.push(body);
-    while decompressor.has_more() {
-        let slice = decompressor.step().map_err(text)?;
-        plain.extend_from_slice(slice);
-    }
-    decompressor.finish().map_err(text)?;
-    Ok(plain)
 }

@@ -67,7 +67,7 @@ mod tls {
 mod transfer;
 mod turn;
 
-pub use fetch::{Fetched, Fetcher};
+pub use fetch::{Fetched, Fetcher, connect};
 
 use crate::config::Config;
 use crate::time::Clock;

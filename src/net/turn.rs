@@ -173,12 +173,8 @@ impl Driver {
                 let listener = &mut self.listeners[at];
                 let service = listener.service;
                 if let Some((stream, peer)) = listener.accept(now.mono) {
-                    let key = match peer {
-                        Some(peer) => self.core.accept_from(peer, service, now),
-                        None => self.core.accept(service, now),
-                    };
                     // Without room even for a refusal, the connection is closed at once.
-                    if let Some(key) = key {
+                    if let Some(key) = self.core.accept(peer, service, now) {
                         self.add(NetConnection::accepted(stream, key));
                         self.queues.new.push_back(key);
                     }

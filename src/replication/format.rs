@@ -24,27 +24,18 @@ const MOST_SLOTS: u64 = 1_000_000;
 const LAST_SLOT: i64 = 10_000_000_000;
 const LAST_MS: u64 = 1_000_000_000_000_000;
 
-/// Appends an entry.
-pub fn encode(entry: &Entry, out: &mut Vec<u8>) {
-    out.push(VERSION);
-    entry.put(out);
-}
-
-/// Reads an entry.
-pub fn decode(bytes: &[u8]) -> Result<Entry, EntryError> {
-    whole(bytes)
-}
-
-/// Writes a request for candles.
-pub fn encode_ask(series: &SeriesPart) -> Vec<u8> {
+/// Writes an entry, or a request for candles.
+pub fn encode(value: &impl Coded) -> Vec<u8> {
     let mut out = vec![VERSION];
-    series.put(&mut out);
+    value.put(&mut out);
     out
 }
 
-/// Reads a request for candles.
-pub fn decode_ask(bytes: &[u8]) -> Result<SeriesPart, EntryError> {
-    whole(bytes)
+/// Reads an entry, or a request for candles. It must end with the last byte.
+pub fn decode<T: Coded>(bytes: &[u8]) -> Result<T, EntryError> {
+    let mut rest = behind_version(bytes)?;
+    let value = T::get(&mut rest).filter(|_| rest.is_empty());
+    value.ok_or(EntryError::Malformed)
 }
 
 /// Appends one market to a list, whose first byte is [`VERSION`].
@@ -75,7 +66,7 @@ impl Iterator for Markets {
     fn next(&mut self) -> Option<MarketInfo> {
         self.left = self.left.checked_sub(1)?;
         let mut rest = &self.bytes[self.at..];
-        let market = Value::get(&mut rest)?;
+        let market = Coded::get(&mut rest)?;
         self.at = self.bytes.len() - rest.len();
         Some(market)
     }
@@ -89,15 +80,8 @@ fn behind_version(bytes: &[u8]) -> Result<&[u8], EntryError> {
     }
 }
 
-/// Reads a value that ends with the last byte.
-fn whole<T: Value>(bytes: &[u8]) -> Result<T, EntryError> {
-    let mut rest = behind_version(bytes)?;
-    let value = T::get(&mut rest).filter(|_| rest.is_empty());
-    value.ok_or(EntryError::Malformed)
-}
-
 /// What has a place in the format.
-trait Value: Sized {
+pub trait Coded: Sized {
     /// Appends it.
     fn put(&self, out: &mut Vec<u8>);
 
@@ -108,15 +92,15 @@ trait Value: Sized {
 /// Structs that are written field by field, in this order. Flags in brackets share a byte.
 macro_rules! in_order {
     ($($struct:ident { $($field:ident),+ $([$($flag:ident),+], $($behind:ident),+)? })+) => {$(
-        impl Value for $struct {
+        impl Coded for $struct {
             fn put(&self, out: &mut Vec<u8>) {
                 $(self.$field.put(out);)+
                 $([$(self.$flag),+].put(out); $(self.$behind.put(out);)+)?
             }
 
             fn get(from: &mut &[u8]) -> Option<Self> {
-                $(let $field = Value::get(from)?;)+
-                $(let [$($flag),+] = Value::get(from)?; $(let $behind = Value::get(from)?;)+)?
+                $(let $field = Coded::get(from)?;)+
+                $(let [$($flag),+] = Coded::get(from)?; $(let $behind = Coded::get(from)?;)+)?
                 Some($struct { $($field),+ $(, $($flag),+, $($behind),+)? })
             }
         }
@@ -133,7 +117,7 @@ in_order! {
     Bounds { min, max }
 }
 
-impl Value for Entry {
+impl Coded for Entry {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(match &self.body {
             Update::Quotes { .. } => 0,
@@ -159,16 +143,16 @@ impl Value for Entry {
 
     fn get(from: &mut &[u8]) -> Option<Entry> {
         let kind = u8::get(from)?;
-        let head = Value::get(from)?;
+        let head = Coded::get(from)?;
         let body = match kind {
             0 => {
-                let [is_first, is_last] = Value::get(from)?;
-                Update::Quotes { is_first, is_last, tickers: Value::get(from)? }
+                let [is_first, is_last] = Coded::get(from)?;
+                Update::Quotes { is_first, is_last, tickers: Coded::get(from)? }
             }
-            1 => Update::Candles(Value::get(from)?),
-            2 => Update::Status(Value::get(from)?),
-            3 => Update::Released(Value::get(from)?),
-            4 => Update::Stats(Value::get(from)?, Box::new(Value::get(from)?)),
+            1 => Update::Candles(Coded::get(from)?),
+            2 => Update::Status(Coded::get(from)?),
+            3 => Update::Released(Coded::get(from)?),
+            4 => Update::Stats(Coded::get(from)?, Box::new(Coded::get(from)?)),
             _ => return None,
         };
         Some(Entry { head, body })
@@ -178,7 +162,7 @@ impl Value for Entry {
 /// A set of the figures that there are, the last price, then these.
 macro_rules! ticker_with {
     ($($figure:ident)+) => {
-        impl Value for (Box<str>, Ticker) {
+        impl Coded for (Box<str>, Ticker) {
             fn put(&self, out: &mut Vec<u8>) {
                 let (id, ticker) = self;
                 let figures = [$(&ticker.$figure),+];
@@ -191,14 +175,14 @@ macro_rules! ticker_with {
             }
 
             fn get(from: &mut &[u8]) -> Option<Self> {
-                let (id, mut set, last) = (Value::get(from)?, u64::get(from)?, Value::get(from)?);
+                let (id, mut set, last) = (Coded::get(from)?, u64::get(from)?, Coded::get(from)?);
                 let mut figure = || {
                     let is_there = set & 1 == 1;
                     set >>= 1;
                     if is_there { Decimal::get(from).map(Some) } else { Some(None) }
                 };
                 $(let $figure = figure()?;)+
-                Some((id, Ticker { last, $($figure,)+ timestamp: Value::get(from)? }))
+                Some((id, Ticker { last, $($figure,)+ timestamp: Coded::get(from)? }))
             }
         }
     };
@@ -207,7 +191,7 @@ macro_rules! ticker_with {
 ticker_with! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
 
 /// A candle, and what the exchange says on whether it is closed: 0, 1, or 2 for nothing.
-impl Value for (Candle, Option<bool>) {
+impl Coded for (Candle, Option<bool>) {
     fn put(&self, out: &mut Vec<u8>) {
         let (candle, closed) = self;
         candle.open_time.put(out);
@@ -216,7 +200,7 @@ impl Value for (Candle, Option<bool>) {
     }
 
     fn get(from: &mut &[u8]) -> Option<Self> {
-        let open_time = Value::get(from)?;
+        let open_time = Coded::get(from)?;
         let closed = [Some(false), Some(true)].get(usize::from(u8::get(from)?)).copied().flatten();
         let mut figure = || Decimal::get(from);
         let (open, high, low, close) = (figure()?, figure()?, figure()?, figure()?);
@@ -225,7 +209,7 @@ impl Value for (Candle, Option<bool>) {
 }
 
 /// The first slot, and their number.
-impl Value for Range<i64> {
+impl Coded for Range<i64> {
     fn put(&self, out: &mut Vec<u8>) {
         put_signed(self.start, out);
         self.end.abs_diff(self.start).put(out);
@@ -238,7 +222,7 @@ impl Value for Range<i64> {
     }
 }
 
-impl Value for Stored {
+impl Coded for Stored {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(*self as u8);
     }
@@ -248,7 +232,7 @@ impl Value for Stored {
     }
 }
 
-impl Value for UnixMs {
+impl Coded for UnixMs {
     fn put(&self, out: &mut Vec<u8>) {
         put_signed(self.0, out);
     }
@@ -259,7 +243,7 @@ impl Value for UnixMs {
 }
 
 /// Its text, behind one byte for the length.
-impl Value for Decimal {
+impl Coded for Decimal {
     fn put(&self, out: &mut Vec<u8>) {
         let at = out.len();
         out.push(0);
@@ -274,7 +258,7 @@ impl Value for Decimal {
     }
 }
 
-impl Value for Box<str> {
+impl Coded for Box<str> {
     fn put(&self, out: &mut Vec<u8>) {
         let mut end = self.len().min(MOST_TEXT);
         while !self.is_char_boundary(end) {
@@ -290,7 +274,7 @@ impl Value for Box<str> {
     }
 }
 
-impl<T: Value> Value for Option<T> {
+impl<T: Coded> Coded for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         self.is_some().put(out);
         if let Some(value) = self {
@@ -307,7 +291,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-impl<T: Value> Value for Vec<T> {
+impl<T: Coded> Coded for Vec<T> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
         self.iter().for_each(|item| item.put(out));
@@ -319,7 +303,7 @@ impl<T: Value> Value for Vec<T> {
     }
 }
 
-impl Value for bool {
+impl Coded for bool {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(u8::from(*self));
     }
@@ -330,7 +314,7 @@ impl Value for bool {
 }
 
 /// Flags: a bit each, from the lowest on.
-impl<const COUNT: usize> Value for [bool; COUNT] {
+impl<const COUNT: usize> Coded for [bool; COUNT] {
     fn put(&self, out: &mut Vec<u8>) {
         out.push((0..).zip(self).map(|(at, flag)| u8::from(*flag) << at).sum());
     }
@@ -341,7 +325,7 @@ impl<const COUNT: usize> Value for [bool; COUNT] {
     }
 }
 
-impl Value for u8 {
+impl Coded for u8 {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(*self);
     }
@@ -351,7 +335,7 @@ impl Value for u8 {
     }
 }
 
-impl Value for u64 {
+impl Coded for u64 {
     fn put(&self, out: &mut Vec<u8>) {
         let mut number = *self;
         while number >= 0x80 {

@@ -288,7 +288,7 @@ impl World {
     /// Head and body of an answer.
     pub fn get(&mut self, target: &str) -> (String, String) {
         let now = self.now();
-        let key = self.core.accept(Service::Both, now).expect("there is room");
+        let key = self.core.accept(None, Service::Both, now).expect("there is room");
         let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
         self.client = Some((key, Vec::new()));
         self.core.handle(key, Event::Received(request.as_bytes()), now);

@@ -155,7 +155,7 @@ impl World {
     /// Asks as a client. The answer may come later: see [`World::answer`].
     pub fn ask(&mut self, target: &str) -> Key {
         let now = self.now();
-        let key = self.core.accept(Service::Both, now).expect("there is room");
+        let key = self.core.accept(None, Service::Both, now).expect("there is room");
         self.links.insert(key, Link { is_client: true, connected: true, ..Link::default() });
         let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
         self.core.handle(key, Event::Received(request.as_bytes()), now);

@@ -4,7 +4,7 @@
 use crate::setup::*;
 use crate::support::*;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -228,8 +228,10 @@ fn literal(text: &str) -> &str {
 /// Statuses and codes of all errors that the source makes.
 fn codes_of_source() -> BTreeSet<(u16, String)> {
     let mut codes = BTreeSet::new();
-    for code in sources("src/core/api") {
-        for (begin, fixed) in [("Error::bad(", Some(400)), ("Error::new(", None)] {
+    for code in ["src/core/api", "src/http"].into_iter().flat_map(sources) {
+        for (begin, fixed) in
+            [("Error::bad(", Some(400)), ("Error::new(", None), ("Error::fixed(", None)]
+        {
             for rest in code.split(begin).skip(1) {
                 let rest = rest.trim_start();
                 let (status, rest) = match fixed {
@@ -245,24 +247,6 @@ fn codes_of_source() -> BTreeSet<(u16, String)> {
                 }
             }
         }
-    }
-    let requests = sources("src/http");
-    let arms = |name: &str| -> BTreeMap<String, String> {
-        let begin = format!("pub fn {name}(&self)");
-        let code = requests.iter().find_map(|code| {
-            let (_, body) = code.split_once("impl RequestError {")?;
-            let (_, body) = body.split_once(&begin)?;
-            body.split("\n    }\n").next()
-        });
-        let lines = code.expect("RequestError has it").lines();
-        let arms = lines.filter_map(|line| line.trim().split_once(" => "));
-        arms.map(|(arm, value)| (arm.to_string(), value.trim_matches([',', '"']).to_string()))
-            .collect()
-    };
-    let (statuses, names) = (arms("status"), arms("code"));
-    assert_eq!(statuses.len(), names.len());
-    for (arm, status) in statuses {
-        codes.insert((status.parse().expect("a status"), names[&arm].clone()));
     }
     codes
 }

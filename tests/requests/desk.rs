@@ -101,14 +101,14 @@ impl Desk {
 
     /// The same where there may be no room.
     pub fn try_connect(&mut self, appetite: usize) -> Option<Key> {
-        let key = self.core.accept(Service::Both, self.now)?;
+        let key = self.core.accept(None, Service::Both, self.now)?;
         self.enter(key, appetite);
         Some(key)
     }
 
     /// A client that counts for its address.
     pub fn connect_from(&mut self, peer: IpAddr) -> Option<Key> {
-        let key = self.core.accept_from(peer, Service::Both, self.now)?;
+        let key = self.core.accept(Some(peer), Service::Both, self.now)?;
         self.enter(key, usize::MAX);
         Some(key)
     }

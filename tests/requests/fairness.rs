@@ -23,7 +23,7 @@ fn core() -> Core {
 }
 
 fn accept(core: &mut Core) -> Key {
-    core.accept(Service::Both, NOW).expect("there is room")
+    core.accept(None, Service::Both, NOW).expect("there is room")
 }
 
 /// Takes what a connection is to be sent, all of it, as a kernel with room does.

@@ -68,7 +68,7 @@ impl World {
             let service = self.service_of(at);
             let now = self.clocks();
             let peer = self.clients[at].peer;
-            let Some(key) = self.core.accept_from(peer, service, now) else {
+            let Some(key) = self.core.accept(Some(peer), service, now) else {
                 let most = self.config.limits.max_connections;
                 if open < most {
                     self.fail("a client was dropped though there is room");
@@ -595,7 +595,7 @@ impl World {
     fn check_confirmed(&mut self, at: usize, ask: &Ask, etag: &str) {
         let stranger = Ipv4Addr::new(203, 0, 113, 1);
         let (now, service) = (self.clocks(), self.service_of(at));
-        let Some(key) = self.core.accept_from(stranger.into(), service, now) else {
+        let Some(key) = self.core.accept(Some(stranger.into()), service, now) else {
             return;
         };
         let request = format!("GET {} HTTP/1.1\r\nHost: sim\r\n\r\n", ask.target);

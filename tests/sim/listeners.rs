@@ -426,7 +426,7 @@ impl World {
         }
         let stranger = Ipv4Addr::new(203, 0, 113, 2);
         let now = self.clocks();
-        let key = self.core.accept_from(stranger.into(), service, now)?;
+        let key = self.core.accept(Some(stranger.into()), service, now)?;
         let request = format!("GET {target} HTTP/1.1\r\nHost: sim\r\n\r\n");
         self.strangers.insert(key);
         // Its answer counts among what is unread.

@@ -320,7 +320,7 @@ impl Year {
 
     fn get(&mut self, target: &str) -> Vec<u8> {
         let now = self.clocks();
-        let key = self.core.accept(Service::Both, now).expect("there is room");
+        let key = self.core.accept(None, Service::Both, now).expect("there is room");
         let request = format!("GET {target} HTTP/1.1\r\nHost: year\r\nConnection: close\r\n\r\n");
         self.client = Some((key, Vec::new()));
         let event = Event::Received(request.as_bytes());

@@ -164,7 +164,7 @@ impl World {
     /// A client asks. Its response may come later: [`World::answered`].
     pub fn ask(&mut self, asked: Asked) {
         let now = self.now();
-        let key = self.core.accept(Service::Both, now).expect("there is room");
+        let key = self.core.accept(None, Service::Both, now).expect("there is room");
         let method = if asked.head_only { "HEAD" } else { "GET" };
         let mut request =
             format!("{method} {} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", asked.target);

@@ -3,6 +3,14 @@
 use marketd::http::body::{EXTENSION_BYTES, TRAILER_BYTES};
 use marketd::http::{BodyError, BodyReader, Framing};
 
+const SIZE: BodyError = BodyError::Malformed("malformed size of a chunk");
+const END: BodyError = BodyError::Malformed("a chunk does not end with CR LF");
+const TRAILER: BodyError = BodyError::Malformed("malformed trailer field");
+const CUT: BodyError = BodyError::Malformed("the body was cut short");
+const TOO_LARGE: BodyError = BodyError::TooLarge("the body is too large");
+const LONG_EXTENSIONS: BodyError = BodyError::TooLarge("the chunk extensions are too large");
+const LONG_TRAILERS: BodyError = BodyError::TooLarge("the trailer fields are too large");
+
 pub type Whole = Result<(Vec<u8>, usize), BodyError>;
 
 /// Reads a body whose bytes arrive as `split` cuts them: its data and its length on the wire.
@@ -47,7 +55,7 @@ fn every_body_is_the_same_wherever_it_is_split() {
     };
     check(Framing::None, "GET", Ok(("", 0)));
     check(Framing::Length(5), "helloGET", Ok(("hello", 5)));
-    check(Framing::Length(5), "hell", Err(BodyError::CutShort));
+    check(Framing::Length(5), "hell", Err(CUT));
     check(Framing::UntilClose, "hello", Ok(("hello", 5)));
     check(Framing::UntilClose, "", Ok(("", 0)));
 
@@ -64,7 +72,7 @@ fn every_body_is_the_same_wherever_it_is_split() {
     chunked("3\r\n\r\n0\r\n0\r\n\r\n", Ok(("\r\n0", 13)));
     chunked("0\r\nA: b\r\nC:\t\u{e4}\r\n\r\nGET", Ok(("", 18)));
 
-    let size = Err(BodyError::BadChunkSize);
+    let size = Err(SIZE);
     chunked("\r\n", size);
     chunked(";a\r\n", size);
     chunked(" 5\r\nhello\r\n0\r\n\r\n", size);
@@ -82,12 +90,12 @@ fn every_body_is_the_same_wherever_it_is_split() {
     chunked("5;a\rb\r\n", size);
     chunked("00000000000000005\r\n", size);
     chunked("10000000000000000\r\n", size);
-    chunked("ffffffffffffffff\r\n", Err(BodyError::TooLarge));
-    let end = Err(BodyError::BadChunkEnd);
+    chunked("ffffffffffffffff\r\n", Err(TOO_LARGE));
+    let end = Err(END);
     chunked("5\r\nhello0\r\n\r\n", end);
     chunked("5\r\nhello\n0\r\n\r\n", end);
     chunked("5\r\nhello\rx", end);
-    let trailer = Err(BodyError::BadTrailer);
+    let trailer = Err(TRAILER);
     chunked("0\r\n\n", trailer);
     chunked("0\r\n\rx", trailer);
     chunked("0\r\n: b\r\n\r\n", trailer);
@@ -97,7 +105,7 @@ fn every_body_is_the_same_wherever_it_is_split() {
     chunked("0\r\nA: b\n\r\n", trailer);
     chunked("0\r\nA: b\rc\r\n\r\n", trailer);
     chunked("0\r\nA: b\0\r\n\r\n", trailer);
-    let cut = Err(BodyError::CutShort);
+    let cut = Err(CUT);
     chunked("", cut);
     chunked("5", cut);
     chunked("5\r\nhello\r\n", cut);
@@ -109,7 +117,7 @@ fn every_body_is_the_same_wherever_it_is_split() {
 fn a_body_has_a_cap_that_counts_its_data() {
     let check = |framing, cap, raw: &str, expected: Option<&str>| {
         let expected = expected.map(|data| (data.as_bytes(), raw.len()));
-        check_body(framing, cap, raw.as_bytes(), expected.ok_or(BodyError::TooLarge));
+        check_body(framing, cap, raw.as_bytes(), expected.ok_or(TOO_LARGE));
     };
     for (cap, expected) in [(6, Some("hello")), (5, Some("hello")), (4, None), (0, None)] {
         check(Framing::Length(5), cap, "hello", expected);
@@ -131,22 +139,19 @@ fn extensions_and_trailers_have_caps() {
     let extension = |bytes: usize| format!("0;{}\r\n\r\n", "x".repeat(bytes - 1));
     assert_eq!(read(extension(EXTENSION_BYTES - 1)), Ok(0));
     assert_eq!(read(extension(EXTENSION_BYTES)), Ok(0));
-    assert_eq!(read(extension(EXTENSION_BYTES + 1)), Err(BodyError::ExtensionsTooLarge));
+    assert_eq!(read(extension(EXTENSION_BYTES + 1)), Err(LONG_EXTENSIONS));
     // Over all chunks, not in each.
     let many = |chunks: usize| format!("{}0\r\n\r\n", "1;abc\r\nx\r\n".repeat(chunks));
     assert_eq!(read(many(1000)), Ok(1000));
     let chunk = format!("1;{}\r\nx\r\n", "x".repeat(EXTENSION_BYTES / 8 - 1));
     assert_eq!(read(format!("{}0\r\n\r\n", chunk.repeat(8))), Ok(8));
-    assert_eq!(read(format!("{}0;\r\n\r\n", chunk.repeat(8))), Err(BodyError::ExtensionsTooLarge));
+    assert_eq!(read(format!("{}0;\r\n\r\n", chunk.repeat(8))), Err(LONG_EXTENSIONS));
 
     let trailer = |bytes: usize| format!("0\r\nA:{}\r\n\r\n", "x".repeat(bytes - 4));
     assert_eq!(read(trailer(TRAILER_BYTES - 1)), Ok(0));
     assert_eq!(read(trailer(TRAILER_BYTES)), Ok(0));
-    assert_eq!(read(trailer(TRAILER_BYTES + 1)), Err(BodyError::TrailersTooLarge));
+    assert_eq!(read(trailer(TRAILER_BYTES + 1)), Err(LONG_TRAILERS));
     let line = format!("A:{}\r\n", "x".repeat(TRAILER_BYTES / 2 - 4));
     assert_eq!(read(format!("0\r\n{}\r\n", line.repeat(2))), Ok(0));
-    assert_eq!(
-        read(format!("0\r\n{}B:\r\n\r\n", line.repeat(2))),
-        Err(BodyError::TrailersTooLarge)
-    );
+    assert_eq!(read(format!("0\r\n{}B:\r\n\r\n", line.repeat(2))), Err(LONG_TRAILERS));
 }

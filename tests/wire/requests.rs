@@ -1,7 +1,7 @@
 //! Heads of requests.
 
 use super::{check_prefixes, defaults};
-use marketd::http::{HeadLimits, Parsed, RequestError, Version, parse};
+use marketd::http::{Error, HeadLimits, Parsed, Version, parse};
 
 /// Head of a request, and the status of the refusal, or what it is taken for.
 pub const REQUESTS: &[(&str, &str)] = &[
@@ -164,11 +164,11 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET / HTTP/1.0\r\nExpect: x\r\n\r\n", "417"),
 ];
 
-fn summary(found: &Result<Parsed, RequestError>) -> String {
+fn summary(found: &Result<Parsed, Error>) -> String {
     let request = match found {
         Ok(Parsed::Partial) => return "partial".into(),
         Ok(Parsed::Complete { request, .. }) => request,
-        Err(error) => return error.status().to_string(),
+        Err(error) => return error.status.to_string(),
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let keep = if request.keep_alive { "keep" } else { "close" };
@@ -189,7 +189,7 @@ fn summary(found: &Result<Parsed, RequestError>) -> String {
 }
 
 /// A request in a form that does not borrow, so that prefixes can be compared.
-pub fn own(found: Result<Parsed, RequestError>) -> Option<Result<(String, usize), RequestError>> {
+pub fn own(found: Result<Parsed, Error>) -> Option<Result<(String, usize), Error>> {
     match found {
         Ok(Parsed::Partial) => None,
         Ok(Parsed::Complete { request, used }) => Some(Ok((format!("{request:?}"), used))),

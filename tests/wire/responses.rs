@@ -1,8 +1,7 @@
 //! Heads of exchanges' answers.
 
 use super::check_prefixes;
-use marketd::config::Limits;
-use marketd::http::{HeadLimits, ResponseError, parse_response};
+use marketd::http::parse_response;
 
 /// Head of an answer, and whether it is one.
 pub const RESPONSES: &[(&str, bool)] = &[
@@ -36,10 +35,10 @@ pub const RESPONSES: &[(&str, bool)] = &[
     ("<html>no HTTP at all</html>", false),
 ];
 
-pub type OwnedResponse = Result<(String, usize), ResponseError>;
+pub type OwnedResponse = Result<(String, usize), &'static str>;
 
-pub fn own_response(bytes: &[u8], limits: &HeadLimits) -> Option<OwnedResponse> {
-    match parse_response(bytes, limits) {
+pub fn own_response(bytes: &[u8], most: usize) -> Option<OwnedResponse> {
+    match parse_response(bytes, most) {
         Ok(None) => None,
         Ok(Some(response)) => {
             Some(Ok((format!("{:?} {:?}", response.head, response.fields), response.used)))
@@ -50,34 +49,36 @@ pub fn own_response(bytes: &[u8], limits: &HeadLimits) -> Option<OwnedResponse> 
 
 #[test]
 fn every_answer_of_the_table_is_taken_for_what_it_is_wherever_it_is_split() {
-    let limits = HeadLimits::upstream(&Limits::default());
+    let most = 16 * 1024;
     for &(raw, good) in RESPONSES {
-        let whole = own_response(raw.as_bytes(), &limits).expect("decided");
+        let whole = own_response(raw.as_bytes(), most).expect("decided");
         assert_eq!(whole.is_ok(), good, "{raw:?}: {whole:?}");
         if let Ok((_, used)) = &whole {
             assert_eq!(*used, raw.len(), "{raw:?}");
         }
         let followed = [raw.as_bytes(), b"{\"body\":1}"].concat();
-        let found = check_prefixes(&followed, |bytes| own_response(bytes, &limits), &raw);
+        let found = check_prefixes(&followed, |bytes| own_response(bytes, most), &raw);
         assert_eq!(found, Some(whole), "{raw:?} followed by its body");
     }
 }
 
 #[test]
 fn an_answers_head_has_limits_too() {
-    let check = |raw: &str, head_bytes, fields, expected: Result<usize, ResponseError>| {
-        let limits = HeadLimits { line_bytes: 0, head_bytes, fields };
-        let read = |bytes: &[u8]| own_response(bytes, &limits);
-        let found = check_prefixes(raw.as_bytes(), read, &(raw, limits));
+    let check = |raw: &str, most, expected: Result<usize, &str>| {
+        let read = |bytes: &[u8]| own_response(bytes, most);
+        let found = check_prefixes(raw.as_bytes(), read, &(raw, most));
         let found = found.expect("decided").map(|(_, used)| used);
-        assert_eq!(found, expected, "{limits:?} {raw:?}");
+        assert_eq!(found, expected, "{most} {raw:?}");
     };
+    let too_large = Err("the head is too large");
     let raw = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n\r\n";
     let bytes = raw.len();
-    check(raw, bytes + 1, 2, Ok(bytes));
-    check(raw, bytes, 2, Ok(bytes));
-    check(raw, bytes - 1, 2, Err(ResponseError::TooLarge));
-    check(raw, bytes, 3, Ok(bytes));
-    check(raw, bytes, 1, Err(ResponseError::TooLarge));
-    check(&"\r\n".repeat(100), 100, 1, Err(ResponseError::TooLarge));
+    check(raw, bytes + 1, Ok(bytes));
+    check(raw, bytes, Ok(bytes));
+    check(raw, bytes - 1, too_large);
+    check(&"\r\n".repeat(100), 100, too_large);
+    let with_fields = |count| format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(count));
+    let raw = with_fields(128);
+    check(&raw, 2000, Ok(raw.len()));
+    check(&with_fields(129), 2000, too_large);
 }

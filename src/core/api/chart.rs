@@ -155,7 +155,7 @@ impl Deferred for DeferredChart {
             return outcome.unwrap_or_else(|error| send_error(&error, responder));
         }
         let Some(plan) = self.made(view) else {
-            return send_error(&Error::internal(), responder);
+            return send_error(&Error::INTERNAL, responder);
         };
         if self.reaches_back(view, plan.info()) {
             return Outcome::Deferred(self);

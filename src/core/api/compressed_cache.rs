@@ -245,7 +245,7 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Decompressor;
+    use crate::http::decompress;
     use crate::rng::Rng;
     use crate::table::Table;
 
@@ -281,13 +281,7 @@ mod tests {
     fn next(cache: &mut CompressedBodies) -> (Vec<u8>, Vec<Key>) {
         loop {
             if let Some((bytes, clients)) = cache.step(|_| true) {
-                let mut gunzip = Decompressor::new(1 << 30);
-                gunzip.push(&bytes);
-                let mut body = Vec::new();
-                while gunzip.has_more() {
-                    body.extend_from_slice(gunzip.step().expect("sound"));
-                }
-                gunzip.finish().expect("whole");
+                let body = decompress(&bytes, 1 << 30).expect("sound");
                 return (body, clients);
             }
         }

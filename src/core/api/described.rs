@@ -14,7 +14,7 @@ use super::params::ApiRequest;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Decompressor, Head, Responder};
+use crate::http::{Cache, Head, Responder, decompress};
 use crate::json::{Array, json};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -33,13 +33,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// The file without white space outside of its strings.
 fn unpacked() -> String {
-    let mut gzip = Decompressor::new(MOST_BYTES);
-    gzip.push(PACKED);
-    let mut text = Vec::with_capacity(8 * PACKED.len());
-    while gzip.has_more() {
-        let part = gzip.step().expect("build.rs has made a sound member");
-        text.extend_from_slice(part);
-    }
+    let text = decompress(PACKED, MOST_BYTES).expect("build.rs has made a sound member");
     String::from_utf8(text).expect("the file of the source tree is UTF-8")
 }
 

@@ -204,7 +204,7 @@ impl Destination<'_> {
                 responder.send(&Head::options(), b"");
                 Ok(Outcome::Sent)
             }
-            Destination::NotAllowed(_) => Err(Error::method_not_allowed()),
+            Destination::NotAllowed(_) => Err(Error::METHOD_NOT_ALLOWED),
             Destination::NotFound => Err(Error::not_found(request.path)),
             Destination::Found(Row(endpoint, _, handler), service, rest) => {
                 let call = ApiRequest { view, service, request, rest };

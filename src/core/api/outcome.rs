@@ -4,7 +4,7 @@ use super::compressed_cache::CacheKey;
 use super::endpoint::Endpoint;
 use super::error::Error;
 use super::view::View;
-use crate::http::{ALLOW, Cache, ETag, EndlessBody, ErrorResponse, Head, Output, Responder};
+use crate::http::{Cache, ETag, EndlessBody, Head, Output, Responder};
 use crate::interval::Interval;
 use crate::json::{Decimals, json};
 use crate::market::{SeriesKey, SourceId, SymbolId};
@@ -166,20 +166,7 @@ impl CompressedResponse {
 
 /// Sends an error.
 pub fn send_error(error: &Error, responder: &mut Responder<'_>) -> Outcome {
-    let mut fields = Vec::new();
-    if let Some(seconds) = error.retry_after {
-        fields.extend_from_slice(format!("Retry-After: {seconds}\r\n").as_bytes());
-    }
-    if error.status == 405 {
-        fields.extend_from_slice(ALLOW);
-    }
-    responder.error(&ErrorResponse {
-        status: error.status,
-        code: error.code,
-        message: error.message.as_bytes(),
-        param: error.param,
-        fields: &fields,
-    });
+    responder.error(error);
     Outcome::Sent
 }
 

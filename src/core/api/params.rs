@@ -125,7 +125,7 @@ pub fn count(
         let (name, least, text) = (error.param.unwrap_or_default(), range.start(), echo(text));
         let message =
             format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
-        Error { message, ..error }
+        Error { message: message.into(), ..error }
     })
 }
 
@@ -148,7 +148,7 @@ pub fn one_of<T: Copy, const N: usize>(
 pub fn none_of<const N: usize>(text: &[u8], error: Error, words: [&str; N]) -> Error {
     let (name, text, good) = (error.param.unwrap_or_default(), echo(text), words.join(" "));
     let message = format!("Invalid {name} \"{text}\": expected one of {good}.");
-    Error { message, ..error }
+    Error { message: message.into(), ..error }
 }
 
 /// `decimals`: `number`, which is the default, or `string`.

@@ -62,7 +62,7 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         source,
         decimals,
         resumed,
-        body: EndlessBody::of(call.request.version),
+        body: EndlessBody(call.request.version),
     })))
 }
 

@@ -305,13 +305,8 @@ impl Connection {
     pub fn expire(&mut self, cx: &mut Context) -> Option<CloseReason> {
         match self.phase {
             Phase::Idle => self.half_close(CloseReason::IdleTimeout, cx),
-            Phase::Head | Phase::Body(_) => {
-                cx.stats.http.timeouts += 1;
-                return Some(match self.phase {
-                    Phase::Head => CloseReason::HeadTimeout,
-                    _ => CloseReason::BodyTimeout,
-                });
-            }
+            Phase::Head => return Some(CloseReason::HeadTimeout),
+            Phase::Body(_) => return Some(CloseReason::BodyTimeout),
             Phase::Streaming(body) if self.output.is_empty() => {
                 body.write(self.output.bytes(), |out| out.extend_from_slice(HEARTBEAT));
                 self.since = cx.now.mono;

@@ -26,8 +26,8 @@ const WAITING: usize = 1024;
 #[derive(Default)]
 pub struct DeferredResponses {
     waiting: Vec<Key>,
-    /// The earliest deadline of those that wait.
-    next_due: Option<Mono>,
+    /// The earliest deadline of those that wait: when [`DeferredResponses::wake`] is wanted.
+    pub next_due: Option<Mono>,
     /// The first `limits.longAnswers` of them take turns.
     running: VecDeque<Key>,
 }
@@ -41,11 +41,6 @@ impl DeferredResponses {
     /// True if [`DeferredResponses::step`] has something to do.
     pub fn has_work(&self) -> bool {
         !self.running.is_empty()
-    }
-
-    /// When [`DeferredResponses::wake`] is wanted.
-    pub fn next_due(&self) -> Option<Mono> {
-        self.next_due
     }
 
     /// True if another response may wait for candles.
@@ -260,10 +255,10 @@ mod tests {
         let key = bench.defer(1, Some(Mono(1000)));
         bench.wake(true);
         assert_eq!(bench.queue.depths(), (1, 0));
-        assert_eq!(bench.queue.next_due(), Some(Mono(1000)));
+        assert_eq!(bench.queue.next_due, Some(Mono(1000)));
         bench.cx.now.mono = Mono(1000);
         bench.wake(true);
-        assert_eq!((bench.queue.depths(), bench.queue.next_due()), ((0, 1), None));
+        assert_eq!((bench.queue.depths(), bench.queue.next_due), ((0, 1), None));
         assert_eq!(bench.step(), Some(key));
         let lost = bench.defer(1, Some(Mono(2000)));
         bench.wake(false);

@@ -182,7 +182,7 @@ impl Clients {
     /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
     pub fn due(&self) -> Mono {
         let sweep = if self.is_swept() { self.sweeper.due() } else { Mono::NEVER };
-        let deferred = self.reader.responses.deferred.next_due();
+        let deferred = self.reader.responses.deferred.next_due;
         sweep.min(deferred.unwrap_or(Mono::NEVER))
     }
 
@@ -242,17 +242,15 @@ impl Clients {
     /// True if a response has waited for candles as long as it may: [`Clients::wake`] is due.
     #[inline]
     pub fn has_waited_enough(&self, now: Mono) -> bool {
-        let due = self.reader.responses.deferred.next_due();
+        let due = self.reader.responses.deferred.next_due;
         due.is_some_and(|due| due <= now)
     }
 
     /// The candles that this client's response waits for will not come: it is made without them.
     pub fn go_without(&mut self, client: Option<Key>) {
-        let Some(key) = client else {
-            return;
-        };
-        let deferred = &mut self.reader.responses.deferred;
-        deferred.go_without(key, &mut self.connections);
+        if let Some(key) = client {
+            (self.reader.responses.deferred).go_without(key, &mut self.connections);
+        }
     }
 
     /// Too many wait for the history file: this client's response is not made.

@@ -18,7 +18,7 @@ use crate::core::clients::pending::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event, Service};
 use crate::http::{
-    BodyReader, CONTINUE, HeadLimits, KeptRequest, Parsed, Request, RequestBody, RequestError,
+    BodyReader, CONTINUE, Error, HeadLimits, KeptRequest, Parsed, Request, RequestBody,
     empty_lines, parse,
 };
 use crate::table::{Key, Table};
@@ -254,7 +254,7 @@ impl RequestReader {
                 let blank = empty_lines(bytes);
                 connection.blank += blank;
                 if connection.blank >= cx.config.limits.head_bytes {
-                    (self.responses).reject(connection, RequestError::HeadersTooLarge, bytes, cx);
+                    (self.responses).reject(connection, Error::HEADERS_TOO_LARGE, bytes, cx);
                     return Break(bytes.len());
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {

@@ -17,9 +17,7 @@ use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, SH
 use crate::core::clients::streaming::Streams;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::Demo;
-use crate::http::{
-    Cache, Head, KeptRequest, Output, Request, RequestError, Responder, Stamp, normal_path,
-};
+use crate::http::{Cache, Head, KeptRequest, Output, Request, Responder, Stamp, normal_path};
 use crate::table::Table;
 
 /// Sent if the disk thread has as many jobs as it may have.
@@ -100,7 +98,10 @@ impl Responses {
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
             }
             // The connection stays: to open another one would cost more than this response.
-            Some(retry_s) => api::send_error(&Error::too_many_requests(retry_s), &mut responder),
+            Some(retry_s) => {
+                let error = Error::TOO_MANY_REQUESTS.retry_after(retry_s);
+                api::send_error(&error, &mut responder)
+            }
         };
         let (status, weight) = (responder.status(), responder.weight());
         if let (Some(cached), Some(prepared)) = (cached, newly_prepared) {
@@ -165,17 +166,14 @@ impl Responses {
     pub fn reject(
         &mut self,
         connection: &mut Connection,
-        error: RequestError,
+        error: Error,
         head: &[u8],
         cx: &mut Context,
     ) {
         cx.stats.http.requests += 1;
         cx.stats.http.bad_requests += 1;
-        let line = match error {
-            RequestError::UnknownMethod => self.access_log.describe_unknown(head),
-            _ => None,
-        };
-        let error = Error::from(error);
+        let is_unknown = error == Error::UNKNOWN_METHOD;
+        let line = if is_unknown { self.access_log.describe_unknown(head) } else { None };
         self.fail(connection, &error, CloseReason::BadRequest, line, cx);
     }
 

@@ -124,7 +124,8 @@ pub fn sweep(
             expired += 1;
             if let Some(reason) = connection.expire(cx) {
                 cx.stats.http.requests += 1;
-                responses.fail(connection, &Error::request_timeout(), reason, None, cx);
+                cx.stats.http.timeouts += 1;
+                responses.fail(connection, &Error::REQUEST_TIMEOUT, reason, None, cx);
                 cx.actions.push_back(Action::Flush(key));
             }
         } else if cx.stats.stopping && matches!(connection.phase, Phase::Idle) {

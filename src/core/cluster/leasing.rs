@@ -188,8 +188,7 @@ impl Cluster {
         let leaver = self.ends_at.map(|_| node_of(&self.run).into());
         let mut entry = sources[id].entry(Update::Released(leaver), cx.now, cx);
         entry.head.epoch = epoch;
-        let mut bytes = Vec::new();
-        encode(&entry, &mut bytes);
+        let bytes = encode(&entry);
         let keep = self.leases[id.index()].keep(bytes.len(), false);
         let left = sources[id].budget().left(cx.now.mono);
         let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];

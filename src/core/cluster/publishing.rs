@@ -10,7 +10,7 @@ use super::scripts::Script;
 use crate::core::context::Context;
 use crate::core::sources::Outbound;
 use crate::market::SourceId;
-use crate::replication::{Entry, SeriesPart, Update, encode, encode_ask};
+use crate::replication::{Entry, SeriesPart, Update, encode};
 use std::fmt::Display;
 
 /// Requests for candles that stay in the engine.
@@ -41,8 +41,7 @@ impl Cluster {
             Update::Quotes { is_first, is_last, .. } => (is_first, is_last),
             _ => (false, false),
         };
-        let mut bytes = Vec::with_capacity(256);
-        encode(&entry, &mut bytes);
+        let bytes = encode(&entry);
         if bytes.len() > MOST_ENTRY || !self.engine.has_room(bytes.len()) {
             return None;
         }
@@ -70,7 +69,7 @@ impl Cluster {
     }
 
     fn ask(&mut self, id: SourceId, series: &SeriesPart, cx: &mut Context) -> Option<()> {
-        let bytes = encode_ask(series);
+        let bytes = encode(series);
         let follows = self.leases[id.index()].hold == Hold::Follows;
         if !follows || !self.engine.has_room(bytes.len()) {
             return None;

@@ -13,7 +13,7 @@ use crate::core::history::History;
 use crate::core::sources::Sources;
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
-use crate::replication::{Entry, EntryError, Markets, Update, decode, decode_ask};
+use crate::replication::{Entry, EntryError, Markets, Update, decode};
 use crate::resp::RespValue;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Cluster {
         };
         let result = match (is_ask, self.leases[source.index()].hold) {
             (true, Hold::Collects { .. }) => {
-                decode_ask(&bytes).map(|series| sources[source].asked(&series, history, cx))
+                decode(&bytes).map(|series| sources[source].asked(&series, history, cx))
             }
             (false, Hold::Follows) => {
                 decode(&bytes).map(|entry| self.apply(source, id, entry, sources, history, cx))

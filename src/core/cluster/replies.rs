@@ -42,7 +42,7 @@ impl Cluster {
                     self.replied(pending, &reply, sources, cx);
                     at += used;
                 }
-                Err(error) => return self.engine.fail(&error.to_string(), cx),
+                Err(error) => return self.engine.fail(error, cx),
             }
         }
     }
@@ -61,7 +61,10 @@ impl Cluster {
         match command {
             EngineCommand::Auth | EngineCommand::Other => {}
             EngineCommand::Load(script) => {
-                self.engine.scripts[script as usize] = reply.bytes().map(Into::into);
+                let Some(name) = reply.bytes() else {
+                    return self.engine.fail("it does not load scripts", cx);
+                };
+                self.engine.scripts[script as usize] = Some(name.into());
                 if Some(&script) == Script::ALL.last() && !self.engine.is_up {
                     self.engine.beat(&self.run, cx);
                 }

@@ -13,7 +13,7 @@
 //! connection and to nobody else.
 
 use crate::config::{Limits, Proxy, Url};
-use crate::http::{HeadLimits, parse_response, write_connect};
+use crate::http::{parse_response, write_connect};
 use crate::time::{Mono, Now};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -169,7 +169,7 @@ impl Connecting {
         now: Now,
     ) -> Result<(), String> {
         self.inbox.extend_from_slice(bytes);
-        let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
+        let parsed = parse_response(&self.inbox, limits.upstream_head_bytes);
         let Some(response) = parsed.map_err(|error| format!("malformed answer: {error}"))? else {
             return Ok(());
         };

@@ -16,8 +16,8 @@ use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{Caps, Meter, ReadError, Reading};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, Framing, HeadLimits, RetryAfter, parse_response,
-    read_current_date, read_date, write_request,
+    BodyReader, Decompressor, Encoding, RetryAfter, parse_response, read_current_date, read_date,
+    write_request,
 };
 use crate::log_targets::SOURCE;
 use crate::market::Catalog;
@@ -162,7 +162,7 @@ impl RequestInFlight {
             return self.receive_body(bytes, catalog);
         }
         self.inbox.extend_from_slice(bytes);
-        let parsed = parse_response(&self.inbox, &HeadLimits::upstream(limits));
+        let parsed = parse_response(&self.inbox, limits.upstream_head_bytes);
         let Some(response) = parsed.map_err(Fault::malformed)? else {
             return Ok(ResponseProgress::Partly);
         };
@@ -184,7 +184,7 @@ impl RequestInFlight {
         let is_gzip = head.content_encoding == Encoding::Gzip;
         self.head = Some(Head {
             status: head.status,
-            keep_alive: head.keep_alive && head.framing != Framing::UntilClose,
+            keep_alive: head.keep_alive,
             retry_after: head.retry_after,
             body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
             gunzip: is_gzip.then(|| Box::new(Decompressor::new(cap))),

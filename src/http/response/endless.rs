@@ -2,38 +2,26 @@
 
 use super::{Framing, Version};
 
-/// How the end of such a body is found.
+/// Such a body for a client that speaks this version. To one of HTTP/1.1 it is sent in chunks, of which an
+/// empty one is the last (RFC 9112, 7.1). To one of HTTP/1.0 it ends with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndlessBody {
-    /// By an empty chunk (RFC 9112, 7.1).
-    Chunked,
-    /// By the end of the connection, for a client of HTTP/1.0.
-    UntilClose,
-}
+pub struct EndlessBody(pub Version);
 
 /// The size of a chunk that is not known yet: eight digits, of which the first may be zeros.
 const SIZE: &[u8] = b"00000000\r\n";
 
 impl EndlessBody {
-    /// The framing for a client that speaks this version.
-    pub fn of(version: Version) -> EndlessBody {
-        match version {
-            Version::Http10 => EndlessBody::UntilClose,
-            Version::Http11 => EndlessBody::Chunked,
-        }
-    }
-
     /// What the head says.
     pub(super) fn framing(self) -> Framing {
-        match self {
-            EndlessBody::Chunked => Framing::Chunked,
-            EndlessBody::UntilClose => Framing::UntilClose,
+        match self.0 {
+            Version::Http10 => Framing::UntilClose,
+            Version::Http11 => Framing::Chunked,
         }
     }
 
     /// Appends what `write` appends, as a part of the body. Nothing if that is nothing.
     pub fn write<R>(self, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-        if self == EndlessBody::UntilClose {
+        if self.0 == Version::Http10 {
             return write(out);
         }
         let begin = out.len();
@@ -53,7 +41,7 @@ impl EndlessBody {
 
     /// Appends the end of the body.
     pub fn end(self, out: &mut Vec<u8>) {
-        if self == EndlessBody::Chunked {
+        if self.0 == Version::Http11 {
             out.extend_from_slice(b"0\r\n\r\n");
         }
     }
@@ -66,7 +54,7 @@ mod tests {
     #[test]
     fn parts_are_chunks_and_empty_ones_are_left_out() {
         let mut out = b"head".to_vec();
-        let body = EndlessBody::Chunked;
+        let body = EndlessBody(Version::Http11);
         assert_eq!(
             body.write(&mut out, |out| {
                 out.extend_from_slice(b"data: 1\n\n");
@@ -85,7 +73,7 @@ mod tests {
     #[test]
     fn a_client_of_http_1_0_gets_the_bytes_alone() {
         let mut out = Vec::new();
-        let body = EndlessBody::of(Version::Http10);
+        let body = EndlessBody(Version::Http10);
         body.write(&mut out, |out| out.extend_from_slice(b":\n\n"));
         body.end(&mut out);
         assert_eq!(out, b":\n\n");

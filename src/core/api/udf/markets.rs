@@ -153,7 +153,7 @@ fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
     let quote = match quote {
         Ok(quote) => quote,
         Err(error) => {
-            let message = error.message.as_str();
+            let message = &*error.message;
             return json!(out, { "s": "error", "n": item, "errmsg": message, "v": Ready(b"{}") });
         }
     };

@@ -161,7 +161,7 @@ mod tests {
     use crate::core::clients::streams::stream::{EventStream, News};
     use crate::core::{Context, Status};
     use crate::decimal::Decimal;
-    use crate::http::EndlessBody;
+    use crate::http::{EndlessBody, Version};
     use crate::json::Decimals;
     use crate::market::Market;
     use crate::market::testing::info;
@@ -195,7 +195,7 @@ mod tests {
             source: None,
             decimals: Decimals::Number,
             resumed: None,
-            body: EndlessBody::Chunked,
+            body: EndlessBody(Version::Http11),
         };
         let served = Served {
             endpoint: Endpoint::Unknown,

@@ -543,6 +543,22 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
 }
 
 #[test]
+fn an_engine_that_loads_no_scripts_is_down_until_it_does() {
+    let mut world = World::new(0, seed());
+    world.model.loads_none = true;
+    world.add(2);
+    world.run(4000);
+    for node in world.nodes.iter().flatten() {
+        let (_, why) = node.stats().down.as_ref().expect("it is down");
+        assert_eq!(&**why, "it does not load scripts");
+    }
+    world.model.loads_none = false;
+    world.run(12_000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+}
+
+#[test]
 fn a_list_that_changes_at_the_exchange_changes_on_all_nodes() {
     const LATE: &str = "BTCUSDT";
     const GONE: &str = "ETHUSDT";

@@ -21,6 +21,8 @@ pub struct Model {
     nodes: BTreeMap<String, i64>,
     /// True if the scripts were loaded, and not flushed since.
     pub has_scripts: bool,
+    /// True if it says nothing of a script that it is to load.
+    pub loads_none: bool,
     /// An error that every write gets.
     pub refuses: Option<&'static str>,
     /// The node of the engine that has the keys; `None`: there is only one.
@@ -90,6 +92,7 @@ impl Model {
     fn run(&mut self, words: &[Vec<u8>], is_over: bool) -> Answer {
         let text = |at: usize| String::from_utf8_lossy(&words[at]).into_owned();
         let answer = match &*text(0) {
+            "SCRIPT" if self.loads_none => b"$-1\r\n".to_vec(),
             "SCRIPT" => {
                 self.has_scripts = true;
                 let script = Script::ALL.iter().position(|it| it.text().as_bytes() == words[2]);
