@@ -42,18 +42,14 @@ pub enum Part<'a> {
     Text(&'a [u8]),
 }
 
+/// The fingerprint of no part.
 impl Default for Fingerprint {
     fn default() -> Fingerprint {
-        Fingerprint::new()
+        Fingerprint(0x9e37_79b9_7f4a_7c15)
     }
 }
 
 impl Fingerprint {
-    /// The fingerprint of no part.
-    pub fn new() -> Fingerprint {
-        Fingerprint(0x9e37_79b9_7f4a_7c15)
-    }
-
     /// Adds the next part.
     #[inline]
     pub fn add(&mut self, part: Part<'_>) {
@@ -108,7 +104,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn of(parts: &[Part<'_>]) -> u64 {
-        let mut made_of = Fingerprint::new();
+        let mut made_of = Fingerprint::default();
         for part in parts {
             made_of.add(*part);
         }

@@ -71,6 +71,7 @@ pub mod json;
 pub mod log_targets;
 pub mod logging;
 pub mod market;
+pub mod named;
 pub mod net;
 pub mod probe;
 pub mod record;

@@ -254,7 +254,6 @@ impl Probe<'_> {
             interval,
             from,
             to,
-            limit: self.dialect.page().rows,
             now,
         };
         let Some((fetched, kept)) = self.ask(&call) else {

@@ -224,12 +224,7 @@ impl<T> Table<T> {
         slots.filter_map(|(at, slot)| Some((slot.key(self.first + at), slot.entry.as_ref()?)))
     }
 
-    /// All entries with their keys, in the order of their slots.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
-        self.range_mut(0..usize::MAX)
-    }
-
-    /// The entries in these slots, counted from the first one of this table.
+    /// The entries in these slots, counted from the first one of this table, with their keys.
     pub fn range_mut(&mut self, slots: Range<usize>) -> impl Iterator<Item = (Key, &mut T)> {
         let first = self.first;
         let places = self.slots.iter_mut().enumerate();
@@ -319,7 +314,7 @@ mod tests {
             assert_eq!(table.get(*key), Some(&n));
         }
         assert_eq!(table.remove(keys[PAGE]), Some(PAGE));
-        assert!(table.iter_mut().all(|(key, entry)| key.index() == *entry));
+        assert!(table.range_mut(0..usize::MAX).all(|(key, entry)| key.index() == *entry));
         let part = table.range_mut(PAGE - 1..PAGE + 2);
         assert_eq!(part.map(|(_, entry)| *entry).collect::<Vec<_>>(), [PAGE - 1, PAGE + 1]);
         assert_eq!(table.slots(), count);

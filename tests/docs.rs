@@ -232,8 +232,7 @@ fn the_tables_of_the_interface_are_complete() {
 fn the_tables_of_operations_are_complete() {
     let page = read(&file("src/docs/operations.md"));
     let listed = column(&page, 0);
-    for reason in CloseReason::all() {
-        let name = reason.name();
+    for name in CloseReason::NAMES {
         assert!(listed.iter().any(|it| it == name), "the reason {name}");
     }
     for target in log_targets::ALL {

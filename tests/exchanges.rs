@@ -381,7 +381,6 @@ fn recorded_five_minutes_are_read_by_the_decoder_from_a_socket() {
         interval: Stored::M1,
         from: UnixMs(0),
         to: UnixMs(0),
-        limit: 1000,
         now: UnixMs(0),
     };
     let caps = Caps { item_bytes: 65_536, envelope_bytes: 16_384 };

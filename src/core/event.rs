@@ -4,35 +4,27 @@
 use crate::history::DiskJob;
 use crate::log_targets::NET;
 use crate::market::SourceId;
+use crate::named::named;
 use crate::table::Key;
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-/// What a listener's clients are served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// `/api/v1` alone, because the ecosystem has an address of its own.
-    Api,
-    /// `/api/ecosystem` alone.
-    Ecosystem,
-    /// Both, on one address.
-    Both,
-    /// The built-in exchange.
-    Demo,
+named! {
+    /// What a listener's clients are served, by the name in the log.
+    pub enum Service {
+        /// `/api/v1` alone, because the ecosystem has an address of its own.
+        Api "api"
+        /// `/api/ecosystem` alone.
+        Ecosystem "ecosystem"
+        /// Both, on one address.
+        Both "both"
+        /// The built-in exchange.
+        Demo "demo"
+    }
 }
 
 impl Service {
-    /// Its name in the log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Service::Api => "api",
-            Service::Ecosystem => "ecosystem",
-            Service::Both => "both",
-            Service::Demo => "demo",
-        }
-    }
-
     /// Logs where it can be reached: `http://` and an address, or a Unix socket.
     pub fn announce(self, place: &str) {
         match self {
@@ -146,61 +138,39 @@ impl fmt::Display for Broken {
     }
 }
 
-/// Makes the enum of reasons, each with the word that metrics use.
-macro_rules! close_reasons {
-    ($($(#[$about:meta])+ $reason:ident $name:literal)+) => {
-        /// Why a client's connection ended.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum CloseReason { $($(#[$about])+ $reason,)+ }
-
-        impl CloseReason {
-            /// How many there are.
-            pub const COUNT: usize = CloseReason::NAMES.len();
-            const NAMES: &[&str] = &[$($name),+];
-
-            /// All of them, in the order of their numbers.
-            pub fn all() -> impl Iterator<Item = CloseReason> {
-                [$(CloseReason::$reason),+].into_iter()
-            }
-
-            /// The word that metrics use.
-            pub fn name(self) -> &'static str {
-                CloseReason::NAMES[self as usize]
-            }
-        }
-    };
-}
-
-close_reasons! {
-    /// The client closed, between two requests or after its last response.
-    ClientClosed "client_closed"
-    /// The client closed in the middle of a request.
-    CutShort "cut_short"
-    /// The client asked to close with its last request, or sent HTTP/1.0.
-    Answered "answered"
-    /// The cap of requests on one connection.
-    RequestLimit "request_limit"
-    /// A request that could not be understood or was too large.
-    BadRequest "bad_request"
-    /// The head of a request took too long.
-    HeadTimeout "head_timeout"
-    /// The body of a request took too long.
-    BodyTimeout "body_timeout"
-    /// No request for too long.
-    IdleTimeout "idle_timeout"
-    /// The client did not read its response.
-    WriteTimeout "write_timeout"
-    /// The client read its response more slowly than others, when too much was pending in total.
-    SlowReader "slow_reader"
-    /// The client left requests unfinished for longer than others, when too many bytes of them were held
-    /// in total.
-    SlowSender "slow_sender"
-    /// The connection broke.
-    Broken "broken"
-    /// Refused at the cap of connections.
-    Refused "refused"
-    /// marketd is stopping.
-    Stopping "stopping"
-    /// It had never sent anything, and gave its place to a new one at the cap of connections.
-    MadeRoom "made_room"
+named! {
+    /// Why a client's connection ended, by the name that metrics use.
+    pub enum CloseReason {
+        /// The client closed, between two requests or after its last response.
+        ClientClosed "client_closed"
+        /// The client closed in the middle of a request.
+        CutShort "cut_short"
+        /// The client asked to close with its last request, or sent HTTP/1.0.
+        Answered "answered"
+        /// The cap of requests on one connection.
+        RequestLimit "request_limit"
+        /// A request that could not be understood or was too large.
+        BadRequest "bad_request"
+        /// The head of a request took too long.
+        HeadTimeout "head_timeout"
+        /// The body of a request took too long.
+        BodyTimeout "body_timeout"
+        /// No request for too long.
+        IdleTimeout "idle_timeout"
+        /// The client did not read its response.
+        WriteTimeout "write_timeout"
+        /// The client read its response more slowly than others, when too much was pending in total.
+        SlowReader "slow_reader"
+        /// The client left requests unfinished for longer than others, when too many bytes of them were held
+        /// in total.
+        SlowSender "slow_sender"
+        /// The connection broke.
+        Broken "broken"
+        /// Refused at the cap of connections.
+        Refused "refused"
+        /// marketd is stopping.
+        Stopping "stopping"
+        /// It had never sent anything, and gave its place to a new one at the cap of connections.
+        MadeRoom "made_room"
+    }
 }

@@ -4,6 +4,7 @@
 
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
 use crate::market::{SourceId, StoredSeries};
+use crate::named::named;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::{Index, IndexMut};
 
@@ -154,7 +155,7 @@ pub struct HttpStatus {
     /// Client connections since the start.
     pub total: u64,
     /// Closed connections by `CloseReason`.
-    pub closes: [u64; super::CloseReason::COUNT],
+    pub closes: [u64; super::CloseReason::NAMES.len()],
     /// Responses by endpoint, class of status and duration.
     pub durations: Requests,
 }
@@ -173,7 +174,7 @@ pub struct StreamStatus {
     /// Changes that a reader was not told of, because a newer one came first.
     pub conflated: u64,
     /// Ended streams by `CloseReason`.
-    pub closes: [u64; super::CloseReason::COUNT],
+    pub closes: [u64; super::CloseReason::NAMES.len()],
 }
 
 /// How the cluster does.
@@ -219,28 +220,20 @@ impl ClusterStatus {
     }
 }
 
-/// How a source does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SourceState {
-    /// No quotes have come yet, and nothing has failed since the last good response.
-    #[default]
-    Starting,
-    /// The last request succeeded, and quotes of this source are served.
-    Up,
-    /// The last request failed; the next one waits.
-    Backoff,
-    /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
-    /// more: no quote of this source is fresh.
-    Down,
-}
-
-impl SourceState {
-    /// The words that metrics use, in the order of the states.
-    pub const NAMES: [&str; 4] = ["starting", "up", "backoff", "down"];
-
-    /// The word that metrics use.
-    pub fn name(self) -> &'static str {
-        SourceState::NAMES[self as usize]
+named! {
+    /// How a source does.
+    #[derive(Default)]
+    pub enum SourceState {
+        /// No quotes have come yet, and nothing has failed since the last good response.
+        #[default]
+        Starting "starting"
+        /// The last request succeeded, and quotes of this source are served.
+        Up "up"
+        /// The last request failed; the next one waits.
+        Backoff "backoff"
+        /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
+        /// more: no quote of this source is fresh.
+        Down "down"
     }
 }
 

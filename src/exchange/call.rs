@@ -30,8 +30,6 @@ pub enum Call<'a> {
         from: UnixMs,
         /// Last open time.
         to: UnixMs,
-        /// The most rows, at most those of a page.
-        limit: usize,
         /// The exchange's clock: some keep old candles elsewhere.
         now: UnixMs,
     },

@@ -176,7 +176,7 @@ impl Dialect {
         };
         let rows = Rows {
             interval: interval.map_or("", String::as_str),
-            page: self.page().rows,
+            page: self.file.candles.rows.into(),
             unit: self.file.candles.time,
         };
         self.endpoint(call).target.of(call, &rows)

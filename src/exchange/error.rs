@@ -2,6 +2,7 @@
 //!
 //! Owns their texts for logs.
 
+use crate::named::named;
 use crate::time::UnixMs;
 use std::fmt;
 
@@ -23,23 +24,24 @@ pub struct Reject<'a> {
 /// The wrong part of an item, and the fault.
 pub(super) type Wrong = (&'static str, ItemFault);
 
-/// What is wrong with a part of an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ItemFault {
-    /// Missing, though required.
-    Missing,
-    /// Of another type, such as an array where a number belongs.
-    WrongType,
-    /// Not a finite decimal number.
-    NotANumber,
-    /// Not a time between 1970 and 9999.
-    NotATime,
-    /// Not UTF-8, or a name in an unknown form.
-    NotAText,
-    /// Below zero.
-    Negative,
-    /// More digits or letters than any market has.
-    TooLong,
+named! {
+    /// What is wrong with a part of an item.
+    pub enum ItemFault {
+        /// Missing, though required.
+        Missing "is missing"
+        /// Of another type, such as an array where a number belongs.
+        WrongType "has the wrong type"
+        /// Not a finite decimal number.
+        NotANumber "is not a finite decimal number"
+        /// Not a time between 1970 and 9999.
+        NotATime "is not a time"
+        /// Not UTF-8, or a name in an unknown form.
+        NotAText "is not text in the known form"
+        /// Below zero.
+        Negative "is negative"
+        /// More digits or letters than any market has.
+        TooLong "is too long"
+    }
 }
 
 /// Why a whole body is unusable.
@@ -109,25 +111,11 @@ impl fmt::Display for Reject<'_> {
         if let Some(id) = self.id {
             write!(f, "{}: ", id.escape_debug())?;
         }
-        write!(f, "{} {}", self.field, self.fault)?;
+        write!(f, "{} {}", self.field, self.fault.name())?;
         match self.shapes {
             Some([found, expected]) => write!(f, ": {found}, where `fields` say {expected}"),
             None => Ok(()),
         }
-    }
-}
-
-impl fmt::Display for ItemFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ItemFault::Missing => "is missing",
-            ItemFault::WrongType => "has the wrong type",
-            ItemFault::NotANumber => "is not a finite decimal number",
-            ItemFault::NotATime => "is not a time",
-            ItemFault::NotAText => "is not text in the known form",
-            ItemFault::Negative => "is negative",
-            ItemFault::TooLong => "is too long",
-        })
     }
 }
 

@@ -68,7 +68,7 @@ fn explained(form: &ItemForm, name: Raw<'_>, item: &[u8]) -> Explained {
     // A number has no end of its own.
     let whole = [item, b" "].concat();
     // Of an item that is not as its table says, the fields before that are shown.
-    let _ = Order::new().read(&mut Cursor::new(&whole), form.table, &mut fields);
+    let _ = Order::default().read(&mut Cursor::new(&whole), form.table, &mut fields);
     let mut places = Vec::new();
     let mut add = |place| {
         if !places.contains(&place) {

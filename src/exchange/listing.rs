@@ -66,7 +66,7 @@ members! {
         /// The statuses of a market that trades.
         open: Vec<Box<str>> = Vec::new(), "open";
         /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`.
-        pair: Vec<Pair> = Pair::usual(), "pair";
+        pair: Vec<Pair> = vec![Pair::default()], "pair";
         /// True if assets are written in lower case.
         lower_case: bool = false, "lowerCase";
         /// Assets that have another name elsewhere.

@@ -16,15 +16,6 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The form of most exchanges.
-    pub(super) fn usual() -> Vec<Pair> {
-        vec![Pair {
-            texts: ["".into(), "/".into(), "".into()],
-            widths: [None; 2],
-            quote_first: false,
-        }]
-    }
-
     /// The text of a market in this form.
     pub(super) fn join(&self, base: &str, quote: &str) -> String {
         let [front, between, behind] = &self.texts;
@@ -55,6 +46,7 @@ impl Pair {
     }
 }
 
+// The form of most exchanges.
 texts!(Pair, "{base}/{quote}");
 
 impl TryFrom<String> for Pair {
@@ -115,7 +107,7 @@ mod tests {
         check("{base}{quote:3}", "USD", None);
         check("{base}{quote:3}", "\u{e9}\u{e9}", None);
         check("{base}_{quote}.x", "A_B.x", Some(("A", "B")));
-        assert_eq!(Pair::try_from("{base}/{quote}".to_owned()).ok(), Pair::usual().pop());
+        assert_eq!(Pair::default().join("A", "B"), "A/B");
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Reading {
         let form = dialect.item_form(call);
         let call = dialect.endpoint(call);
         Reading {
-            records: Records { dialect, call, task, form, order: Order::new(), stamp: None },
+            records: Records { dialect, call, task, form, order: Order::default(), stamp: None },
             items: Items::new(&call.items, caps),
             front: Vec::new(),
             end: None,

@@ -220,6 +220,7 @@ impl ItemForm {
 }
 
 /// The names of the last item's members, in their order.
+#[derive(Default)]
 pub(super) struct Order {
     names: Vec<Known>,
 }
@@ -235,10 +236,6 @@ const KNOWN_NAMES: usize = 64;
 const KNOWN_NAME_BYTES: usize = 48;
 
 impl Order {
-    pub(super) fn new() -> Order {
-        Order { names: Vec::new() }
-    }
-
     /// Reads one item along its table. Returns false if it is of another type.
     pub(super) fn read<'a>(
         &mut self,
@@ -374,7 +371,7 @@ mod tests {
 
     /// Reads items one after another by one order: what each has as `a` and `b`.
     fn check(items: &[&str], expected: &[(&[u8], &[u8])]) {
-        let mut order = Order::new();
+        let mut order = Order::default();
         for (item, (a, b)) in items.iter().zip(expected) {
             let mut fields = Fields::new();
             let mut cursor = Cursor::new(item.as_bytes());
@@ -420,7 +417,7 @@ mod tests {
         }
         item += ",\"a\":1,\"b\":2}";
         check(&[&item, r#"{"b":4,"a":3}"#, &item], &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")]);
-        let mut order = Order::new();
+        let mut order = Order::default();
         let mut cursor = Cursor::new(item.as_bytes());
         assert_eq!(order.read(&mut cursor, &LETTERS, &mut Fields::new()), Ok(true));
         assert!(order.names.len() <= KNOWN_NAMES);
@@ -428,7 +425,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_passed_and_told() {
-        let mut order = Order::new();
+        let mut order = Order::default();
         let mut cursor = Cursor::new(b"[1,2] ");
         assert_eq!(order.read(&mut cursor, &LETTERS, &mut Fields::new()), Ok(false));
         assert_eq!(cursor.position(), 5);

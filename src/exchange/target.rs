@@ -57,7 +57,7 @@ names! {
 /// What the placeholders of candles depend on besides the call.
 pub(super) struct Rows<'d> {
     pub(super) interval: &'d str,
-    pub(super) page: usize,
+    pub(super) page: i64,
     pub(super) unit: Unit,
 }
 
@@ -147,21 +147,17 @@ impl Target {
 
 impl Placeholder {
     fn write(self, call: &Call<'_>, rows: &Rows<'_>, out: &mut String) {
-        let most = |limit: usize| limit.clamp(1, rows.page) as i64;
         use PlaceholderName::*;
         let number = match (self.name, *call) {
             (Id, Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
                 return escape(id, self.case, self.is_bare, out);
             }
             (Interval, Call::Candles { .. }) => return out.push_str(rows.interval),
-            (Limit, Call::Candles { limit, .. }) => most(limit),
-            (Slots | Back, Call::Candles { interval, from, to, limit, now, .. }) => {
-                let is_back = self.name == Back;
-                let last = if is_back { now } else { to };
+            (Limit, Call::Candles { .. }) => rows.page,
+            (Slots | Back, Call::Candles { interval, from, to, now, .. }) => {
+                let last = if self.name == Back { now } else { to };
                 let [first, last] = [from, last].map(|time| interval.slot_of(time));
-                let slots = last.saturating_sub(first) + 1;
-                let most = most(if is_back { rows.page } else { limit });
-                slots.clamp(1, most)
+                (last.saturating_sub(first) + 1).clamp(1, rows.page)
             }
             (From | To, Call::Candles { from, to, .. }) => {
                 let time = if self.name == To { to } else { from };

@@ -32,9 +32,6 @@ pub struct AnswerCounts {
     /// Old candles that were dropped: out of the kept window, or with a stretch of coverage that
     /// made room.
     pub evicted: usize,
-    /// True if nothing closed was stored: coverage has too many ranges, and this one would be the
-    /// oldest.
-    pub refused: bool,
 }
 
 impl AnswerCounts {

@@ -4,7 +4,6 @@
 //! of whole rows: one buffer that grows would be copied, and takes memory that is not there yet.
 
 use super::chart::{ChartInfo, ChartPlan};
-use super::known::BucketState;
 use super::window::Outcome;
 use crate::decimal::Decimal;
 use crate::fingerprint::Fingerprint;
@@ -16,7 +15,7 @@ use std::sync::Arc;
 const PIECE: usize = 16 * 1024;
 
 /// The rows made so far.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     pieces: Vec<(Arc<[u8]>, Range<usize>)>,
     /// The rows behind the pieces, with a comma after each.
@@ -30,24 +29,12 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn new(quoted: bool) -> Rows {
-        Rows {
-            pieces: Vec::new(),
-            rest: Vec::new(),
-            made_of: Fingerprint::new(),
-            volume: Vec::new(),
-            outcome: Outcome::default(),
-            quoted,
-        }
+        Rows { quoted, ..Rows::default() }
     }
 
     /// Appends the row of the bucket that begins with this slot and opens at this time, with this open,
     /// high, low and close, and the volume set before.
-    pub(super) fn push(
-        &mut self,
-        (slot, open): (i64, UnixMs),
-        prices: [&[u8]; 4],
-        state: BucketState,
-    ) {
+    pub(super) fn push(&mut self, (slot, open): (i64, UnixMs), prices: [&[u8]; 4]) {
         if self.rest.len() >= PIECE {
             self.cut();
         }
@@ -70,7 +57,6 @@ impl Rows {
         outcome.begin.get_or_insert(slot);
         outcome.first.get_or_insert(slot);
         outcome.last = Some(slot);
-        outcome.has_forming |= state == BucketState::Open;
     }
 
     fn cut(&mut self) {

@@ -96,7 +96,7 @@ impl ChartBuilder {
             stage: Stage::Begin,
             rows: Rows::new(spec.quoted),
             closed: None,
-            covered: IntervalSet::new(),
+            covered: IntervalSet::default(),
             restarts: 0,
             info: None,
             spec,
@@ -118,7 +118,7 @@ impl ChartBuilder {
                     return false;
                 }
             }
-            None => self.covered = IntervalSet::new(),
+            None => self.covered = IntervalSet::default(),
         }
         let outcome = &self.rows.outcome;
         self.info = Some(outcome.info(series, &self.covered, &self.spec, self.now, self.keep));
@@ -309,7 +309,7 @@ impl Making {
                     let open = series.open_of(flat.start);
                     rows.volume.clear();
                     rows.volume.push(b'0');
-                    rows.push((flat.start, open), [close; 4], BucketState::Closed);
+                    rows.push((flat.start, open), [close; 4]);
                     rows.made_of.add(Part::Stored(series.closed_version()));
                     rows.made_of.add(Part::Flat(flat.start));
                     self.cursor = flat.end;
@@ -340,7 +340,7 @@ impl Making {
         };
         *budget = budget.saturating_sub(count);
         let open = view.series.open_of(bucket.start);
-        rows.push((bucket.start, open), prices, state);
+        rows.push((bucket.start, open), prices);
         rows.made_of.add(match state {
             BucketState::Closed => Part::Stored(view.series.closed_version()),
             _ => Part::Series(view.series.version()),

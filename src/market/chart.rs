@@ -50,8 +50,6 @@ pub struct ChartInfo {
     pub last_closed: Option<UnixMs>,
     /// Where the next page begins, when a range was cut by the limit.
     pub next_from: Option<UnixMs>,
-    /// True if a row is provisional or forming.
-    pub has_forming: bool,
 }
 
 /// Shared bytes of whole rows, with the comma after each, and the range of them that is meant.

@@ -71,8 +71,6 @@ pub struct ChartCounts {
     pub written: u64,
     /// Candles changed since the start.
     pub updated: u64,
-    /// Unsound candles since the start.
-    pub rejected: u64,
     /// Candles evicted for space or age since the start.
     pub evicted: u64,
 }
@@ -190,7 +188,6 @@ impl Charts {
         let written = self.put(key, slots, candles, (evidence, closed_before), changes)?;
         self.totals.written += written.written as u64;
         self.totals.updated += written.updated as u64;
-        self.totals.rejected += written.rejected as u64;
         self.totals.evicted += written.evicted as u64;
         Some(written)
     }

@@ -77,7 +77,7 @@ impl Series {
         };
         let start = between.start.clamp(closed.start, closed.end);
         let end = between.end.clamp(start, closed.end);
-        let mut decided = IntervalSet::new();
+        let mut decided = IntervalSet::default();
         let _ = decided.insert(start..end);
         // One answer does not remove a candle, neither from memory nor from the file.
         let mut doubtful = self.row_parts(&(start..end));
@@ -145,8 +145,8 @@ impl Series {
         if let Some(changes) = changes {
             self.archive_answer(slots, found, changes);
         }
+        // Refused if coverage has too many ranges, and this one would be the oldest.
         let Ok(changed) = self.cover(slots, written) else {
-            written.refused = true;
             return;
         };
         self.store(slots, found, second, written);
@@ -421,11 +421,11 @@ mod tests {
             series.ingest_whole(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000), None);
         }
         let written = series.ingest_whole(0..1, &minutes([0]), minute(100_000), None);
-        assert!(written.refused, "older than all the others");
+        assert_eq!(written, AnswerCounts::default(), "older than all the others");
         assert_eq!(series.count(), MAX_INTERVALS);
         let written =
             series.ingest_whole(50_000..50_001, &minutes([50_000]), minute(100_000), None);
-        assert_eq!((written.refused, written.evicted, written.written), (false, 1, 1));
+        assert_eq!((written.evicted, written.written), (1, 1));
         assert_eq!(series.covered().first(), Some(6));
         assert_eq!(series.covered().len(), MAX_INTERVALS);
     }

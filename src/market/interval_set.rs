@@ -21,11 +21,6 @@ pub struct IntervalSet(RangeSet<i64>);
 pub struct IntervalSetFull;
 
 impl IntervalSet {
-    /// An empty set.
-    pub fn new() -> IntervalSet {
-        IntervalSet::default()
-    }
-
     /// Adds a range. Returns true if that changed the set.
     pub fn insert(&mut self, range: Range<i64>) -> Result<bool, IntervalSetFull> {
         if self.covers(range.clone()) {
@@ -51,8 +46,7 @@ impl IntervalSet {
 
     /// Removes what the other set does not have.
     pub fn retain(&mut self, other: &IntervalSet) {
-        let kept = self.iter().flat_map(|range| other.within(range));
-        self.0 = kept.collect();
+        *self = self.iter().flat_map(|range| other.within(range)).collect();
     }
 
     /// True if every slot of the range is in the set.
@@ -107,11 +101,10 @@ impl IntervalSet {
     }
 }
 
-/// The parts of a range outside another.
-pub fn cut(range: Range<i64>, other: &Range<i64>) -> impl Iterator<Item = Range<i64>> {
-    let before = range.start..range.end.min(other.start);
-    let behind = range.start.max(other.end)..range.end;
-    [before, behind].into_iter().filter(|part| !part.is_empty())
+impl FromIterator<Range<i64>> for IntervalSet {
+    fn from_iter<I: IntoIterator<Item = Range<i64>>>(ranges: I) -> IntervalSet {
+        IntervalSet(ranges.into_iter().collect())
+    }
 }
 
 #[cfg(test)]
@@ -120,7 +113,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn spans(ranges: Pairs<'_>) -> IntervalSet {
-        let mut spans = IntervalSet::new();
+        let mut spans = IntervalSet::default();
         for (start, end) in ranges {
             spans.insert(*start..*end).expect("few spans");
         }
@@ -171,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_full_set_refuses_what_touches_nothing() {
-        let mut set = IntervalSet::new();
+        let mut set = IntervalSet::default();
         for i in 0..MAX_INTERVALS as i64 {
             assert_eq!(set.insert(i * 3..i * 3 + 1), Ok(true));
         }
@@ -190,7 +183,7 @@ mod tests {
                 state = crate::market::testing::split_mix(state);
                 (state % below as u64) as i64
             };
-            let (mut set, mut naive) = (IntervalSet::new(), BTreeSet::new());
+            let (mut set, mut naive) = (IntervalSet::default(), BTreeSet::new());
             for _ in 0..200 {
                 let start = random(100);
                 let range = start..start + random(12);

@@ -2,7 +2,7 @@
 //!
 //! It never changes a candle.
 
-use super::interval_set::cut;
+use super::interval_set::IntervalSet;
 use super::series::Series;
 use super::silence::{REREAD, confirmed_after_ms};
 use crate::time::UnixMs;
@@ -53,13 +53,13 @@ impl Series {
     /// The parts of these slots to ask the exchange for: they are unknown, and the last answer that
     /// left them out is at least `patience` milliseconds old.
     pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
-        let mut unknown = self.unknown(slots.clone());
+        let mut unknown: IntervalSet = self.unknown(slots.clone()).into_iter().collect();
         for (silent, last) in self.silences.last_within(&slots) {
             if (at - last).abs() < patience {
-                unknown = unknown.into_iter().flat_map(|part| cut(part, &silent)).collect();
+                unknown.remove(silent);
             }
         }
-        unknown
+        unknown.iter().collect()
     }
 
     /// True if an answer has left out this slot, and no later answer reported it.
@@ -78,12 +78,11 @@ impl Series {
     /// The slots among these whose candles may still be revised, without those that an answer has
     /// left out.
     pub fn unsettled(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let mut unsettled: Vec<Range<i64>> = self.unsettled.within(slots.clone()).collect();
+        let mut unsettled: IntervalSet = self.unsettled.within(slots.clone()).collect();
         for (silent, _) in self.silences.within(&slots) {
-            let parts = unsettled.into_iter();
-            unsettled = parts.flat_map(|part| cut(part, &silent)).collect();
+            unsettled.remove(silent);
         }
-        unsettled
+        unsettled.iter().collect()
     }
 
     /// True if the candles of these slots are final: nothing reads them again.

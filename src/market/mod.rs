@@ -43,7 +43,7 @@ pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
 pub use chart::{ChartInfo, ChartPlan, ChartSpec};
 pub use charts::{ChartCounts, Charts};
 pub use ids::{SourceId, SymbolId};
-pub use interval_set::{IntervalSet, MAX_INTERVALS, cut};
+pub use interval_set::{IntervalSet, MAX_INTERVALS};
 pub use quote::{Awaited, Quote, QuoteCounts, Quotes};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};

@@ -33,7 +33,6 @@ struct Naive {
 struct Row {
     open: UnixMs,
     text: Option<[String; 5]>,
-    closed: bool,
 }
 
 struct Random(u64);
@@ -162,14 +161,14 @@ impl Naive {
             } else if !inside.is_empty() && (closed || known || newest) {
                 let row = merged(&inside);
                 previous = row.as_ref().map(|row| row[3].clone());
-                rows.push(Row { open, text: row, closed });
+                rows.push(Row { open, text: row });
                 None
             } else {
                 previous = None;
                 None
             };
             if text.is_some() {
-                rows.push(Row { open, text, closed: true });
+                rows.push(Row { open, text });
             }
             open = interval.end_of(open);
         }
@@ -245,7 +244,6 @@ impl Naive {
         let interval = spec.interval;
         let (first, last) = (rows.first().map(|row| row.open), rows.last().map(|row| row.open));
         assert_eq!((info.rows, info.first, info.last), (rows.len(), first, last), "{why}");
-        assert_eq!(info.has_forming, rows.iter().any(|row| !row.closed), "{why}");
         let present = self.base.slot_of(now);
         let floor = (present - keep).max(0);
 

@@ -38,8 +38,8 @@ impl ChartPlan {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let window = Window::new(spec);
         let Some(series) = series else {
-            let info = Outcome::default().info(None, &IntervalSet::new(), spec, now, keep);
-            return Some(ChartPlan::of(Vec::new(), Fingerprint::new(), info));
+            let info = Outcome::default().info(None, &IntervalSet::default(), spec, now, keep);
+            return Some(ChartPlan::of(Vec::new(), Fingerprint::default(), info));
         };
         let mut candles = series.candle_slots(window.start..window.end);
         // What the limit cuts off begins, or ends, with one more candle.
@@ -57,7 +57,6 @@ impl ChartPlan {
             first,
             last: series.candle_slots(slots.clone()).next_back(),
             closed: stored as u64,
-            has_forming: !forming.is_empty(),
         };
         let info = outcome.info(Some(series), series.covered(), spec, now, keep);
         Some(ChartPlan::of(pieces, made_of(series, &slots), info))
@@ -100,7 +99,7 @@ impl ChartPlan {
 /// The fingerprint of a chart of these slots: the stored rows between two slots, and the forming
 /// candles between two others.
 fn made_of(series: &Series, slots: &Range<i64>) -> Fingerprint {
-    let mut made_of = Fingerprint::new();
+    let mut made_of = Fingerprint::default();
     made_of.add(Part::Source(series.key().source.0));
     let mut stored = series.row_slots(slots.clone());
     if let Some(first) = stored.next() {
@@ -284,7 +283,6 @@ mod tests {
         assert!(body.starts_with(&expected), "{body} {expected}");
         let march = Stored::D1.open_of(day("2024-03-01"));
         assert_eq!(info.last_closed, Some(march));
-        assert!(info.has_forming, "April is forming");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use normalize::normalize;
 use std::time::Duration;
 
 /// The latest quotes of all sources.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Quotes {
     feeds: Vec<Feed>,
     /// By symbol: the number of sources with a quote.
@@ -39,11 +39,7 @@ pub struct Quotes {
 impl Quotes {
     /// No quotes yet.
     pub fn new(sources: &[SourceConfig]) -> Quotes {
-        Quotes {
-            feeds: sources.iter().map(Feed::new).collect(),
-            holders: Vec::new(),
-            totals: Totals::default(),
-        }
+        Quotes { feeds: sources.iter().map(Feed::new).collect(), ..Quotes::default() }
     }
 
     /// Applies one item of a poll. `now`: when its response was received, which may be so long ago that

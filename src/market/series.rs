@@ -104,10 +104,10 @@ impl Series {
         Series {
             key,
             chunks: BTreeMap::new(),
-            covered: IntervalSet::new(),
-            archived: IntervalSet::new(),
+            covered: IntervalSet::default(),
+            archived: IntervalSet::default(),
             silences: Silences::default(),
-            unsettled: IntervalSet::new(),
+            unsettled: IntervalSet::default(),
             clock_in_doubt: false,
             forming: Vec::new(),
             frontier: i64::MIN,

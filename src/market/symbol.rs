@@ -57,7 +57,7 @@ pub enum Lookup {
 }
 
 /// The names of all symbols and their numbers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Symbols {
     names: Vec<SymbolName>,
     /// By canonical name and by joined form: the symbol, or the first of several.
@@ -111,12 +111,7 @@ impl SymbolName {
 impl Symbols {
     /// A table for at most `cap` symbols.
     pub(super) fn new(cap: usize) -> Symbols {
-        Symbols {
-            names: Vec::new(),
-            forms: NameMap::default(),
-            clashes: BTreeMap::new(),
-            cap: cap.min(u32::MAX as usize),
-        }
+        Symbols { cap: cap.min(u32::MAX as usize), ..Symbols::default() }
     }
 
     /// Sets how many symbols there may be. More that are there already stay.

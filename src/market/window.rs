@@ -91,8 +91,6 @@ pub(super) struct Outcome {
     pub(super) last: Option<i64>,
     /// Buckets that the exchange has confirmed and that hold a candle.
     pub(super) closed: u64,
-    /// True if a row is provisional or forming.
-    pub(super) has_forming: bool,
 }
 
 impl Outcome {
@@ -149,7 +147,6 @@ impl Outcome {
             depends,
             last_closed: series.and_then(|series| last_closed(series, interval)),
             next_from: cut.map(open_of),
-            has_forming: self.has_forming,
         }
     }
 }

@@ -156,7 +156,6 @@ const CALL: Call<'static> = Call::Candles {
     interval: Stored::H1,
     from: UnixMs(0),
     to: UnixMs(0),
-    limit: 1000,
     now: UnixMs(0),
 };
 

@@ -13,7 +13,7 @@ mod several;
 
 use super::error::Error;
 use super::outcome::{Candles, Deferred, Outcome, Prepared, send_error};
-use super::symbols::{sources_for, untracked};
+use super::symbols::{check_tracked, sources_for};
 use super::view::View;
 use crate::http::Responder;
 use crate::interval::Interval;
@@ -146,7 +146,7 @@ impl Deferred for DeferredChart {
         let symbol = self.request.symbol;
         let having = view.market.catalog.sources_of(symbol);
         let is_gone = match self.request.source {
-            Some(source) => untracked(view, symbol, source).is_some(),
+            named @ Some(_) => check_tracked(view, symbol, named).is_err(),
             None => !having.contains(&self.key.source),
         };
         if is_gone {
@@ -194,9 +194,7 @@ pub fn choose(view: &View<'_>, request: &ChartRequest) -> Result<SeriesKey, Erro
     let (symbol, spec) = (request.symbol, &request.spec);
     let (catalog, charts) = (&view.market.catalog, &view.market.charts);
     let sources = sources_for(view, symbol, &request.source);
-    if let Some(error) = request.source.and_then(|source| untracked(view, symbol, source)) {
-        return Err(error);
-    }
+    check_tracked(view, symbol, request.source)?;
     let interval = spec.interval.base();
     let key_of = |source| SeriesKey { source, symbol, interval };
     // If an exchange has been unreachable since the start, the file is enough.

@@ -14,7 +14,7 @@
 //!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
 //!    `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong request.
 //!    `markets::categories` is the shortest example.
-//! 2. In `endpoint`: a variant, and in the same place its name in the metrics. Here: a row in the table:
+//! 2. In `endpoint`: a variant, with its name in the metrics. Here: a row in the table:
 //!    in `API` below `/api/v1/`, in `ECOSYSTEM` below `/api/ecosystem/`, in `PEOPLE` or in `COMMON`. Its
 //!    handler is `Respond`. `Prepare` is for a request that comes often with the same bytes: what it is
 //!    made into is kept with the head, as a type that is [`Prepared`].

@@ -20,7 +20,6 @@ const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 's
     frame-ancestors 'self'\r\nX-Content-Type-Options: nosniff\r\n";
 
 /// The files with these names, each with its address.
-#[cfg(feature = "page")]
 macro_rules! files {
     ($($name:literal)+) => { &[$(
         (concat!("/page/", $name), include_bytes!(concat!("../../page/", $name))),
@@ -28,14 +27,11 @@ macro_rules! files {
 }
 
 /// The files of the page by address. The first is the page itself.
-#[cfg(feature = "page")]
-static FILES: &[(&str, &[u8])] = files! {
+#[rustfmt::skip]
+static FILES: &[(&str, &[u8])] = if described::HAS_PAGE { files! {
     "index.html" "page.css" "app.js" "api.js" "chart.js" "draw.js" "feed.js" "panel.js" "series.js"
     "service.js" "slots.js" "spark.js" "table.js" "text.js"
-};
-
-#[cfg(not(feature = "page"))]
-static FILES: &[(&str, &[u8])] = &[];
+} } else { &[] };
 
 /// Responds to `/`, and leads a client there that has left out the slash.
 pub fn root(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {

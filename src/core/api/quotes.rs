@@ -11,7 +11,7 @@ use super::outcome::{Outcome, Prepared};
 use super::params::{ApiRequest, decimals, required};
 use super::records::fragment;
 use super::symbols::{
-    NamedMarket, look_up, path_text, read_markets, served_quote, sources_for, untracked,
+    NamedMarket, check_tracked, look_up, path_text, read_markets, served_quote, sources_for,
 };
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
@@ -81,7 +81,7 @@ impl Prepared for QuotesRequest {
         let mut quotes = Vec::with_capacity(markets.len());
         // The items of the member `errors`, joined.
         let mut errors = Vec::new();
-        let mut made_of = Fingerprint::new();
+        let mut made_of = Fingerprint::default();
         let mut is_stale = false;
         for (name, symbol) in markets {
             let symbol = symbol.map_or_else(|| look_up(view, name), Ok);
@@ -135,7 +135,7 @@ fn find<'v>(
 
 /// Why there is no quote: not collected yet, or the exchange has none.
 fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error {
-    if let Some(error) = source.and_then(|source| untracked(view, symbol, source)) {
+    if let Err(error) = check_tracked(view, symbol, source) {
         return error;
     }
     let name = view.market.catalog.name(symbol).as_str();

@@ -21,7 +21,7 @@ use super::health;
 use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
 use super::params::{ApiRequest, decimals, items};
 use super::records::fragment;
-use super::symbols::{look_up, untracked};
+use super::symbols::{check_tracked, look_up};
 use super::view::View;
 use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
@@ -77,10 +77,7 @@ fn read_symbols(
     let mut symbols = Vec::with_capacity(items.len());
     for item in items {
         let symbol = look_up(call.view, item).map_err(|error| error.about("symbols"))?;
-        let is_untracked = |source| untracked(call.view, symbol, source);
-        if let Some(error) = source.and_then(is_untracked) {
-            return Err(error);
-        }
+        check_tracked(call.view, symbol, source)?;
         if seen.insert(symbol) {
             symbols.push(symbol);
         }

@@ -88,16 +88,21 @@ pub fn served_quote<'v>(
     }
 }
 
-/// The error for a source that does not track the symbol. `None` if it does, or if its market list has not
-/// come yet.
-pub fn untracked(view: &View<'_>, symbol: SymbolId, source: SourceId) -> Option<Error> {
+/// Refuses a source that does not track the symbol, unless its market list has not come yet.
+pub fn check_tracked(
+    view: &View<'_>,
+    symbol: SymbolId,
+    source: Option<SourceId>,
+) -> Result<(), Error> {
     let catalog = &view.market.catalog;
-    let tracks = catalog.sources_of(symbol).contains(&source);
-    if tracks || catalog.may_track(source, symbol) {
-        return None;
+    let Some(source) = source.filter(|source| !catalog.sources_of(symbol).contains(source)) else {
+        return Ok(());
+    };
+    if catalog.may_track(source, symbol) {
+        return Ok(());
     }
     let id = view.id_of(source);
     let name = catalog.name(symbol).as_str();
     let message = format!("Source \"{id}\" does not track \"{name}\".");
-    Some(Error::new(404, "symbol_not_found", message).about("source"))
+    Err(Error::new(404, "symbol_not_found", message).about("source"))
 }

@@ -348,15 +348,3 @@ impl Connection {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_are_numbered_as_they_are_listed() {
-        for (at, reason) in CloseReason::all().enumerate() {
-            assert_eq!(reason as usize, at);
-        }
-    }
-}

@@ -44,7 +44,7 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 }
 
 /// See the module's page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileState {
     /// Then, a load that failed is tried again.
     NotOpen(Option<Mono>),
@@ -53,6 +53,7 @@ pub enum FileState {
     On,
     GivenUp,
     Closing,
+    #[default]
     Closed,
 }
 

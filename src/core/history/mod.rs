@@ -46,7 +46,7 @@ use writer::{FLUSH, Writer};
 const CLOSING: Duration = Duration::from_secs(10);
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct History {
     file: FileState,
     writer: Writer,
@@ -70,17 +70,9 @@ impl History {
     /// Without a file.
     pub fn new(now: Now) -> History {
         History {
-            file: FileState::Closed,
-            writer: Writer::default(),
-            reads: Reads::default(),
             evict_at: now.mono + SWEEP,
             quotes: SavedQuotes::new(now.mono),
-            work: JobQueue::default(),
-            missing: Missing::default(),
-            recalled: Vec::new(),
-            recalls: 0,
-            has_news: false,
-            close_by: None,
+            ..History::default()
         }
     }
 

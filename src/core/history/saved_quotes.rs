@@ -27,7 +27,7 @@ pub const SYMBOLS_A_SLICE: usize = 128;
 pub const LEFT_MS: i64 = 3_600_000;
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SavedQuotes {
     /// Restored, and waiting for the rest of them, or for a market list.
     waiting: BTreeMap<SourceId, Quotes>,
@@ -60,7 +60,7 @@ pub struct Restore {
 impl SavedQuotes {
     /// Nothing is restored.
     pub fn new(now: Mono) -> SavedQuotes {
-        SavedQuotes { waiting: BTreeMap::new(), next: now + EVERY, saved: 0 }
+        SavedQuotes { next: now + EVERY, ..SavedQuotes::default() }
     }
 
     /// Begins a round, if it is due.

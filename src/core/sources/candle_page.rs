@@ -212,7 +212,7 @@ mod tests {
     fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
         let mut page = page(asked.clone(), rows);
         let (mut slices, mut start) = (Vec::new(), asked.start);
-        while let Some((slots, rows)) = page.next(&IntervalSet::new()) {
+        while let Some((slots, rows)) = page.next(&IntervalSet::default()) {
             let slot = |row: &Reported| Stored::M1.slot_of(row.candle.open_time);
             assert!(rows.iter().map(slot).all(|slot| slots.contains(&slot)));
             assert_eq!(slots.start, start);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_page_in_front_of_full_coverage_touches_it_with_each_slice() {
-        let mut covered = IntervalSet::new();
+        let mut covered = IntervalSet::default();
         let first = 3 * LENGTH;
         for piece in 0..MAX_INTERVALS as i64 {
             let _ = covered.insert(first + 2 * piece..first + 2 * piece + 1);

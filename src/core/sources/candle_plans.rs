@@ -247,7 +247,7 @@ impl CandlePlans {
     /// The source as a whole is failing: no client need wait for it.
     pub fn give_up_asked(&mut self) {
         for plan in self.plans.values_mut() {
-            plan.asked = IntervalSet::new();
+            plan.asked = IntervalSet::default();
         }
     }
 

@@ -12,6 +12,7 @@ use crate::core::sources::candle_plans::CandlePlans;
 use crate::interval::Stored;
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SourceId};
+use crate::named::named;
 use crate::time::{Mono, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
 use std::time::Duration;
 
@@ -48,24 +49,16 @@ pub struct ExchangeClock {
     date_ahead: Option<i64>,
 }
 
-/// What may contradict the exchange's time as we know it.
-#[derive(Clone, Copy, Debug)]
-enum Sign {
-    /// A time in a response that is still to come.
-    Ahead,
-    /// The newest quote, which is older than the one before.
-    Back,
-    /// The `Date` of a response, further ahead than before.
-    Date,
-}
-
-impl Sign {
-    /// In words, in the order of the signs.
-    const TEXTS: [&str; 3] = [
-        "a time in a response is ahead",
-        "the newest quote went back",
-        "the date of a response is ahead",
-    ];
+named! {
+    /// What may contradict the exchange's time as we know it.
+    enum Sign {
+        /// A time in a response that is still to come.
+        Ahead "a time in a response is ahead"
+        /// The newest quote, which is older than the one before.
+        Back "the newest quote went back"
+        /// The `Date` of a response, further ahead than before.
+        Date "the date of a response is ahead"
+    }
 }
 
 impl ExchangeClock {
@@ -109,7 +102,7 @@ impl ExchangeClock {
             return;
         }
         self.contradiction = Some((sign, ms));
-        let (id, what) = (&cx.stats[self.source].id, Sign::TEXTS[sign as usize]);
+        let (id, what) = (&cx.stats[self.source].id, sign.name());
         log::info!(target: SOURCE, "clock in doubt source={id} reason={what:?} ms={ms}");
         self.doubt(cx);
     }

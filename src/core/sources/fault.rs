@@ -2,6 +2,7 @@
 
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{Fields, RetryAfter};
+use crate::named::named;
 use std::fmt;
 
 /// Bytes of an unknown encoding's name that are shown: more than any name has.
@@ -51,28 +52,17 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Whose fault a failure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
-    /// The exchange's as a whole: nothing is requested for a while.
-    Source,
-    /// The exchange has banned this address: the same.
-    Ban,
-    /// Too many requests: the same, and counted separately.
-    RateLimit,
-    /// This one request's.
-    Call,
-}
-
-impl Blame {
-    /// Its name in the log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Blame::Source => "source",
-            Blame::Ban => "ban",
-            Blame::RateLimit => "rate_limit",
-            Blame::Call => "call",
-        }
+named! {
+    /// Whose fault a failure is, by the name in the log.
+    pub enum Blame {
+        /// The exchange's as a whole: nothing is requested for a while.
+        Source "source"
+        /// The exchange has banned this address: the same.
+        Ban "ban"
+        /// Too many requests: the same, and counted separately.
+        RateLimit "rate_limit"
+        /// This one request's.
+        Call "call"
     }
 }
 

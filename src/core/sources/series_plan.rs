@@ -64,7 +64,7 @@ pub struct PageResult {
 }
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SeriesPlan {
     /// When the newest candles are read next.
     pub refresh_at: Mono,
@@ -95,16 +95,10 @@ impl SeriesPlan {
     pub fn new(now: Mono) -> SeriesPlan {
         SeriesPlan {
             refresh_at: now,
-            asked: IntervalSet::new(),
-            backfill: None,
-            reach: None,
-            suspected_cut: None,
-            unavailable: IntervalSet::new(),
             unavailable_since: now,
             unavailable_last: now,
-            misses: 0,
-            failures: 0,
             rest_until: now,
+            ..SeriesPlan::default()
         }
     }
 
@@ -195,7 +189,7 @@ impl SeriesPlan {
     /// A request has failed: the series rests, so that the others have their turn.
     pub fn failed(&mut self, now: Now) {
         self.failures += 1;
-        self.asked = IntervalSet::new();
+        self.asked = IntervalSet::default();
         self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
     }
 
@@ -215,7 +209,7 @@ impl SeriesPlan {
     /// Notes what was requested and did not come. What a response has left out waits for its own time.
     fn note_unavailable(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs, now: Now) {
         if now.mono.since(self.unavailable_since) > UNAVAILABLE_FOR {
-            self.unavailable = IntervalSet::new();
+            self.unavailable = IntervalSet::default();
             self.unavailable_since = now.mono;
         }
         let current = series.interval().slot_of(exchange);
@@ -248,7 +242,7 @@ impl SeriesPlan {
         let silent = series.silent(0..refreshed).into_iter();
         let (due, later): (Vec<_>, Vec<_>) = silent.partition(|(_, at)| *at <= exchange);
         let due = due.into_iter().map(|(part, _)| part);
-        let mut todo = IntervalSet::new();
+        let mut todo = IntervalSet::default();
         for part in unknown.into_iter().chain(unsettled).chain(due) {
             for part in self.unavailable.missing(part) {
                 // Too many pieces: the others come when these are done.

@@ -146,7 +146,6 @@ impl Profile {
                 // Both ends are inclusive.
                 from: series.interval.open_of(slots.start),
                 to: series.interval.open_of(slots.end - 1),
-                limit: self.dialect.page().rows,
                 now: cx.exchange_time(self.id),
             },
         }

@@ -6,13 +6,12 @@ use crate::exchange::{Call, Dialect};
 use crate::interval::Stored;
 use crate::time::UnixMs;
 
-fn candles(from: i64, to: i64, limit: usize) -> Call<'static> {
+fn candles(from: i64, to: i64) -> Call<'static> {
     Call::Candles {
         id: "BTCUSDT",
         interval: Stored::H1,
         from: UnixMs(from),
         to: UnixMs(to),
-        limit,
         now: UnixMs(to),
     }
 }
@@ -33,7 +32,6 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
                     interval,
                     from: UnixMs(0),
                     to: UnixMs(0),
-                    limit: 0,
                     now: UnixMs(now),
                 });
             }
@@ -59,11 +57,11 @@ fn a_call_becomes_the_target_of_a_request() {
     check(Call::Markets, "/api/v3/exchangeInfo");
     check(Call::Time, "/api/v3/time");
     check(
-        candles(1_588_280_400_000, 1_591_880_400_000, 1000),
+        candles(1_588_280_400_000, 1_591_880_400_000),
         "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=1588280400000&endTime=1591880400000&limit=1000",
     );
     check(
-        candles(-5, 3_600_000, 1001),
+        candles(-5, 3_600_000),
         "/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=0&endTime=3600000&limit=1000",
     );
 }

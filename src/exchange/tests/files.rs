@@ -219,7 +219,6 @@ fn exercise(dialect: &'static Dialect) {
         interval: Stored::D1,
         from: UnixMs(i64::MIN / 2),
         to: UnixMs(i64::MAX / 2),
-        limit: usize::MAX,
         now: UnixMs(i64::MAX / 2),
     };
     let all = dialect.tickers_at_once().then_some(Call::Tickers);

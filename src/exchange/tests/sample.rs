@@ -18,7 +18,6 @@ pub(in crate::exchange) const CANDLES: Call<'static> = Call::Candles {
     interval: Stored::H1,
     from: UnixMs(7_200_000),
     to: UnixMs(10_800_000),
-    limit: 1000,
     now: UnixMs(10_800_000),
 };
 
@@ -212,10 +211,9 @@ fn the_ends_of_a_range_and_the_archive_are_in_the_target() {
         interval: Stored::M1,
         from: UnixMs(0),
         to: UnixMs(60_000),
-        limit: 2,
         now: UnixMs(now),
     };
-    assert_eq!(SAMPLE.target(&old(99 * 60_000)), "/candles/A?bar=60&after=61&before=0&n=2");
+    assert_eq!(SAMPLE.target(&old(99 * 60_000)), "/candles/A?bar=60&after=61&before=0&n=300");
     assert_eq!(
         SAMPLE.target(&old(100 * 60_000)),
         "/old/A?bar=60&from=0&to=60&n=2&1970-01-01T00:00:00.000Z--1970-01-01T00:01:00.000Z"

@@ -124,14 +124,7 @@ pub(in crate::exchange) fn candles(
     to: i64,
     now: i64,
 ) -> Call<'static> {
-    Call::Candles {
-        id: "A-B",
-        interval,
-        from: UnixMs(from),
-        to: UnixMs(to),
-        limit: usize::MAX,
-        now: UnixMs(now),
-    }
+    Call::Candles { id: "A-B", interval, from: UnixMs(from), to: UnixMs(to), now: UnixMs(now) }
 }
 
 /// Whatever is asked, each of these bodies, with its status, is a refusal with this code and these

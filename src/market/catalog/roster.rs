@@ -38,8 +38,6 @@ pub struct ListChange {
     pub removed: Vec<SymbolId>,
     /// Markets whose symbol cannot be written.
     pub skipped: u32,
-    /// Markets left out because another one of the list has the same symbol.
-    pub duplicates: u32,
     /// Markets left out because of `limits.symbols`.
     pub over_cap: u32,
 }
@@ -65,7 +63,7 @@ impl Listing {
 }
 
 /// The markets of one source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Roster {
     /// The source's name, for the log.
     pub(super) id: Box<str>,
@@ -126,14 +124,8 @@ impl Roster {
         Roster {
             id: source.id.as_str().into(),
             named,
-            remembered: BTreeSet::new(),
-            recalled: BTreeMap::new(),
             wanted: (!wants_all).then(|| assets.clone()),
-            listings: Vec::new(),
-            routes: NameMap::default(),
-            has_list: false,
-            staging: None,
-            warned: Warned::default(),
+            ..Roster::default()
         }
     }
 
@@ -158,11 +150,8 @@ impl Roster {
 
     /// Tracks nothing any more.
     pub(super) fn retire(&mut self) {
-        *self = Roster {
-            id: self.id.clone(),
-            wanted: Some(Vec::new()),
-            ..Roster::new(&SourceConfig::of(""), BTreeSet::new())
-        };
+        let id = std::mem::take(&mut self.id);
+        *self = Roster { id, wanted: Some(Vec::new()), ..Roster::default() };
     }
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
@@ -206,11 +195,8 @@ impl Roster {
             Said::Unchanged => before,
             Said::New(listing) => Some(&**listing),
         };
-        if let Some(first) = first {
-            staging.change.duplicates += 1;
-            if first.active || !listing.active {
-                return;
-            }
+        if first.is_some_and(|first| first.active || !listing.active) {
+            return;
         }
         *said = match before == Some(&listing) {
             true => Said::Unchanged,

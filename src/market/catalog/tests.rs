@@ -273,8 +273,7 @@ fn check_duplicate(first: &str, second: &str, expected: &str) {
             market.ticker_id = ticker_id.trim_start_matches('!').into();
             catalog.list(A, market);
         }
-        let change = end_list(&mut catalog, A, T1).expect("usable");
-        assert_eq!(change.duplicates, 1, "{first} {second}");
+        end_list(&mut catalog, A, T1).expect("usable");
         let btc = id(&catalog, "BTC/USDT");
         let listing = catalog.listing(A, btc).expect("listed");
         assert_eq!(&*listing.ticker_id, expected, "{first} {second}");

@@ -42,7 +42,7 @@ impl Charts {
     pub fn forget_archives(&mut self) {
         self.unopened.clear();
         for series in self.series.values_mut() {
-            series.archived = IntervalSet::new();
+            series.archived = IntervalSet::default();
         }
     }
 

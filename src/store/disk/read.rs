@@ -46,7 +46,11 @@ pub(super) fn rows(db: &Database, read: &ReadJob) -> Result<Rows, StoreError> {
         let slot = row.get(0).ok().map(|time: i64| time.div_euclid(seconds(interval)));
         // Unaligned rows may share a slot. A page never ends within a slot.
         if left == 0 && slot != before {
-            cut(&mut rows.slots, slot, read.keep);
+            match (slot, read.keep) {
+                (Some(next), Edge::Oldest) => rows.slots.end = next,
+                (Some(next), Edge::Newest) => rows.slots.start = next + 1,
+                (None, _) => {}
+            }
             break;
         }
         (left, before) = (left.saturating_sub(1), slot);
@@ -87,15 +91,6 @@ pub(super) fn pages(
         tell(page)?;
     }
     Ok(())
-}
-
-/// Cuts the requested slots before `next`, the first slot that is not in the page.
-fn cut(slots: &mut Range<i64>, next: Option<i64>, keep: Edge) {
-    match (next, keep) {
-        (Some(next), Edge::Oldest) => slots.end = next,
-        (Some(next), Edge::Newest) => slots.start = next + 1,
-        (None, _) => {}
-    }
 }
 
 /// Every series, in the order of their creation, and the number of invalid rows.

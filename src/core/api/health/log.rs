@@ -3,7 +3,7 @@
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
 //! hours is more than one line at its beginning.
 
-use super::state::{Reason, State, reasons, state};
+use super::state::{Reason, reasons, state};
 use crate::core::stats::Status;
 use crate::log_targets::HEALTH;
 use crate::market::Quotes;
@@ -19,7 +19,6 @@ const REMIND_MAX: Duration = Duration::from_secs(3600);
 /// See the module's page.
 #[derive(Debug)]
 pub struct HealthLog {
-    state: State,
     lasting: Vec<Lasting>,
     /// How often the state or its reasons have changed.
     changes: u64,
@@ -64,7 +63,7 @@ impl HealthLog {
     pub fn new(status: &Status, quotes: &Quotes) -> HealthLog {
         let now = status.started;
         let lasting = reasons(status, quotes).map(|reason| Lasting::new(reason, now));
-        HealthLog { state: state(status, quotes), lasting: lasting.collect(), changes: 0 }
+        HealthLog { lasting: lasting.collect(), changes: 0 }
     }
 
     /// How often the state or its reasons have changed.
@@ -89,19 +88,18 @@ impl HealthLog {
             return due.collect();
         }
         self.changes += 1;
-        self.state = state(status, quotes);
         let before = std::mem::take(&mut self.lasting);
         let lasting = reasons(status, quotes).map(|reason| {
             let known = before.iter().find(|it| it.reason == reason);
             known.copied().unwrap_or_else(|| Lasting::new(reason, now))
         });
         self.lasting = lasting.collect();
-        vec![self.change(status)]
+        vec![self.change(status, quotes)]
     }
 
     /// `degraded reasons=source_down:one,quotes_stale`.
-    fn change(&self, status: &Status) -> (log::Level, String) {
-        let mut line = format!("{} reasons=", self.state.name());
+    fn change(&self, status: &Status, quotes: &Quotes) -> (log::Level, String) {
+        let mut line = format!("{} reasons=", state(status, quotes).name());
         for (at, Lasting { reason, .. }) in self.lasting.iter().enumerate() {
             line.push_str(if at > 0 { "," } else { "" });
             line.push_str(reason.code.name());

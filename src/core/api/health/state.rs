@@ -7,80 +7,57 @@
 
 use crate::core::stats::{Backfill, SourceState, Status, on_wall};
 use crate::market::{Quotes, SourceId};
+use crate::named::named;
 use crate::time::Now;
 
 /// The most characters of an exchange's last error that a message repeats.
 const ERROR_CHARS: usize = 200;
 
-/// The state of the service, in the order of the names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing is wrong.
-    Ok,
-    /// Requests are served, and something is wrong.
-    Degraded,
-    /// No quote has been collected or restored yet.
-    Starting,
-    /// A signal has asked marketd to stop.
-    Stopping,
-}
-
-impl State {
-    /// Its name in `/health` and the log.
-    pub fn name(self) -> &'static str {
-        ["ok", "degraded", "starting", "stopping"][self as usize]
+named! {
+    /// The state of the service, by its name in `/health` and the log.
+    pub enum State {
+        /// Nothing is wrong.
+        Ok "ok"
+        /// Requests are served, and something is wrong.
+        Degraded "degraded"
+        /// No quote has been collected or restored yet.
+        Starting "starting"
+        /// A signal has asked marketd to stop.
+        Stopping "stopping"
     }
 }
 
-/// Why the service is not `ok`, in the order of the names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// A signal has asked marketd to stop.
-    Stopping,
-    /// No quote has been collected or restored yet.
-    Starting,
-    /// No quote of this source has come yet, and nothing has failed.
-    SourceStarting,
-    /// The last request for quotes of this source failed. Not all of its quotes are stale yet.
-    SourceBackoff,
-    /// This source has failed for longer than its quotes stay fresh.
-    SourceDown,
-    /// This source responds, but none of its figures has changed for `frozenAfterMs`.
-    SourceFrozen,
-    /// There are quotes, and every one of them is stale.
-    QuotesStale,
-    /// The history file cannot be used.
-    HistoryUnusable,
-    /// The history file was removed while it was in use, and the new one does not have all candles yet.
-    HistoryLost,
-    /// The last write to the history file failed.
-    HistoryWriteFailed,
-    /// The engine that the nodes of the cluster share cannot be used.
-    ClusterDown,
-    /// The other nodes of the cluster speak a newer format.
-    ClusterFormat,
+named! {
+    /// Why the service is not `ok`, by the name in `/health` and the log.
+    pub enum Code {
+        /// A signal has asked marketd to stop.
+        Stopping "stopping"
+        /// No quote has been collected or restored yet.
+        Starting "starting"
+        /// No quote of this source has come yet, and nothing has failed.
+        SourceStarting "source_starting"
+        /// The last request for quotes of this source failed. Not all of its quotes are stale yet.
+        SourceBackoff "source_backoff"
+        /// This source has failed for longer than its quotes stay fresh.
+        SourceDown "source_down"
+        /// This source responds, but none of its figures has changed for `frozenAfterMs`.
+        SourceFrozen "source_frozen"
+        /// There are quotes, and every one of them is stale.
+        QuotesStale "quotes_stale"
+        /// The history file cannot be used.
+        HistoryUnusable "history_unusable"
+        /// The history file was removed while it was in use, and the new one does not have all candles yet.
+        HistoryLost "history_lost"
+        /// The last write to the history file failed.
+        HistoryWriteFailed "history_write_failed"
+        /// The engine that the nodes of the cluster share cannot be used.
+        ClusterDown "cluster_down"
+        /// The other nodes of the cluster speak a newer format.
+        ClusterFormat "cluster_format"
+    }
 }
 
 impl Code {
-    /// Its name in `/health` and the log.
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; 12] = [
-            "stopping",
-            "starting",
-            "source_starting",
-            "source_backoff",
-            "source_down",
-            "source_frozen",
-            "quotes_stale",
-            "history_unusable",
-            "history_lost",
-            "history_write_failed",
-            "cluster_down",
-            "cluster_format",
-        ];
-        NAMES[self as usize]
-    }
-
     /// True if somebody may have to act. The others belong to every start and stop.
     pub fn is_trouble(self) -> bool {
         !matches!(self, Code::Stopping | Code::Starting | Code::SourceStarting)

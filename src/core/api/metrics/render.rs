@@ -213,11 +213,10 @@ impl Page {
         for row in rows {
             match &row.read {
                 ReadMetric::Object(rows) => self.rows(rows, subjects),
-                ReadMetric::MaybeObject(is_there, rows) => {
-                    if subjects.iter().all(is_there) {
-                        self.rows(rows, subjects);
-                    }
+                ReadMetric::MaybeObject(is_there, rows) if subjects.iter().all(is_there) => {
+                    self.rows(rows, subjects);
                 }
+                ReadMetric::MaybeObject(..) => {}
                 ReadMetric::Sources(rows) => {
                     let sources: Vec<_> = subjects.iter().flat_map(of_sources).collect();
                     self.rows(rows, &sources);

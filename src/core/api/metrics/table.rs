@@ -149,7 +149,7 @@ const SOURCE: &[Metric] = &[
         "The state of the source. `starting`: no quotes have come yet, and the last request did not fail. \
          `up`: quotes are served. `backoff`: a request failed, and the next one waits. `down`: the same, and \
          no quotes have come for `staleAfterMs`, counted from the start where none ever came.",
-        OneOf(&SourceState::NAMES, |it| it.source().state.name())),
+        OneOf(SourceState::NAMES, |it| it.source().state.name())),
     metric("polls", "source_polls_total", "Requests sent, of every kind.", Count(|it| it.source().polls)),
     metric("ok", "source_successes_total", "Requests answered well.", Count(|it| it.source().ok)),
     metric("errors", "source_errors_total", "Requests that failed.", Count(|it| it.source().errors)),
@@ -262,7 +262,7 @@ const HTTP: &[Metric] = &[
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",
         Count(|it| it.http.total)),
     metric("", "http_closes_total", "Closed client connections by reason.",
-        Each("reason", |it| CloseReason::all().map(CloseReason::name).zip(it.http.closes).collect())),
+        Each("reason", |it| CloseReason::NAMES.iter().copied().zip(it.http.closes).collect())),
     metric("", "http_request_duration_seconds",
         "From a request's last byte to its response; within one turn of the loop, that turn.",
         Durations(|it| {
@@ -286,7 +286,7 @@ const STREAMS: &[Metric] = &[
         Count(|it| it.streams.conflated)),
     metric("closes", "stream_closes_total", "Ended streams by the reason that their connection closed.",
         Each("reason", |it| {
-            CloseReason::all().map(CloseReason::name).zip(it.streams.closes).collect()
+            CloseReason::NAMES.iter().copied().zip(it.streams.closes).collect()
         })),
 ];
 

@@ -7,7 +7,7 @@ use crate::core::api::error::Error;
 use crate::core::api::outcome::{Deferred, Outcome};
 use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
 use crate::core::api::selection::{Selection, find as finds};
-use crate::core::api::symbols::{look_up, served_quote, sources_for, untracked};
+use crate::core::api::symbols::{check_tracked, look_up, served_quote, sources_for};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
 use crate::http::{Cache, Responder};
@@ -37,10 +37,8 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
     // Without a source, a colon belongs to the symbol, which is then malformed.
     let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
     let symbol = look_up(view, &text[begin..])?;
-    match source.and_then(|source| untracked(view, symbol, source)) {
-        Some(error) => Err(error),
-        None => Ok(Named { symbol, source }),
-    }
+    check_tracked(view, symbol, source)?;
+    Ok(Named { symbol, source })
 }
 
 /// The parameter `symbol`.

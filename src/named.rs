@@ -1,0 +1,43 @@
+//! Enums whose variants have names: those that metrics, logs and messages use.
+//!
+//! Such a set is closed. An enum of what a file of JSON may say is made by `names!` of `config::members`.
+
+/// Makes such an enum. A row is a documented variant and its name.
+macro_rules! named {
+    ($(#[$about:meta])+ $vis:vis enum $type:ident {
+        $( $(#[$what:meta])+ $variant:ident $name:literal )+
+    }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $type { $( $(#[$what])+ $variant, )+ }
+
+        impl $type {
+            /// Their names, in their order.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                $type::NAMES[self as usize]
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    named! {
+        /// Two sides.
+        enum Side {
+            /// The one.
+            Left "left"
+            /// The other.
+            Right "right"
+        }
+    }
+
+    #[test]
+    fn each_variant_has_the_name_behind_it() {
+        assert_eq!([Side::Left, Side::Right].map(Side::name), *Side::NAMES);
+    }
+}
