@@ -1,24 +1,32 @@
-//! Packs the files of JSON that the program holds. Without white space and in gzip, the description of the
-//! interface is an eighth of its file, which is a twentieth of the smallest program. A fifth of the
-//! dialects' files is white space.
+//! Packs the files of JSON that the program holds: what is printed or served as a whole in gzip, which is an
+//! eighth of it, and the dialects without white space, which is a fifth of them.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
 use std::path::Path;
 
-const INTERFACE: &str = "src/core/api/openapi.json";
+/// Files that are kept in gzip, their names then, and whether they keep their white space.
+const PACKED: [(&str, &str, bool); 3] = [
+    ("src/core/api/openapi.json", "openapi.json.gz", false),
+    ("src/config/schema.json", "config-schema.json.gz", true),
+    ("src/exchange/dialects/schema.json", "dialect-schema.json.gz", true),
+];
+
 const DIALECTS: &str = "src/exchange/dialects";
 
 fn main() -> std::io::Result<()> {
-    println!("cargo::rerun-if-changed={INTERFACE}");
     println!("cargo::rerun-if-changed={DIALECTS}");
     let out = std::env::var("OUT_DIR").expect("cargo says where to write");
     let out = Path::new(&out);
-    let file = std::fs::File::create(out.join("openapi.json.gz"))?;
-    let mut gzip = GzEncoder::new(file, Compression::best());
-    gzip.write_all(&minified(&std::fs::read(INTERFACE)?))?;
-    gzip.finish()?;
+    for (path, name, keeps_space) in PACKED {
+        println!("cargo::rerun-if-changed={path}");
+        let text = std::fs::read(path)?;
+        let text = if keeps_space { text } else { minified(&text) };
+        let mut gzip = GzEncoder::new(std::fs::File::create(out.join(name))?, Compression::best());
+        gzip.write_all(&text)?;
+        gzip.finish()?;
+    }
     for dialect in std::fs::read_dir(DIALECTS)? {
         let dialect = dialect?;
         let text = minified(&std::fs::read(dialect.path())?);

@@ -10,6 +10,7 @@ use marketd::commands::healthcheck;
 use marketd::commands::history;
 use marketd::config::{self, Command, Dialects, KnownDialect, LoadedConfig, Url};
 use marketd::exchange::{self, Call, Dialect};
+use marketd::http::unpacked;
 use marketd::log_targets::{CONFIG, quoted};
 use marketd::logging::LineFormat;
 use marketd::time::Clock;
@@ -36,7 +37,8 @@ fn main() -> ExitCode {
         Command::Help => print(&config::help(&dialects.built_in)),
         Command::Version => print(&version()),
         Command::Print(text) => print(&text),
-        Command::DialectSchema => print(exchange::SCHEMA),
+        Command::ConfigSchema => print(&unpacked(config::SCHEMA)),
+        Command::DialectSchema => print(&unpacked(exchange::SCHEMA)),
         Command::Check(loaded) => {
             tell("warning: ", &loaded.warnings);
             print_or_fail(marketd::net::check(&loaded.config).map(|()| GOOD.to_string()))

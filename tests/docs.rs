@@ -6,6 +6,7 @@
 mod support;
 
 use marketd::core::CloseReason;
+use marketd::http::unpacked;
 use marketd::log_targets;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -367,7 +368,8 @@ fn the_list_of_metrics_is_current() {
 /// no dialect.
 #[test]
 fn the_schema_of_dialects_takes_every_file() {
-    let schema: Value = serde_json::from_str(marketd::exchange::SCHEMA).expect("it is JSON");
+    let schema: Value =
+        serde_json::from_str(&unpacked(marketd::exchange::SCHEMA)).expect("it is JSON");
     let schemas = schema::Schemas(&schema);
     for name in marketd::exchange::Dialect::names() {
         let text = read(&file(&format!("src/exchange/dialects/{name}.json")));

@@ -19,8 +19,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The JSON Schema of the file, made from its keys. What depends on several keys, `--check` finds.
-const SCHEMA: &str = include_str!("schema.json");
+/// The JSON Schema of the file, made from its keys, in gzip. What depends on several keys, `--check` finds.
+pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schema.json.gz"));
 
 /// Why an `expect` below holds: a value that could not be read was reported, and a report with faults does
 /// not close.
@@ -41,6 +41,8 @@ pub enum Command {
     Version,
     /// Print this.
     Print(String),
+    /// Print the schema of the file.
+    ConfigSchema,
     /// Print the schema of a dialect's file.
     DialectSchema,
     /// Ask the exchanges of all sources once for everything.
@@ -149,7 +151,7 @@ pub fn reload(
 
 fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let command = match loader.flags.words.first().map_or("", String::as_str) {
-        "config" => Ok(Command::Print(SCHEMA.to_string())),
+        "config" => Ok(Command::ConfigSchema),
         "dialect" => Ok(Command::DialectSchema),
         other => Err(wrong("config or dialect", other)),
     };

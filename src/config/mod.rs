@@ -37,7 +37,7 @@ pub(crate) mod tests;
 mod url;
 pub(crate) mod values;
 
-pub use command::{Command, Export, ReadyAt, command, reload};
+pub use command::{Command, Export, ReadyAt, SCHEMA, command, reload};
 pub use dialects::{Dialects, KnownDialect};
 pub use engine::EngineUrl;
 pub use fault::{ConfigFault, Report};

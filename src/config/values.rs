@@ -207,13 +207,15 @@ fn read_keys(object: &mut dyn Key, needed: &[&str], node: &Node, report: &mut Re
     }
 }
 
-/// Reads the items of a list. `read` keeps an item that is right, and returns its text if a list has it
-/// once.
+/// Keeps an item of a list, if it is right. Returns its text if a list has it once.
+type ReadItem<'r> = dyn FnMut(&Node, &mut Report) -> Result<Option<String>, Wrong> + 'r;
+
+/// Reads the items of a list.
 fn read_items(
     items: &[Node],
     report: &mut Report,
     expected: &dyn Fn() -> String,
-    read: &mut dyn FnMut(&Node, &mut Report) -> Result<Option<String>, Wrong>,
+    read: &mut ReadItem<'_>,
 ) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for (at, item) in items.iter().enumerate() {

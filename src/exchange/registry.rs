@@ -32,8 +32,8 @@ const KEPT_MOST: usize = 1000;
 /// Dialects of files that are kept.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// The JSON Schema of a dialect's file, made from the structs that it is read into.
-pub const SCHEMA: &str = include_str!("dialects/schema.json");
+/// The JSON Schema of a dialect's file, made from the structs that it is read into, in gzip.
+pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/dialect-schema.json.gz"));
 
 /// The largest file of a dialect. The largest one of this build has 6 KB.
 pub const FILE_BYTES: usize = 256 * 1024;

@@ -19,6 +19,9 @@ const SLICE_PLAIN: usize = 16 * 1024;
 /// times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
 const BITE: usize = 16;
 
+/// More bytes than any text has that `scripts/build.rs` packs.
+const PACKED_MOST: u64 = 1 << 20;
+
 /// The error of a body with more plain bytes than allowed.
 const TOO_LARGE: &str = "the decompressed body is too large";
 
@@ -127,6 +130,12 @@ impl Decompressor {
             _ => Err(io::Error::other(INCOMPLETE)),
         }
     }
+}
+
+/// A text that `scripts/build.rs` has packed.
+pub fn unpacked(packed: &[u8]) -> String {
+    let text = decompress(packed, PACKED_MOST).expect("build.rs has made a sound member");
+    String::from_utf8(text).expect("the files of the source tree are UTF-8")
 }
 
 /// All of a gzip body that is there already, of at most `most` plain bytes.

@@ -26,7 +26,7 @@ pub mod upstream;
 pub use accept::prefers_html;
 pub use body::{BodyError, BodyReader, Framing, Piece};
 pub use error::{Error, echo};
-pub use gzip::{Compressor, Decompressor, decompress};
+pub use gzip::{Compressor, Decompressor, decompress, unpacked};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
 pub use parser::{Parsed, empty_lines, parse};

@@ -14,7 +14,7 @@ use super::params::ApiRequest;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Head, Responder, decompress};
+use crate::http::{Cache, Head, Responder, unpacked};
 use crate::json::{Array, json};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -27,15 +27,6 @@ pub const HAS_PAGE: bool = cfg!(feature = "page");
 
 /// The file without white space outside of its strings, in gzip: `scripts/build.rs` makes it.
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
-
-/// More bytes than the file has.
-const MOST_BYTES: u64 = 1 << 20;
-
-/// The file without white space outside of its strings.
-fn unpacked() -> String {
-    let text = decompress(PACKED, MOST_BYTES).expect("build.rs has made a sound member");
-    String::from_utf8(text).expect("the file of the source tree is UTF-8")
-}
 
 /// Responds to `/openapi.json`.
 pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -89,7 +80,7 @@ impl Document {
         let metrics = String::from_utf8(metrics::schema(view));
         let metrics = metrics.expect("the table of metrics is ASCII");
         let metrics = format!("\"Metrics\":{metrics}");
-        let text = unpacked().replacen("\"Metrics\":{}", &metrics, 1);
+        let text = unpacked(PACKED).replacen("\"Metrics\":{}", &metrics, 1);
         let place = |wanted| text.find(wanted).expect("the file of the source tree has it");
         let (api, ecosystem) = (place("\"/api/v1/"), place("\"/api/ecosystem/"));
         let common = place("\"/health\":");
@@ -154,9 +145,10 @@ mod tests {
 
     #[test]
     fn the_document_says_what_its_file_says() {
-        let minified: serde_json::Value = serde_json::from_str(&unpacked()).expect("it is JSON");
+        let minified: serde_json::Value =
+            serde_json::from_str(&unpacked(PACKED)).expect("it is JSON");
         assert_eq!(minified, file());
-        assert!(!unpacked().contains('\n'));
+        assert!(!unpacked(PACKED).contains('\n'));
         assert_eq!(minified["info"]["version"], env!("CARGO_PKG_VERSION"));
     }
 }
