@@ -372,12 +372,7 @@ mod tests {
     fn every_flag_overrides_a_key_that_is_there() {
         for flag in FLAGS.iter().filter(|flag| !flag.key.is_empty()) {
             let node = Node::of(flag.key.to_string(), "");
-            let known = read_key(
-                &mut (&mut Config::default(), &()),
-                flag.key,
-                &node,
-                &mut Report::default(),
-            );
+            let known = read_key(&mut Config::default(), flag.key, &node, &mut Report::default());
             assert_eq!(known, Ok(()), "{}", flag.name);
         }
     }

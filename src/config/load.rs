@@ -105,7 +105,7 @@ impl Loader<'_> {
                     report.give(key, by);
                     let text = json::text(&text);
                     let node = Node::of(key.to_string(), &text);
-                    let known = read_key(&mut (&mut config, &()), key, &node, report);
+                    let known = read_key(&mut config, key, &node, report);
                     debug_assert!(known.is_ok(), "flags override keys that are there");
                 }
             }

@@ -162,6 +162,19 @@ pub(crate) use object;
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
 pub(super) fn read_key(
+    object: &mut impl Object,
+    name: &str,
+    node: &Node,
+    report: &mut Report,
+) -> Result<(), String> {
+    read_member(&mut (object, &()), name, node, report)
+}
+
+// What does not depend on the type of an object or of an item goes through `dyn`: it is compiled once, and
+// not for each of some thirty types.
+
+/// See [`read_key`].
+fn read_member(
     object: &mut dyn Key,
     name: &str,
     node: &Node,
@@ -192,7 +205,7 @@ fn read_keys(object: &mut dyn Key, needed: &[&str], node: &Node, report: &mut Re
         let line = report.line(value.offset);
         let done = match seen.get(&name) {
             Some(first) => Err(format!("given twice, first on line {first}")),
-            None => read_key(object, &name, &value, report),
+            None => read_member(object, &name, &value, report),
         };
         if let Err(message) = done {
             report.add(report.located(&value.path, message));
@@ -202,7 +215,7 @@ fn read_keys(object: &mut dyn Key, needed: &[&str], node: &Node, report: &mut Re
     for name in needed.iter().filter(|it| !it.is_empty() && !seen.contains_key(**it)) {
         let missing = node.missing(name);
         report.place(&missing.path, missing.offset);
-        let known = read_key(object, name, &missing, report);
+        let known = read_member(object, name, &missing, report);
         debug_assert!(known.is_ok(), "what is needed is a key");
     }
 }

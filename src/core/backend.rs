@@ -193,7 +193,7 @@ impl Backend {
         let now = cx.now;
         // A lease that has run out is known before anything is requested.
         if let Some(cluster) = self.cluster.get_mut()
-            && cluster.due(now.mono) <= now.mono
+            && cluster.due() <= now.mono
         {
             cluster.handle_timeout(&mut self.sources, cx);
         }
@@ -310,7 +310,7 @@ impl Backend {
             sources.failover.next_due(),
             health.next_due(),
             history.due(),
-            cluster.map(|it| it.due(cx.now.mono)),
+            cluster.map(Cluster::due),
         ];
         let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         NextWake {
@@ -335,8 +335,7 @@ impl Backend {
     pub fn close(&mut self, cx: &mut Context) -> bool {
         self.history.close(cx);
         self.next_wake.set(None);
-        let is_told = |cluster: &Cluster| cluster.has_told_end(cx.now.mono);
-        self.history.is_closed() && self.cluster.get().is_none_or(is_told)
+        self.history.is_closed() && self.cluster.get().is_none_or(Cluster::has_told_end)
     }
 
     /// Some of the parts have acted: tells each what it must know of the others.

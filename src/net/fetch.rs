@@ -65,7 +65,7 @@ impl Fetcher {
         timeout: Duration,
     ) -> Result<Fetched, Box<dyn Error>> {
         let sent = self.clock.now();
-        let socket = connect(url, timeout)?;
+        let socket = connect(url, timeout).map_err(|why| format!("{}: {why}", url.authority()))?;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;
         let mut stream: Box<dyn Stream> = match url.https {
@@ -120,11 +120,11 @@ impl Fetcher {
 
 /// Connects to the first address of a host that answers, waiting so long for each.
 pub fn connect(url: &Url, timeout: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::other(format!("{} has no address", url.host));
+    let mut last = io::Error::other("the name has no address");
     for address in (url.host.as_str(), url.port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = io::Error::other(format!("{address}: {error}")),
+            Err(error) => last = error,
         }
     }
     Err(last)

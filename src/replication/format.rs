@@ -24,9 +24,13 @@ const MOST_SLOTS: u64 = 1_000_000;
 const LAST_SLOT: i64 = 10_000_000_000;
 const LAST_MS: u64 = 1_000_000_000_000_000;
 
+/// Bytes that most entries fit in.
+const ENTRY_USUAL: usize = 256;
+
 /// Writes an entry, or a request for candles.
 pub fn encode(value: &impl Coded) -> Vec<u8> {
-    let mut out = vec![VERSION];
+    let mut out = Vec::with_capacity(ENTRY_USUAL);
+    out.push(VERSION);
     value.put(&mut out);
     out
 }

@@ -72,6 +72,8 @@ pub struct Cluster {
     settled_at: Mono,
     /// Once the end has begun: until when the engine is waited for.
     ends_at: Option<Mono>,
+    /// The engine is waited for no longer.
+    is_over: bool,
 }
 
 /// The cluster, if there is one. In a build without clusters there is none, and the compiler knows.
@@ -110,6 +112,7 @@ impl Cluster {
             excess_since: None,
             settled_at: now,
             ends_at: None,
+            is_over: false,
         });
         cx.stats.cluster = Some(ClusterStatus { node: node.into(), ..ClusterStatus::default() });
         cluster.reconfigure(sources, cx);
@@ -140,9 +143,9 @@ impl Cluster {
     }
 
     /// When [`Cluster::handle_timeout`] is wanted.
-    pub fn due(&self, now: Mono) -> Mono {
+    pub fn due(&self) -> Mono {
         if let Some(ends_at) = self.ends_at {
-            return if ends_at > now { ends_at } else { Mono::NEVER };
+            return if self.is_over { Mono::NEVER } else { ends_at };
         }
         let is_up = self.engine.is_up;
         let of_lease = |lease: &Lease| {
@@ -158,8 +161,8 @@ impl Cluster {
     }
 
     /// True if the engine has been told of the end, or need not be.
-    pub fn has_told_end(&self, now: Mono) -> bool {
-        self.ends_at.is_none_or(|ends_at| ends_at <= now) || self.engine.has_sent()
+    pub fn has_told_end(&self) -> bool {
+        self.ends_at.is_none() || self.is_over || self.engine.has_sent()
     }
 
     /// Takes in what happened to a connection.
@@ -198,7 +201,8 @@ impl Cluster {
 
     /// Time has passed: leases run out, and what is due is sent.
     pub fn handle_timeout(&mut self, sources: &mut Sources, cx: &mut Context) {
-        if self.ends_at.is_some() {
+        if let Some(ends_at) = self.ends_at {
+            self.is_over = ends_at <= cx.now.mono;
             return;
         }
         let was_away = self.engine.handle_timeout(cx);

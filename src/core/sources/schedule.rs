@@ -116,7 +116,7 @@ impl Schedule {
     /// Begins a round of quotes if one is due and the last one is over.
     pub fn begin_round(&mut self, cx: &mut Context) {
         let (id, dialect) = (self.profile.id, self.profile.dialect);
-        let is_due = self.has_list && self.next_quotes() <= cx.now.mono;
+        let is_due = self.has_list && self.next_quotes() <= cx.now.mono && !cx.stats.stopping;
         if dialect.tickers_at_once() || !is_due || !self.round.is_over() {
             return;
         }

@@ -7,7 +7,7 @@ mod model;
 use crate::config::{ClusterConfig, Config, EngineUrl, SourceConfig, Url};
 use crate::core::cluster::streams::EntryId;
 use crate::core::stats::ClusterStatus;
-use crate::core::{Action, Broken, Core, Event, ProcessFacts};
+use crate::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use crate::demo::Demo;
 use crate::market::SourceId;
 use crate::replication::VERSION;
@@ -685,4 +685,18 @@ fn a_stopped_node_lets_go_at_once() {
     }
     world.ends_with_one_collector_each();
     world.agrees(2100);
+}
+
+#[test]
+fn a_stopped_node_waits_for_its_clients_at_rest() {
+    let mut world = World::settled(1);
+    let now = world.now();
+    let core = &mut world.node(0).core;
+    let client = core.accept(None, Service::Api, now).expect("there is room");
+    core.handle(client, Event::Received(b"GET /hea"), now);
+    core.shut_down(now);
+    world.run(2000);
+    let now = world.now();
+    let due = world.node(0).core.poll_timeout().expect("it waits for the client");
+    assert!(due > now.mono, "{due:?} at {now:?}");
 }

@@ -360,6 +360,9 @@ impl Source {
             let Some(page) = plans.next(|key| asked.iter().any(|it| it.key == key), cx) else {
                 break;
             };
+            if cx.stats.stopping && page.urgency != Urgency::Client {
+                break;
+            }
             let PlannedPage { series: key, slots, .. } = page;
             let is_known = cx.market.charts.get(key).and_then(|it| it.newest_known());
             let is_late = page.when <= self.replica.since || plans.is_new(key);
