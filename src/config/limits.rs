@@ -13,8 +13,11 @@
 //!    `src/docs/operations.md`, "Signals".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
-//! 5. If its owner keeps a copy, change it in `change_limits` of `tests/sim/reload.rs`, whose arms are drawn
-//!    by number. Test it where its owner is tested.
+//! 5. If its owner keeps a copy, `change_limits` of `tests/sim/reload.rs` must change it: add an arm that
+//!    does, and raise the number of `below(..)` there. Test the limit where its owner is tested.
+//! 6. If it closes connections, it also needs a reason in the enum `CloseReason`, a row in the table "Why a
+//!    connection is closed" of `src/docs/operations.md`, a line in `CLOSES` of `tests/loopback/contract.rs`
+//!    and a test in `tests/requests/ends.rs`. The page of `core/clients/mod.rs` says how.
 
 use super::leaves::{Number, bytes, count, millis};
 use super::values::object;

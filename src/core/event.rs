@@ -46,7 +46,7 @@ impl Service {
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A connection to an exchange, or to the proxy in front of it, is open.
+    /// A connection to an exchange, to the proxy in front of it, or to the engine of the cluster, is open.
     Connected,
     /// Its TLS handshake is done: bytes are those inside from now on.
     Secured,
@@ -96,7 +96,7 @@ pub enum Action {
 pub struct Census {
     /// Connections of clients, those to the built-in exchange included.
     pub clients: usize,
-    /// Upstream connections.
+    /// Connections to exchanges, and to the engine of the cluster.
     pub upstreams: usize,
     /// Clients whose response is not completely sent.
     pub in_flight: usize,
@@ -166,7 +166,7 @@ named! {
         SlowSender "slow_sender"
         /// The connection broke.
         Broken "broken"
-        /// Refused at the cap of connections.
+        /// Refused at the cap of connections, or at that of one address.
         Refused "refused"
         /// marketd is stopping.
         Stopping "stopping"

@@ -1,5 +1,6 @@
 //! The demo exchange: a simulated exchange that speaks the part of Binance's REST API that marketd
-//! reads. Of the members of a body, it sends those that Binance's dialect names.
+//! reads. Of the members of a body, it sends those that Binance's dialect names, but for the filter
+//! `MIN_NOTIONAL`: it sends `NOTIONAL`, which says the same and more.
 //!
 //! [`Demo`] has 24 markets, whose prices and volumes are a pure function of seed, market and time.
 //! [`Demo::respond`] takes one GET request and returns status and body. It keeps no state between
@@ -10,8 +11,9 @@
 //! (`assets`, `generator`). It is divided into hours, these into minutes, and those into
 //! seconds (`candle`), each time so that the parts make exactly the whole. So any candle takes at
 //! most three divisions, and candles of all lengths agree: a forming candle is the sum of its
-//! seconds so far, its close is the ticker's last price, and the ticker's 24 hours are exact to the
-//! second. `bodies` writes the responses.
+//! seconds so far, its close is the ticker's last price, and the ticker's figures are of exactly the last
+//! 86,400 seconds. Only `quoteVolume` is estimated: it is the volume at the mean of four prices. `bodies`
+//! writes the responses.
 //!
 //! Bounds: a price changes by at most 1 % and six ticks from one second to the next (typically by
 //! a hundredth of that), and never leaves its band (`BTC/USDT`: 71,250 to 118,750 at midnight, and
@@ -55,7 +57,7 @@ impl Demo {
     /// parameters are ignored. Nothing is percent-decoded, because no valid value needs it.
     ///
     /// The status is 200; 400 for a parameter that is missing or invalid; 404 for an unknown path.
-    /// The body of an error is Binance's `{"code","msg"}`.
+    /// The body of an error has the form of Binance's, `{"code","msg"}`.
     pub fn respond(&self, path: &[u8], query: &[u8], now: UnixMs, body: &mut Vec<u8>) -> u16 {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
         let Err((status, code, message)) = self.answer(path, query, now, body) else {
@@ -89,7 +91,8 @@ impl Demo {
     }
 }
 
-/// Why a request is refused: the status, and Binance's code and message ("Error codes for Binance").
+/// Why a request is refused: the status, Binance's code ("Error codes for Binance"), and a message. Only the
+/// message of -1121 is Binance's; the others are our own.
 type Refusal = (u16, i64, String);
 
 /// A parameter is missing, or not what is expected.

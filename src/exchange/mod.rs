@@ -28,11 +28,17 @@
 //!    call, bodies of errors, and what no recording shows.
 //! 3. Add a fake of it: a file in the repository's `tests/fakes`, its module and its row of `FAKES` in
 //!    `tests/fakes.rs`, and a test in `serves.rs` and `day.rs` there. Until then, a test fails.
-//! 4. Record its answers where `tests/decoders.rs` says, add the beginning of their names to its
-//!    `EXCHANGES`, and where their figures stand to the tables of `tests/decoders/`. Where the recordings
-//!    are, what is decoded must equal the body digit for digit, whole and in pieces, and what CCXT makes
-//!    of it, but for the differences that are listed there with a reason.
-//! 5. Add its name to `README.md` and to the two lists of `tests/cli.rs`.
+//! 4. Record its answers in the directory of recordings, which `tests/decoders.rs` names. Fetch the address
+//!    of each call with curl. Keep each body as `httpResponse` in a file of its own,
+//!    `EXCHANGE.METHOD.WHAT.json`; exchange and method are those of CCXT (`gate.fetchTickers.two.json`).
+//!    `tests/support/fixtures.rs` says what else is in it.
+//! 5. Add the beginning of these names to `EXCHANGES` of `tests/decoders.rs`, and where their figures stand
+//!    to the tables of `tests/decoders/`. What is decoded must equal the body digit for digit, whole and in
+//!    pieces. It must also equal what CCXT makes of the body, but for the entries of `DIFFERS` in
+//!    `tickers.rs`, `candles.rs` and `markets.rs` there, each with its reason.
+//! 6. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
+//!    lengths of `BUILT_IN` in `registry.rs`, `FAKES` in `tests/fakes.rs` and `EXCHANGES` in
+//!    `tests/decoders.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
 //!
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
 //! variant in the module whose habit it is, with a test in the made-up exchange of `tests/sample.rs`.

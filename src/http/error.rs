@@ -1,8 +1,12 @@
 //! Errors as clients see them: status, code, message, parameter.
 //!
-//! Owns the errors of the HTTP layer itself. A message may repeat a part of the request, at most [`ECHO`]
-//! bytes of it, escaped. It never shows anything internal. Nothing here decides whether the connection
-//! closes.
+//! Owns the type, and the errors that are always the same: those of a request that cannot be read, and
+//! those that the API answers with, such as 404, 405, 429 and 503. An endpoint makes its other errors
+//! itself. A message may repeat a part of the request, at most [`ECHO`] bytes of it, escaped. It never shows
+//! anything internal.
+//!
+//! Nothing here closes a connection. The caller closes it after a request that could not be read, since it is
+//! not certain where the next request begins.
 
 use super::body::BodyError;
 use std::borrow::Cow;
@@ -25,8 +29,6 @@ pub struct Error {
     pub retry_after: Option<u32>,
 }
 
-/// The errors that are always the same. One of a request that cannot be read closes the connection: it is not
-/// certain where the next request begins.
 impl Error {
     /// The address exists, but not for this method.
     pub const METHOD_NOT_ALLOWED: Error =
@@ -34,49 +36,47 @@ impl Error {
     /// The request was not complete in time.
     pub const REQUEST_TIMEOUT: Error =
         Error::fixed(408, "request_timeout", "The request did not come to its end in time.");
-    /// Its `If-Match` does not match (RFC 9110, 13.1.1).
+    /// The `If-Match` of the request does not match (RFC 9110, 13.1.1).
     pub const PRECONDITION_FAILED: Error =
         Error::fixed(412, "precondition_failed", "Nothing that If-Match names is current.");
-    /// Its body is larger than what is read and ignored.
+    /// The body of the request is larger than `limits.bodyBytes`, the most that is read and ignored.
     pub const PAYLOAD_TOO_LARGE: Error =
         Error::fixed(413, "payload_too_large", "The request body is too large.");
-    /// Its first line is too long.
+    /// The first line of the request is too long.
     pub const URI_TOO_LONG: Error =
         Error::fixed(414, "uri_too_long", "The request line is too long.");
-    /// It expects something other than `100-continue`.
+    /// The request expects something other than `100-continue`.
     pub const EXPECTATION_FAILED: Error =
         Error::fixed(417, "expectation_failed", "Only \"Expect: 100-continue\" can be met.");
     /// The client address has used up its limit.
     pub const TOO_MANY_REQUESTS: Error =
         Error::fixed(429, "too_many_requests", "Too many requests from this address.");
-    /// Its head is too large, or has too many fields.
+    /// The head of the request is too large, or has too many fields.
     pub const HEADERS_TOO_LARGE: Error =
         Error::fixed(431, "headers_too_large", "The request head is too large.");
     /// A fault of ours, without details.
     pub const INTERNAL: Error = Error::fixed(500, "internal", "Something went wrong here.");
-    /// Its method is unknown.
+    /// The method of the request is unknown.
     pub const UNKNOWN_METHOD: Error =
         Error::fixed(501, "method_not_implemented", "Unknown request method.");
-    /// Its body has an unknown transfer coding (RFC 9112, 6.1).
+    /// The body of the request has an unknown transfer coding (RFC 9112, 6.1).
     pub const UNKNOWN_CODING: Error = Error::fixed(
         501,
         "transfer_coding_not_implemented",
         "The only Transfer-Encoding understood is \"chunked\".",
     );
-    /// Its version is neither HTTP/1.0 nor HTTP/1.1.
+    /// The version of the request is neither HTTP/1.0 nor HTTP/1.1.
     pub const BAD_VERSION: Error = Error::fixed(
         505,
         "http_version_not_supported",
         "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
     );
 
-    /// It is malformed; the message says how.
+    /// The request is malformed; the message says how.
     pub const fn bad_request(message: &'static str) -> Error {
         Error::fixed(400, "bad_request", message)
     }
-}
 
-impl Error {
     /// An error whose message is always the same.
     const fn fixed(status: u16, code: &'static str, message: &'static str) -> Error {
         Error { status, code, message: Cow::Borrowed(message), param: None, retry_after: None }

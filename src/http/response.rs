@@ -1,8 +1,8 @@
 //! Responses to clients, written directly into a connection's output.
 //!
 //! Owns the head of every response: the status line, the common fields, caching, conditional requests
-//! (RFC 9110, 13), and that HEAD has no body. It makes no body, and does not decide whether the
-//! connection closes: the caller says so.
+//! (RFC 9110, 13), and that HEAD has no body. The only body that it makes is that of an error. It does not
+//! decide whether the connection closes: the caller says so.
 //!
 //! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
 //! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
@@ -77,16 +77,18 @@ impl<'a> Responder<'a> {
         self.quota = quota;
     }
 
-    /// Writes the head. Returns the output if the body, exactly `body_len` bytes, is to follow, and
-    /// `None` if there is none: for HEAD, 204 and 304. A 200 becomes a 304 if the client has its tag, and
-    /// a 412, which has its own body, if `If-Match` does not have its tag.
+    /// Writes the head. Returns the output if the body, exactly `body_len` bytes, is to follow. Returns
+    /// `None` if the caller has none to write: for HEAD, 204, 304 and 412. A 200 becomes a 304 if
+    /// `If-None-Match` names the tag of the response. It becomes a 412, which is written here with its body,
+    /// if there is an `If-Match` that does not name the tag.
     pub fn begin(&mut self, head: &Head, body_len: usize) -> Option<&mut Output> {
         self.weigh(body_len);
         self.write_head(head, Framing::Length(body_len as u64)).then_some(&mut *self.out)
     }
 
-    /// Writes the head of a 200 whose body is written later. Returns true if it is to follow: not for HEAD,
-    /// and not if `If-Match` names a tag, which such a body does not have.
+    /// Writes the head of a 200 whose body is written later. Returns true if the body is to follow. None
+    /// follows for HEAD. None follows if `If-Match` names a tag: such a body has no tag, so the response is a
+    /// 412.
     pub fn begin_endless(&mut self, head: &Head, body: EndlessBody) -> bool {
         self.write_head(head, body.framing())
     }
@@ -209,8 +211,8 @@ impl<'a> Responder<'a> {
         self.request.is_some_and(|request| request.method == Method::Head)
     }
 
-    /// What the head says about the connection. Without a field it stays open, but a client of HTTP/1.0 that
-    /// has asked for that is told.
+    /// The field of the head that says what becomes of the connection. HTTP/1.1 needs none if it stays open.
+    /// A client of HTTP/1.0 that has asked to keep it open is told that it stays open.
     #[inline]
     fn connection_line(&self) -> &'static [u8] {
         match self.request {

@@ -66,7 +66,8 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// Evaluates a whole answer about these slots. `is_dated`: each of its rows has a time.
+    /// Evaluates a whole answer of an exchange about these slots: it returns [`Evidence::Answer`], never
+    /// [`Evidence::History`]. `is_dated`: each of its rows has a time.
     pub fn of(
         interval: Stored,
         asked: &Range<i64>,

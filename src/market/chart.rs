@@ -35,7 +35,7 @@ pub struct ChartInfo {
     pub first: Option<UnixMs>,
     /// Open time of the last one.
     pub last: Option<UnixMs>,
-    /// Buckets of the answered range for which the exchange had no candle.
+    /// Buckets of the answered range for whose slots the exchange was asked and had no candle.
     pub gaps: u64,
     /// True if the exchange has reported every closed slot of the asked range, however old: from
     /// `from`, or the oldest row, up to `to`, or now.

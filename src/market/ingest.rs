@@ -12,8 +12,9 @@ use crate::history::Changes;
 use crate::time::UnixMs;
 use std::ops::Range;
 
-/// The longest stretch of archived slots that an answer may replace. A longer one lies inside of
-/// what was asked for other slots, and the file is as good about it.
+/// The longest stretch of slots, archived and not in memory, that an answer may change. A re-read asks
+/// for no more. A longer stretch was requested only because it lies between slots that were missing: the
+/// answer does not change it, since the file is as reliable.
 const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
 
 impl Series {
@@ -22,9 +23,9 @@ impl Series {
     /// are closed.
     ///
     /// Slots that have ended become covered if they have a sound candle, or if [`Evidence`] proves them
-    /// empty. Any other slot that is left out keeps its state, until a second answer, a re-read
-    /// later, leaves it out too. An unsound candle changes nothing in its slot. A candle that has
-    /// not ended becomes the forming one.
+    /// empty. Any other slot that is left out keeps its state. It becomes empty when a second answer, at
+    /// least one re-read later, leaves it out too. An unsound candle changes nothing in its slot. A
+    /// candle that has not ended becomes the forming one.
     ///
     /// `changes` collects what is to be archived.
     pub fn ingest(
@@ -98,7 +99,7 @@ impl Series {
             for part in left_out(part, found) {
                 decided.remove(part.clone());
                 for confirmed in self.silences.note(part, at, confirmed_after_ms(self.interval())) {
-                    // With too many ranges it is asked for again.
+                    // Refused if there are too many ranges: the slots are requested again.
                     let _ = decided.insert(confirmed);
                 }
             }
@@ -117,10 +118,10 @@ impl Series {
         self.row_slots(slots.clone()).map(|slot| slot..slot + 1).collect()
     }
 
-    /// Notes which of these slots may still be revised. `present` was the newest slot at the time
-    /// of the answer.
+    /// Notes which of these slots may still be revised. `present` was the newest slot when they were
+    /// requested.
     fn note_settled(&mut self, slots: &Range<i64>, found: &[Found<'_>], present: i64) {
-        // An unsound candle is no second reading.
+        // An unsound candle does not settle its slot.
         for read in sound_parts(slots.clone(), found) {
             self.unsettled.remove(read);
         }
@@ -201,8 +202,8 @@ impl Series {
         (found, open_from)
     }
 
-    /// The slots of which only an unsound candle is known. They count as empty if they would split
-    /// coverage into too many ranges.
+    /// The slots of which only an unsound candle is known: they are not to become covered. None are
+    /// returned if they would split coverage into too many ranges; all of them then count as empty.
     fn unsound_and_unknown(&self, found: &[Found<'_>]) -> Vec<i64> {
         let unknown = |found: &&Found<'_>| {
             found.candle.is_none() && !self.covered.covers(found.slot..found.slot + 1)

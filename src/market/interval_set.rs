@@ -44,7 +44,7 @@ impl IntervalSet {
         changes
     }
 
-    /// Removes what the other set does not have.
+    /// Removes what the other set does not have. [`MAX_INTERVALS`] does not bound the result.
     pub fn retain(&mut self, other: &IntervalSet) {
         *self = self.iter().flat_map(|range| other.within(range)).collect();
     }
@@ -101,9 +101,10 @@ impl IntervalSet {
     }
 }
 
+/// Collects ranges in any order; empty ones are passed over. [`MAX_INTERVALS`] does not bound the result.
 impl FromIterator<Range<i64>> for IntervalSet {
     fn from_iter<I: IntoIterator<Item = Range<i64>>>(ranges: I) -> IntervalSet {
-        IntervalSet(ranges.into_iter().collect())
+        IntervalSet(ranges.into_iter().filter(|range| !range.is_empty()).collect())
     }
 }
 
@@ -160,6 +161,12 @@ mod tests {
         check_remove(&[(1, 3), (5, 7)], 3..5, &[(1, 3), (5, 7)]);
         check_remove(&[(1, 3)], 0..9, &[]);
         check_remove(&[(1, 3)], 2..2, &[(1, 3)]);
+    }
+
+    #[test]
+    fn a_set_is_collected_without_empty_ranges() {
+        let ranges = [(5, 7), (4, 4), (1, 3), (3, 5)].map(|(start, end)| start..end);
+        assert_eq!(IntervalSet::from_iter(ranges), spans(&[(1, 7)]));
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Errors of one symbol of several, and the words of those of a whole request.
+//! Errors of single symbols, in a response with several symbols.
+//!
+//! Owns the items of its member `errors`. The error of a whole request is [`Error`], from `http`; it is
+//! re-exported for the endpoints.
 
 pub use crate::http::{Error, echo};
 use crate::json::json;

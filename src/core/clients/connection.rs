@@ -1,8 +1,8 @@
 //! The life of one client connection, from accept to close.
 //!
-//! Owns the phase, the one deadline, the unread bytes and the unsent output, and decides when the
-//! connection closes and for which reason. It never reads a request and never writes a response: `reading`
-//! and `responses` do. An idle connection holds no heap memory.
+//! Owns the phase, the one deadline, the unread bytes and the unsent output. It decides what a deadline leads
+//! to and how the connection closes. It never reads a request and never writes a response: `reading` and
+//! `responses` do. An idle connection holds no heap memory.
 //!
 //! ```text
 //! phase      reads  ends when                                        at its deadline
@@ -18,9 +18,12 @@
 //! Closed     no     the driver has dropped the socket                (none)
 //! ```
 //!
-//! A connection that is accepted is `Idle`. Besides the deadlines, these close it: its last response
-//! ([`Connection::finish`]), the client ([`Connection::ended`], [`Connection::broken`]), and the limits on
-//! all connections together (`accepting`, `sweeping`).
+//! A connection that is accepted is `Idle`. Besides the deadlines, these close it:
+//!
+//! - its last response ([`Connection::finish`]), for the reason that `responses` gives it;
+//! - the client ([`Connection::ended`], [`Connection::broken`]);
+//! - the limits on all connections together, which `accepting` and `sweeping` hold;
+//! - the stop of marketd: `sweeping` closes what is between two requests, `streaming` ends the streams.
 //!
 //! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
 //! may: events, earlier responses, or `100 Continue`.

@@ -98,7 +98,8 @@ impl Clients {
         self.reader.reconfigure(old, config);
     }
 
-    /// True if a key may be that of a client. Every other key is that of a connection to an exchange.
+    /// True if a key may be that of a client. Every other key is that of a connection to an exchange, or to
+    /// the engine of the cluster.
     #[inline]
     pub fn may_own(&self, key: Key) -> bool {
         self.connections.may_own(key)
@@ -191,7 +192,7 @@ impl Clients {
         !self.connections.is_empty() || self.reader.responses.compressed.is_keeping()
     }
 
-    /// Closes the connections that are between two requests: marketd stops.
+    /// Closes the connections that are between two requests, and ends all streams: marketd stops.
     pub fn shut_down(&mut self, cx: &mut Context) {
         let Clients { connections, reader, .. } = self;
         sweeping::sweep(connections, &mut reader.responses, 0..usize::MAX, usize::MAX, cx);
@@ -270,7 +271,7 @@ impl Clients {
         deferred.wake(&mut self.connections, &view, comes);
     }
 
-    /// Counts the connections; those to exchanges are left out.
+    /// Counts the connections of clients.
     pub fn census(&self) -> Census {
         let count = |is_counted: fn(&Connection) -> bool| {
             let all = self.connections.iter();

@@ -177,7 +177,8 @@ impl Responses {
         self.fail(connection, &error, CloseReason::BadRequest, line, cx);
     }
 
-    /// Sends an error that no request has led to, and closes the connection.
+    /// Writes an error where no request was read: of bytes that are none, of a deadline, of a refused client.
+    /// It is the last response: the connection finishes, and closes for this reason.
     pub fn fail(
         &mut self,
         connection: &mut Connection,

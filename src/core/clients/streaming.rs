@@ -118,7 +118,8 @@ impl Streams {
         for (place, chart) in stream.charts.iter().enumerate() {
             candles.extend(self.news.charts.add(chart.followed, (key, place), &view));
         }
-        // If it has changed just now, the others are to be told too.
+        // This stream is sent the status with the figures of now. If the health has just changed, the status
+        // is left to `note_changes`, which renders it and queues the other streams too.
         if is_first || self.news.health == view.status.health_changes {
             self.news.render_status(&view);
         }

@@ -1,7 +1,9 @@
-//! Closes connections whose deadline has passed, and the slowest ones if all together hold too much.
+//! Closes connections: those whose deadline has passed, the slowest ones if all together hold too much, and
+//! those between two requests if marketd stops.
 //!
-//! Owns when these are looked for. No timer is kept for a connection: a sweep over all of them once a
-//! second is cheaper. What a passed deadline leads to is decided in [`Connection::expire`].
+//! Owns when these are looked for, and which ones are slow (`SlowReader`, `SlowSender`). No timer is kept for
+//! a connection: a sweep over all of them once a second is cheaper. [`Connection::expire`] decides what a
+//! passed deadline leads to.
 
 use crate::core::api::Error;
 use crate::core::clients::connection::{Connection, Phase};

@@ -56,6 +56,7 @@ impl CandlePage {
         }
         let (between, is_whole) = match Evidence::of(key.interval, &slots, &rows, is_dated) {
             Evidence::Answer { between, is_whole } => (between, is_whole),
+            // Never returned for an exchange's answer.
             Evidence::History => (slots.clone(), true),
         };
         CandlePage {

@@ -1,8 +1,7 @@
 //! What takes a source longer than a turn: its jobs.
 //!
-//! Responses are applied first and in their order; then the bodies that came compressed are
-//! decompressed; then candles are counted, and lists written for other nodes. The source steps one job at a
-//! time.
+//! The source steps one job at a time, one of the lowest rank that there is. Rank 0 applies responses, in
+//! their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for other nodes.
 
 use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;

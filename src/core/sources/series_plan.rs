@@ -25,16 +25,17 @@ const ASKED_PER_SERIES: usize = 8;
 /// After this, what was requested and did not come is requested once more.
 const UNAVAILABLE_FOR: Duration = Duration::from_secs(600);
 
-/// Pause before a client's request has slots asked for again that did not come.
+/// Slots that were requested and did not come are not requested for a client again before this has passed.
 const UNAVAILABLE_FOR_CLIENTS: Duration = Duration::from_secs(30);
 
-/// Pause before a client's request has slots asked for again that the last response left out. An
-/// exchange whose pages are empty for a moment is not found out sooner, and a market's empty past is
-/// not asked for with each look at its chart.
+/// Slots that the last response left out are not requested for a client again before this has passed. So a
+/// market's empty past is not requested with each look at its chart. An exchange whose pages are empty for a
+/// moment is not asked again sooner either.
 pub const SILENT_FOR_MS: i64 = 30_000;
 
-/// Slots behind a missing part in which the next candle is looked for, to be requested with it: what
-/// lies between two candles of one response is known at once. At most a quarter of a page.
+/// How many slots behind a missing part are searched for a known candle. If there is one, it is requested
+/// together with the part, because everything between two candles of one response is known at once. At most a
+/// quarter of a page.
 const NEIGHBOUR: i64 = 64;
 
 /// How urgent a page of candles is, most urgent first.
@@ -70,14 +71,14 @@ pub struct SeriesPlan {
     pub refresh_at: Mono,
     /// What clients wait for.
     pub asked: IntervalSet,
-    /// The newest part that is missing of the backfill, or is to be read again, not before when, and how
-    /// urgent it is.
+    /// The next request without a client: when it is due, how urgent it is, and its slots. These are the
+    /// newest part that is missing or due again, or else the part that is due first.
     pub backfill: Option<(Mono, Urgency, Range<i64>)>,
-    /// The slot down to which nothing may stay missing, if something was known at the first request.
-    /// The outer `None`: there was no request yet.
+    /// The slot after which no slot may stay missing, as it was at the first request ([`Series::reach`]).
+    /// `Some(None)`: nothing was known then. `None`: nothing was requested yet.
     pub reach: Option<Option<i64>>,
-    /// A response looked as if it had been cut to so many rows: it was, if there is a candle in this
-    /// slot.
+    /// A response that may have been cut: the number of its rows, and a slot next to them. It was cut if that
+    /// slot turns out to have a candle.
     suspected_cut: Option<(i64, i64)>,
     /// Slots that were requested and did not come, the first time of them, and the last.
     unavailable: IntervalSet,
@@ -142,9 +143,10 @@ impl SeriesPlan {
         self.failures = 0;
         self.rest_until = now.mono;
         let current = series.interval().slot_of(exchange);
-        // What was requested is not requested again at once, whatever has become of it: it may have
-        // had to leave, for want of room or for its age. But if a response has brought something that
-        // has stayed, the rest of its page is: each such response leaves less to ask for.
+        // What was requested is not requested again at once, even if it is unknown: it may have been
+        // dropped, for want of room or for its age. A response whose candles are new and have stayed is
+        // an exception: the slots outside of them are requested again at once. This ends, because each
+        // such response leaves less to request.
         let has_news = page.has_news && series.unknown(until(between, current)).is_empty();
         let told = if has_news { between } else { slots };
         self.keep_asked(series, told, exchange);
@@ -166,8 +168,8 @@ impl SeriesPlan {
         self.learn_rows(series, page, rows)
     }
 
-    /// The rows of a page, if an earlier response turns out to have been cut. Remembers whether this one
-    /// looks so, of whose rows `most` were assumed.
+    /// Returns the rows of a page if this response shows that an earlier one was cut. Remembers whether this
+    /// one may have been cut. `most`: the rows that a page was assumed to have.
     fn learn_rows(&mut self, series: &Series, page: &PageResult, most: i64) -> Option<i64> {
         let (slots, between, rows) = (&page.slots, &page.between, page.rows as i64);
         let is_judged = |(_, slot): &mut (i64, i64)| between.contains(slot);
@@ -200,7 +202,7 @@ impl SeriesPlan {
         for range in std::mem::take(&mut self.asked).iter() {
             let left = series.askable(until(&range, current), exchange, SILENT_FOR_MS);
             if let (Some(first), Some(last)) = (left.first(), left.last()) {
-                // As many as a set takes: the others are asked for again.
+                // Refused if there are too many ranges: clients ask for these slots again.
                 let _ = self.asked.insert(first.start..last.end);
             }
         }
@@ -219,7 +221,7 @@ impl SeriesPlan {
         let due = silent.filter_map(|(part, at)| (at <= exchange).then_some(part));
         for slots in unknown.into_iter().chain(unsettled).chain(due) {
             self.unavailable_last = now.mono;
-            // So many pieces that one more is refused: they are requested again, for one page.
+            // Refused if there are too many ranges: these slots are requested again, which costs a page.
             let _ = self.unavailable.insert(slots);
         }
     }
@@ -235,7 +237,7 @@ impl SeriesPlan {
     ) -> Option<(Mono, Urgency, Range<i64>)> {
         let current = series.interval().slot_of(exchange);
         let unknown = series.askable(oldest..current.max(oldest), exchange, i64::MAX);
-        // The next refresh reads the others.
+        // The next refresh reads the slots from this one on.
         let refreshed = series.newest_known().map_or(current, |last| last + 1) - REREAD;
         let refreshed = refreshed.min(current).max(0);
         let unsettled = series.unsettled(0..refreshed.min(current - REREAD).max(0));
@@ -245,7 +247,7 @@ impl SeriesPlan {
         let mut todo = IntervalSet::default();
         for part in unknown.into_iter().chain(unsettled).chain(due) {
             for part in self.unavailable.missing(part) {
-                // Too many pieces: the others come when these are done.
+                // Refused if there are too many ranges: these slots are requested when others are done.
                 let _ = todo.insert(part);
             }
         }

@@ -1,5 +1,5 @@
-//! Bodies have what Binance's dialect reads, in Binance's types, and nothing else; refusals have
-//! Binance's shape.
+//! Bodies have what Binance's dialect reads, in Binance's types, and nothing else. Refusals have
+//! Binance's members and codes.
 
 use super::*;
 use serde_json::json;
@@ -99,7 +99,7 @@ fn the_time_is_told() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_as_binance_refuses_it() {
+fn what_is_wrong_is_refused_with_the_codes_of_binance() {
     let check = |path: &str, query: &str, status: u16, code: i64| {
         let (found, body) = call(&Demo::new(1), path, query, NOW);
         assert_eq!(found, status, "{path}?{query}: {body}");

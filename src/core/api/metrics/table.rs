@@ -7,10 +7,13 @@
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
 //!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
 //!    name, is not on that page.
-//! 3. If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`. If it has a
-//!    name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in `src/docs/operations.md`.
-//!    Its key goes into the shape of the page in `tests/loopback/contract.rs`, too. Tests fail until all
-//!    are there. Both pages and the schema in `/openapi.json` are made from the rows.
+//! 3. Tell the others. Tests fail until all of it is there.
+//!    - If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`, and its key to
+//!      the shape of the page in `tests/loopback/contract.rs`.
+//!    - If it has a name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in
+//!      `src/docs/operations.md`.
+//!
+//! Both pages, and the schema in `/openapi.json`, are made from the rows.
 //!
 //! Rows appear in the order of the table. Names follow the rules of Prometheus: base units (seconds,
 //! bytes), `_total` on counters and on nothing else, labels from closed sets only (sources, statuses,
