@@ -110,9 +110,10 @@ impl Persistence {
 
 /// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
-    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    let text = str::from_utf8(value).ok().filter(|_| is_number)?;
-    text.parse().ok()
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    let (first, rest) = value.split_first()?;
+    rest.iter()
+        .try_fold(digit(*first)?, |number, &byte| number.checked_mul(10)?.checked_add(digit(byte)?))
 }
 
 /// The value of a hexadecimal digit.

@@ -18,7 +18,6 @@ use super::error::Error;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits};
 use super::request::{Method, Request, RequestBody, Version};
 use super::target;
-use memchr::memchr_iter;
 use std::mem::MaybeUninit;
 
 /// The result of parsing the bytes that have arrived.
@@ -154,8 +153,11 @@ fn read<'a>(
     };
     let parts = target::split(method, target)?;
     // httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not would see
-    // another request.
-    if memchr_iter(b'\n', head).any(|at| !head[..at].ends_with(b"\r")) {
+    // another request. An empty line in front of the request is refused too.
+    let before = |part: &str| &head[..part.as_ptr().addr() - head.as_ptr().addr()];
+    let ends_line = |field: &httparse::Header<'_>| before(field.name).ends_with(b"\r\n");
+    let is_sound = before(method).is_empty() && raw.headers.iter().all(ends_line);
+    if !is_sound || !head.ends_with(b"\r\n\r\n") {
         return Err(BARE_LF);
     }
     let mut known = KnownFields::default();

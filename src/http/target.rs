@@ -102,7 +102,8 @@ fn port_of(text: &[u8]) -> Option<&[u8]> {
             (is_literal(address), &rest[1..])
         }
         None => {
-            let (host, rest) = text.split_at(memchr(b':', text).unwrap_or(text.len()));
+            let colon = text.iter().position(|&byte| byte == b':');
+            let (host, rest) = text.split_at(colon.unwrap_or(text.len()));
             (is_escaped_name(host) && (rest.is_empty() || !host.is_empty()), rest)
         }
     };
