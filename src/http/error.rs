@@ -2,7 +2,7 @@
 //!
 //! Owns the type, and the errors that are always the same: those of a request that cannot be read, and
 //! those that the API answers with, such as 404, 405, 429 and 503. An endpoint makes its other errors
-//! itself. A message may repeat a part of the request, at most [`ECHO`] bytes of it, escaped. It never shows
+//! itself. A message may repeat a part of the request, at most 64 bytes of it, escaped. It never shows
 //! anything internal.
 //!
 //! Nothing here closes a connection. The caller closes it after a request that could not be read, since it is
@@ -126,7 +126,7 @@ impl From<BodyError> for Error {
     }
 }
 
-/// A part of the request as an error repeats it: at most [`ECHO`] bytes, with `?` for what is not printable
+/// A part of the request as an error repeats it: at most 64 bytes, with `?` for what is not printable
 /// ASCII. The JSON writer escapes the rest.
 pub fn echo(asked: &[u8]) -> String {
     let printable = |byte: &u8| match byte {
