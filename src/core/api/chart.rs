@@ -17,9 +17,8 @@ use super::symbols::{check_tracked, sources_for};
 use super::view::View;
 use crate::http::Responder;
 use crate::interval::Interval;
-use crate::market::{ChartBuilder, ChartInfo, ChartPlan, SeriesKey, SourceId};
+use crate::market::{ChartBuilder, ChartPlan, SeriesKey, SourceId};
 pub use newest::Followed;
-use request::Known;
 pub use request::{ChartRequest, prepare, read_resolution};
 use response::ChartResponse;
 pub use series::{SeriesView, last_stretch};
@@ -47,10 +46,14 @@ pub struct DeferredChart {
 
 impl Prepared for ChartRequest {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        if let Some((key, plan)) = known_plan(view, self) {
+        let key = choose(view, self)?;
+        let series = SeriesView::new(view, key);
+        if let Some(plan) = series.plan(&self.spec)
+            && series.is_whole(&self.spec, &plan)
+            && series.older(&self.spec, &plan, None).is_none()
+        {
             return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
         }
-        let key = choose(view, self)?;
         let mut chart = Box::new(DeferredChart::new(view, self.clone(), key));
         if chart.wanted.is_some() || !chart.step(view) {
             return Ok(Outcome::Deferred(chart));
@@ -58,11 +61,7 @@ impl Prepared for ChartRequest {
         if chart.builder.is_some() {
             responder.weigh(PART_BYTES);
         }
-        let outcome = chart.finish(view, responder);
-        if !matches!(outcome, Outcome::Deferred(_)) {
-            self.known.set(known(view, self, key));
-        }
-        Ok(outcome)
+        Ok(chart.finish(view, responder))
     }
 }
 
@@ -70,15 +69,12 @@ impl DeferredChart {
     /// A chart of this series.
     pub fn new(view: &View<'_>, request: ChartRequest, key: SeriesKey) -> DeferredChart {
         let (series, spec) = (SeriesView::new(view, key), &request.spec);
-        let plan = series.plan(spec);
-        let info = plan.as_ref().map(|plan| plan.info());
-        let is_whole = info.is_some_and(|info| info.complete) && !series.lacks_newest(spec);
-        let wanted = if is_whole {
-            None
-        } else {
-            // In a market with few trades, a chart may depend on slots before those that were requested.
-            let depends = info.map_or(0..0, |info| info.depends.clone());
-            series.missing(spec).or_else(|| series.uncovered(series.settled(depends)))
+        let wanted = match series.plan(spec) {
+            Some(plan) if series.is_whole(spec, &plan) => None,
+            plan => series.missing(spec).or_else(|| {
+                // In a market with few trades, a chart may depend on slots before those requested.
+                series.uncovered(series.settled(plan?.info().depends.clone()))
+            }),
         };
         DeferredChart { needed: series.needed(spec), wanted, request, key, builder: None }
     }
@@ -88,27 +84,6 @@ impl DeferredChart {
         let needed = &self.needed;
         self.needed = needed.start.min(slots.start)..needed.end.max(slots.end);
         self.wanted = Some(slots);
-    }
-
-    /// Waits for older candles if the chart has fewer than its limit, because nobody traded in some of its
-    /// slots, and the file holds those right before. `false`: it need not.
-    fn reaches_back(&mut self, view: &View<'_>, info: &ChartInfo) -> bool {
-        let spec = &self.request.spec;
-        if info.rows >= spec.limit || spec.from.is_some() {
-            return false;
-        }
-        let series = SeriesView::new(view, self.key);
-        let older = series.floor()..self.needed.start;
-        let stored = series.series.and_then(|series| {
-            let unread = series.covered().missing(older).pop()?;
-            let stored = series.archived().within(unread.clone()).last()?;
-            (stored.end == unread.end).then_some(stored)
-        });
-        let Some(slots) = stored else {
-            return false;
-        };
-        self.wait_for(last_stretch(slots));
-        true
     }
 
     /// The chart that was made; `None` before it is done.
@@ -157,35 +132,14 @@ impl Deferred for DeferredChart {
         let Some(plan) = self.made(view) else {
             return send_error(&Error::INTERNAL, responder);
         };
-        if self.reaches_back(view, plan.info()) {
+        let series = SeriesView::new(view, self.key);
+        if let Some(older) = series.older(&self.request.spec, &plan, Some(self.needed.start)) {
+            self.wait_for(older);
             return Outcome::Deferred(self);
         }
         let response = ChartResponse { view, request: &self.request, key: self.key, plan: &plan };
         response.send(responder)
     }
-}
-
-/// The series and the plan that the last response was made from, if both are still right: the series has
-/// not changed, and no slot has begun since.
-fn known_plan(view: &View<'_>, request: &ChartRequest) -> Option<(SeriesKey, Arc<ChartPlan>)> {
-    let Known { key, version, present } = request.known.get()?;
-    let at = SeriesView::new(view, key);
-    if at.series?.version() != version || at.present() != present {
-        return None;
-    }
-    Some((key, at.plan(&request.spec)?))
-}
-
-/// What is remembered of the choice of a series. Nothing if another source may come before it later, if
-/// the requested time is in the future, or if candles are missing.
-fn known(view: &View<'_>, request: &ChartRequest, key: SeriesKey) -> Option<Known> {
-    let first = view.market.catalog.sources_of(request.symbol).first();
-    let at = SeriesView::new(view, key);
-    let holds = first == Some(&key.source)
-        && request.spec.from.is_none_or(|from| from <= at.now)
-        && at.plan(&request.spec)?.info().complete;
-    let series = at.series.filter(|_| holds)?;
-    Some(Known { key, version: series.version(), present: at.present() })
 }
 
 /// The series that the chart is made from: of the first source in the order of failover that knows the
@@ -198,10 +152,9 @@ pub fn choose(view: &View<'_>, request: &ChartRequest) -> Result<SeriesKey, Erro
     let interval = spec.interval.base();
     let key_of = |source| SeriesKey { source, symbol, interval };
     // If an exchange has been unreachable since the start, the file is enough.
-    let is_known = |source: &SourceId| {
-        let archived = charts.archived(key_of(*source));
-        catalog.has_list(*source) || archived.is_some_and(|slots| !slots.is_empty())
-    };
+    let is_archived =
+        |source| charts.archived(key_of(source)).is_some_and(|slots| !slots.is_empty());
+    let is_known = |source: &SourceId| catalog.has_list(*source) || is_archived(*source);
     if !sources.iter().any(is_known) {
         let name = catalog.name(symbol).as_str();
         let message = format!("Nothing about \"{name}\" has been collected yet.");

@@ -49,17 +49,27 @@ impl HeadCache {
         HeadCache { places: (0..PLACES).map(|_| Place::default()).collect() }
     }
 
-    /// The request at the start of `bytes`, and what is kept of it.
+    /// The place of the head that `bytes` begin with.
     #[inline]
-    pub fn find<'b>(&mut self, bytes: &'b [u8]) -> Option<(Request<'b>, &mut CachedHead)> {
-        let head = self.place(bytes).head.as_deref_mut()?;
+    pub fn place(&self, bytes: &[u8]) -> usize {
+        hash(&bytes[..bytes.len().min(KEY_BYTES)]) as usize % PLACES
+    }
+
+    /// The request at the start of `bytes`, and what is kept of it in its place.
+    #[inline]
+    pub fn find<'b>(
+        &mut self,
+        place: usize,
+        bytes: &'b [u8],
+    ) -> Option<(Request<'b>, &mut CachedHead)> {
+        let head = self.places[place].head.as_deref_mut()?;
         Some((head.request.find(bytes)?, head))
     }
 
-    /// Notes a request that was parsed because it was not found at the start of `bytes`. One that a body
-    /// follows is not kept: no client needs to send one.
-    pub fn note(&mut self, bytes: &[u8], request: &Request<'_>) {
-        let place = self.place(bytes);
+    /// Notes a request that was parsed because it was not found in its place. One that a body follows is
+    /// not kept: no client needs to send one.
+    pub fn note(&mut self, place: usize, request: &Request<'_>) {
+        let place = &mut self.places[place];
         // Heads that differ only behind their first bytes ask for the same place, each of them once.
         let hash = hash(request.head);
         let came_before = std::mem::replace(&mut place.last, hash) == hash;
@@ -68,13 +78,6 @@ impl HeadCache {
             let request = KeptRequest::new(request);
             place.head = Some(Box::new(CachedHead { request, prepared: None }));
         }
-    }
-
-    /// The place of the head that `bytes` begin with.
-    #[inline]
-    fn place(&mut self, bytes: &[u8]) -> &mut Place {
-        let key = hash(&bytes[..bytes.len().min(KEY_BYTES)]);
-        &mut self.places[key as usize % PLACES]
     }
 }
 
@@ -120,11 +123,11 @@ mod tests {
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        if let Some((found, _)) = cache.find(raw) {
+        if let Some((found, _)) = cache.find(cache.place(raw), raw) {
             assert_eq!((found, found.head.len()), (request, used));
             return true;
         }
-        cache.note(raw, &request);
+        cache.note(cache.place(raw), &request);
         false
     }
 
@@ -149,7 +152,7 @@ mod tests {
         assert!(look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes()));
         assert!(!look(&mut cache, format!("{}\r\n\r\n", head("b")).as_bytes()));
         let part = head("a");
-        let found = cache.find(part.as_bytes());
+        let found = cache.find(cache.place(part.as_bytes()), part.as_bytes());
         assert!(found.is_none(), "a part of a head is none");
     }
 
@@ -175,8 +178,8 @@ mod tests {
             fill_previous: false,
             quoted: false,
         };
-        let prepared = Box::new(ChartRequest::new(SymbolId(1), spec, None)) as _;
-        let (_, cached) = cache.find(raw).expect("it has come three times");
+        let prepared = Box::new(ChartRequest { symbol: SymbolId(1), spec, source: None }) as _;
+        let (_, cached) = cache.find(cache.place(raw), raw).expect("it has come three times");
         assert!(cached.prepared(Service::Api, 7).is_none());
         cached.keep(Service::Api, 7, (Endpoint::Chart, prepared));
         assert!(cached.prepared(Service::Api, 7).is_some());

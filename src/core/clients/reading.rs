@@ -224,8 +224,9 @@ impl RequestReader {
         // those that ask for a quote.
         let is_heavy = |request: &Request<'_>| !is_turn && request.path.ends_with(b"metrics");
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
+        let place = self.heads.place(bytes);
         if connection.blank == 0
-            && let Some((request, cached)) = self.heads.find(bytes)
+            && let Some((request, cached)) = self.heads.find(place, bytes)
         {
             if is_heavy(&request) {
                 return self.put_off(connection, cx);
@@ -243,7 +244,7 @@ impl RequestReader {
             Ok(Parsed::Complete { request, used }) => {
                 let is_first = std::mem::take(&mut connection.blank) == 0;
                 if is_first && used == request.head.len() {
-                    self.heads.note(bytes, &request);
+                    self.heads.note(place, &request);
                 }
                 self.take(connection, &request, cx);
                 self.taken(used)

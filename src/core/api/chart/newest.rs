@@ -31,7 +31,7 @@ impl Followed {
     /// The series that its candles are from now, by the rules of a request for the newest ones.
     pub fn series(&self, view: &View<'_>) -> Result<SeriesKey, Error> {
         let spec = self.spec(Decimals::Number, None, CHOSEN_BY);
-        choose(view, &ChartRequest::new(self.symbol, spec, self.source))
+        choose(view, &ChartRequest { symbol: self.symbol, spec, source: self.source })
     }
 
     /// The slots of the series that lack for the newest candle. `None` if it comes by itself.

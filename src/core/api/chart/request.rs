@@ -8,9 +8,8 @@ use crate::core::api::params::{
 use crate::core::api::symbols::{NamedMarket, look_up, read_markets};
 use crate::interval::Interval;
 use crate::json::Decimals;
-use crate::market::{ChartSpec, SeriesKey, SourceId, SymbolId};
+use crate::market::{ChartSpec, SourceId, SymbolId};
 use crate::time::UnixMs;
-use std::cell::Cell;
 
 /// The most candles of one response.
 const MAX_LIMIT: usize = 5000;
@@ -35,27 +34,6 @@ pub struct ChartRequest {
     pub spec: ChartSpec,
     /// Of this source, if given.
     pub source: Option<SourceId>,
-    /// What the last response was made from.
-    pub known: Cell<Option<Known>>,
-}
-
-/// What the last response to a request was made from. As long as all of it is the same, so is the
-/// response.
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    /// The series.
-    pub key: SeriesKey,
-    /// Its version.
-    pub version: u64,
-    /// The newest slot that had begun.
-    pub present: i64,
-}
-
-impl ChartRequest {
-    /// A request without a response yet.
-    pub fn new(symbol: SymbolId, spec: ChartSpec, source: Option<SourceId>) -> ChartRequest {
-        ChartRequest { symbol, spec, source, known: Cell::new(None) }
-    }
 }
 
 /// A request for charts of several markets.
@@ -119,7 +97,7 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     };
     let source = call.source(&source)?;
     Ok(match markets {
-        Ok(symbol) => Box::new(ChartRequest::new(symbol, spec, source)),
+        Ok(symbol) => Box::new(ChartRequest { symbol, spec, source }),
         Err(markets) => Box::new(ChartsRequest { markets, spec, source }),
     })
 }

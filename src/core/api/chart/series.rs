@@ -86,6 +86,30 @@ impl<'v> SeriesView<'v> {
             && self.needed(spec).end == self.present()
     }
 
+    /// True if a chart lacks no candle.
+    pub fn is_whole(&self, spec: &ChartSpec, plan: &ChartPlan) -> bool {
+        plan.info().complete && !self.lacks_newest(spec)
+    }
+
+    /// The candles in the file right before those that were read, for a chart that has fewer than its
+    /// limit because nobody traded in some of its slots. `None` if the chart has enough, or there are
+    /// none. `start`: the first slot that was read, if others than the needed ones were.
+    pub fn older(
+        &self,
+        spec: &ChartSpec,
+        plan: &ChartPlan,
+        start: Option<i64>,
+    ) -> Option<Range<i64>> {
+        if plan.info().rows >= spec.limit || spec.from.is_some() {
+            return None;
+        }
+        let series = self.series?;
+        let start = start.unwrap_or_else(|| self.needed(spec).start);
+        let unread = series.covered().missing(self.floor()..start).pop()?;
+        let stored = series.archived().within(unread.clone()).last()?;
+        (stored.end == unread.end).then(|| last_stretch(stored))
+    }
+
     /// The slots that a chart lacks. `None` if there are none, or if they come by themselves.
     pub fn missing(&self, spec: &ChartSpec) -> Option<Range<i64>> {
         let needed = self.needed(spec);

@@ -38,7 +38,7 @@ impl Prepared for ChartsRequest {
         for (name, symbol) in &self.markets {
             let symbol = symbol.map_or_else(|| look_up(view, name), Ok);
             let chosen = symbol.and_then(|symbol| {
-                let request = ChartRequest::new(symbol, self.spec.clone(), self.source);
+                let request = ChartRequest { symbol, spec: self.spec.clone(), source: self.source };
                 let key = choose(view, &request)?;
                 Ok(DeferredChart::new(view, request, key))
             });

@@ -99,7 +99,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         _ => (Goal::Back, None, countback.unwrap_or(DEFAULT_BARS).min(MAX_BARS)),
     };
     let spec = ChartSpec { interval, from, to, limit, fill_previous: false, quoted: false };
-    let request = ChartRequest::new(named.symbol, spec, named.source);
+    let request = ChartRequest { symbol: named.symbol, spec, source: named.source };
     let key = chart::choose(view, &request)?;
     Ok(Outcome::Deferred(Box::new(History {
         chart: DeferredChart::new(view, request, key),
@@ -217,7 +217,7 @@ impl History {
         let ChartRequest { symbol, spec, source, .. } = &self.chart.request;
         let to = spec.from.map(|from| from + -1);
         let spec = ChartSpec { from: None, to, limit: 1, ..spec.clone() };
-        let request = ChartRequest::new(*symbol, spec, *source);
+        let request = ChartRequest { symbol: *symbol, spec, source: *source };
         self.chart = DeferredChart::new(view, request, self.chart.key);
         self.goal = Goal::Older;
     }
