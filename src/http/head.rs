@@ -129,7 +129,8 @@ pub(super) fn is_token(byte: u8) -> bool {
 /// True if the byte is allowed, unescaped, in a host name (RFC 3986, 2.2 and 2.3: unreserved and
 /// sub-delims).
 pub(super) fn is_host_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte)
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b',' | b';' | b'=')
 }
 
 /// True if the byte is allowed in a field value, a chunk extension or a trailer (RFC 9110, 5.5): any byte

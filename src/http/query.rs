@@ -38,12 +38,14 @@ fn is_unreserved(byte: &u8) -> bool {
 #[derive(Clone, Debug)]
 pub struct Query<'a> {
     rest: &'a [u8],
+    /// True if one of the pairs has something to decode.
+    is_encoded: bool,
 }
 
 impl<'a> Query<'a> {
     /// The pairs of `raw`, which is what follows the `?`.
     pub fn new(raw: &'a [u8]) -> Query<'a> {
-        Query { rest: raw }
+        Query { rest: raw, is_encoded: is_encoded(raw) }
     }
 }
 
@@ -57,21 +59,30 @@ impl<'a> Iterator for Query<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let (pair, rest) = split(self.rest, b'&');
+        let (pair, rest) = split_at(self.rest, memchr(b'&', self.rest));
         self.rest = rest;
-        let (key, value) = split(pair, b'=');
-        Some((decode(key), decode(value)))
+        // Keys are short.
+        let (key, value) = split_at(pair, pair.iter().position(|&byte| byte == b'='));
+        match self.is_encoded {
+            true => Some((decode(key), decode(value))),
+            false => Some((Cow::Borrowed(key), Cow::Borrowed(value))),
+        }
     }
 }
 
-/// What is before the first of these bytes, and behind it.
-fn split(text: &[u8], at: u8) -> (&[u8], &[u8]) {
-    let (before, rest) = text.split_at(memchr(at, text).unwrap_or(text.len()));
+/// True if there is something to decode.
+fn is_encoded(raw: &[u8]) -> bool {
+    memchr2(b'%', b'+', raw).is_some()
+}
+
+/// What is before this place, and behind the byte in it.
+fn split_at(text: &[u8], at: Option<usize>) -> (&[u8], &[u8]) {
+    let (before, rest) = text.split_at(at.unwrap_or(text.len()));
     (before, rest.get(1..).unwrap_or_default())
 }
 
 fn decode(raw: &[u8]) -> Cow<'_, [u8]> {
-    if memchr2(b'%', b'+', raw).is_none() {
+    if !is_encoded(raw) {
         return Cow::Borrowed(raw);
     }
     let spaced: Vec<u8> =

@@ -39,10 +39,10 @@ pub(super) fn split<'a>(method: &str, raw: &'a [u8]) -> Result<Target<'a>, Error
 /// Splits path and query. A target has no fragment. Clients resolve dot segments before they send a
 /// request (RFC 3986, 5.2.4), so one that arrives is probably an attack.
 fn split_origin(raw: &[u8]) -> Result<Target<'_>, Error> {
-    if memchr(b'#', raw).is_some() {
+    let (path, query) = raw.split_at(memchr2(b'?', b'#', raw).unwrap_or(raw.len()));
+    if memchr(b'#', query).is_some() {
         return Err(BAD_TARGET);
     }
-    let (path, query) = raw.split_at(memchr(b'?', raw).unwrap_or(raw.len()));
     let may_hold_dots = memchr2(b'.', b'%', path).is_some();
     if may_hold_dots && path.split(|&byte| byte == b'/').any(is_dot_segment) {
         return Err(Error::bad_request("The path holds a dot segment."));
@@ -96,38 +96,39 @@ pub(super) fn is_authority(text: &[u8]) -> bool {
 
 /// The port of an authority, which may be empty. `None` if the authority is malformed.
 fn port_of(text: &[u8]) -> Option<&[u8]> {
-    let (has_host, rest) = match text.strip_prefix(b"[") {
-        Some(literal) => {
+    let rest = match text {
+        [b'[', literal @ ..] => {
             let (address, rest) = literal.split_at(memchr(b']', literal)?);
-            (is_literal(address), &rest[1..])
+            is_literal(address).then_some(&rest[1..])?
         }
-        None => {
-            let colon = text.iter().position(|&byte| byte == b':');
-            let (host, rest) = text.split_at(colon.unwrap_or(text.len()));
-            (is_escaped_name(host) && (rest.is_empty() || !host.is_empty()), rest)
-        }
+        _ => behind_name(text),
     };
-    match rest {
-        [] => Some(rest),
-        [b':', port @ ..] => Some(port),
-        _ => None,
+    let port = match rest {
+        [] => rest,
+        [b':', port @ ..] if rest.len() < text.len() => port,
+        _ => return None,
+    };
+    is_port(port).then_some(port)
+}
+
+/// What follows the host name that the text begins with. Two hexadecimal digits follow each `%` of a name.
+fn behind_name(mut text: &[u8]) -> &[u8] {
+    loop {
+        let end = text.iter().position(|&byte| !is_host_name(byte));
+        text = &text[end.unwrap_or(text.len())..];
+        match text {
+            [b'%', high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                text = rest;
+            }
+            _ => return text,
+        }
     }
-    .filter(|port| has_host && is_port(port))
 }
 
 /// True for an IP address that stands in brackets.
 fn is_literal(address: &[u8]) -> bool {
     let text = str::from_utf8(address).unwrap_or_default();
     text.parse::<Ipv6Addr>().is_ok() || is_future(address)
-}
-
-/// True for a host name, in which two hexadecimal digits follow each `%`.
-fn is_escaped_name(host: &[u8]) -> bool {
-    let mut parts = host.split(|&byte| byte == b'%');
-    let is_name = |part: &[u8]| part.iter().all(|&byte| is_host_name(byte));
-    let is_escape = |digits: &[u8; 2]| digits.iter().all(u8::is_ascii_hexdigit);
-    parts.next().is_none_or(is_name)
-        && parts.all(|part| part.first_chunk().is_some_and(is_escape) && is_name(part))
 }
 
 /// True for `v1.something`: an address of a future version (RFC 3986, IPvFuture).
