@@ -4,10 +4,10 @@
 //! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
 
 mod kept;
-mod page;
+mod report;
 
 use self::kept::Kept;
-use self::page::{Page, SHOWN, say};
+use self::report::{ProbeReport, SHOWN, say};
 use crate::config::{Config, SourceConfig, Url};
 use crate::decimal::Decimal;
 use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, explain};
@@ -30,12 +30,12 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
     let dialect = Dialect::of(source).expect("dialects have been checked");
     let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
     let url = source.url.clone().unwrap_or_else(own);
-    let mut page = Page::new();
+    let mut report = ProbeReport::new();
     let fetcher = match Fetcher::new(config) {
         Ok(fetcher) => fetcher,
         Err(error) => {
-            page.fail("tls", error);
-            return (page.text, false);
+            report.fail("tls", error);
+            return (report.text, false);
         }
     };
     let mut probe = Probe {
@@ -44,13 +44,13 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
         dialect,
         url,
         fetcher,
-        page,
+        report,
         offset_ms: 0,
         listed: HashSet::new(),
         pause: Duration::ZERO,
     };
     probe.run();
-    (probe.page.text, probe.page.is_good)
+    (probe.report.text, probe.report.is_good)
 }
 
 struct Probe<'c> {
@@ -59,7 +59,7 @@ struct Probe<'c> {
     dialect: &'static Dialect,
     url: Url,
     fetcher: Fetcher,
-    page: Page,
+    report: ProbeReport,
     /// How far the exchange's clock is ahead.
     offset_ms: i64,
     /// The ids of the market list, for tickers, once it has come.
@@ -71,10 +71,10 @@ struct Probe<'c> {
 impl Probe<'_> {
     fn run(&mut self) {
         let budget = self.dialect.budget();
-        say!(self.page, "{} at {}", self.dialect.name(), self.url);
-        say!(self.page, "budget: {} in {} ms", budget.units, budget.per.as_millis());
+        say!(self.report, "{} at {}", self.dialect.name(), self.url);
+        say!(self.report, "budget: {} in {} ms", budget.units, budget.per.as_millis());
         let has_proxy = self.source.proxy.is_some();
-        self.page.doubt(has_proxy, "the proxy of the environment is not used by this probe");
+        self.report.doubt(has_proxy, "the proxy of the environment is not used by this probe");
         self.clock();
         let Some(market) = self.markets() else {
             return;
@@ -89,7 +89,7 @@ impl Probe<'_> {
         for interval in Stored::ALL {
             match self.dialect.has_interval(interval) {
                 true => self.candles(&market, interval),
-                false => say!(self.page, "\ncandles {}: the exchange has none", interval.name()),
+                false => say!(self.report, "\ncandles {}: the exchange has none", interval.name()),
             }
         }
     }
@@ -102,15 +102,15 @@ impl Probe<'_> {
         self.fetcher.rest(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
-        say!(self.page, "\nGET {target} (costs {cost})");
+        say!(self.report, "\nGET {target} (costs {cost})");
         let fetched = self.fetcher.get(&self.url, &target, meter, self.source.timeout);
-        let fetched = fetched.map_err(|error| self.page.fail("the answer", error)).ok()?;
+        let fetched = fetched.map_err(|error| self.report.fail("the answer", error)).ok()?;
         let (status, body, ms) = (fetched.status, &*fetched.body, fetched.took.as_millis());
-        say!(self.page, "  status {status}, {} bytes, {ms} ms", body.len());
+        say!(self.report, "  status {status}, {} bytes, {ms} ms", body.len());
         match (meter, &fetched.field) {
-            (Some(name), Some(value)) => say!(self.page, "  {name}: {value}"),
+            (Some(name), Some(value)) => say!(self.report, "  {name}: {value}"),
             (Some(name), None) => {
-                self.page.wrong(format_args!("the answer has no header field {name}"))
+                self.report.wrong(format_args!("the answer has no header field {name}"))
             }
             (None, _) => {}
         }
@@ -125,12 +125,12 @@ impl Probe<'_> {
         // What finish says, counts: it knows of every error before.
         let _ = reading.feed(body, &mut kept);
         if let Err(error) = reading.finish(status) {
-            self.page.fail("the body", error);
+            self.report.fail("the body", error);
             let front = String::from_utf8_lossy(&body[..body.len().min(300)]);
-            say!(self.page, "  it begins: {front}");
+            say!(self.report, "  it begins: {front}");
             return None;
         }
-        self.page.say_rejected(&kept);
+        self.report.say_rejected(&kept);
         Some((fetched, kept))
     }
 
@@ -144,12 +144,12 @@ impl Probe<'_> {
         let half = fetched.took.as_millis() as i64 / 2;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
-        say!(self.page, "  clock: {time}, the {who} is ahead by {ms} ms");
+        say!(self.report, "  clock: {time}, the {who} is ahead by {ms} ms");
         if ms > DAY_MS {
             let what = "more than a day: check time.unit, time.call.items and this machine's clock";
-            self.page.wrong(what);
+            self.report.wrong(what);
         } else if ms > TOLD_DIFFERENCE_MS {
-            self.page.wrong(format_args!(
+            self.report.wrong(format_args!(
                 "the {who} is ahead by {ms} ms: check that time.call tells the time of the answer \
                  (a candle's open time does not), and this machine's clock"
             ));
@@ -161,15 +161,15 @@ impl Probe<'_> {
         let (fetched, kept) = self.ask(&Call::Markets)?;
         let symbol = |market: &MarketInfo| format!("{}/{}", market.base, market.quote);
         let active = kept.markets.iter().filter(|market| market.active).count();
-        say!(self.page, "  markets: {}, {active} of them active", kept.markets.len());
+        say!(self.report, "  markets: {}, {active} of them active", kept.markets.len());
         for market in kept.markets.iter().take(SHOWN) {
             let status = if market.active { "active" } else { "not active" };
-            say!(self.page, "    {} is {}, {status}", symbol(market), market.ticker_id);
+            say!(self.report, "    {} is {}, {status}", symbol(market), market.ticker_id);
         }
         let ids = kept.markets.iter().map(|market| market.ticker_id.to_string());
         self.listed = ids.collect();
         let what = "no market is active: check markets.open and the field `status`";
-        self.page.doubt(active == 0, what);
+        self.report.doubt(active == 0, what);
         let is_odd = |asset: &str| {
             !(1..=20).contains(&asset.len())
                 || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
@@ -179,7 +179,7 @@ impl Probe<'_> {
         if let Some(first) = odd.next() {
             let count = 1 + odd.count();
             let what = format_args!("{count} have names that are no symbols, and are skipped");
-            self.page.wrong(format_args!("{what}: {first}"));
+            self.report.wrong(format_args!("{what}: {first}"));
         }
         let wanted = self.source.symbols.first();
         let is_wanted = |market: &&MarketInfo| match wanted {
@@ -191,7 +191,7 @@ impl Probe<'_> {
             Some(market) => self.explain(&Call::Markets, &fetched, "id", &market.ticker_id),
             None => {
                 let what = wanted.map_or("an active one", String::as_str);
-                self.page.fail("the market", format_args!("{what} is not in the list"));
+                self.report.fail("the market", format_args!("{what} is not in the list"));
             }
         }
         found
@@ -206,11 +206,11 @@ impl Probe<'_> {
         let Some((fetched, kept)) = self.ask(&call) else {
             return;
         };
-        say!(self.page, "  tickers: {}", kept.tickers.len());
+        say!(self.report, "  tickers: {}", kept.tickers.len());
         let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
             let first = kept.tickers.first().map_or("none", |(id, _)| id);
             let why = format_args!("{id} is not among them; the first is {first}");
-            return self.page.fail("the ticker", why);
+            return self.report.fail("the ticker", why);
         };
         self.explain(&call, &fetched, "id", id);
         let time = ticker.timestamp.or(kept.stamp);
@@ -228,21 +228,21 @@ impl Probe<'_> {
         ] {
             line += &format!(", {name} {}", or_null(number));
         }
-        say!(self.page, "{line}, timestamp {}", or_null(&time));
+        say!(self.report, "{line}, timestamp {}", or_null(&time));
         let above = |a: &Option<Decimal>, b: &Option<Decimal>| a.is_some() && b.is_some() && a > b;
         let last = Some(ticker.last.clone());
         let is_crossed = above(&ticker.bid, &ticker.ask);
-        self.page.doubt(is_crossed, "bid is above ask: check which is which");
+        self.report.doubt(is_crossed, "bid is above ask: check which is which");
         let is_outside = above(&ticker.low, &ticker.high)
             || above(&last, &ticker.high)
             || above(&ticker.low, &last);
-        self.page.doubt(is_outside, "last is not between low and high: check which is which");
+        self.report.doubt(is_outside, "last is not between low and high: check which is which");
         let what =
             "no time is at `stamp`: it is read outside of the items, or as a member among them";
-        self.page.doubt(time.is_none() && self.dialect.has_stamp(&call), what);
+        self.report.doubt(time.is_none() && self.dialect.has_stamp(&call), what);
         let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
         let what = "timestamp is more than a day away from the clock: check tickers.time";
-        self.page.doubt(age.abs() > DAY_MS, what);
+        self.report.doubt(age.abs() > DAY_MS, what);
     }
 
     fn candles(&mut self, market: &MarketInfo, interval: Stored) {
@@ -262,26 +262,26 @@ impl Probe<'_> {
         let (name, rows) = (interval.name(), &kept.candles);
         let within = rows.iter().filter(|row| (from..=to).contains(&row.open_time)).count();
         let count = rows.len();
-        say!(self.page, "  candles {name}: {count}, {within} of the {CANDLES} asked for");
+        say!(self.report, "  candles {name}: {count}, {within} of the {CANDLES} asked for");
         let time = |candle: &&Candle| candle.open_time;
         let ends = rows.iter().min_by_key(time).zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
-            return self.page.wrong("no candle: check the target, and the ends of its range");
+            return self.report.wrong("no candle: check the target, and the ends of its range");
         };
         let Candle { open_time: at, open, high, low, close, volume } = last;
-        say!(self.page, "  from {} to {at}", first.open_time);
+        say!(self.report, "  from {} to {at}", first.open_time);
         self.explain(&call, &fetched, "time", "");
         let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
-        say!(self.page, "  read, the newest: {at} {row}");
+        say!(self.report, "  read, the newest: {at} {row}");
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
         let is_odd =
             |row: &Candle| row.low > row.high || row.open > row.high || row.close < row.low;
         let what = "some do not begin at the interval's slots: check intervals and candles.time";
-        self.page.doubt(rows.iter().any(is_between), what);
+        self.report.doubt(rows.iter().any(is_between), what);
         let what = "none is of the range that was asked for: check the target and candles.time";
-        self.page.doubt(within == 0, what);
+        self.report.doubt(within == 0, what);
         let what = "some are lower than their low or higher than their high: check the columns";
-        self.page.doubt(rows.iter().any(is_odd), what);
+        self.report.doubt(rows.iter().any(is_odd), what);
     }
 
     /// The item with this text in this field (or the first one), field by field.
@@ -293,10 +293,10 @@ impl Probe<'_> {
         let Some(Explained { item, fields }) = found else {
             return;
         };
-        say!(self.page, "  raw: {item}");
+        say!(self.report, "  raw: {item}");
         for (name, sent) in fields {
             let sent = if sent.is_empty() { "(nothing)" } else { &sent };
-            say!(self.page, "    {name:<14} {sent}");
+            say!(self.report, "    {name:<14} {sent}");
         }
     }
 }

@@ -75,25 +75,27 @@ fn an_exception_that_is_not_needed_is_a_finding() {
 }
 
 #[test]
-fn no_two_public_types_have_one_name() {
+fn no_two_shared_types_have_one_name() {
     let sources = made_up(&[
         ("src/a.rs", "pub struct One;\nstruct Two;\npub enum Three {}\npub(super) struct Four;"),
         ("src/b.rs", "pub trait One {}\npub struct Two;\nfn f() -> Three { }\npub type Four = u8;"),
     ]);
     let names: Vec<_> = same_names(&sources).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["One"]);
+    assert_eq!(names, ["Four", "One"]);
     let sources = Source::all_below("src");
     none(except(&same_names(&sources), []));
 }
 
-/// The names that more than one public type has, each with the files.
+/// The names that more than one type has that other files may use, each with the files.
 fn same_names(sources: &[Source]) -> Vec<(String, String)> {
     let kinds = ["struct", "enum", "trait", "type", "union"];
     let mut places = std::collections::BTreeMap::<String, Vec<&str>>::new();
     for source in sources {
         let words = source.words();
+        // A type of `pub` or `pub(super)`.
         let types = words.windows(3).filter(|three| {
-            three[0].text == "pub" && kinds.contains(&three[1].text) && three[2].text != "$"
+            let is_shared = matches!(three[0].text, "pub" | ")");
+            is_shared && kinds.contains(&three[1].text) && three[2].text != "$"
         });
         for three in types {
             places.entry(three[2].text.to_string()).or_default().push(&source.path);

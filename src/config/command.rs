@@ -6,7 +6,7 @@
 use super::dialects::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
-use super::flags::{self, Flags, Task};
+use super::flags::{self, CliTask, Flags};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
 use super::load::{LoadedConfig, Loader};
 use super::man::man;
@@ -122,16 +122,16 @@ pub fn command(
         None if prints => loader.load().map(Command::PrintConfig),
         None if checks => loader.load().map(Command::Check),
         None => loader.load().map(Command::Run),
-        Some(Task::Probe) => loader.load().map(Command::Probe),
-        Some(Task::Man) => loader.report.close().map(|_| Command::Print(man())),
-        Some(Task::Schema) => schema(loader),
-        Some(Task::Healthcheck) => healthcheck(loader),
-        Some(Task::Export) => export(loader),
-        Some(Task::Prune) => {
+        Some(CliTask::Probe) => loader.load().map(Command::Probe),
+        Some(CliTask::Man) => loader.report.close().map(|_| Command::Print(man())),
+        Some(CliTask::Schema) => schema(loader),
+        Some(CliTask::Healthcheck) => healthcheck(loader),
+        Some(CliTask::Export) => export(loader),
+        Some(CliTask::Prune) => {
             let yes = loader.flags.has("--yes");
             Ok(Command::Prune { config: Box::new(loader.load()?.config), yes })
         }
-        Some(Task::Rename) => {
+        Some(CliTask::Rename) => {
             let [old, new] = renamed(&loader.flags, &mut loader.report);
             Ok(Command::Rename { data: loader.load()?.config.data, old, new })
         }

@@ -80,7 +80,7 @@ pub(super) const FLAGS: &[Flag] = &[
 
 /// What marketd can do besides serving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum CliTask {
     Probe,
     Healthcheck,
     Export,
@@ -92,7 +92,7 @@ pub(super) enum Task {
 
 /// A task, and the word after `marketd` that names it.
 pub(super) struct Subcommand {
-    pub(super) task: Task,
+    pub(super) task: CliTask,
     pub(super) name: &'static str,
     /// The words that may come after it, as they are shown.
     pub(super) words: &'static [&'static str],
@@ -102,13 +102,13 @@ pub(super) struct Subcommand {
 
 #[rustfmt::skip]
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand { task: Task::Probe, name: "probe", words: &[], flags: FLAGS,
+    Subcommand { task: CliTask::Probe, name: "probe", words: &[], flags: FLAGS,
         about: "Ask each source's exchange once for everything, and print what was\nunderstood; \
             exit code 1 if something cannot be read" },
-    Subcommand { task: Task::Healthcheck, name: "healthcheck", words: &["[URL]"],
+    Subcommand { task: CliTask::Healthcheck, name: "healthcheck", words: &["[URL]"],
         flags: &[CONFIG, LISTEN, HELP],
         about: "Exit with 0 if a marketd is ready, else with 1 and one line" },
-    Subcommand { task: Task::Export, name: "export", words: &[], flags: &[
+    Subcommand { task: CliTask::Export, name: "export", words: &[], flags: &[
             CONFIG, DATA,
             flag("--symbol", "SYMBOL", "Of this market"),
             flag("--interval", "INTERVAL", "1m, 1h or 1d, which are stored"),
@@ -119,18 +119,18 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
             HELP,
         ],
         about: "Print stored candles, also while marketd runs" },
-    Subcommand { task: Task::Prune, name: "prune", words: &[], flags: &[
+    Subcommand { task: CliTask::Prune, name: "prune", words: &[], flags: &[
             CONFIG, DATA,
             flag("--yes", "", "Remove them; without it, they are only counted"),
             HELP,
         ],
         about: "Remove what is stored of markets that are not tracked" },
-    Subcommand { task: Task::Rename, name: "rename", words: &["OLD", "NEW"],
+    Subcommand { task: CliTask::Rename, name: "rename", words: &["OLD", "NEW"],
         flags: &[CONFIG, DATA, HELP],
         about: "Give what is stored of source OLD to source NEW" },
-    Subcommand { task: Task::Schema, name: "schema", words: &["config|dialect"], flags: &[HELP],
+    Subcommand { task: CliTask::Schema, name: "schema", words: &["config|dialect"], flags: &[HELP],
         about: "Print the JSON Schema of the configuration or of a dialect's file" },
-    Subcommand { task: Task::Man, name: "man", words: &[], flags: &[HELP],
+    Subcommand { task: CliTask::Man, name: "man", words: &[], flags: &[HELP],
         about: "Print the manual page: marketd man | man -l -" },
 ];
 

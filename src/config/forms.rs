@@ -1,6 +1,6 @@
 //! Forms of text: addresses, paths, symbols, names, decimals.
 //!
-//! A [`Form`] reads a text in the same way whether a flag, a variable or the file gives it. No form
+//! A [`TextForm`] reads a text in the same way whether a flag, a variable or the file gives it. No form
 //! opens a file or looks up a name.
 
 use super::engine::EngineUrl;
@@ -71,23 +71,23 @@ impl fmt::Display for ListenAddress {
 }
 
 /// How a text becomes a `T`.
-pub(crate) struct Form<T> {
+pub(crate) struct TextForm<T> {
     /// What is expected, for messages and the reference.
     pub(super) expected: &'static str,
     /// The value in its normal form. The error is the message, or `None` for "expected, found".
     read: fn(&str) -> Result<T, Option<String>>,
 }
 
-impl<T> Form<T> {
+impl<T> TextForm<T> {
     /// Reads a text. The error says what was expected and what was found.
     pub(super) fn parse(&self, text: &str) -> Result<T, String> {
         (self.read)(text).map_err(|message| message.unwrap_or_else(|| wrong(self.expected, text)))
     }
 }
 
-impl Default for Form<String> {
+impl Default for TextForm<String> {
     /// Any text.
-    fn default() -> Form<String> {
+    fn default() -> TextForm<String> {
         form("a text", |text| Ok(text.to_string()))
     }
 }
@@ -96,8 +96,8 @@ impl Default for Form<String> {
 pub(crate) const fn form<T>(
     expected: &'static str,
     read: fn(&str) -> Result<T, Option<String>>,
-) -> Form<T> {
-    Form { expected, read }
+) -> TextForm<T> {
+    TextForm { expected, read }
 }
 
 /// What the name of a Unix socket follows.
@@ -109,90 +109,91 @@ const SOCKET_BYTES: usize = 103;
 /// Where to listen: `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080` (the same as 127.0.0.1, since
 /// no name is looked up), `:8080` (every address of IPv4), `[::]:8080` (every address of both families) or
 /// `unix:PATH`.
-pub(super) const ADDRESS: Form<ListenAddress> = form("ADDR:PORT or unix:PATH", address);
+pub(super) const ADDRESS: TextForm<ListenAddress> = form("ADDR:PORT or unix:PATH", address);
 
 /// A path in front of every address: empty, or `/x/y`. A slash at the end is dropped.
-pub(super) const BASE_PATH: Form<String> = form(
+pub(super) const BASE_PATH: TextForm<String> = form(
     "an empty text or a path like \"/x\" (letters, digits, '-', '.', '_' and '~' between the slashes)",
     base_path,
 );
 
 /// Where history is kept.
-pub(super) const DATA: Form<Data> = form("a file name or \":memory:\"", |text| match text {
+pub(super) const DATA: TextForm<Data> = form("a file name or \":memory:\"", |text| match text {
     ":memory:" => Ok(Data::Memory),
     text if is_file(text) => Ok(Data::File(PathBuf::from(text))),
     _ => Err(None),
 });
 
 /// The name of a file.
-pub(super) const FILE: Form<String> = form("a file name", |text| plain(text, is_file(text)));
+pub(super) const FILE: TextForm<String> = form("a file name", |text| plain(text, is_file(text)));
 
 /// A symbol in any case, with `/`, `-` or `_` between its sides, as `BASE/QUOTE`.
-pub(super) const SYMBOL: Form<String> = form("BASE/QUOTE", symbol);
+pub(super) const SYMBOL: TextForm<String> = form("BASE/QUOTE", symbol);
 
 /// An asset in any case, as upper case, or `*` for all.
-pub(super) const QUOTE_ASSET: Form<String> = form("an asset like \"USDT\" or \"*\"", |text| {
+pub(super) const QUOTE_ASSET: TextForm<String> = form("an asset like \"USDT\" or \"*\"", |text| {
     plain(&text.to_ascii_uppercase(), text == "*" || is_asset(text))
 });
 
 /// The base address of an exchange.
-pub(crate) const URL: Form<Url> =
+pub(crate) const URL: TextForm<Url> =
     form("http://HOST or https://HOST", |text| Url::parse(text).map_err(Some));
 
 /// The address of a cluster's engine. No message repeats it: it may hold a password.
-pub(super) const ENGINE: Form<EngineUrl> =
+pub(super) const ENGINE: TextForm<EngineUrl> =
     form("redis://HOST or rediss://HOST", |text| EngineUrl::parse(text).map_err(Some));
 
 /// The id of an ecosystem market, which stands in a path without escapes.
-pub(super) const MARKET_ID: Form<String> =
+pub(super) const MARKET_ID: TextForm<String> =
     form("1 to 64 of A-Z, a-z, 0-9, '.', '_' and '-'", |text| {
         name(text, 64, |char| char.is_ascii_alphanumeric() || "._-".contains(char))
     });
 
 /// The prefix of a cluster's keys, which is their hash tag, and the name of a node.
-pub(super) const KEY_PART: Form<String> = MARKET_ID;
+pub(super) const KEY_PART: TextForm<String> = MARKET_ID;
 
 /// Addresses of proxies.
-pub(super) const NETWORK: Form<Network> =
+pub(super) const NETWORK: TextForm<Network> =
     form("an address or a network like \"10.0.0.0/8\"", |text| Network::parse(text).ok_or(None));
 
 /// The name of a source.
-pub(crate) const SOURCE_ID: Form<String> =
+pub(crate) const SOURCE_ID: TextForm<String> =
     form("1 to 32 of a-z, 0-9 and -", |text| name(text, 32, is_slug));
 
 /// The name of a category.
-pub(super) const CATEGORY_ID: Form<String> =
+pub(super) const CATEGORY_ID: TextForm<String> =
     form("1 to 64 of a-z, 0-9 and -", |text| name(text, 64, is_slug));
 
 /// The exchange that a source polls. `check` compares it with the names that there are.
-pub(super) const DIALECT: Form<String> =
+pub(super) const DIALECT: TextForm<String> =
     form("the name of an exchange", |text| bounded(text, TEXT_BYTES));
 
 /// A text for people.
-pub(super) const WORDS: Form<String> = form("a text", |text| bounded(text, TEXT_BYTES));
+pub(super) const WORDS: TextForm<String> = form("a text", |text| bounded(text, TEXT_BYTES));
 
 /// The rules of the log.
-pub(super) const LOG: Form<String> = form("a level or rules of the log", |text| {
+pub(super) const LOG: TextForm<String> = form("a level or rules of the log", |text| {
     log_rules::of_flag(text).map(|_| text.to_string()).map_err(Some)
 });
 
 /// The address of a picture, passed on unread.
-pub(super) const ICON: Form<String> = form("a text", |text| bounded(text, URL_BYTES));
+pub(super) const ICON: TextForm<String> = form("a text", |text| bounded(text, URL_BYTES));
 
 /// A number of decimal places.
-pub(super) const PLACES: Form<u8> = form("a whole number from 0 to 64", |digits| {
+pub(super) const PLACES: TextForm<u8> = form("a whole number from 0 to 64", |digits| {
     let places = decimal(digits).and_then(|value| value.to_string().parse().ok());
     places.filter(|places| *places <= 64).ok_or(None)
 });
 
 /// The fee of an order.
-pub(super) const FRACTION: Form<Decimal> = form("a decimal fraction between -1 and 1", |digits| {
-    let is_good = |value: &Decimal| Decimal::from(-1) < *value && *value < Decimal::from(1);
-    decimal(digits).filter(is_good).ok_or(None)
-});
+pub(super) const FRACTION: TextForm<Decimal> =
+    form("a decimal fraction between -1 and 1", |digits| {
+        let is_good = |value: &Decimal| Decimal::from(-1) < *value && *value < Decimal::from(1);
+        decimal(digits).filter(is_good).ok_or(None)
+    });
 
 /// The price, amount or cost of an order.
-pub(super) const AMOUNT: Form<Decimal> = form("a decimal of 0 or more", |digits| {
+pub(super) const AMOUNT: TextForm<Decimal> = form("a decimal of 0 or more", |digits| {
     let value = decimal(digits).filter(|value| !value.is_negative());
     value.ok_or(None)
 });

@@ -2,11 +2,11 @@
 
 use super::engine::EngineUrl;
 use super::fault::Report;
-use super::forms::{Data, Form, ListenAddress};
+use super::forms::{Data, ListenAddress, TextForm};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::Url;
-use super::values::{Value, Wrong};
+use super::values::{KeyType, Wrong};
 use crate::decimal::Decimal;
 use std::fmt::{self, Display};
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Display for Number {
 /// once, the rule in words, how a node is read and how a value is printed.
 macro_rules! leaves {
     ($($type:ty)+, $rule:ty, $is_unique:literal, $expected:expr, $read:expr, $print:expr) => { $(
-        impl Value for $type {
+        impl KeyType for $type {
             type Rule = $rule;
             const IS_UNIQUE: bool = $is_unique;
 
@@ -101,10 +101,10 @@ leaves!(
 // Digits may also stand in a text: some writers of JSON round numbers.
 leaves!(
     u8 Decimal,
-    Form<Self>,
+    TextForm<Self>,
     false,
-    |form: &Form<Self>| form.expected.to_string(),
-    |form: &Form<Self>, node: &Node| {
+    |form: &TextForm<Self>| form.expected.to_string(),
+    |form: &TextForm<Self>, node: &Node| {
         let digits = node.text().or(node.number().map(str::to_string));
         digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
     },
@@ -112,9 +112,9 @@ leaves!(
 );
 leaves!(
     String ListenAddress Data Network Url EngineUrl,
-    Form<Self>,
+    TextForm<Self>,
     true,
-    |form: &Form<Self>| form.expected.to_string(),
-    |form: &Form<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
+    |form: &TextForm<Self>| form.expected.to_string(),
+    |form: &TextForm<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
     |value: &Self| json::text(&value.to_string())
 );

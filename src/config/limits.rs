@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::config::fault::{ConfigFault, Report};
     use crate::config::json::Node;
-    use crate::config::values::{Object as _, Value as _};
+    use crate::config::values::{FileObject as _, KeyType as _};
 
     /// The key, the unit and the bounds, and the value of every limit.
     fn keys(limits: &Limits) -> Vec<(&'static str, (String, u64, u64), String)> {

@@ -15,7 +15,7 @@ use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
-use super::values::{Key as _, list_keys, read_key};
+use super::values::{KeyValue as _, list_keys, read_key};
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -6,7 +6,7 @@
 
 use super::fault::Report;
 use super::json::Node;
-use super::values::{Key as _, Value, Wrong};
+use super::values::{KeyType, KeyValue as _, Wrong};
 
 /// Makes a struct whose fields are the members of an object. A row is a documented field, its type,
 /// the value without such a member (if there is none, it is required), the member's name, and its rule
@@ -125,7 +125,7 @@ pub(crate) use texts;
 /// Makes a type a text: what is expected of it, and how it is read.
 macro_rules! leaf {
     ($type:ty, $expected:expr, $read:expr) => {
-        impl $crate::config::values::Value for $type {
+        impl $crate::config::values::KeyType for $type {
             type Rule = ();
 
             fn expected((): &()) -> String {
@@ -152,7 +152,7 @@ pub(crate) type Words = Vec<(Box<str>, Box<str>)>;
 /// The most of them. Exchanges have ten.
 const WORDS: usize = 1000;
 
-impl Value for Words {
+impl KeyType for Words {
     type Rule = ();
 
     fn expected((): &()) -> String {

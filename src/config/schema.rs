@@ -23,7 +23,7 @@ use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
 use super::url::Url;
-use super::values::{Object, Value as _, Visit, object};
+use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
 use std::mem::take;
@@ -244,7 +244,7 @@ object! {
 
 // `MarketRules` and `Bounds` are types of `record`, so their keys stand beside them.
 #[rustfmt::skip]
-impl Object for MarketRules {
+impl FileObject for MarketRules {
     fn keys(&mut self, visit: &mut Visit<'_>) {
         let mut precision = Precision { amount: self.amount_places, price: self.price_places };
         visit("precision", "Decimal places.", &mut (&mut precision, &()));
@@ -258,7 +258,7 @@ impl Object for MarketRules {
     }
 }
 
-impl Object for Bounds {
+impl FileObject for Bounds {
     fn keys(&mut self, visit: &mut Visit<'_>) {
         visit("min", "The least.", &mut (&mut self.min, &AMOUNT));
         visit("max", "The most.", &mut (&mut self.max, &AMOUNT));

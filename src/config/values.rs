@@ -1,9 +1,9 @@
 //! Values of a file: how each type is read, printed and described.
 //!
-//! A [`Value`] is a type that a key can have. A rule says what the file may give for it: the bounds of
+//! A [`KeyType`] is a type that a key can have. A rule says what the file may give for it: the bounds of
 //! a number, the form of a text. `Option` and `Vec` are made of other values.
 //!
-//! An [`Object`] is a struct whose fields are keys; `object!` makes one from a table. The reader, the
+//! A [`FileObject`] is a struct whose fields are keys; `object!` makes one from a table. The reader, the
 //! printer, and the tests that write JSON Schema and reference all visit its keys, so they cannot
 //! disagree. Reading goes on after a fault, so that one run reports all of them.
 //! The keys themselves are in `schema` and `limits`, those of dialects in their modules.
@@ -13,7 +13,7 @@ use super::json::{self, Node};
 use std::collections::HashMap;
 
 /// A type that a key can have.
-pub(crate) trait Value: Sized {
+pub(crate) trait KeyType: Sized {
     /// What the file may give, beyond what the type says.
     type Rule;
 
@@ -57,10 +57,10 @@ pub(crate) trait Value: Sized {
 pub(crate) type Wrong = Option<String>;
 
 /// Does something with a key: its name, its meaning and its value.
-pub(crate) type Visit<'v> = dyn FnMut(&'static str, &'static str, &mut dyn Key) + 'v;
+pub(crate) type Visit<'v> = dyn FnMut(&'static str, &'static str, &mut dyn KeyValue) + 'v;
 
 /// A struct whose fields are keys of a file.
-pub(crate) trait Object: Default {
+pub(crate) trait FileObject: Default {
     /// Most of them in a list.
     const ENTRIES: usize = usize::MAX;
 
@@ -77,7 +77,7 @@ pub(crate) trait Object: Default {
 }
 
 /// The value of a key, and the rule of the value.
-pub(crate) trait Key {
+pub(crate) trait KeyValue {
     fn read(&mut self, node: &Node, report: &mut Report);
     fn print(&mut self) -> String;
     fn expected(&self) -> String;
@@ -85,7 +85,7 @@ pub(crate) trait Key {
     fn visit(&mut self, visit: &mut Visit<'_>);
 }
 
-impl<T: Value> Key for (&mut T, &T::Rule) {
+impl<T: KeyType> KeyValue for (&mut T, &T::Rule) {
     fn read(&mut self, node: &Node, report: &mut Report) {
         if let Err(message) = self.0.replace(self.1, node, report) {
             node.refuse(message, self.expected(), report);
@@ -132,7 +132,7 @@ macro_rules! object {
             }
         }
 
-        impl $crate::config::values::Object for $name {
+        impl $crate::config::values::FileObject for $name {
             $(
                 const ENTRIES: usize = $entries;
                 const NEEDED: &'static [&'static str] = $needed;
@@ -162,7 +162,7 @@ pub(crate) use object;
 
 /// Reads the value of one key of an object. The error is the message that there is no such key.
 pub(super) fn read_key(
-    object: &mut impl Object,
+    object: &mut impl FileObject,
     name: &str,
     node: &Node,
     report: &mut Report,
@@ -175,7 +175,7 @@ pub(super) fn read_key(
 
 /// See [`read_key`].
 fn read_member(
-    object: &mut dyn Key,
+    object: &mut dyn KeyValue,
     name: &str,
     node: &Node,
     report: &mut Report,
@@ -195,7 +195,7 @@ fn read_member(
 
 /// Reads the keys of an object. Each key that is unknown, given twice or wrong is a fault of its own, and
 /// so is a needed one that is missing; all other keys are read.
-fn read_keys(object: &mut dyn Key, needed: &[&str], node: &Node, report: &mut Report) {
+fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &mut Report) {
     let Some(members) = node.members() else {
         return node.refuse(None, object.expected(), report);
     };
@@ -248,7 +248,7 @@ fn read_items(
     }
 }
 
-fn print_keys(object: &mut dyn Key) -> String {
+fn print_keys(object: &mut dyn KeyValue) -> String {
     let mut members = Vec::new();
     object.visit(&mut |name, _, value| members.push((name, value.print())));
     json::object(&members)
@@ -256,7 +256,11 @@ fn print_keys(object: &mut dyn Key) -> String {
 
 /// Lists the keys of this object, and those of the objects in it: the path of the object of each, and its
 /// name. `path`: that of this object.
-pub(super) fn list_keys(path: &str, object: &mut dyn Key, list: &mut Vec<(String, &'static str)>) {
+pub(super) fn list_keys(
+    path: &str,
+    object: &mut dyn KeyValue,
+    list: &mut Vec<(String, &'static str)>,
+) {
     object.visit(&mut |name, _, value| {
         list.push((path.to_string(), name));
         if let Some(suffix) = value.inner() {
@@ -266,7 +270,7 @@ pub(super) fn list_keys(path: &str, object: &mut dyn Key, list: &mut Vec<(String
     });
 }
 
-impl<T: Object> Value for T {
+impl<T: FileObject> KeyType for T {
     type Rule = ();
     const INNER: Option<&'static str> = Some("");
     const MOST: usize = T::ENTRIES;
@@ -297,7 +301,7 @@ impl<T: Object> Value for T {
 }
 
 /// `None` is `null`.
-impl<T: Value> Value for Option<T> {
+impl<T: KeyType> KeyType for Option<T> {
     type Rule = T::Rule;
     const INNER: Option<&'static str> = T::INNER;
 
@@ -321,7 +325,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-impl<T: Value> Value for Vec<T> {
+impl<T: KeyType> KeyType for Vec<T> {
     type Rule = T::Rule;
     const INNER: Option<&'static str> = if T::INNER.is_some() { Some("[]") } else { None };
 

@@ -13,7 +13,7 @@
 //! product of a price and an amount has at most eight places at Binance; eight times a day's
 //! turnover, in ticks times steps, and 2^20 times its volume are below 2^62.
 
-use super::random::{Random, derive_key};
+use super::random::{RandomStream, derive_key};
 
 /// A coin or a currency.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Asset {
 
 /// One market.
 #[derive(Debug)]
-pub(super) struct Market {
+pub(super) struct DemoMarket {
     /// Binance's name of the market: both assets, joined.
     pub(super) symbol: &'static str,
     pub(super) base: &'static Asset,
@@ -79,14 +79,14 @@ const fn market(
     (base, quote): (&'static Asset, &'static Asset),
     (price_places, amount_places): (u32, u32),
     daily_units: i64,
-) -> Market {
+) -> DemoMarket {
     let daily_volume = daily_units * 10i64.pow(amount_places);
-    Market { symbol, base, quote, price_places, amount_places, daily_volume }
+    DemoMarket { symbol, base, quote, price_places, amount_places, daily_volume }
 }
 
 /// All markets, in the order of the exchange's market list.
 #[rustfmt::skip] // a table is read by its columns
-pub(super) static MARKETS: [Market; 24] = [
+pub(super) static MARKETS: [DemoMarket; 24] = [
     market("BTCUSDT",  (&BTC,  &USDT), (2, 5), 16_000),
     market("ETHUSDT",  (&ETH,  &USDT), (2, 4), 420_000),
     market("BNBUSDT",  (&BNB,  &USDT), (2, 3), 250_000),
@@ -113,9 +113,9 @@ pub(super) static MARKETS: [Market; 24] = [
     market("ETHEUR",   (&ETH,  &EUR),  (2, 4), 9_000),
 ];
 
-impl Market {
+impl DemoMarket {
     /// The market with this symbol. Case matters.
-    pub(super) fn find(symbol: &[u8]) -> Option<&'static Market> {
+    pub(super) fn find(symbol: &[u8]) -> Option<&'static DemoMarket> {
         MARKETS.iter().find(|market| market.symbol.as_bytes() == symbol)
     }
 
@@ -156,7 +156,7 @@ impl Asset {
             let (index, period) = (day >> octave, 1 << octave);
             let past = day - (index << octave);
             let [from, to] = [index, index + 1].map(|index| {
-                let bits = Random::new(key, NOISE_TAG + octave as u64, index).bits();
+                let bits = RandomStream::new(key, NOISE_TAG + octave as u64, index).bits();
                 (bits >> (63 - NOISE_BITS)) as i64 - NOISE
             });
             // The shift divides by the period.
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn bitcoin_moves_by_a_believable_amount() {
-        let market = Market::find(b"BTCUSDT").unwrap();
+        let market = DemoMarket::find(b"BTCUSDT").unwrap();
         let prices: Vec<i64> = (18_000..21_000).map(|day| market.midnight_price(1, day)).collect();
         let (low, high) = (prices.iter().min().unwrap(), prices.iter().max().unwrap());
         assert!(*low > 7_125_000 && *high < 11_875_000, "{low} {high}");
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn crosses_agree_at_midnight() {
         let price =
-            |symbol: &str, day| Market::find(symbol.as_bytes()).unwrap().midnight_price(3, day);
+            |symbol: &str, day| DemoMarket::find(symbol.as_bytes()).unwrap().midnight_price(3, day);
         for day in 19_000..19_400 {
             // 10^5 * ETH/BTC = ETH/USDT / BTC/USDT, to a tick.
             let cross = price("ETHUSDT", day) * 100_000 / price("BTCUSDT", day);

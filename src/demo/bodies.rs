@@ -3,9 +3,9 @@
 //! This module owns the 24-hour window, the pages of candles and the market list. It never sees a
 //! request: its callers pass a market, a time and parameters that are already checked.
 
-use super::assets::{MARKETS, Market};
+use super::assets::{DemoMarket, MARKETS};
 use super::generator::{DAY, Generator};
-use super::random::{Random, derive_key};
+use super::random::{RandomStream, derive_key};
 use crate::decimal::Decimal;
 use crate::interval::Interval;
 use crate::json::{Array, Decimals, List, Value, json};
@@ -13,7 +13,7 @@ use crate::time::UnixMs;
 
 /// The candles that a request asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Page {
+pub(super) struct CandleQuery {
     pub(super) interval: Interval,
     /// The earliest open time, inclusive, in milliseconds.
     pub(super) from: Option<i64>,
@@ -34,7 +34,7 @@ pub(super) fn tickers(seed: u64, now: UnixMs, out: &mut Vec<u8>) {
 /// Writes the 24-hour statistics of a market, which cover 86,400 seconds with the current one as
 /// the last. `quoteVolume` is the volume at the mean of the four prices. `closeTime` is the start of
 /// the second whose closing price is `lastPrice`.
-pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>) {
+pub(super) fn ticker(seed: u64, market: &DemoMarket, now: UnixMs, out: &mut Vec<u8>) {
     let second = now.0 / 1000;
     let midnight = second - second % DAY;
     let start = (second + 1 - DAY).max(0);
@@ -43,7 +43,7 @@ pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>)
     let today = generator.candle(midnight, second + 1);
     let window = yesterday.map_or(today, |yesterday| yesterday.then(&today));
 
-    let mut random = Random::new(derive_key(seed, market.symbol), SIZES_TAG, second);
+    let mut random = RandomStream::new(derive_key(seed, market.symbol), SIZES_TAG, second);
     // At most the volume of a minute is offered on each side of the order book.
     let mut size = || 1 + random.below(market.daily_volume / 1440);
     let price = |ticks| decimal(ticks, market.price_places);
@@ -71,7 +71,13 @@ pub(super) fn ticker(seed: u64, market: &Market, now: UnixMs, out: &mut Vec<u8>)
 
 /// Writes a page of candles, oldest first. The first candle in the history is the first that opens
 /// at the epoch or later, the last one is the forming candle.
-pub(super) fn klines(seed: u64, market: &Market, page: &Page, now: UnixMs, out: &mut Vec<u8>) {
+pub(super) fn klines(
+    seed: u64,
+    market: &DemoMarket,
+    page: &CandleQuery,
+    now: UnixMs,
+    out: &mut Vec<u8>,
+) {
     let mut generator = Generator::new(seed, market);
     let end = now.0 / 1000 + 1;
     let mut rows = Array::open(out);
@@ -90,7 +96,7 @@ pub(super) fn klines(seed: u64, market: &Market, page: &Page, now: UnixMs, out: 
 }
 
 /// The open times of a page's candles, oldest first.
-fn open_times(page: &Page, now: UnixMs) -> impl Iterator<Item = UnixMs> {
+fn open_times(page: &CandleQuery, now: UnixMs) -> impl Iterator<Item = UnixMs> {
     let interval = page.interval;
     // The open time of the first candle that opens at `time` or later.
     let at_or_after = |time: i64| {
@@ -115,7 +121,7 @@ pub(super) fn exchange_info(out: &mut Vec<u8>) {
 }
 
 /// Writes one market of the market list.
-fn listing(market: &Market, out: &mut Vec<u8>) {
+fn listing(market: &DemoMarket, out: &mut Vec<u8>) {
     let price = |ticks| decimal(ticks, market.price_places);
     let amount = |steps| decimal(steps, market.amount_places);
     let filters = |out: &mut Vec<u8>| {

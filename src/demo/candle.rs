@@ -1,18 +1,18 @@
 //! A candle of the demo exchange, and its division into shorter candles.
 //!
-//! [`Candle::then`] joins two consecutive candles; [`Candle::divide`] and
-//! [`Candle::divide_into_seconds`] are its inverse. A candle does not know its time: what differs
-//! from one time to another comes from the [`Random`] that the caller passes.
+//! [`DemoCandle::then`] joins two consecutive candles; [`DemoCandle::divide`] and
+//! [`DemoCandle::divide_into_seconds`] are its inverse. A candle does not know its time: what differs
+//! from one time to another comes from the [`RandomStream`] that the caller passes.
 //!
 //! Invariant of a division, exact and tested: the first part opens where the parent opens, each
 //! other part where the one before it closed, and the last part closes where the parent closes; the
 //! highest high and the lowest low are the parent's; and the volumes sum to the parent's.
 
-use super::random::Random;
+use super::random::RandomStream;
 
 /// A candle with its prices in ticks and its volume in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Candle {
+pub(super) struct DemoCandle {
     pub(super) open: i64,
     pub(super) high: i64,
     pub(super) low: i64,
@@ -23,7 +23,7 @@ pub(super) struct Candle {
 /// The largest step of the random walk is the parent's range divided by this: where it is divided
 /// into 24 parts, and where it is divided into 60.
 ///
-/// With [`MIN_WICK`] and [`Candle::waypoints`], this bounds the range of a part:
+/// With [`MIN_WICK`] and [`DemoCandle::waypoints`], this bounds the range of a part:
 ///
 /// - A random step counts twice: once itself, once in the slope that compensates for it.
 /// - The straight line between two waypoints has at least a sixth of the parts, so it takes at most
@@ -50,11 +50,11 @@ struct Waypoint {
     price: i64,
 }
 
-impl Candle {
+impl DemoCandle {
     /// Joins this candle and the one right after it.
-    pub(super) fn then(&self, next: &Candle) -> Candle {
+    pub(super) fn then(&self, next: &DemoCandle) -> DemoCandle {
         debug_assert_eq!(self.close, next.open);
-        Candle {
+        DemoCandle {
             open: self.open,
             high: self.high.max(next.high),
             low: self.low.min(next.low),
@@ -64,7 +64,7 @@ impl Candle {
     }
 
     /// Divides a day into hours, or an hour into minutes.
-    pub(super) fn divide(&self, parts: &mut [Candle], random: &mut Random) {
+    pub(super) fn divide(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
         let range = self.high - self.low;
         let (least, more) = (1 + range / MIN_WICK, range / (2 * MIN_WICK));
         let margin = least + more + random.below(more + 1);
@@ -90,7 +90,7 @@ impl Candle {
 
     /// Divides a minute into seconds. A second has no wicks: its price moves once, from its open to
     /// its close. If the minute's range is two ticks or more, the price moves in every second.
-    pub(super) fn divide_into_seconds(&self, parts: &mut [Candle], random: &mut Random) {
+    pub(super) fn divide_into_seconds(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
         let waypoints = self.waypoints(60, 0, random);
         self.walk(parts, &waypoints, random);
         if self.high - self.low >= 2 {
@@ -107,7 +107,7 @@ impl Candle {
     /// end. The turning points are `margin` below the high and above the low; at least a sixth of the
     /// parts are between them and the ends, and a quarter between the two. A high or low that is the open
     /// or close has no turning point.
-    fn waypoints(&self, parts: usize, margin: i64, random: &mut Random) -> Vec<Waypoint> {
+    fn waypoints(&self, parts: usize, margin: i64, random: &mut RandomStream) -> Vec<Waypoint> {
         let n = parts as i64;
         let first = n / 6 + random.below(n / 3 + 1);
         let second = first + n / 4 + random.below(n - n / 6 - first - n / 4 + 1);
@@ -128,7 +128,7 @@ impl Candle {
 
     /// Sets the opens and closes of the parts by a random walk from waypoint to waypoint. A slope
     /// is added, so that the walk arrives, and the walk is reflected into the parent's range.
-    fn walk(&self, parts: &mut [Candle], waypoints: &[Waypoint], random: &mut Random) {
+    fn walk(&self, parts: &mut [DemoCandle], waypoints: &[Waypoint], random: &mut RandomStream) {
         let range = self.high - self.low;
         let steps = if parts.len() < 60 { STEP_OF_24 } else { STEP_OF_60 };
         // A price that may move at all moves by whole ticks.
@@ -165,7 +165,7 @@ impl Candle {
 
     /// Moves each close that equals its own open, or a waypoint right after it, by one or two ticks.
     /// The range has three prices or more, so one of them is neither.
-    fn move_flat_seconds(&self, parts: &mut [Candle], waypoints: &[Waypoint]) {
+    fn move_flat_seconds(&self, parts: &mut [DemoCandle], waypoints: &[Waypoint]) {
         let fixed_at = |at: usize| Some(waypoints.iter().find(|point| point.at == at)?.price);
         for at in 1..60 {
             let (open, close) = (parts[at - 1].open, parts[at - 1].close);
@@ -186,9 +186,9 @@ impl Candle {
 
     /// Distributes the volume over the parts, whose prices are set: at random, and more to those
     /// in which the price moves more.
-    fn distribute_volume(&self, parts: &mut [Candle], random: &mut Random) {
+    fn distribute_volume(&self, parts: &mut [DemoCandle], random: &mut RandomStream) {
         let range = (self.high - self.low).max(1);
-        let weigh = |part: &Candle| {
+        let weigh = |part: &DemoCandle| {
             let width = part.high - part.low;
             WEIGHT / 4 + random.below(WEIGHT) + WEIGHT * width / range
         };
@@ -210,23 +210,24 @@ mod tests {
     use super::*;
 
     /// A candle of any shape: flat ones, narrow ones, without volume.
-    fn any_candle(random: &mut Random) -> Candle {
-        let pick =
-            |random: &mut Random, list: &[i64]| list[random.below(list.len() as i64) as usize];
+    fn any_candle(random: &mut RandomStream) -> DemoCandle {
+        let pick = |random: &mut RandomStream, list: &[i64]| {
+            list[random.below(list.len() as i64) as usize]
+        };
         let range = pick(random, &[0, 1, 2, 3, 5, 12, 100, 3000, 100_000]);
         let low = 500 + random.below(10_000_000);
-        let price = |random: &mut Random| match random.below(4) {
+        let price = |random: &mut RandomStream| match random.below(4) {
             0 => low,
             1 => low + range,
             _ => low + random.below(range + 1),
         };
         let (open, close) = (price(random), price(random));
         let volume = pick(random, &[0, 1, 2, 59, 1000, 1_000_000_000, 2_000_000_000_000]);
-        Candle { open, high: low + range, low, close, volume }
+        DemoCandle { open, high: low + range, low, close, volume }
     }
 
     #[track_caller]
-    fn check_parts(parent: &Candle, parts: &[Candle], label: &str) {
+    fn check_parts(parent: &DemoCandle, parts: &[DemoCandle], label: &str) {
         let mut open = parent.open;
         for part in parts {
             assert_eq!(part.open, open, "{label}");
@@ -235,7 +236,7 @@ mod tests {
             assert!(part.high >= part.open.max(part.close), "{label}");
             assert!(part.volume >= 0, "{label}");
         }
-        let whole = Candle {
+        let whole = DemoCandle {
             open: parts[0].open,
             high: parts.iter().map(|part| part.high).max().unwrap(),
             low: parts.iter().map(|part| part.low).min().unwrap(),
@@ -248,26 +249,26 @@ mod tests {
     #[test]
     fn any_candle_is_what_its_parts_make() {
         for seed in 0..6000 {
-            let mut random = Random::new(seed, 0, 0);
+            let mut random = RandomStream::new(seed, 0, 0);
             let parent = any_candle(&mut random);
             let range = parent.high - parent.low;
             let label = format!("seed {seed}: {parent:?}");
 
-            let mut hours = [Candle::default(); 24];
+            let mut hours = [DemoCandle::default(); 24];
             parent.divide(&mut hours, &mut random);
             check_parts(&parent, &hours, &label);
-            let widest = |parts: &[Candle]| {
+            let widest = |parts: &[DemoCandle]| {
                 let ranges = parts.iter().map(|part| part.high - part.low);
                 ranges.max().unwrap()
             };
             assert!(widest(&hours) * 100 <= range * 61 + 600, "{label}");
 
-            let mut minutes = [Candle::default(); 60];
+            let mut minutes = [DemoCandle::default(); 60];
             parent.divide(&mut minutes, &mut random);
             check_parts(&parent, &minutes, &label);
             assert!(widest(&minutes) * 100 <= range * 38 + 600, "{label}");
 
-            let mut seconds = [Candle::default(); 60];
+            let mut seconds = [DemoCandle::default(); 60];
             parent.divide_into_seconds(&mut seconds, &mut random);
             check_parts(&parent, &seconds, &label);
             assert!(widest(&seconds) * 100 <= range * 27 + 600, "{label}");
@@ -278,17 +279,17 @@ mod tests {
 
     #[test]
     fn parts_do_not_depend_on_what_their_array_held() {
-        let mut random = Random::new(1, 0, 0);
-        let (mut used, mut fresh) = ([Candle::default(); 60], [Candle::default(); 60]);
+        let mut random = RandomStream::new(1, 0, 0);
+        let (mut used, mut fresh) = ([DemoCandle::default(); 60], [DemoCandle::default(); 60]);
         for seed in 0..200 {
             let parent = any_candle(&mut random);
-            fresh.fill(Candle::default());
-            parent.divide(&mut used, &mut Random::new(seed, 0, 0));
-            parent.divide(&mut fresh, &mut Random::new(seed, 0, 0));
+            fresh.fill(DemoCandle::default());
+            parent.divide(&mut used, &mut RandomStream::new(seed, 0, 0));
+            parent.divide(&mut fresh, &mut RandomStream::new(seed, 0, 0));
             assert_eq!(used, fresh);
-            fresh.fill(Candle::default());
-            parent.divide_into_seconds(&mut used, &mut Random::new(seed, 0, 0));
-            parent.divide_into_seconds(&mut fresh, &mut Random::new(seed, 0, 0));
+            fresh.fill(DemoCandle::default());
+            parent.divide_into_seconds(&mut used, &mut RandomStream::new(seed, 0, 0));
+            parent.divide_into_seconds(&mut fresh, &mut RandomStream::new(seed, 0, 0));
             assert_eq!(used, fresh);
         }
     }

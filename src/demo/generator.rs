@@ -7,9 +7,9 @@
 //! The price during a second is the close of its candle, from its first millisecond on. So a forming
 //! candle includes the current second, and in its last millisecond it has its final values.
 
-use super::assets::Market;
-use super::candle::Candle;
-use super::random::Random;
+use super::assets::DemoMarket;
+use super::candle::DemoCandle;
+use super::random::RandomStream;
 
 pub(super) const DAY: i64 = 86_400;
 
@@ -29,29 +29,29 @@ const DAY_TAG: u64 = 1;
 
 /// Generates the candles of one market. See the module documentation.
 pub(super) struct Generator<'a> {
-    market: &'a Market,
+    market: &'a DemoMarket,
     seed: u64,
     key: u64,
     /// The last division of a day, an hour and a minute, by its number, counted from the epoch.
-    divided: [(i64, Vec<Candle>); 3],
+    divided: [(i64, Vec<DemoCandle>); 3],
 }
 
 /// The number of no day, hour or minute: nothing is cached.
 const NONE: i64 = i64::MIN;
 
 impl Generator<'_> {
-    pub(super) fn new(seed: u64, market: &Market) -> Generator<'_> {
+    pub(super) fn new(seed: u64, market: &DemoMarket) -> Generator<'_> {
         Generator {
             market,
             seed,
             key: market.key(seed),
-            divided: [24, 60, 60].map(|parts| (NONE, vec![Candle::default(); parts])),
+            divided: [24, 60, 60].map(|parts| (NONE, vec![DemoCandle::default(); parts])),
         }
     }
 
     /// The candle of the seconds `from..to`, counted from the epoch. `from` is at least 0 and less
     /// than `to`.
-    pub(super) fn candle(&mut self, from: i64, to: i64) -> Candle {
+    pub(super) fn candle(&mut self, from: i64, to: i64) -> DemoCandle {
         debug_assert!(0 <= from && from < to);
         let (mut whole, mut at) = self.longest_from(from, to);
         while at < to {
@@ -64,14 +64,14 @@ impl Generator<'_> {
 
     /// The candle of the longest day, hour, minute or second that starts at `at` and ends by `to`,
     /// and its end.
-    fn longest_from(&mut self, at: i64, to: i64) -> (Candle, i64) {
+    fn longest_from(&mut self, at: i64, to: i64) -> (DemoCandle, i64) {
         let fits = |length: &i64| at % length == 0 && at + length <= to;
         let depth = LENGTHS.iter().position(fits).expect("a second fits anywhere");
         (self.part(depth, at / LENGTHS[depth]), at + LENGTHS[depth])
     }
 
     /// The candle of this number, counted from the epoch, among those of a length.
-    fn part(&mut self, depth: usize, number: i64) -> Candle {
+    fn part(&mut self, depth: usize, number: i64) -> DemoCandle {
         let Some(above) = depth.checked_sub(1) else {
             return self.day(number);
         };
@@ -79,7 +79,7 @@ impl Generator<'_> {
         let whole = number.div_euclid(parts);
         if self.divided[above].0 != whole {
             // The tags of the lengths count up from that of a day.
-            let mut random = Random::new(self.key, DAY_TAG + depth as u64, whole);
+            let mut random = RandomStream::new(self.key, DAY_TAG + depth as u64, whole);
             let candle = self.part(above, whole);
             let (cached, parts) = &mut self.divided[above];
             match LENGTHS[depth] {
@@ -91,8 +91,8 @@ impl Generator<'_> {
         self.divided[above].1[number.rem_euclid(parts) as usize]
     }
 
-    fn day(&self, number: i64) -> Candle {
-        let mut random = Random::new(self.key, DAY_TAG, number);
+    fn day(&self, number: i64) -> DemoCandle {
+        let mut random = RandomStream::new(self.key, DAY_TAG, number);
         let [open, close] =
             [number, number + 1].map(|day| self.market.midnight_price(self.seed, day));
         let (top, bottom) = (open.max(close), open.min(close));
@@ -102,6 +102,6 @@ impl Generator<'_> {
         };
         let (high, low) = (top + wick(top), bottom - wick(bottom));
         let volume = self.market.daily_volume / 100 * (60 + random.below(80));
-        Candle { open, high, low, close, volume }
+        DemoCandle { open, high, low, close, volume }
     }
 }

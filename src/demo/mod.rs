@@ -30,8 +30,8 @@ mod tests;
 use crate::interval::Interval;
 use crate::json::json;
 use crate::time::UnixMs;
-use assets::Market;
-use bodies::Page;
+use assets::DemoMarket;
+use bodies::CandleQuery;
 
 /// Rows of a page of candles if the request has no `limit` (Binance, "Kline/Candlestick data").
 const DEFAULT_ROWS: i64 = 500;
@@ -101,15 +101,15 @@ fn invalid(name: &str, expected: &str) -> Refusal {
 }
 
 /// The market of the parameter `symbol`.
-fn market(query: &[u8]) -> Result<&'static Market, Refusal> {
-    let market = parameter(query, "symbol").and_then(Market::find);
+fn market(query: &[u8]) -> Result<&'static DemoMarket, Refusal> {
+    let market = parameter(query, "symbol").and_then(DemoMarket::find);
     market.ok_or_else(|| (400, -1121, "Invalid symbol.".to_string()))
 }
 
 /// The page of candles that the parameters describe.
-fn page(query: &[u8]) -> Result<Page, Refusal> {
+fn page(query: &[u8]) -> Result<CandleQuery, Refusal> {
     let interval = parameter(query, "interval").and_then(Interval::parse);
-    Ok(Page {
+    Ok(CandleQuery {
         interval: interval.ok_or_else(|| invalid("interval", "one like 1m"))?,
         from: number(query, "startTime")?,
         to: number(query, "endTime")?,

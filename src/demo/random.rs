@@ -1,18 +1,18 @@
 //! Pseudorandom numbers, derived from keys.
 //!
-//! A [`Random`] is a stream of numbers that depends only on a key, a tag and an index. Each candle
+//! A [`RandomStream`] is a stream of numbers that depends only on a key, a tag and an index. Each candle
 //! draws its numbers from a stream of its own, so candles can be generated in any order. No stream
 //! is kept after the candle is generated.
 
 use crate::rng::{GOLDEN, Rng, mix};
 
 /// A stream of pseudorandom numbers.
-pub(super) struct Random(Rng);
+pub(super) struct RandomStream(Rng);
 
-impl Random {
+impl RandomStream {
     /// The stream for the `index`-th item of the kind `tag`, under `key`.
-    pub(super) fn new(key: u64, tag: u64, index: i64) -> Random {
-        Random(Rng::new(mix(mix(key ^ tag.wrapping_mul(GOLDEN)) ^ index as u64)))
+    pub(super) fn new(key: u64, tag: u64, index: i64) -> RandomStream {
+        RandomStream(Rng::new(mix(mix(key ^ tag.wrapping_mul(GOLDEN)) ^ index as u64)))
     }
 
     /// The next 64 bits.
@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn draws_stay_in_their_range_and_reach_its_ends() {
-        let mut random = Random::new(1, 2, 3);
+        let mut random = RandomStream::new(1, 2, 3);
         let mut seen = [0; 7];
         for _ in 0..1000 {
             seen[random.below(7) as usize] += 1;
@@ -58,7 +58,7 @@ mod tests {
     fn names_and_places_have_streams_of_their_own() {
         assert_ne!(derive_key(1, "BTC"), derive_key(2, "BTC"));
         assert_ne!(derive_key(1, "BTC"), derive_key(1, "CTB"));
-        assert_ne!(Random::new(1, 1, 7).bits(), Random::new(1, 1, 8).bits());
-        assert_ne!(Random::new(1, 1, 7).bits(), Random::new(1, 2, 7).bits());
+        assert_ne!(RandomStream::new(1, 1, 7).bits(), RandomStream::new(1, 1, 8).bits());
+        assert_ne!(RandomStream::new(1, 1, 7).bits(), RandomStream::new(1, 2, 7).bits());
     }
 }

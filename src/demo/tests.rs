@@ -7,7 +7,7 @@ mod pages;
 mod shape;
 
 use super::assets::MARKETS;
-use super::random::Random;
+use super::random::RandomStream;
 use super::*;
 use serde_json::Value as Json;
 
@@ -90,13 +90,18 @@ fn join(parts: &[Row]) -> Row {
 }
 
 /// The candles of the seconds `from..to`, straight from the generator.
-fn seconds(seed: u64, market: &Market, from: i64, to: i64) -> Vec<candle::Candle> {
+fn seconds(seed: u64, market: &DemoMarket, from: i64, to: i64) -> Vec<candle::DemoCandle> {
     let mut generator = generator::Generator::new(seed, market);
     (from..to).map(|at| generator.candle(at, at + 1)).collect()
 }
 
 /// The row that seconds make, with these open and close times.
-fn join_seconds(market: &Market, parts: &[candle::Candle], open_time: i64, close_time: i64) -> Row {
+fn join_seconds(
+    market: &DemoMarket,
+    parts: &[candle::DemoCandle],
+    open_time: i64,
+    close_time: i64,
+) -> Row {
     let scaled = |units: i64, places: u32| i128::from(units) * 10i128.pow(8 - places);
     let (price, amount) = (market.price_places, market.amount_places);
     Row {
@@ -111,9 +116,9 @@ fn join_seconds(market: &Market, parts: &[candle::Candle], open_time: i64, close
 }
 
 /// Seeds, each with a market and a time: all markets, over sixty years.
-fn samples(count: i64) -> impl Iterator<Item = (u64, &'static Market, i64)> {
+fn samples(count: i64) -> impl Iterator<Item = (u64, &'static DemoMarket, i64)> {
     (0..count).map(|index| {
-        let mut random = Random::new(99, 0, index);
+        let mut random = RandomStream::new(99, 0, index);
         let market = &MARKETS[index as usize % MARKETS.len()];
         (random.bits(), market, DAY_MS + random.below(60 * 366 * DAY_MS))
     })

@@ -3,10 +3,10 @@
 //! Owns the fields of a candle and the check of each. It does not check that candles are aligned or
 //! in order: the market layer does.
 
-use super::endpoint::{Endpoint, IntervalCounts, IntervalNames};
-use super::error::{ItemFault, Reject, Wrong};
+use super::endpoint::{EndpointSpec, IntervalCounts, IntervalNames};
+use super::error::{ItemFault, Reject, WrongPart};
 use super::json::Raw;
-use super::shape::{Fields, TableOf};
+use super::shape::{ItemFields, TableOf};
 use super::sink::Sink;
 use super::value::{Unit, amount, time};
 use crate::config::leaves::count;
@@ -36,7 +36,7 @@ members! {
     /// The calls for candles.
     pub(super) struct Candles {
         /// The endpoint.
-        call: Endpoint, "call";
+        call: EndpointSpec, "call";
         /// The endpoint of older candles, for exchanges that keep them elsewhere.
         archive: Option<Archive> = None, "archive";
         /// The exchange's names of the intervals.
@@ -58,14 +58,14 @@ members! {
     /// Where older candles are.
     pub(super) struct Archive {
         /// The endpoint.
-        call: Endpoint, "call";
+        call: EndpointSpec, "call";
         /// How many candles, back from now, the other endpoint has.
         behind: IntervalCounts, "behind";
     }
 }
 
 /// Passes one candle to the sink.
-pub(super) fn take(fields: &Fields<'_>, form: &Candles, sink: &mut dyn Sink) {
+pub(super) fn take(fields: &ItemFields<'_>, form: &Candles, sink: &mut dyn Sink) {
     match candle(fields, form.time) {
         Ok(candle) => sink.candle(candle, closed(fields, &form.closed)),
         Err((field, fault)) => sink.rejected(Reject {
@@ -75,7 +75,7 @@ pub(super) fn take(fields: &Fields<'_>, form: &Candles, sink: &mut dyn Sink) {
     }
 }
 
-fn candle(fields: &Fields<'_>, unit: Unit) -> Result<Candle, Wrong> {
+fn candle(fields: &ItemFields<'_>, unit: Unit) -> Result<Candle, WrongPart> {
     use CandleField::*;
     let number =
         |field: CandleField| amount(fields, field)?.ok_or((field.name(), ItemFault::Missing));
@@ -93,7 +93,7 @@ fn candle(fields: &Fields<'_>, unit: Unit) -> Result<Candle, Wrong> {
 }
 
 /// True or false if the exchange says whether the candle is closed.
-fn closed(fields: &Fields<'_>, yes: &str) -> Option<bool> {
+fn closed(fields: &ItemFields<'_>, yes: &str) -> Option<bool> {
     match fields.get(CandleField::Closed) {
         Raw::Text(word) | Raw::Number(word) => Some(word == yes.as_bytes()),
         Raw::Bool(closed) => Some(closed),

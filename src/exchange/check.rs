@@ -6,7 +6,7 @@
 
 use super::candle::CandleField;
 use super::dialect::{DialectForm, TickerCall};
-use super::endpoint::Endpoint;
+use super::endpoint::EndpointSpec;
 use super::listing::ListingField;
 use super::path::Form;
 use super::target::PlaceholderName;
@@ -23,7 +23,7 @@ pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
     dialect.check_others(report);
 }
 
-fn expect_list(call: &Endpoint, member: &str, report: &mut Report) {
+fn expect_list(call: &EndpointSpec, member: &str, report: &mut Report) {
     let is_list = call.items.form != Form::Itself;
     report.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
 }
@@ -54,7 +54,7 @@ impl DialectForm {
         report.expect(is_one, "budget.left", "expected either `used` or `left`");
     }
 
-    fn check_call(&self, call: &Endpoint, member: &str, values: Values, report: &mut Report) {
+    fn check_call(&self, call: &EndpointSpec, member: &str, values: Values, report: &mut Report) {
         let of = |name: &str| format!("{member}.{name}");
         let (cost, most) = (call.cost_in(&self.budget), self.budget.units);
         let said = match &call.limit {

@@ -6,11 +6,11 @@
 
 use super::call::{BudgetLimit, Call, Meter, Page};
 use super::candle::{Archive, CandleField, Candles};
-use super::endpoint::{BudgetForm, Endpoint};
+use super::endpoint::{BudgetForm, EndpointSpec};
 use super::listing::{ListingField, ListingForm};
 use super::refusal::Refusal;
-use super::shape::{ItemForm, Table, TableOf};
-use super::target::Rows;
+use super::shape::{ItemForm, MemberTable, TableOf};
+use super::target::CandlePlaceholders;
 use super::ticker::TickerField;
 use super::value::Unit;
 use crate::config::forms::SOURCE_ID;
@@ -72,7 +72,7 @@ members! {
     /// A call for tickers.
     pub(super) struct TickerCall {
         /// The endpoint.
-        call: Endpoint, "call";
+        call: EndpointSpec, "call";
         /// The members of its tickers, if they are others.
         fields: Option<TableOf<TickerField>> = None, "fields";
     }
@@ -82,7 +82,7 @@ members! {
     /// The call for the exchange's clock.
     pub(super) struct Time {
         /// The endpoint. Its item is the time itself.
-        call: Endpoint, "call";
+        call: EndpointSpec, "call";
         /// The unit of the time.
         unit: Option<Unit> = None, "unit";
         /// True if the exchange has no clock: it is the `Date` in the head of this answer, whatever its
@@ -174,7 +174,7 @@ impl Dialect {
             Call::Candles { interval, .. } => self.file.candles.intervals.of(*interval),
             _ => None,
         };
-        let rows = Rows {
+        let rows = CandlePlaceholders {
             interval: interval.map_or("", String::as_str),
             page: self.file.candles.rows.into(),
             unit: self.file.candles.time,
@@ -182,7 +182,7 @@ impl Dialect {
         self.endpoint(call).target.of(call, &rows)
     }
 
-    pub(super) fn endpoint(&self, call: &Call<'_>) -> &Endpoint {
+    pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {
         match call {
             Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
                 &self.ticker_call(call).call
@@ -219,9 +219,9 @@ impl Dialect {
     /// How the items of a call are written, if it has any.
     pub(super) fn item_form(&'static self, call: &Call<'_>) -> Option<ItemForm> {
         /// The first field of each kind: the id of a market, the time of a candle.
-        static FIRST: Table = Table::Is(0);
+        static FIRST: MemberTable = MemberTable::Is(0);
         let DialectForm { tickers, candles, markets, .. } = &self.file;
-        let (table, name, words): (&Table, _, _) = match call {
+        let (table, name, words): (&MemberTable, _, _) = match call {
             Call::Time => return None,
             Call::Candles { .. } => (&candles.fields, None, CandleField::NAMES),
             Call::Markets => {

@@ -2,7 +2,7 @@
 
 use super::json::Raw;
 use super::path::{Path, Place, Step};
-use super::target::Target;
+use super::target::TargetTemplate;
 use crate::config::leaves::{Number, count};
 use crate::config::members::members;
 use crate::interval::Stored;
@@ -32,9 +32,9 @@ members! {
 
 members! {
     /// One endpoint.
-    pub(super) struct Endpoint {
+    pub(super) struct EndpointSpec {
         /// Path and query.
-        target: Target, "target";
+        target: TargetTemplate, "target";
         /// What a request costs of the budget; 1 if neither this nor `limit` is there.
         cost: Option<u32> = None, "cost" ANY;
         /// A limit of this endpoint alone, in place of its cost.
@@ -93,7 +93,7 @@ impl IntervalCounts {
     }
 }
 
-impl Endpoint {
+impl EndpointSpec {
     /// True if the time of all tickers is the value of this member, one among the items.
     pub(super) fn is_stamp(&self, name: Raw<'_>) -> bool {
         let stamp = self.stamp.as_deref().and_then(<[Step]>::split_last);

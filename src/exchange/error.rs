@@ -22,7 +22,7 @@ pub struct Reject<'a> {
 }
 
 /// The wrong part of an item, and the fault.
-pub(super) type Wrong = (&'static str, ItemFault);
+pub(super) type WrongPart = (&'static str, ItemFault);
 
 named! {
     /// What is wrong with a part of an item.

@@ -3,11 +3,11 @@
 //! Owns the fields of a listing and the rules for each: steps become decimal places, and a limit of
 //! zero is no limit. It does not check names: the catalog does.
 
-use super::endpoint::Endpoint;
-use super::error::{ItemFault, Reject, Wrong};
+use super::endpoint::EndpointSpec;
+use super::error::{ItemFault, Reject, WrongPart};
 use super::json::Raw;
 use super::pair::Pair;
-use super::shape::{Fields, TableOf};
+use super::shape::{ItemFields, TableOf};
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
 use crate::config::members::{Words, members, names};
@@ -54,7 +54,7 @@ members! {
     pub(super) struct ListingForm {
         /// The endpoint. Without it the exchange has no list: the markets are those that the source's
         /// `symbols` name, with ids in the first form of `pair`.
-        call: Option<Endpoint> = None, "call";
+        call: Option<EndpointSpec> = None, "call";
         /// The members of a market.
         fields: Option<TableOf<ListingField>> = None, "fields";
         /// What the names of the markets are, in a list that is an object: `id`, if it is left out.
@@ -115,7 +115,7 @@ impl ListingForm {
 }
 
 /// Passes one listing to the sink.
-pub(super) fn take(fields: &Fields<'_>, form: &ListingForm, sink: &mut dyn Sink) {
+pub(super) fn take(fields: &ItemFields<'_>, form: &ListingForm, sink: &mut dyn Sink) {
     let id = match name(fields.get(ListingField::Id)) {
         Ok(id) => id,
         Err(fault) => return sink.rejected(Reject::new(None, "id", fault)),
@@ -132,7 +132,7 @@ pub(super) fn take(fields: &Fields<'_>, form: &ListingForm, sink: &mut dyn Sink)
     }
 }
 
-fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInfo, Wrong> {
+fn market(id: &str, fields: &ItemFields<'_>, form: &ListingForm) -> Result<MarketInfo, WrongPart> {
     use ListingField::*;
     let candle_id = match fields.get(CandleId) {
         Raw::Absent => None,
@@ -170,9 +170,9 @@ fn market(id: &str, fields: &Fields<'_>, form: &ListingForm) -> Result<MarketInf
 }
 
 fn assets<'a>(
-    fields: &Fields<'a>,
+    fields: &ItemFields<'a>,
     form: &'a ListingForm,
-) -> Result<(Cow<'a, str>, Cow<'a, str>), Wrong> {
+) -> Result<(Cow<'a, str>, Cow<'a, str>), WrongPart> {
     let pair = text(fields.get(ListingField::Pair)).map_err(|fault| ("pair", fault))?;
     if let Some(pair) = pair {
         let split = form.pair.iter().find_map(|form| form.split(&pair));
@@ -188,7 +188,11 @@ fn assets<'a>(
     Ok((base, quote))
 }
 
-fn rules(fields: &Fields<'_>, form: &ListingForm, quote: &str) -> Result<MarketRules, Wrong> {
+fn rules(
+    fields: &ItemFields<'_>,
+    form: &ListingForm,
+    quote: &str,
+) -> Result<MarketRules, WrongPart> {
     use ListingField::*;
     let number = |field, label| unsigned(fields.get(field)).map_err(|fault| (label, fault));
     // Exchanges write zero where they set no limit.

@@ -9,7 +9,7 @@
 
 use super::call::Call;
 use super::dialect::Dialect;
-use super::endpoint::Endpoint;
+use super::endpoint::EndpointSpec;
 use super::error::{ItemFault, ReadError, RefusalKind, Reject};
 use super::items::{Caps, Items};
 use super::json::{Cursor, Raw, Stop};
@@ -34,7 +34,7 @@ pub struct Reading {
 /// How the items of a body become records.
 struct Records {
     dialect: &'static Dialect,
-    call: &'static Endpoint,
+    call: &'static EndpointSpec,
     task: Task,
     /// `None` if the body has no items.
     form: Option<ItemForm>,

@@ -4,7 +4,7 @@
 
 use super::check::check;
 use super::dialect::{Dialect, DialectForm};
-use crate::config::values::Key as _;
+use crate::config::values::KeyValue as _;
 use crate::config::{ConfigFault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -4,12 +4,12 @@
 //! order: exchanges write all items alike, so most names are known before they are read. It also
 //! owns how a table is written in JSON.
 //!
-//! It converts no values: it passes on [`Raw`] ones in [`Fields`].
+//! It converts no values: it passes on [`Raw`] ones in [`ItemFields`].
 
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Step, find};
 use crate::config::members::Named;
-use crate::config::values::{Key as _, Value, Wrong};
+use crate::config::values::{KeyType, KeyValue as _, Wrong};
 use crate::config::{Node, Report};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -23,8 +23,8 @@ const TABLE: &str = "the name of a field, or a table of members or positions";
 /// The member of a table that says by which member objects of several kinds are told apart.
 const BY: &str = "$by";
 
-/// Where a value goes. A field is its place in [`Fields`].
-pub(super) enum Table {
+/// Where a value goes. A field is its place in [`ItemFields`].
+pub(super) enum MemberTable {
     /// It is this field: `"last"`.
     Is(usize),
     /// It is each of these fields: `"taker maker"`.
@@ -32,7 +32,7 @@ pub(super) enum Table {
     /// An object with such members: `{ "price": "last" }`.
     In(Entries),
     /// An array with such elements, by position: `["time", null, "close"]`.
-    At(Vec<Option<Table>>),
+    At(Vec<Option<MemberTable>>),
     /// An array of objects of several kinds: `{ "$by": "type", "LOT": { "min": "amountMin" } }`.
     Tagged {
         /// The path to the member that tells the kind.
@@ -43,26 +43,26 @@ pub(super) enum Table {
 }
 
 /// Members by name, ideally in the order in which they are sent.
-type Entries = Vec<(Box<str>, Table)>;
+type Entries = Vec<(Box<str>, MemberTable)>;
 
 /// A table of fields of this kind.
-pub(super) struct TableOf<F>(Table, PhantomData<F>);
+pub(super) struct TableOf<F>(MemberTable, PhantomData<F>);
 
 impl<F> Deref for TableOf<F> {
-    type Target = Table;
+    type Target = MemberTable;
 
-    fn deref(&self) -> &Table {
+    fn deref(&self) -> &MemberTable {
         &self.0
     }
 }
 
 impl<F> Default for TableOf<F> {
     fn default() -> TableOf<F> {
-        TableOf(Table::Each(Vec::new()), PhantomData)
+        TableOf(MemberTable::Each(Vec::new()), PhantomData)
     }
 }
 
-impl<F: Named> Value for TableOf<F> {
+impl<F: Named> KeyType for TableOf<F> {
     type Rule = ();
 
     fn expected((): &()) -> String {
@@ -70,7 +70,7 @@ impl<F: Named> Value for TableOf<F> {
     }
 
     fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<TableOf<F>, Wrong> {
-        Ok(TableOf(Table::read(node, F::NAMES, 0, report), PhantomData))
+        Ok(TableOf(MemberTable::read(node, F::NAMES, 0, report), PhantomData))
     }
 }
 
@@ -83,14 +83,14 @@ impl<F: Named> TableOf<F> {
     }
 }
 
-impl Table {
+impl MemberTable {
     /// Calls `each` for each field of the table.
     pub(super) fn walk(&self, each: &mut dyn FnMut(usize)) {
         match self {
-            Table::Is(field) => each(*field),
-            Table::Each(fields) => fields.iter().for_each(|field| each(*field)),
-            Table::At(tables) => tables.iter().flatten().for_each(|table| table.walk(each)),
-            Table::In(named) | Table::Tagged { kinds: named, .. } => {
+            MemberTable::Is(field) => each(*field),
+            MemberTable::Each(fields) => fields.iter().for_each(|field| each(*field)),
+            MemberTable::At(tables) => tables.iter().flatten().for_each(|table| table.walk(each)),
+            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
                 named.iter().for_each(|(_, table)| table.walk(each));
             }
         }
@@ -99,12 +99,12 @@ impl Table {
     /// True if this is the table of such a value.
     pub(super) fn takes(&self, value: Raw<'_>) -> bool {
         let fits = (self, value);
-        matches!(fits, (Table::In(_), Raw::Object(_)) | (Table::At(_), Raw::Array(_)))
+        matches!(fits, (MemberTable::In(_), Raw::Object(_)) | (MemberTable::At(_), Raw::Array(_)))
     }
 
     /// True if it is of a value that is neither an array nor an object.
     pub(super) fn is_of_plain(&self) -> bool {
-        matches!(self, Table::Is(_) | Table::Each(_))
+        matches!(self, MemberTable::Is(_) | MemberTable::Each(_))
     }
 
     /// What an item is, and what this table says that it is, for messages.
@@ -117,42 +117,42 @@ impl Table {
             _ => "a word",
         };
         let expected = match self {
-            Table::In(_) => "an object",
-            Table::At(_) | Table::Tagged { .. } => "an array",
-            Table::Is(_) | Table::Each(_) => "a text",
+            MemberTable::In(_) => "an object",
+            MemberTable::At(_) | MemberTable::Tagged { .. } => "an array",
+            MemberTable::Is(_) | MemberTable::Each(_) => "a text",
         };
         [found, expected]
     }
 
     /// Reads a table that lies so deep in others. The fields have these names.
-    fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> Table {
+    fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> MemberTable {
         if let Some(text) = node.text() {
             let place = |name| names.iter().position(|known| *known == name);
             let fields: Option<Vec<usize>> = text.split(' ').map(place).collect();
             match fields.as_deref() {
                 None => node.refuse(None, format!("one of {}", names.join(", ")), report),
-                Some([field]) => return Table::Is(*field),
+                Some([field]) => return MemberTable::Is(*field),
                 Some(_) => {}
             }
-            return Table::Each(fields.unwrap_or_default());
+            return MemberTable::Each(fields.unwrap_or_default());
         }
         let (items, members) = (node.items(), node.members());
         let count = items.as_ref().map(Vec::len).or(members.as_ref().map(Vec::len));
         if depth == DEPTH || count.is_some_and(|count| count > ENTRIES) {
             let most = format!("at most {DEPTH} tables in each other, of {ENTRIES} entries each");
             node.refuse(None, most, report);
-            return Table::Each(Vec::new());
+            return MemberTable::Each(Vec::new());
         }
         if let Some(items) = items {
             let mut table = |item: &Node<'_>| {
                 report.place(&item.path, item.offset);
-                (!item.is_null()).then(|| Table::read(item, names, depth + 1, report))
+                (!item.is_null()).then(|| MemberTable::read(item, names, depth + 1, report))
             };
-            return Table::At(items.iter().map(&mut table).collect());
+            return MemberTable::At(items.iter().map(&mut table).collect());
         }
         let Some(members) = members else {
             node.refuse(None, TABLE.to_owned(), report);
-            return Table::Each(Vec::new());
+            return MemberTable::Each(Vec::new());
         };
         let (mut tag, mut kinds) = (None, Entries::new());
         for (name, member) in members {
@@ -162,12 +162,14 @@ impl Table {
             }
             match &*name {
                 BY => (tag.get_or_insert_with(Box::default), &()).read(&member, report),
-                _ => kinds.push((name.into(), Table::read(&member, names, depth + 1, report))),
+                _ => {
+                    kinds.push((name.into(), MemberTable::read(&member, names, depth + 1, report)))
+                }
             }
         }
         match tag {
-            Some(key) => Table::Tagged { tag: [Step::Key(key)], kinds },
-            None => Table::In(kinds),
+            Some(key) => MemberTable::Tagged { tag: [Step::Key(key)], kinds },
+            None => MemberTable::In(kinds),
         }
     }
 }
@@ -176,11 +178,11 @@ impl Table {
 pub(super) const FIELDS: usize = 21;
 
 /// What an item holds, by field.
-pub(super) struct Fields<'a>([Raw<'a>; FIELDS]);
+pub(super) struct ItemFields<'a>([Raw<'a>; FIELDS]);
 
-impl<'a> Fields<'a> {
-    pub(super) fn new() -> Fields<'a> {
-        Fields([Raw::Absent; FIELDS])
+impl<'a> ItemFields<'a> {
+    pub(super) fn new() -> ItemFields<'a> {
+        ItemFields([Raw::Absent; FIELDS])
     }
 
     pub(super) fn get(&self, field: impl Named) -> Raw<'a> {
@@ -203,17 +205,17 @@ impl<'a> Fields<'a> {
 /// How the items of a call are written.
 pub(super) struct ItemForm {
     /// Which of their members is which field.
-    pub(super) table: &'static Table,
+    pub(super) table: &'static MemberTable,
     /// The fields that the name of an item sets, if it has one.
-    pub(super) name: &'static Table,
+    pub(super) name: &'static MemberTable,
     /// The words of the fields, by place.
     pub(super) words: &'static [&'static str],
 }
 
 impl ItemForm {
     /// The fields of an item of this name, of which nothing else is read yet.
-    pub(super) fn fields<'a>(&self, name: Raw<'a>) -> Fields<'a> {
-        let mut fields = Fields::new();
+    pub(super) fn fields<'a>(&self, name: Raw<'a>) -> ItemFields<'a> {
+        let mut fields = ItemFields::new();
         self.name.walk(&mut |place| fields.put(place, name));
         fields
     }
@@ -228,7 +230,7 @@ pub(super) struct Order {
 struct Known {
     /// The name as it was sent, quotes and colon included.
     sent: Vec<u8>,
-    table: Option<&'static Table>,
+    table: Option<&'static MemberTable>,
 }
 
 /// The most names that are remembered, and the longest: others are looked up each time.
@@ -240,23 +242,24 @@ impl Order {
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
-        table: &'static Table,
-        fields: &mut Fields<'a>,
+        table: &'static MemberTable,
+        fields: &mut ItemFields<'a>,
     ) -> Result<bool, Stop> {
         match (table, cursor.peek()?) {
-            (Table::In(members), b'{') => {
+            (MemberTable::In(members), b'{') => {
                 cursor.skip();
                 let (mut first, mut index) = (true, 0);
                 while cursor.next(&mut first, b'}')? {
                     match self.name(index, cursor, members)? {
                         None => drop(cursor.value()?),
-                        Some(Table::Is(field)) => fields.put(*field, cursor.value()?),
+                        Some(MemberTable::Is(field)) => fields.put(*field, cursor.value()?),
                         table => read(cursor, table, fields)?,
                     }
                     index += 1;
                 }
             }
-            (Table::At(_), b'[') | (Table::Is(_) | Table::Each(_), b'"' | b'-' | b'0'..=b'9') => {
+            (MemberTable::At(_), b'[')
+            | (MemberTable::Is(_) | MemberTable::Each(_), b'"' | b'-' | b'0'..=b'9') => {
                 read(cursor, Some(table), fields)?;
             }
             _ => return cursor.value().map(|_| false),
@@ -270,7 +273,7 @@ impl Order {
         index: usize,
         cursor: &mut Cursor<'_>,
         members: &'static Entries,
-    ) -> Result<Option<&'static Table>, Stop> {
+    ) -> Result<Option<&'static MemberTable>, Stop> {
         if let Some(known) = self.names.get(index)
             && cursor.pass_text(&known.sent)
         {
@@ -293,7 +296,7 @@ impl Order {
     }
 }
 
-fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static Table> {
+fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static MemberTable> {
     let Raw::Text(name) = name else {
         return None;
     };
@@ -304,21 +307,21 @@ fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static Table> 
 /// Passes a value, and sets the fields that its table finds in it.
 fn read<'a>(
     cursor: &mut Cursor<'a>,
-    table: Option<&'static Table>,
-    fields: &mut Fields<'a>,
+    table: Option<&'static MemberTable>,
+    fields: &mut ItemFields<'a>,
 ) -> Result<(), Stop> {
     let mut first = true;
     match (table, cursor.peek()?) {
         (None, _) => drop(cursor.value()?),
-        (Some(Table::Is(field)), _) => fields.put(*field, cursor.value()?),
-        (Some(Table::In(members)), b'{') => {
+        (Some(MemberTable::Is(field)), _) => fields.put(*field, cursor.value()?),
+        (Some(MemberTable::In(members)), b'{') => {
             cursor.skip();
             while cursor.next(&mut first, b'}')? {
                 let table = table_of(cursor.name()?, members);
                 read(cursor, table, fields)?;
             }
         }
-        (Some(Table::At(tables)), b'[') => {
+        (Some(MemberTable::At(tables)), b'[') => {
             cursor.skip();
             let mut tables = tables.iter();
             while cursor.next(&mut first, b']')? {
@@ -326,7 +329,7 @@ fn read<'a>(
                 read(cursor, table, fields)?;
             }
         }
-        (Some(Table::Tagged { tag, kinds }), b'[') => {
+        (Some(MemberTable::Tagged { tag, kinds }), b'[') => {
             cursor.skip();
             while cursor.next(&mut first, b']')? {
                 if let Raw::Object(object) = cursor.value()? {
@@ -339,7 +342,7 @@ fn read<'a>(
             // A field is unknown only if the exchange does not send it: one in a value of another type is
             // wrong.
             let value = match (table, cursor.value()?) {
-                (Table::Each(_), value) => value,
+                (MemberTable::Each(_), value) => value,
                 (_, Raw::Null) => Raw::Null,
                 _ => Raw::Array(b"[]"),
             };
@@ -373,7 +376,7 @@ mod tests {
     fn check(items: &[&str], expected: &[(&[u8], &[u8])]) {
         let mut order = Order::default();
         for (item, (a, b)) in items.iter().zip(expected) {
-            let mut fields = Fields::new();
+            let mut fields = ItemFields::new();
             let mut cursor = Cursor::new(item.as_bytes());
             assert_eq!(order.read(&mut cursor, &LETTERS, &mut fields), Ok(true), "{item}");
             let digits = |field| match fields.get(field) {
@@ -419,7 +422,7 @@ mod tests {
         check(&[&item, r#"{"b":4,"a":3}"#, &item], &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")]);
         let mut order = Order::default();
         let mut cursor = Cursor::new(item.as_bytes());
-        assert_eq!(order.read(&mut cursor, &LETTERS, &mut Fields::new()), Ok(true));
+        assert_eq!(order.read(&mut cursor, &LETTERS, &mut ItemFields::new()), Ok(true));
         assert!(order.names.len() <= KNOWN_NAMES);
     }
 
@@ -427,7 +430,7 @@ mod tests {
     fn what_is_no_object_is_passed_and_told() {
         let mut order = Order::default();
         let mut cursor = Cursor::new(b"[1,2] ");
-        assert_eq!(order.read(&mut cursor, &LETTERS, &mut Fields::new()), Ok(false));
+        assert_eq!(order.read(&mut cursor, &LETTERS, &mut ItemFields::new()), Ok(false));
         assert_eq!(cursor.position(), 5);
     }
 }

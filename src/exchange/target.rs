@@ -20,7 +20,7 @@ use std::fmt::Write;
 const TARGET_BYTES: usize = 1000;
 
 /// Path and query.
-pub(super) struct Target {
+pub(super) struct TargetTemplate {
     /// The placeholders, each with the text in front of it.
     pieces: Vec<(Box<str>, Placeholder)>,
     /// What is behind the last one.
@@ -55,18 +55,18 @@ names! {
 }
 
 /// What the placeholders of candles depend on besides the call.
-pub(super) struct Rows<'d> {
+pub(super) struct CandlePlaceholders<'d> {
     pub(super) interval: &'d str,
     pub(super) page: i64,
     pub(super) unit: Unit,
 }
 
-texts!(Target, "/v1/candles?market={id}");
+texts!(TargetTemplate, "/v1/candles?market={id}");
 
-impl TryFrom<String> for Target {
+impl TryFrom<String> for TargetTemplate {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Target, String> {
+    fn try_from(text: String) -> Result<TargetTemplate, String> {
         let plain =
             |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
         if !text.starts_with('/') || text.starts_with("//") || text.len() > TARGET_BYTES {
@@ -88,7 +88,7 @@ impl TryFrom<String> for Target {
             pieces.push((front, Placeholder::parse(name)?));
             rest = behind;
         }
-        Ok(Target { pieces, rest: check(rest)? })
+        Ok(TargetTemplate { pieces, rest: check(rest)? })
     }
 }
 
@@ -128,14 +128,14 @@ impl Placeholder {
     }
 }
 
-impl Target {
+impl TargetTemplate {
     /// Its placeholders.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = PlaceholderName> {
         self.pieces.iter().map(|(_, placeholder)| placeholder.name)
     }
 
     /// The target of this call's request. `rows` is for calls for candles.
-    pub(super) fn of(&self, call: &Call<'_>, rows: &Rows<'_>) -> String {
+    pub(super) fn of(&self, call: &Call<'_>, rows: &CandlePlaceholders<'_>) -> String {
         let mut out = String::new();
         for (text, placeholder) in &self.pieces {
             out.push_str(text);
@@ -146,7 +146,7 @@ impl Target {
 }
 
 impl Placeholder {
-    fn write(self, call: &Call<'_>, rows: &Rows<'_>, out: &mut String) {
+    fn write(self, call: &Call<'_>, rows: &CandlePlaceholders<'_>, out: &mut String) {
         use PlaceholderName::*;
         let number = match (self.name, *call) {
             (Id, Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {

@@ -3,8 +3,8 @@
 //! Owns the fields of a ticker and the rules for each. It computes nothing that an exchange does
 //! not send, and passes a zero on as a zero: the market layer decides what it means.
 
-use super::error::{ItemFault, Reject, Wrong};
-use super::shape::Fields;
+use super::error::{ItemFault, Reject, WrongPart};
+use super::shape::ItemFields;
 use super::sink::Sink;
 use super::value::{Unit, amount, decimal, name, time, times_hundred};
 use crate::config::members::{Named as _, names};
@@ -47,7 +47,7 @@ pub(super) struct Known {
 }
 
 /// Passes one ticker to the sink.
-pub(super) fn take(fields: &Fields<'_>, known: &Known, sink: &mut dyn Sink) {
+pub(super) fn take(fields: &ItemFields<'_>, known: &Known, sink: &mut dyn Sink) {
     let id = match (name(fields.get(TickerField::Id)), &known.id) {
         (Ok(id), _) => id,
         (Err(ItemFault::Missing), Some(id)) => Cow::Borrowed(&**id),
@@ -67,7 +67,7 @@ pub(super) fn take(fields: &Fields<'_>, known: &Known, sink: &mut dyn Sink) {
     }
 }
 
-fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
+fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
     use TickerField::*;
     let stats = stats(fields)?;
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
@@ -94,7 +94,7 @@ fn ticker(fields: &Fields<'_>, known: &Known) -> Result<Ticker, Wrong> {
     })
 }
 
-fn stats(fields: &Fields<'_>) -> Result<Stats, Wrong> {
+fn stats(fields: &ItemFields<'_>) -> Result<Stats, WrongPart> {
     use TickerField::*;
     Ok(Stats {
         open: amount(fields, Open)?,

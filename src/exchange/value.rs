@@ -4,9 +4,9 @@
 //! empty text is unknown, and an impossible value is an [`ItemFault`]. It never rounds, never uses
 //! binary floating point, and does not know which field a value belongs to.
 
-use super::error::{ItemFault, Wrong};
+use super::error::{ItemFault, WrongPart};
 use super::json::Raw;
-use super::shape::Fields;
+use super::shape::ItemFields;
 use crate::config::members::{Named, names};
 use crate::config::unquoted;
 use crate::decimal::{Decimal, DecimalError};
@@ -90,7 +90,10 @@ pub(super) fn unsigned(raw: Raw<'_>) -> Result<Option<Decimal>, ItemFault> {
 }
 
 /// The same in a field.
-pub(super) fn amount(fields: &Fields<'_>, field: impl Named) -> Result<Option<Decimal>, Wrong> {
+pub(super) fn amount(
+    fields: &ItemFields<'_>,
+    field: impl Named,
+) -> Result<Option<Decimal>, WrongPart> {
     unsigned(fields.get(field)).map_err(|fault| (field.name(), fault))
 }
 

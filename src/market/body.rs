@@ -4,7 +4,7 @@
 //! of whole rows: one buffer that grows would be copied, and takes memory that is not there yet.
 
 use super::chart::{ChartInfo, ChartPlan};
-use super::window::Outcome;
+use super::window::FoundRows;
 use crate::decimal::Decimal;
 use crate::fingerprint::Fingerprint;
 use crate::time::UnixMs;
@@ -16,20 +16,20 @@ const PIECE: usize = 16 * 1024;
 
 /// The rows made so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct ChartRows {
     pieces: Vec<(Arc<[u8]>, Range<usize>)>,
     /// The rows behind the pieces, with a comma after each.
     rest: Vec<u8>,
     pub(super) made_of: Fingerprint,
     /// The volume of the next row.
     pub(super) volume: Vec<u8>,
-    pub(super) outcome: Outcome,
+    pub(super) found: FoundRows,
     quoted: bool,
 }
 
-impl Rows {
-    pub(super) fn new(quoted: bool) -> Rows {
-        Rows { quoted, ..Rows::default() }
+impl ChartRows {
+    pub(super) fn new(quoted: bool) -> ChartRows {
+        ChartRows { quoted, ..ChartRows::default() }
     }
 
     /// Appends the row of the bucket that begins with this slot and opens at this time, with this open,
@@ -52,11 +52,11 @@ impl Rows {
             }
         }
         body.extend_from_slice(b"],");
-        let outcome = &mut self.outcome;
-        outcome.rows += 1;
-        outcome.begin.get_or_insert(slot);
-        outcome.first.get_or_insert(slot);
-        outcome.last = Some(slot);
+        let found = &mut self.found;
+        found.rows += 1;
+        found.begin.get_or_insert(slot);
+        found.first.get_or_insert(slot);
+        found.last = Some(slot);
     }
 
     fn cut(&mut self) {

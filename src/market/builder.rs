@@ -11,7 +11,7 @@
 //! fingerprint includes the version that each row was made from, so a body that mixes versions has
 //! a fingerprint of its own.
 
-use super::body::Rows;
+use super::body::ChartRows;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::chunk::seconds;
 use super::interval_set::IntervalSet;
@@ -37,7 +37,7 @@ pub struct ChartBuilder {
     now: UnixMs,
     keep: i64,
     stage: Stage,
-    rows: Rows,
+    rows: ChartRows,
     /// The series' closed version at the last step.
     closed: Option<u64>,
     /// The slots that were covered at each step since the start.
@@ -94,7 +94,7 @@ impl ChartBuilder {
             now,
             keep,
             stage: Stage::Begin,
-            rows: Rows::new(spec.quoted),
+            rows: ChartRows::new(spec.quoted),
             closed: None,
             covered: IntervalSet::default(),
             restarts: 0,
@@ -120,8 +120,8 @@ impl ChartBuilder {
             }
             None => self.covered = IntervalSet::default(),
         }
-        let outcome = &self.rows.outcome;
-        self.info = Some(outcome.info(series, &self.covered, &self.spec, self.now, self.keep));
+        let found = &self.rows.found;
+        self.info = Some(found.info(series, &self.covered, &self.spec, self.now, self.keep));
         true
     }
 
@@ -140,7 +140,7 @@ impl ChartBuilder {
             Some(_) if self.restarts < MAX_RESTARTS => {
                 self.restarts += 1;
                 self.stage = Stage::Begin;
-                self.rows = Rows::new(self.spec.quoted);
+                self.rows = ChartRows::new(self.spec.quoted);
                 self.covered = series.covered().clone();
             }
             Some(_) => {
@@ -291,9 +291,9 @@ impl Locating {
 
 impl Making {
     /// Returns true if all rows are made, false if the budget is used up.
-    fn walk(&mut self, view: &View<'_>, rows: &mut Rows, budget: &mut usize) -> bool {
+    fn walk(&mut self, view: &View<'_>, rows: &mut ChartRows, budget: &mut usize) -> bool {
         let (series, end) = (view.series, view.window.end);
-        while self.cursor < end && rows.outcome.rows < view.spec.limit {
+        while self.cursor < end && rows.found.rows < view.spec.limit {
             let Some(left) = budget.checked_sub(BUCKET_COST) else {
                 return false;
             };
@@ -326,15 +326,21 @@ impl Making {
     }
 
     /// Makes the row of a bucket that holds a candle.
-    fn make(&mut self, view: &View<'_>, bucket: &Range<i64>, rows: &mut Rows, budget: &mut usize) {
+    fn make(
+        &mut self,
+        view: &View<'_>,
+        bucket: &Range<i64>,
+        rows: &mut ChartRows,
+        budget: &mut usize,
+    ) {
         self.previous = None;
         let state = view.series.state_of(bucket);
         if state == BucketState::Unknown || bucket.start < view.window.start {
             return;
         }
-        rows.outcome.begin.get_or_insert(bucket.start);
+        rows.found.begin.get_or_insert(bucket.start);
         let is_known = state == BucketState::Closed && view.covered.covers(bucket.clone());
-        rows.outcome.closed += u64::from(is_known);
+        rows.found.closed += u64::from(is_known);
         let Some((prices, count)) = view.candle(bucket, &mut rows.volume) else {
             return;
         };
@@ -417,13 +423,13 @@ mod tests {
         tell(&mut series, 150..590);
         let mut builder = builder(&all_of(Interval::M5));
         for slot in 590..592 {
-            while builder.rows.outcome.rows < 20 {
+            while builder.rows.found.rows < 20 {
                 assert!(!builder.step(Some(&series), 50));
             }
             tell(&mut series, slot..slot + 1);
             assert!(!builder.step(Some(&series), 0));
         }
-        while builder.rows.outcome.rows < 20 {
+        while builder.rows.found.rows < 20 {
             assert!(!builder.step(Some(&series), 50));
         }
         tell(&mut series, 50..150);

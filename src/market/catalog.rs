@@ -27,7 +27,7 @@ use crate::config::{Config, SourceChange, SourceConfig};
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
-use ecosystem::Ecosystem;
+use ecosystem::EcosystemList;
 use groups::Groups;
 use roster::{Roster, Staging};
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ pub struct Catalog {
     /// Sorted by name.
     known: Vec<SymbolId>,
     groups: Groups,
-    ecosystem: Ecosystem,
+    ecosystem: EcosystemList,
     version: u64,
 }
 
@@ -87,7 +87,7 @@ impl Catalog {
             .map(|source| Roster::new(source, named(source, &mut symbol_of)))
             .collect();
         let groups = Groups::new(&config.categories, &mut symbol_of);
-        let ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
+        let ecosystem = EcosystemList::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         let mut catalog = Catalog {
             tracking: Vec::new(),
             rosters,
@@ -131,7 +131,7 @@ impl Catalog {
         }
         let mut symbol_of = |text: &str| symbol_of(symbols, text);
         self.groups = Groups::new(&config.categories, &mut symbol_of);
-        self.ecosystem = Ecosystem::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
+        self.ecosystem = EcosystemList::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
         self.place_all();
         self.version += 1;
         joining

@@ -8,7 +8,7 @@ use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
 use super::interval_set::IntervalSet;
 use super::series::Series;
-use super::window::{Outcome, Window};
+use super::window::{FoundRows, Window};
 use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl ChartPlan {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let window = Window::new(spec);
         let Some(series) = series else {
-            let info = Outcome::default().info(None, &IntervalSet::default(), spec, now, keep);
+            let info = FoundRows::default().info(None, &IntervalSet::default(), spec, now, keep);
             return Some(ChartPlan::of(Vec::new(), Fingerprint::default(), info));
         };
         let mut candles = series.candle_slots(window.start..window.end);
@@ -51,14 +51,14 @@ impl ChartPlan {
         let forming = series.forming_in(&slots);
         pieces.extend(forming.iter().map(|it| (it.row().clone(), 0..it.row().len())));
         let first = series.candle_slots(slots.clone()).next();
-        let outcome = Outcome {
+        let found = FoundRows {
             rows: stored + forming.len(),
             begin: first,
             first,
             last: series.candle_slots(slots.clone()).next_back(),
             closed: stored as u64,
         };
-        let info = outcome.info(Some(series), series.covered(), spec, now, keep);
+        let info = found.info(Some(series), series.covered(), spec, now, keep);
         Some(ChartPlan::of(pieces, made_of(series, &slots), info))
     }
 

@@ -6,7 +6,7 @@
 use super::chart::Pieces;
 use super::chunk::{CHUNK_SLOTS, chunk_of, chunks_of, place_of, places_of, slot_of};
 use super::forming::FormingCandle;
-use super::rollup::fields;
+use super::rollup::numbers;
 use super::series::{LeavingChunk, Series};
 use crate::decimal::Decimal;
 use crate::record::Candle;
@@ -67,7 +67,7 @@ impl Series {
     pub fn candles(&self, slots: &Range<i64>) -> Vec<(i64, Candle)> {
         let candle = |slot: i64| {
             let row = self.chunks.get(&chunk_of(slot))?.row(place_of(slot))?;
-            let numbers = fields(row).map(|digits| Decimal::parse(digits).ok());
+            let numbers = numbers(row).map(|digits| Decimal::parse(digits).ok());
             let [Some(open), Some(high), Some(low), Some(close), Some(volume)] = numbers else {
                 return None;
             };

@@ -11,10 +11,10 @@ const WORD_DIGITS: usize = 18;
 
 /// The five numbers of a row: open, high, low, close, volume. Decimals in normal form, not
 /// negative.
-pub(super) type Fields<'a> = [&'a [u8]; 5];
+pub(super) type RowNumbers<'a> = [&'a [u8]; 5];
 
 /// The numbers of a rendered row `[t,o,h,l,c,v],`.
-pub(super) fn fields(row: &[u8]) -> Fields<'_> {
+pub(super) fn numbers(row: &[u8]) -> RowNumbers<'_> {
     let [time, open, high, low, close] = commas(row);
     [
         &row[time + 1..open],
@@ -94,7 +94,7 @@ pub(super) struct Rollup<'a> {
 impl<'a> Rollup<'a> {
     /// Starts with the oldest candle.
     pub(super) fn new(row: &'a [u8]) -> Rollup<'a> {
-        let [open, high, low, close, volume] = fields(row);
+        let [open, high, low, close, volume] = numbers(row);
         Rollup {
             open,
             high: Price::new(high),
@@ -106,7 +106,7 @@ impl<'a> Rollup<'a> {
 
     /// Adds the next candle.
     pub(super) fn add(&mut self, row: &'a [u8]) {
-        let [_, high, low, close, volume] = fields(row);
+        let [_, high, low, close, volume] = numbers(row);
         self.high = self.high.max(Price::new(high));
         self.low = self.low.min(Price::new(low));
         self.close = close;

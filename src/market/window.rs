@@ -79,7 +79,7 @@ impl Window {
 
 /// The rows found for a request, in slots.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct FoundRows {
     /// Rows of the body.
     pub(super) rows: usize,
     /// First slot of the first bucket that has candles. It has no row if its volume has too many
@@ -93,7 +93,7 @@ pub(super) struct Outcome {
     pub(super) closed: u64,
 }
 
-impl Outcome {
+impl FoundRows {
     /// What is reported about the chart. `covered` are the slots that it was made from, `now` is the
     /// exchange's clock, `keep` the kept window in base slots.
     pub(super) fn info(

@@ -42,7 +42,7 @@ impl Driver {
                     self.core.resolved(source, Err(why), now);
                 }
             }
-            Action::Store(job) => self.history.send(job),
+            Action::Store(job) => self.disk_thread.send(job),
             Action::Finish(key) => self.finish(key, now),
             Action::Close(key) => {
                 // Dropping the connection closes its socket, which also removes it from the poller.

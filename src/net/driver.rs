@@ -4,7 +4,7 @@
 //! something to do.
 
 use super::connection::NetConnection;
-use super::history::History;
+use super::disk_thread::DiskThread;
 use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
@@ -52,7 +52,7 @@ pub(super) const MOST_LISTENERS: usize = activation::MOST + 1;
 
 /// Connections that have something to do. Each is in at most one queue.
 #[derive(Default)]
-pub(super) struct Queues {
+pub(super) struct ConnectionQueues {
     /// Clients that were just accepted.
     pub(super) new: VecDeque<Key>,
     /// Other clients.
@@ -64,7 +64,7 @@ pub(super) struct Queues {
     pub(super) upstream: VecDeque<Key>,
 }
 
-impl Queues {
+impl ConnectionQueues {
     /// Adds a connection to its queue, unless it is in it already.
     #[inline]
     pub(super) fn push(&mut self, conn: &mut NetConnection) {
@@ -105,10 +105,10 @@ pub(super) struct Driver {
     pub(super) accepts: usize,
     /// By the index of their keys.
     pub(super) connections: Pages<Option<NetConnection>>,
-    pub(super) queues: Queues,
+    pub(super) queues: ConnectionQueues,
     pub(super) buffer: Box<[u8]>,
     pub(super) resolver: Resolver,
-    pub(super) history: History,
+    pub(super) disk_thread: DiskThread,
     /// The result of opening the history file. The core gets it after the addresses are logged.
     pub(super) opened: Option<Reply>,
     pub(super) tls: Opener,
@@ -142,7 +142,7 @@ impl Driver {
         // Nobody else needs it.
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
-        let (history, opened) = History::start(&config.data, waker.clone())?;
+        let (disk_thread, opened) = DiskThread::start(&config.data, waker.clone())?;
         let mut clock = CachedClock::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
@@ -160,10 +160,10 @@ impl Driver {
             accepting: false,
             accepts,
             connections: Pages::default(),
-            queues: Queues::default(),
+            queues: ConnectionQueues::default(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
             resolver: Resolver::new(waker),
-            history,
+            disk_thread,
             opened,
             tls,
             signals,

@@ -24,17 +24,18 @@
 //! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
 //! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
-//! history, resolver, process,  the disk thread; the resolver thread; figures and memory of the process;
-//! descriptors, pace, notify    limits on files; when to look at the clock; messages to the service manager
+//! disk_thread, resolver,       the disk thread; the resolver thread;
+//! process, descriptors,        figures and memory of the process; limits on files;
+//! pace, notify                 when to look at the clock; messages to the service manager
 //! ```
 
 mod actions;
 mod activation;
 mod connection;
 mod descriptors;
+mod disk_thread;
 mod driver;
 mod fetch;
-mod history;
 mod listen;
 mod notify;
 mod pace;
@@ -93,5 +94,5 @@ pub fn run(
 /// of `tls.caFile`, and the history file.
 pub fn check(config: &Config) -> Result<(), String> {
     drop(tls::opener(config, Clock::new())?);
-    history::check(&config.data)
+    disk_thread::check(&config.data)
 }

@@ -6,8 +6,8 @@
 
 use super::connection::NetConnection;
 use super::driver::{
-    CLIENT_BYTES, Driver, LISTENERS, MOST_LISTENERS, Queues, SIGNALS, TURN_BUDGET, UPSTREAM_SLICE,
-    WAKER, connection,
+    CLIENT_BYTES, ConnectionQueues, Driver, LISTENERS, MOST_LISTENERS, SIGNALS, TURN_BUDGET,
+    UPSTREAM_SLICE, WAKER, connection,
 };
 use super::listen::{Listener, fails};
 use super::{pace, process};
@@ -127,7 +127,7 @@ impl Driver {
                 while let Some((source, resolved)) = self.resolver.result() {
                     self.core.resolved(source, resolved, now);
                 }
-                self.history.ready = true;
+                self.disk_thread.ready = true;
             }
             Token(token) if token > LISTENERS - MOST_LISTENERS => {
                 if let Some(listener) = self.listeners.get_mut(LISTENERS - token) {
@@ -147,7 +147,7 @@ impl Driver {
 
     /// Serves the clients of a queue in order until the turn's budget is used up, at least one. The others
     /// stay in it.
-    fn serve_clients(&mut self, queue: fn(&mut Queues) -> &mut VecDeque<Key>, now: Now) {
+    fn serve_clients(&mut self, queue: fn(&mut ConnectionQueues) -> &mut VecDeque<Key>, now: Now) {
         for _ in 0..queue(&mut self.queues).len() {
             if let Some(key) = queue(&mut self.queues).pop_front() {
                 self.pump(key, CLIENT_BYTES, now);
@@ -209,7 +209,7 @@ impl Driver {
 
     /// True if there is work that can wait.
     fn has_long_work(&self) -> bool {
-        !self.queues.upstream.is_empty() || self.core.has_work() || self.history.ready
+        !self.queues.upstream.is_empty() || self.core.has_work() || self.disk_thread.ready
     }
 
     /// Does slice after slice until the turn's budget is used up. Returns true if more is left.
@@ -229,7 +229,7 @@ impl Driver {
                     None => continue,
                 },
                 1 if self.core.has_work() => self.core.work(now),
-                2 if self.history.ready => match self.history.answer() {
+                2 if self.disk_thread.ready => match self.disk_thread.answer() {
                     Some(answer) => self.core.stored(answer, now),
                     None => continue,
                 },

@@ -4,7 +4,7 @@
 
 use crate::config::flags::FLAGS;
 use crate::config::schema::Config;
-use crate::config::values::{Object as _, Visit};
+use crate::config::values::{FileObject as _, Visit};
 
 const FLAGS_HEAD: &str = "\
 ### The command line

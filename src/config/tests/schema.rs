@@ -4,7 +4,7 @@ use crate::config::fault::Report;
 use crate::config::forms::{AMOUNT, FRACTION, PLACES};
 use crate::config::json::{Node, list, object, text};
 use crate::config::schema::Config;
-use crate::config::values::{Key, Object as _, Visit};
+use crate::config::values::{FileObject as _, KeyValue, Visit};
 
 /// Members of a JSON Schema: names, and values as JSON.
 type Members = Vec<(&'static str, String)>;
@@ -42,8 +42,8 @@ fn of_object(needed: &[String], keys: &mut dyn FnMut(&mut Visit<'_>)) -> Members
 }
 
 /// The schema of a value of which this is expected.
-fn of_value(expected: &str, value: &mut dyn Key) -> Members {
-    let inner = |json: &str, value: &mut dyn Key| {
+fn of_value(expected: &str, value: &mut dyn KeyValue) -> Members {
+    let inner = |json: &str, value: &mut dyn KeyValue| {
         let needed = needed(json, value);
         of_object(&needed, &mut |visit| value.visit(visit))
     };
@@ -79,7 +79,7 @@ fn of_value(expected: &str, value: &mut dyn Key) -> Members {
 }
 
 /// The keys that are missing in a value of this JSON, as JSON.
-fn needed(json: &str, value: &mut dyn Key) -> Vec<String> {
+fn needed(json: &str, value: &mut dyn KeyValue) -> Vec<String> {
     let mut report = Report::default();
     value.read(&Node::of(String::new(), json), &mut report);
     let faults = report.close().err().unwrap_or_default();

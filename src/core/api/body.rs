@@ -8,7 +8,7 @@
 //!
 //! It compresses nothing itself: [`CompressedBodies`](super::compressed_cache::CompressedBodies) does.
 
-use super::compressed_cache::{CacheKey, Found};
+use super::compressed_cache::{CacheKey, CacheLookup};
 use super::outcome::{CompressedResponse, Outcome, ToCompress};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
@@ -51,17 +51,17 @@ pub fn send(
             }
             let (key, response) = (key(), CompressedResponse::new(&head));
             match view.compressed.find(&key, tag, length) {
-                Found::Compressed(bytes) => {
+                CacheLookup::Compressed(bytes) => {
                     response.send(bytes, responder);
                     return Outcome::Sent;
                 }
-                Found::Absent => {
+                CacheLookup::Absent => {
                     let mut body = Output::default();
                     write(&mut body);
                     debug_assert_eq!(body.len(), length);
                     return Outcome::ToCompress(Box::new(ToCompress { key, tag, body, response }));
                 }
-                Found::Full => {}
+                CacheLookup::Full => {}
             }
         }
     }

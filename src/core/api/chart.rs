@@ -12,7 +12,7 @@ mod series;
 mod several;
 
 use super::error::Error;
-use super::outcome::{Candles, Deferred, Outcome, Prepared, send_error};
+use super::outcome::{Deferred, Outcome, Prepared, SeriesSlots, send_error};
 use super::symbols::{check_tracked, sources_for};
 use super::view::View;
 use crate::http::Responder;
@@ -96,11 +96,11 @@ impl DeferredChart {
 }
 
 impl Deferred for DeferredChart {
-    fn needs(&self) -> Vec<Candles> {
+    fn needs(&self) -> Vec<SeriesSlots> {
         vec![(self.key, self.needed.clone())]
     }
 
-    fn missing(&self, view: &View<'_>) -> Vec<Candles> {
+    fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
         let wanted = self.wanted.iter().cloned();
         let series = SeriesView::new(view, self.key);
         let missing = wanted.filter_map(|wanted| series.uncovered(wanted));

@@ -81,7 +81,7 @@ struct Job {
 }
 
 /// What there is of a compressed body.
-pub enum Found<'a> {
+pub enum CacheLookup<'a> {
     /// The body.
     Compressed(&'a Arc<[u8]>),
     /// No compressed body yet: the caller brings the plain one, which is dropped if it is being compressed.
@@ -117,20 +117,20 @@ impl CompressedBodies {
     }
 
     /// Looks up a body of this length.
-    pub fn find(&self, key: &CacheKey, tag: ETag, length: usize) -> Found<'_> {
+    pub fn find(&self, key: &CacheKey, tag: ETag, length: usize) -> CacheLookup<'_> {
         if let Some(entry) = self.entries.get(key)
             && entry.tag == tag
         {
             entry.was_asked_for.set(true);
-            return Found::Compressed(&entry.bytes);
+            return CacheLookup::Compressed(&entry.bytes);
         }
         // One is always let in, however long.
         let waiting: usize = self.jobs.iter().map(|job| job.body.len()).sum();
         let has_room = self.jobs.is_empty()
             || self.jobs.len() < WAITING_BODIES && waiting + length <= WAITING_BYTES;
         match has_room || self.jobs.iter().any(|job| job.is(key, tag)) {
-            true => Found::Absent,
-            false => Found::Full,
+            true => CacheLookup::Absent,
+            false => CacheLookup::Full,
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
 
     fn is_kept(cache: &CompressedBodies, number: u32, version: u64) -> bool {
         let found = cache.find(&key(number), tag(version), 5000);
-        matches!(found, Found::Compressed(_))
+        matches!(found, CacheLookup::Compressed(_))
     }
 
     #[test]
@@ -297,10 +297,10 @@ mod tests {
         let mut cache = CompressedBodies::new(1 << 20);
         let [a, b] = keys();
         let plain = body(1, 200_000);
-        assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Absent));
+        assert!(matches!(cache.find(&key(1), tag(7), 200_000), CacheLookup::Absent));
         cache.insert(key(1), tag(7), output(&plain), a);
-        assert!(matches!(cache.find(&key(1), tag(7), 200_000), Found::Absent));
-        assert!(matches!(cache.find(&key(1), tag(8), 200_000), Found::Absent));
+        assert!(matches!(cache.find(&key(1), tag(7), 200_000), CacheLookup::Absent));
+        assert!(matches!(cache.find(&key(1), tag(8), 200_000), CacheLookup::Absent));
         assert!(cache.step(|_| true).is_none(), "it takes some slices");
         cache.insert(key(1), tag(7), output(&plain), b);
         assert_eq!(next(&mut cache), (plain, vec![a, b]));
@@ -342,7 +342,7 @@ mod tests {
         let [client] = keys();
         let find = |cache: &CompressedBodies, length| {
             let found = cache.find(&key(9), tag(1), length);
-            matches!(found, Found::Absent)
+            matches!(found, CacheLookup::Absent)
         };
         assert!(find(&cache, 2 * WAITING_BYTES));
         cache.insert(key(1), tag(1), output(&body(1, 1_000_000)), client);

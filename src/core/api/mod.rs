@@ -54,7 +54,7 @@ mod view;
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use outcome::{
-    Candles, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest,
+    CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest, SeriesSlots,
     StreamRequest, StreamedSymbols, ToCompress, send_error,
 };
 pub use view::View;

@@ -108,17 +108,17 @@ pub enum StreamedSymbols {
 }
 
 /// Slots of a series.
-pub type Candles = (SeriesKey, Range<i64>);
+pub type SeriesSlots = (SeriesKey, Range<i64>);
 
 /// A response that is made in parts.
 pub trait Deferred {
     /// The candles that it is made of, which are to be kept until then.
-    fn needs(&self) -> Vec<Candles> {
+    fn needs(&self) -> Vec<SeriesSlots> {
         Vec::new()
     }
 
     /// The candles that it waits for: those that have not come yet.
-    fn missing(&self, _view: &View<'_>) -> Vec<Candles> {
+    fn missing(&self, _view: &View<'_>) -> Vec<SeriesSlots> {
         Vec::new()
     }
 

@@ -149,7 +149,7 @@ mod tests {
     use crate::config::Config;
     use crate::core::api::Endpoint;
     use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Candles, Deferred, Outcome};
+    use crate::core::api::{Deferred, Outcome, SeriesSlots};
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};
@@ -162,7 +162,7 @@ mod tests {
     struct Parts(usize);
 
     impl Deferred for Parts {
-        fn missing(&self, _view: &View<'_>) -> Vec<Candles> {
+        fn missing(&self, _view: &View<'_>) -> Vec<SeriesSlots> {
             let series =
                 SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
             vec![(series, 0..1)]

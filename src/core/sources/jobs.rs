@@ -6,20 +6,20 @@
 use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::replica::ListWriter;
-use crate::core::sources::staged::Tickers;
+use crate::core::sources::staged::StagedTickers;
 use crate::job_queue;
 use crate::market::SymbolId;
 use crate::replication::Markets;
 use crate::time::Now;
 
 /// Those of some markets that a job has not come to.
-pub type Symbols = std::vec::IntoIter<SymbolId>;
+pub type SymbolsLeft = std::vec::IntoIter<SymbolId>;
 
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Job {
     /// Puts the tickers of a whole exchange, received then, into the market, one piece a slice.
-    ApplyTickers(Tickers, Now),
+    ApplyTickers(StagedTickers, Now),
     /// Puts a page of candles into its series. With the time of its receipt, the other nodes of a cluster
     /// are told of it first.
     ApplyCandles(CandlePage, Option<Now>),
@@ -28,9 +28,9 @@ pub enum Job {
     /// Puts the market list that has come into place.
     RefreshList,
     /// Drops the quotes of markets that have left the list. No client can ask for them any more.
-    DropQuotes(Symbols),
+    DropQuotes(SymbolsLeft),
     /// Follows the candles of the markets that the configuration names.
-    FollowNamed(Symbols),
+    FollowNamed(SymbolsLeft),
     /// Decompresses what has come of the response on this connection. If it is closed meanwhile, nothing is
     /// left to do.
     Decompress(usize),

@@ -19,7 +19,7 @@ const TICKERS_A_PIECE: usize = 256;
 
 /// Tickers in their order, in pieces of bounded size.
 #[derive(Debug, Default)]
-pub struct Tickers {
+pub struct StagedTickers {
     /// All are full but the last one.
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
     /// The time of those that have none of their own.
@@ -30,7 +30,7 @@ pub struct Tickers {
     pub goes_on: bool,
 }
 
-impl Tickers {
+impl StagedTickers {
     /// Their number.
     pub fn len(&self) -> usize {
         self.pieces.iter().map(Vec::len).sum()
@@ -81,7 +81,7 @@ pub struct Staged {
     /// What was asked.
     pub task: Task,
     /// The tickers of tracked markets.
-    pub tickers: Tickers,
+    pub tickers: StagedTickers,
     /// Candles, with what the exchange itself says on whether each is closed.
     pub candles: Vec<Reported>,
     /// The exchange's clock.
@@ -109,7 +109,7 @@ impl Staged {
         Staged {
             source,
             task,
-            tickers: Tickers::default(),
+            tickers: StagedTickers::default(),
             candles: Vec::new(),
             time: None,
             stats: None,
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn tickers_come_out_in_their_order_and_in_bounded_pieces() {
         let check = |count: usize, expected: &[usize]| {
-            let mut tickers = Tickers::default();
+            let mut tickers = StagedTickers::default();
             for at in 0..count {
                 tickers.push(SymbolId(at as u32), ticker());
             }

@@ -6,7 +6,7 @@ use crate::exchange::dialect::DialectForm;
 use crate::exchange::pair::Pair;
 use crate::exchange::path::{Path, Place};
 use crate::exchange::shape::TableOf;
-use crate::exchange::target::Target;
+use crate::exchange::target::TargetTemplate;
 use crate::exchange::{Call, Dialect};
 use crate::interval::Stored;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ macro_rules! texts {
 }
 
 texts! {
-    Target "Path and query, with the placeholders {id}, {interval}, {limit}, {slots}, {back}, {from} and {to}."
+    TargetTemplate "Path and query, with the placeholders {id}, {interval}, {limit}, {slots}, {back}, {from} and {to}."
     Path "A path from the body's top: `data.list`, `data[0].ts`, `result.*`, or `.` for the whole body."
     Place "A path, and what is there: `data.list[]` the elements of an array, `result{}` the members of an object, `data` the one item itself."
     Pair "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."

@@ -31,7 +31,7 @@ pub struct EcosystemEntry<'a> {
 
 /// The configured markets, and the served order.
 #[derive(Debug)]
-pub(super) struct Ecosystem {
+pub(super) struct EcosystemList {
     /// `None` if every known market belongs to the ecosystem.
     given: Option<Given>,
     /// The known ones in the order of the list, active or not.
@@ -46,13 +46,13 @@ struct Given {
     by_id: HashMap<Box<str>, SymbolId>,
 }
 
-impl Ecosystem {
+impl EcosystemList {
     /// The configured entries; `symbol_of` gives each of their symbols its number.
     pub(super) fn new(
         configured: Option<&[EcosystemMarket]>,
         symbol_of: impl FnMut(&str) -> Option<SymbolId>,
-    ) -> Ecosystem {
-        Ecosystem {
+    ) -> EcosystemList {
+        EcosystemList {
             given: configured.map(|entries| Given::new(entries, symbol_of)),
             served: Vec::new(),
         }

@@ -7,7 +7,7 @@
 //! this is ignored by a read, and deleted when a range is added over it.
 
 use super::row::slot;
-use super::series::Series;
+use super::series::SeriesRow;
 use super::sqlite::Database;
 use crate::history::StoreError;
 use crate::interval::Stored;
@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Adds these times, or removes them.
 pub(super) fn set(
     db: &Database,
-    series: Series,
+    series: SeriesRow,
     times: &Range<i64>,
     is_covered: bool,
 ) -> Result<(), StoreError> {
@@ -47,7 +47,7 @@ pub(super) fn set(
 /// invariant or whose checksum is wrong.
 fn touching(
     db: &Database,
-    series: Series,
+    series: SeriesRow,
     times: &Range<i64>,
 ) -> Result<(Vec<Range<i64>>, Vec<i64>), StoreError> {
     let mut before = db.prepare_cached(
@@ -73,7 +73,7 @@ fn touching(
 /// The covered slots of a series among these times, in order, and the number of invalid rows.
 pub(super) fn read(
     db: &Database,
-    series: Series,
+    series: SeriesRow,
     interval: Stored,
     times: &Range<i64>,
 ) -> Result<(Vec<Range<i64>>, u64), StoreError> {

@@ -6,7 +6,7 @@
 use super::checksum::Checksum;
 use super::coverage;
 use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
-use super::series::{Series, extent, find_series};
+use super::series::{SeriesRow, extent, find_series};
 use super::sqlite::{Database, Row};
 use crate::history::{PAGE, QuoteName, ReadJob, Rows, SeriesHead, SeriesName, StoreError};
 use crate::interval::Stored;
@@ -105,7 +105,7 @@ pub(super) fn heads(db: &Database) -> Result<(Vec<SeriesHead>, u64), StoreError>
         let Some(name) = named() else {
             return Ok(None);
         };
-        let series = Series { id: row.get(0)?, checksum: Checksum::of(&name) };
+        let series = SeriesRow { id: row.get(0)?, checksum: Checksum::of(&name) };
         let all = i64::MIN..i64::MAX;
         let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
         unsound_spans += unsound;

@@ -10,27 +10,30 @@ use crate::interval::Stored;
 
 /// A series in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Series {
+pub(super) struct SeriesRow {
     pub(super) id: i64,
     /// The checksum of its name, with which those of its rows begin.
     pub(super) checksum: Checksum,
 }
 
 /// The series with this name, if the file has it.
-pub(super) fn find_series(db: &Database, name: &SeriesName) -> Result<Option<Series>, StoreError> {
+pub(super) fn find_series(
+    db: &Database,
+    name: &SeriesName,
+) -> Result<Option<SeriesRow>, StoreError> {
     let sql = "SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3";
     let id = db.prepare_cached(sql)?.query_row(names(name), |row| row.get(0)).optional()?;
-    Ok(id.map(|id| Series { id, checksum: Checksum::of(name) }))
+    Ok(id.map(|id| SeriesRow { id, checksum: Checksum::of(name) }))
 }
 
 /// The series with this name. Inserts it if the file lacks it.
-pub(super) fn make_series(db: &Database, name: &SeriesName) -> Result<Series, StoreError> {
+pub(super) fn make_series(db: &Database, name: &SeriesName) -> Result<SeriesRow, StoreError> {
     if let Some(series) = find_series(db, name)? {
         return Ok(series);
     }
     let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)";
     let id = db.prepare_cached(sql)?.insert(names(name))?;
-    Ok(Series { id, checksum: Checksum::of(name) })
+    Ok(SeriesRow { id, checksum: Checksum::of(name) })
 }
 
 fn names(series: &SeriesName) -> [&str; 3] {
@@ -40,7 +43,7 @@ fn names(series: &SeriesName) -> [&str; 3] {
 /// The first and the last candle of a series, and how many it has.
 pub(super) fn extent(
     db: &Database,
-    series: Series,
+    series: SeriesRow,
     interval: Stored,
 ) -> Result<Extent, StoreError> {
     let sql = "SELECT (SELECT min(time) FROM candle WHERE series = ?1),

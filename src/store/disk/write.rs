@@ -8,7 +8,7 @@
 use super::checksum::Checksum;
 use super::coverage;
 use super::row::{Record, columns, times};
-use super::series::{Series, extent, make_series};
+use super::series::{SeriesRow, extent, make_series};
 use super::sqlite::{Database, Value, params_from_iter};
 use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written, WrittenSeries};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) fn apply(db: &Database, batch: &Batch) -> Result<Written, StoreError>
 
 fn write_series(
     db: &Database,
-    series: Series,
+    series: SeriesRow,
     name: &SeriesName,
     changes: &Changes,
     written: &mut Written,

@@ -9,7 +9,7 @@ use super::{DeferredChart, choose};
 use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::{Error, write_item_error};
-use crate::core::api::outcome::{Candles, Deferred, Outcome, Prepared};
+use crate::core::api::outcome::{Deferred, Outcome, Prepared, SeriesSlots};
 use crate::core::api::symbols::look_up;
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
@@ -81,11 +81,11 @@ impl DeferredCharts {
 }
 
 impl Deferred for DeferredCharts {
-    fn needs(&self) -> Vec<Candles> {
+    fn needs(&self) -> Vec<SeriesSlots> {
         self.charts.iter().flat_map(Deferred::needs).collect()
     }
 
-    fn missing(&self, view: &View<'_>) -> Vec<Candles> {
+    fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
         let charts = self.charts.iter();
         charts.flat_map(|chart| chart.missing(view)).collect()
     }

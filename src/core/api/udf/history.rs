@@ -7,14 +7,14 @@
 //! request or the end of what is kept. Its rows are then turned into columns, in parts.
 
 use super::feed::{VARIANT, send};
-use super::markets::{Named, read_symbol};
+use super::markets::{MarketOfSource, read_symbol};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
     self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,
 };
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
-use crate::core::api::outcome::{Candles, Deferred, Outcome, send_fault};
+use crate::core::api::outcome::{Deferred, Outcome, SeriesSlots, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
 use crate::core::api::symbols::sources_for;
 use crate::core::api::view::View;
@@ -112,7 +112,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
 /// The beginning of a range, or of its newest candles if it has too many.
 fn clipped(
     view: &View<'_>,
-    named: Named,
+    named: MarketOfSource,
     interval: Interval,
     from: UnixMs,
     to: Option<UnixMs>,
@@ -139,11 +139,11 @@ fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<Un
 }
 
 impl Deferred for History {
-    fn needs(&self) -> Vec<Candles> {
+    fn needs(&self) -> Vec<SeriesSlots> {
         self.chart.needs()
     }
 
-    fn missing(&self, view: &View<'_>) -> Vec<Candles> {
+    fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
         self.chart.missing(view)
     }
 

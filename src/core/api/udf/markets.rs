@@ -24,13 +24,13 @@ const DEFAULT_PLACES: u32 = 8;
 
 /// A market, and the source that a client has named before it: `SOURCE:BASE/QUOTE`.
 #[derive(Clone, Copy, Debug)]
-pub struct Named {
+pub struct MarketOfSource {
     pub symbol: SymbolId,
     pub source: Option<SourceId>,
 }
 
 /// Finds a market by its symbol or its ticker, which may name a source.
-pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
+pub fn find(view: &View<'_>, text: &[u8]) -> Result<MarketOfSource, Error> {
     let text = text.trim_ascii();
     let colon = text.iter().position(|byte| *byte == b':');
     let source = colon.and_then(|at| view.source(&text[..at].to_ascii_lowercase()));
@@ -38,22 +38,22 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<Named, Error> {
     let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
     let symbol = look_up(view, &text[begin..])?;
     check_tracked(view, symbol, source)?;
-    Ok(Named { symbol, source })
+    Ok(MarketOfSource { symbol, source })
 }
 
 /// The parameter `symbol`.
-pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<Named, Error> {
+pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<MarketOfSource, Error> {
     find(view, required(value, "symbol", "a market like BTC/USDT")?)
 }
 
 /// The id of the source that a client has named, or else of the first one with the market.
-fn exchange<'v>(view: &View<'v>, named: Named) -> &'v str {
+fn exchange<'v>(view: &View<'v>, named: MarketOfSource) -> &'v str {
     let source = sources_for(view, named.symbol, &named.source).first();
     source.map_or("", |source| view.id_of(*source))
 }
 
 /// Writes what a result of a search and a market have in common.
-fn write_names(object: &mut Object<'_>, view: &View<'_>, named: Named) {
+fn write_names(object: &mut Object<'_>, view: &View<'_>, named: MarketOfSource) {
     let name = view.market.catalog.name(named.symbol);
     let id = exchange(view, named);
     let full_name = format!("{id}:{}", name.as_str());
@@ -252,7 +252,7 @@ impl Deferred for Search {
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let mut text = Vec::with_capacity(self.best.len() * 192 + 2);
         let result = |(_, _, symbol): &(u8, usize, SymbolId)| {
-            let named = Named { symbol: *symbol, source: self.source };
+            let named = MarketOfSource { symbol: *symbol, source: self.source };
             move |out: &mut Vec<u8>| {
                 let mut object = Object::open(out);
                 write_names(&mut object, view, named);

@@ -6,7 +6,7 @@
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::write_candle;
-use crate::core::api::{Candles, View};
+use crate::core::api::{SeriesSlots, View};
 use crate::core::clients::streams::readers::Readers;
 use crate::interval::Interval;
 use crate::json::Decimals;
@@ -81,7 +81,7 @@ impl FollowedCharts {
         followed: Followed,
         (stream, place): (Key, usize),
         view: &View<'_>,
-    ) -> Option<Candles> {
+    ) -> Option<SeriesSlots> {
         let chart = self.all.entry(followed).or_default();
         // Where others follow it, they may not have been told of its newest candle yet.
         if chart.readers.is_empty() {
@@ -124,7 +124,7 @@ impl FollowedCharts {
 
     /// The candles that some of the charts without a series lack: it could not be opened yet, or was closed
     /// for another one. The series of the others are kept open.
-    pub fn without_series(&mut self, view: &View<'_>) -> Vec<Candles> {
+    pub fn without_series(&mut self, view: &View<'_>) -> Vec<SeriesSlots> {
         let behind = self.asked_last.map_or(Bound::Unbounded, Bound::Excluded);
         let rest = self.all.range((behind, Bound::Unbounded));
         let mut found = Vec::new();
@@ -175,7 +175,7 @@ impl FollowedCharts {
 }
 
 /// The candles that a chart lacks.
-fn missing(followed: &Followed, view: &View<'_>) -> Option<Candles> {
+fn missing(followed: &Followed, view: &View<'_>) -> Option<SeriesSlots> {
     let key = followed.series(view).ok()?;
     Some((key, followed.missing(view, key)?))
 }

@@ -6,9 +6,9 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::fault::{Blame, Fault};
-use crate::core::sources::jobs::{Job, Symbols};
+use crate::core::sources::jobs::{Job, SymbolsLeft};
 use crate::core::sources::request::RequestInFlight;
-use crate::core::sources::staged::{Staged, Tickers};
+use crate::core::sources::staged::{Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RefusalKind;
 use crate::interval::Stored;
@@ -162,7 +162,7 @@ impl Source {
     }
 
     /// Puts the ticker of one market of a round into the market.
-    fn apply_of_round(&mut self, mut tickers: Tickers, cx: &mut Context) {
+    fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
             self.schedule.round.resume(*symbol);
@@ -181,7 +181,7 @@ impl Source {
     /// Puts one piece of tickers, which were received then, into the market. `true`: that was the last one.
     pub(super) fn apply_tickers(
         &mut self,
-        tickers: &mut Tickers,
+        tickers: &mut StagedTickers,
         received: Now,
         cx: &mut Context,
     ) -> bool {
@@ -263,7 +263,7 @@ impl Source {
     }
 
     /// Drops the quotes of some markets that have left the list. `true`: the last ones.
-    pub(super) fn drop_quotes(&self, symbols: &mut Symbols, cx: &mut Context) -> bool {
+    pub(super) fn drop_quotes(&self, symbols: &mut SymbolsLeft, cx: &mut Context) -> bool {
         for symbol in symbols.take(DROPPED_A_SLICE) {
             cx.market.quotes.drop_symbol(self.id, symbol);
         }
@@ -271,7 +271,7 @@ impl Source {
     }
 
     /// Follows some of the named markets. `true`: the last ones.
-    pub(super) fn follow_named(&mut self, symbols: &mut Symbols, cx: &mut Context) -> bool {
+    pub(super) fn follow_named(&mut self, symbols: &mut SymbolsLeft, cx: &mut Context) -> bool {
         for symbol in symbols.take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
                 let key = SeriesKey { source: self.id, symbol, interval };

@@ -12,7 +12,7 @@ use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
 use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
-use crate::core::sources::staged::Tickers;
+use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::SourceState;
 use crate::log_targets::CLUSTER;
 use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
@@ -234,7 +234,7 @@ impl Source {
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
                 cx.market.quotes.came(self.id, Awaited::Poll);
-                let mut staged = Tickers::default();
+                let mut staged = StagedTickers::default();
                 staged.goes_on = !is_last;
                 for (id, ticker) in tickers {
                     if let Some(symbol) = cx.market.catalog.by_ticker_id(self.id, &id) {

@@ -1,4 +1,4 @@
-//! The page that a probe prints.
+//! The report that a probe prints.
 
 use super::kept::Kept;
 use std::collections::HashSet;
@@ -7,21 +7,21 @@ use std::fmt::Display;
 /// How many of a kind are shown.
 pub(super) const SHOWN: usize = 5;
 
-/// Writes a line of a page: `say!(page, "{} of them", count)`.
+/// Writes a line of a report: `say!(report, "{} of them", count)`.
 macro_rules! say {
-    ($page:expr, $($line:tt)+) => { $page.say(format_args!($($line)+)) };
+    ($report:expr, $($line:tt)+) => { $report.say(format_args!($($line)+)) };
 }
 pub(super) use say;
 
-pub(super) struct Page {
+pub(super) struct ProbeReport {
     pub(super) text: String,
     /// False once something could not be read.
     pub(super) is_good: bool,
 }
 
-impl Page {
-    pub(super) fn new() -> Page {
-        Page { text: String::new(), is_good: true }
+impl ProbeReport {
+    pub(super) fn new() -> ProbeReport {
+        ProbeReport { text: String::new(), is_good: true }
     }
 
     pub(super) fn say(&mut self, line: impl Display) {

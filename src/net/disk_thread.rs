@@ -28,22 +28,22 @@ fn refused(error: OpenError) -> String {
 }
 
 /// The disk thread, if there is one.
-pub(super) struct History {
+pub(super) struct DiskThread {
     store: Option<Store>,
     /// True if answers may be waiting.
     pub(super) ready: bool,
 }
 
-impl History {
+impl DiskThread {
     /// Starts the disk thread and returns its first answer, if there is a file. An error means that a
     /// person has to decide what to do.
     pub(super) fn start(
         data: &Data,
         waker: Arc<Waker>,
-    ) -> Result<(History, Option<Reply>), String> {
-        let mut history = History { store: None, ready: false };
+    ) -> Result<(DiskThread, Option<Reply>), String> {
+        let mut thread = DiskThread { store: None, ready: false };
         let Data::File(path) = data else {
-            return Ok((history, None));
+            return Ok((thread, None));
         };
         if cfg!(not(feature = "sqlite")) {
             let path = quoted(path.display());
@@ -51,7 +51,7 @@ impl History {
                 target: HISTORY,
                 "file not used path={path} reason=\"this build keeps history in memory alone\""
             );
-            return Ok((history, None));
+            return Ok((thread, None));
         }
         let wake = move || {
             if let Err(error) = waker.wake() {
@@ -67,8 +67,8 @@ impl History {
                 Reply::Failed(Unusable::Io(error).at(path))
             }
         };
-        (history.store, history.ready) = (Some(store), true);
-        Ok((history, Some(opened)))
+        (thread.store, thread.ready) = (Some(store), true);
+        Ok((thread, Some(opened)))
     }
 
     /// Sends a job. The thread's queue has room for all that the core has under way.
