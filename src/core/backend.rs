@@ -2,8 +2,8 @@
 //!
 //! [`Backend`] hands each event to the one of them that owns it, and then tells each what it must know of the
 //! others: sources that there is room in the history again, other nodes what was applied. After they have
-//! acted, it watches the health and failover. It knows no client: [`Backend::take_news`] tells that clients
-//! may have waited for what has come.
+//! acted, it watches the health and failover. It knows no client: [`Backend::take_progress`] tells that
+//! something has come that clients may wait for.
 
 use super::api::health::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
@@ -36,7 +36,7 @@ pub struct Backend {
     /// What the history could take when the sources were told last, and whether it was recalling.
     pace: (Pace, bool),
     /// True if something has come that a client may wait for.
-    has_news: bool,
+    has_progressed: bool,
     /// The most sources that there may be, those that have ended included.
     most_sources: usize,
     /// A configuration that waits to be taken in.
@@ -73,7 +73,7 @@ impl Backend {
             sources,
             health: HealthLog::new(&cx.stats, &cx.market.quotes),
             next_wake: Cell::new(None),
-            has_news: false,
+            has_progressed: false,
             most_sources: Sources::most(&cx.config),
             reload: None,
         }
@@ -81,8 +81,8 @@ impl Backend {
 
     /// True if clients may have waited for what has come since the last call.
     #[inline]
-    pub fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.has_news)
+    pub fn take_progress(&mut self) -> bool {
+        std::mem::take(&mut self.has_progressed)
     }
 
     /// True if these candles are on their way.
@@ -98,7 +98,7 @@ impl Backend {
                 cluster.handle(key, event, &mut self.sources, cx);
                 self.watch(cx);
             }
-            _ => self.has_news |= self.sources.handle(key, event, &mut self.history, cx),
+            _ => self.has_progressed |= self.sources.handle(key, event, &mut self.history, cx),
         }
         self.relay(cx);
     }
@@ -125,7 +125,7 @@ impl Backend {
             }
             _ => {
                 self.sources.resolved(source, addresses, &mut self.history, cx);
-                self.has_news = true;
+                self.has_progressed = true;
             }
         }
         self.relay(cx);
@@ -161,7 +161,7 @@ impl Backend {
         if let Some(cluster) = self.cluster.get_mut() {
             cluster.reconfigure(&mut self.sources, cx);
         }
-        self.has_news = true;
+        self.has_progressed = true;
         self.relay(cx);
         self.watch(cx);
         Some(old)
@@ -175,7 +175,7 @@ impl Backend {
 
     /// Takes in a message of the disk thread.
     pub fn stored(&mut self, reply: Reply, cx: &mut Context) {
-        self.has_news |= self.history.handle(reply, cx);
+        self.has_progressed |= self.history.handle(reply, cx);
         self.relay(cx);
     }
 
@@ -197,10 +197,10 @@ impl Backend {
         {
             cluster.handle_timeout(&mut self.sources, cx);
         }
-        if cx.market.quotes.next_flip().is_some_and(|at| at <= now.mono) {
-            cx.market.quotes.flip(now);
+        if cx.market.quotes.staleness_due().is_some_and(|at| at <= now.mono) {
+            cx.market.quotes.update_staleness(now);
         }
-        self.has_news |= self.sources.handle_timeout(&mut self.history, cx);
+        self.has_progressed |= self.sources.handle_timeout(&mut self.history, cx);
         if self.history.due().is_some_and(|at| at <= now.mono) {
             self.history.handle_timeout(cx);
         }
@@ -224,7 +224,7 @@ impl Backend {
             return false;
         }
         if self.sources.work(&mut self.history, cx) {
-            self.has_news = true;
+            self.has_progressed = true;
             self.watch(cx);
         }
         self.relay(cx);
@@ -306,7 +306,7 @@ impl Backend {
         let (cluster, staged) = (self.cluster.get(), sources.staged());
         let all = [
             sources.due(),
-            cx.market.quotes.next_flip(),
+            cx.market.quotes.staleness_due(),
             sources.failover.next_due(),
             health.next_due(),
             history.due(),
@@ -347,7 +347,7 @@ impl Backend {
         if self.pace.0 > pace || was_recalling && !self.pace.1 {
             sources.wake_up(cx.now);
         }
-        if history.has_news() {
+        if history.take_progress() {
             sources.note_stored(cx.now);
         }
         if let Some(cluster) = self.cluster.get_mut() {

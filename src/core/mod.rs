@@ -181,7 +181,7 @@ impl Core {
         self.set_time(now);
         self.clients.handle_timeout(&mut self.cx);
         self.backend.handle_timeout(&mut self.cx);
-        if self.backend.take_news() | self.clients.has_waited_enough(now.mono) {
+        if self.backend.take_progress() | self.clients.has_waited_enough(now.mono) {
             self.wake_all();
         }
         self.grant_wishes();
@@ -350,7 +350,7 @@ impl Core {
     /// Lets the clients look again whose candles may have come, if something has come.
     #[inline]
     fn wake_clients(&mut self) {
-        if self.backend.take_news() {
+        if self.backend.take_progress() {
             self.wake_all();
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Owns the figures, their times of receipt, their staleness, and their rendered bodies.
 //!
-//! It reads no clock. Staleness, which time alone changes, is a flag that [`Quotes::flip`] sets at
-//! the time of [`Quotes::next_flip`]. It does not know which symbols are tracked.
+//! It reads no clock. Staleness, which time alone changes, is a flag that [`Quotes::update_staleness`]
+//! sets at the time of [`Quotes::staleness_due`]. It does not know which symbols are tracked.
 //!
 //! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of
 //! its source; its source is *frozen* (its polls succeed, but no figure has changed for
@@ -43,8 +43,8 @@ impl Quotes {
     }
 
     /// Applies one item of a poll. `now`: when its response was received, which may be so long ago that
-    /// [`Quotes::flip`] is due. Returns true if any figure differs. The exchange's timestamp is no figure:
-    /// many exchanges stamp the time of the answer even if nothing changes.
+    /// [`Quotes::update_staleness`] is due. Returns true if any figure differs. The exchange's timestamp
+    /// is no figure: many exchanges stamp the time of the answer even if nothing changes.
     pub fn apply(
         &mut self,
         source: SourceId,
@@ -126,8 +126,8 @@ impl Quotes {
     }
 
     /// What symbols of this source wait for has come.
-    pub fn came(&mut self, source: SourceId, awaited: Awaited) {
-        self.feeds[source.index()].came(awaited);
+    pub fn arrived(&mut self, source: SourceId, awaited: Awaited) {
+        self.feeds[source.index()].arrived(awaited);
     }
 
     /// True if no poll has asked this source for this symbol, so that it may have a quote.
@@ -225,14 +225,14 @@ impl Quotes {
         self.feeds[source.index()].last_change
     }
 
-    /// When to call [`Quotes::flip`] next. May be early, never late.
-    pub fn next_flip(&self) -> Option<Mono> {
+    /// When to call [`Quotes::update_staleness`] next. May be early, never late.
+    pub fn staleness_due(&self) -> Option<Mono> {
         self.feeds.iter().filter_map(|feed| feed.next_stale).min()
     }
 
     /// Marks quotes that have become stale. Returns the number of changes. If 3,500 of them change,
     /// which takes a dead exchange, that is about 0.2 milliseconds.
-    pub fn flip(&mut self, now: Now) -> usize {
+    pub fn update_staleness(&mut self, now: Now) -> usize {
         let due = |feed: &&mut Feed| feed.next_stale.is_some_and(|next| next <= now.mono);
         let due = self.feeds.iter_mut().filter(due);
         due.map(|feed| feed.judge(now.mono, &mut self.totals)).sum()
@@ -252,8 +252,8 @@ impl Quotes {
 
     /// Increases whenever a quote comes, goes, or changes staleness. While it stays, the same
     /// sources answer for the same symbols.
-    pub fn turned(&self) -> u64 {
-        self.totals.turned
+    pub fn availability_changes(&self) -> u64 {
+        self.totals.availability_changes
     }
 
     /// The version at which a quote was last dropped.

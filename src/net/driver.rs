@@ -121,7 +121,7 @@ pub(super) struct Driver {
     /// True if the last turn left work that can wait.
     pub(super) has_more: bool,
     /// When the last turn ended.
-    pub(super) turned: Mono,
+    pub(super) turn_ended: Mono,
 }
 
 impl Driver {
@@ -172,7 +172,7 @@ impl Driver {
             pace: ClockPace::default(),
             next_slice: 0,
             has_more: true,
-            turned: now.mono,
+            turn_ended: now.mono,
         })
     }
 

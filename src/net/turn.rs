@@ -72,13 +72,13 @@ impl Driver {
         if self.core.has_shrunk() {
             process::give_back();
         }
-        self.turned = self.clock.mono();
+        self.turn_ended = self.clock.mono();
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
-        self.core.note_turn(self.turned, waiting, now);
+        self.core.note_turn(self.turn_ended, waiting, now);
         self.end_reload();
         let core = &self.core;
-        self.notifier.turn(self.turned, || core.status_line());
+        self.notifier.turn(self.turn_ended, || core.status_line());
         Ok(())
     }
 
@@ -101,7 +101,7 @@ impl Driver {
         }
         next = self.notifier.due().into_iter().chain(next).min();
         // Almost no time has passed since the end of the last turn.
-        Some(next?.since(self.turned))
+        Some(next?.since(self.turn_ended))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {

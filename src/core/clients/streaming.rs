@@ -16,7 +16,7 @@ use crate::core::api::{Error, StreamRequest, View};
 use crate::core::clients::address_counts::AddressCounts;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::pending::Served;
-use crate::core::clients::streams::{EventStream, News, QuoteReaders};
+use crate::core::clients::streams::{EventStream, QuoteReaders, SharedEvents};
 use crate::core::{Action, CloseReason, Context};
 use crate::http::Output;
 use crate::rng::Rng;
@@ -50,7 +50,7 @@ pub struct Streams {
     open: BTreeSet<Key>,
     addresses: AddressCounts,
     quotes: QuoteReaders,
-    news: News,
+    shared: SharedEvents,
     /// Those that have something to send and nothing that is not sent.
     queue: VecDeque<Key>,
     /// Those that have ended, and are still among the readers.
@@ -67,7 +67,7 @@ impl Streams {
             open: BTreeSet::new(),
             addresses: AddressCounts::default(),
             quotes: QuoteReaders::default(),
-            news: News::default(),
+            shared: SharedEvents::default(),
             queue: VecDeque::new(),
             ended: Vec::new(),
             charts_due: Mono(0),
@@ -106,7 +106,7 @@ impl Streams {
         if is_first {
             cx.market.quotes.touched_mut().watch(true);
             cx.market.charts.touched.watch(true);
-            self.news.noted = cx.market.quotes.version();
+            self.shared.noted = cx.market.quotes.version();
         }
         let view = View::new(cx, compressed);
         let (key, body) = (connection.key, request.body);
@@ -116,12 +116,12 @@ impl Streams {
         self.quotes.add(key, &stream.symbols, stream.source, stream.charts.len());
         let mut candles = Vec::new();
         for (place, chart) in stream.charts.iter().enumerate() {
-            candles.extend(self.news.charts.add(chart.followed, (key, place), &view));
+            candles.extend(self.shared.charts.add(chart.followed, (key, place), &view));
         }
         // This stream is sent the status with the figures of now. If the health has just changed, the status
         // is left to `note_changes`, which renders it and queues the other streams too.
-        if is_first || self.news.health == view.status.health_changes {
-            self.news.render_status(&view);
+        if is_first || self.shared.health == view.status.health_changes {
+            self.shared.render_status(&view);
         }
         if let Some(address) = stream.served.admitted.client {
             self.addresses.enter(address);
@@ -150,7 +150,7 @@ impl Streams {
         let market = &cx.market;
         !market.quotes.touched().is_empty()
             || !market.charts.touched.is_empty()
-            || cx.stats.health_changes != self.news.health
+            || cx.stats.health_changes != self.shared.health
     }
 
     /// Does one slice: notes changes with their readers, or sends one reader what has changed, or takes one
@@ -166,7 +166,7 @@ impl Streams {
         } else if let Some((key, stream)) = self.ended.pop() {
             self.quotes.remove(key, &stream.symbols, stream.source);
             for chart in &stream.charts {
-                self.news.charts.remove(chart.followed, key);
+                self.shared.charts.remove(chart.followed, key);
             }
         } else if let Some(key) = self.queue.pop_front()
             && let Some(connection) = connections.get_mut(key)
@@ -182,7 +182,7 @@ impl Streams {
         compressed: &CompressedBodies,
         cx: &mut Context,
     ) {
-        let Streams { quotes, news, queue, .. } = self;
+        let Streams { quotes, shared, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
         let mut note = |key: Key, place: usize, version: u64| {
             if let Some(stream) = stream_of(connections, key)
@@ -198,17 +198,17 @@ impl Streams {
                 notes += SYMBOL_COST + quotes.changed(symbol, &view, &mut note);
             } else if let Some(symbol) = cx.market.charts.touched.take() {
                 let view = View::new(cx, compressed);
-                notes += SYMBOL_COST + news.charts.changed(symbol, &view, &mut note);
+                notes += SYMBOL_COST + shared.charts.changed(symbol, &view, &mut note);
             } else {
                 break;
             }
         }
         cx.stats.streams.conflated += conflated;
         if cx.market.quotes.touched().is_empty() {
-            news.noted = cx.market.quotes.version();
+            shared.noted = cx.market.quotes.version();
         }
-        if cx.stats.health_changes != news.health {
-            news.render_status(&View::new(cx, compressed));
+        if cx.stats.health_changes != shared.health {
+            shared.render_status(&View::new(cx, compressed));
             for key in &self.open {
                 if let Some(stream) = stream_of(connections, *key) {
                     enqueue(queue, *key, stream);
@@ -237,12 +237,12 @@ impl Streams {
         }
         let view = View::new(cx, compressed);
         connection.output.borrow(spare);
-        let write = |out: &mut Vec<u8>| stream.write(out, &view, &mut self.news);
+        let write = |out: &mut Vec<u8>| stream.write(out, &view, &mut self.shared);
         let events = body.write(connection.output.bytes(), write);
         cx.stats.streams.events += events;
         if connection.output.is_empty() {
             connection.output.give_back(spare, usize::MAX);
-            if stream.has_news(self.news.health) {
+            if stream.has_events(self.shared.health) {
                 enqueue(&mut self.queue, connection.key, stream);
             }
             return;
@@ -257,7 +257,7 @@ impl Streams {
         let is_all = connection.output.is_empty();
         if let Some(stream) = &mut connection.stream {
             stream.sent_bytes += count;
-            if is_all && stream.has_news(self.news.health) {
+            if is_all && stream.has_events(self.shared.health) {
                 enqueue(&mut self.queue, connection.key, stream);
             }
         }
@@ -306,7 +306,7 @@ impl Streams {
     pub fn handle_timeout(&mut self, compressed: &CompressedBodies, cx: &mut Context) {
         if !self.open.is_empty() && cx.now.mono >= self.charts_due {
             self.charts_due = cx.now.mono + CHARTS_PAUSE;
-            let candles = self.news.charts.without_series(&View::new(cx, compressed));
+            let candles = self.shared.charts.without_series(&View::new(cx, compressed));
             cx.wish(None, candles);
         }
     }

@@ -159,7 +159,7 @@ impl Cluster {
     }
 
     /// Takes in the reply to a read.
-    pub(super) fn came(&mut self, reply: &RespValue<'_>, cx: &mut Context) {
+    pub(super) fn take_entries(&mut self, reply: &RespValue<'_>, cx: &mut Context) {
         for stream in reply.list() {
             let [name, entries] = stream.list() else {
                 continue;

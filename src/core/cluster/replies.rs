@@ -87,7 +87,7 @@ impl Cluster {
                     self.leases[id.index()].list = Some(version);
                 }
             }
-            EngineCommand::Read => self.came(reply, cx),
+            EngineCommand::Read => self.take_entries(reply, cx),
         }
     }
 

@@ -1,11 +1,11 @@
 //! What is in the history file, on its way there, and on its way back.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `eviction`, `refill`, `told` (what the file tells of sources), and
-//! `saved_quotes`. It talks to the disk thread by
-//! [`Action::Store`](super::Action::Store) and [`History::handle`] alone, and never waits for it: with a
-//! file that fails, or with none, the core goes on from memory. It does not decide which candles are
-//! requested: `sources` does, by what the charts have archived.
+//! `reads` (candles for clients), `eviction`, `refill`, `restoring` (what the file holds when it is
+//! opened), and `saved_quotes`. It talks to the disk thread by [`Action::Store`](super::Action::Store) and
+//! [`History::handle`] alone, and never waits for it: with a file that fails, or with none, the core goes on
+//! from memory. It does not decide which candles are requested: `sources` does, by what the charts have
+//! archived.
 //!
 //! What is written is [archived](crate::market::Series::archived) once it is acknowledged, and not
 //! before: what is lost with the process is unknown afterwards, and is requested again. Slots of
@@ -17,10 +17,10 @@ mod file_state;
 mod names;
 mod reads;
 mod refill;
+mod restoring;
 mod saved_quotes;
 #[cfg(all(test, feature = "sqlite"))]
 mod tests;
-mod told;
 mod work;
 mod writer;
 
@@ -61,8 +61,8 @@ pub struct History {
     recalled: Vec<SourceId>,
     /// How often it is to tell of some of them.
     recalls: usize,
-    /// True if more is stored than at the last call of [`History::has_news`].
-    has_news: bool,
+    /// True if more is stored than at the last call of [`History::take_progress`].
+    has_progressed: bool,
     close_by: Option<Mono>,
 }
 
@@ -94,8 +94,8 @@ impl History {
     }
 
     /// True if more is stored than at the last call.
-    pub fn has_news(&mut self) -> bool {
-        std::mem::take(&mut self.has_news)
+    pub fn take_progress(&mut self) -> bool {
+        std::mem::take(&mut self.has_progressed)
     }
 
     /// True if the disk does not take what waits for it, for now.
@@ -252,7 +252,7 @@ impl History {
                 // The file may have become unreadable since, or may be loading again.
                 let is_readable = self.file.is_on() || self.file.is_loading();
                 let is_done = self.writer.archive(written, is_readable, cx);
-                self.has_news |= is_done;
+                self.has_progressed |= is_done;
                 is_done
             }
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
@@ -315,10 +315,10 @@ impl History {
         match reply {
             Reply::Opened(opened) => self.file.opened(opened, cx),
             Reply::Failed(error) => self.failed(&error, cx),
-            Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_) => self.told(reply, cx),
+            Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_) => self.restore(reply, cx),
             Reply::Loaded(result) => self.loaded(&result, cx),
             Reply::Rows { ticket, result } => {
-                let Some((key, unsound)) = self.reads.came(ticket, result, cx) else {
+                let Some((key, unsound)) = self.reads.page_read(ticket, result, cx) else {
                     return false;
                 };
                 for slot in unsound {
@@ -362,7 +362,7 @@ impl History {
             // The file lacks the changes that wait.
             self.writer.unarchive(cx);
             self.catch_up();
-            self.has_news = true;
+            self.has_progressed = true;
         }
     }
 

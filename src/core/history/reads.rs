@@ -82,7 +82,7 @@ impl Reads {
 
     /// A page has come: puts it into its series, and reads the next. Returns the series, whose clients
     /// may look again, and its slots with invalid rows.
-    pub fn came(
+    pub fn page_read(
         &mut self,
         ticket: u64,
         result: Result<Rows, StoreError>,

@@ -55,7 +55,7 @@ impl Backoff {
     }
 
     /// Quotes have come. Nothing is served without them: that others succeed is not enough.
-    pub fn quotes_came(&mut self, cx: &mut Context) {
+    pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
         self.recovered(cx);

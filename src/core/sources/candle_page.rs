@@ -61,7 +61,7 @@ impl CandlePage {
         };
         CandlePage {
             key,
-            result: PageResult { slots: slots.clone(), between, rows: rows.len(), has_news: false },
+            result: PageResult { slots: slots.clone(), between, rows: rows.len(), is_new: false },
             slices: slices(key, &slots, rows),
             is_whole,
             is_dated,
@@ -157,7 +157,7 @@ impl CandlePage {
             let ingested = charts.ingest(key, slots, rows, &evidence, closed_before, changes);
             if let Some(ingested) = ingested {
                 cx.stats[key.source].rejected += ingested.rejected as u64;
-                self.result.has_news |= ingested.written > 0;
+                self.result.is_new |= ingested.written > 0;
             }
         }
     }

@@ -32,7 +32,7 @@ const SYMBOLS_A_SLICE: usize = 512;
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Failover {
-    /// [`Quotes::turned`](crate::market::Quotes::turned) at the last look.
+    /// [`Quotes::availability_changes`](crate::market::Quotes::availability_changes) at the last look.
     seen: u64,
     /// A look under way.
     looking: Option<Look>,
@@ -91,7 +91,7 @@ impl Failover {
         now: Mono,
     ) -> bool {
         let quotes = &market.quotes;
-        let is_behind = self.looking.is_some() || self.seen != quotes.turned();
+        let is_behind = self.looking.is_some() || self.seen != quotes.availability_changes();
         let looks = is_behind && !is_applying;
         if looks {
             self.look(market, sources, now);
@@ -114,12 +114,12 @@ impl Failover {
     fn look(&mut self, market: &Market, sources: &mut [SourceStatus], now: Mono) {
         let (quotes, catalog) = (&market.quotes, &market.catalog);
         if sources.len() < 2 {
-            self.seen = quotes.turned();
+            self.seen = quotes.availability_changes();
             return;
         }
         let here = |look: &Look| look.version == catalog.version();
         let mut look = self.looking.take().filter(here).unwrap_or_else(|| {
-            self.seen = quotes.turned();
+            self.seen = quotes.availability_changes();
             Look { from: 0, version: catalog.version() }
         });
         let known = &catalog.known()[look.from..];
@@ -281,7 +281,7 @@ mod tests {
 
         fn look(&mut self) -> Vec<String> {
             let now = self.now.mono;
-            self.market.quotes.flip(self.now);
+            self.market.quotes.update_staleness(self.now);
             self.failover.look(&self.market, &mut self.sources, now);
             self.failover.lines(&self.sources, now)
         }
@@ -361,9 +361,9 @@ mod tests {
         check_looks(&mut bench, [0, 0, 0]);
         bench.now.mono = Mono(15_000_000);
         bench.poll(B);
-        while bench.market.quotes.flip(bench.now) > 0 {}
+        while bench.market.quotes.update_staleness(bench.now) > 0 {}
         check_looks(&mut bench, [SYMBOLS_A_SLICE, 2 * SYMBOLS_A_SLICE, count]);
-        assert_eq!(bench.failover.seen, bench.market.quotes.turned());
+        assert_eq!(bench.failover.seen, bench.market.quotes.availability_changes());
         bench.now.mono = Mono(17_000_000);
         let lines = bench.failover.lines(&bench.sources, bench.now.mono);
         assert_eq!(lines, [format!("moved from=a to=b markets={count} reason=stale")]);

@@ -125,7 +125,7 @@ impl Schedule {
         let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
         let symbols = catalog.known().iter().copied().filter(is_listed).collect();
         self.round.begin(symbols, dialect.has_stats(), cx.now.mono);
-        cx.market.quotes.came(id, Awaited::Poll);
+        cx.market.quotes.arrived(id, Awaited::Poll);
     }
 
     /// The most urgent task that may start now, or else the first that may start later, on one of so many
@@ -241,7 +241,7 @@ impl Schedule {
         match task {
             Task::Tickers => {
                 self.plan_quotes(now);
-                cx.market.quotes.came(id, Awaited::Poll);
+                cx.market.quotes.arrived(id, Awaited::Poll);
             }
             Task::Ticker(symbol) => self.round.sent(*symbol),
             Task::Stats(symbol) => self.round.sent_stats(*symbol, now),
@@ -308,7 +308,7 @@ impl Schedule {
                 cx.stats[id].failing_since.get_or_insert(cx.now.unix);
             }
         }
-        cx.market.quotes.came(id, Awaited::Answer);
+        cx.market.quotes.arrived(id, Awaited::Answer);
         cx.stats[id].quotes_polled = true;
     }
 

@@ -61,7 +61,7 @@ pub struct PageResult {
     /// Its rows.
     pub rows: usize,
     /// True if it brought candles that were not known.
-    pub has_news: bool,
+    pub is_new: bool,
 }
 
 /// See the module's page.
@@ -147,8 +147,8 @@ impl SeriesPlan {
         // dropped, for want of room or for its age. A response whose candles are new and have stayed is
         // an exception: the slots outside of them are requested again at once. This ends, because each
         // such response leaves less to request.
-        let has_news = page.has_news && series.unknown(until(between, current)).is_empty();
-        let told = if has_news { between } else { slots };
+        let is_new = page.is_new && series.unknown(until(between, current)).is_empty();
+        let told = if is_new { between } else { slots };
         self.keep_asked(series, told, exchange);
         self.note_unavailable(series, told, exchange, now);
         self.backfill = self.next_backfill(series, (oldest, rows), exchange, now);
@@ -160,7 +160,7 @@ impl SeriesPlan {
         };
         let next = next_refresh(series.interval(), self.misses, exchange, now);
         if slots.end > current {
-            let was_cut = has_news && !is_told && page.rows >= LEAST_PAGE;
+            let was_cut = is_new && !is_told && page.rows >= LEAST_PAGE;
             self.refresh_at = if was_cut { now.mono } else { next };
         } else if slots.end == current && series.covered().covers(slots.clone()) {
             self.refresh_at = self.refresh_at.min(next);

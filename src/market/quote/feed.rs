@@ -52,7 +52,7 @@ pub struct QuoteCounts {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) version: u64,
-    pub(super) turned: u64,
+    pub(super) availability_changes: u64,
     /// The version at which a quote was last dropped.
     pub(super) dropped: u64,
     pub(super) touched: Touched,
@@ -65,7 +65,7 @@ impl Totals {
     /// answer for the symbol now.
     pub(super) fn changed(&mut self, symbol: SymbolId, turns: bool) -> u64 {
         self.version += 1;
-        self.turned += u64::from(turns);
+        self.availability_changes += u64::from(turns);
         self.touched.note(symbol);
         self.version
     }
@@ -173,7 +173,7 @@ impl Feed {
     }
 
     /// What some symbols wait for has come.
-    pub(super) fn came(&mut self, awaited: Awaited) {
+    pub(super) fn arrived(&mut self, awaited: Awaited) {
         let symbols = std::mem::take(&mut self.awaited[awaited as usize]);
         if let Some(next) = self.awaited.get_mut(awaited as usize + 1) {
             next.extend(symbols);

@@ -77,23 +77,23 @@ fn a_refused_item_changes_nothing_but_a_counter() {
 #[test]
 fn a_quote_turns_stale_exactly_at_its_age() {
     let mut quotes = quotes();
-    assert_eq!(quotes.next_flip(), None);
+    assert_eq!(quotes.staleness_due(), None);
     apply(&mut quotes, A, BTC, "10", at(1));
     apply(&mut quotes, A, ETH, "10", at(4));
-    assert_eq!(quotes.next_flip(), Some(at(16).mono));
-    assert_eq!(quotes.flip(at_ms(15_999)), 0);
+    assert_eq!(quotes.staleness_due(), Some(at(16).mono));
+    assert_eq!(quotes.update_staleness(at_ms(15_999)), 0);
     assert_eq!(stale(&quotes, A, BTC), Some(false));
     let before = quotes.version();
-    assert_eq!(quotes.flip(at(16)), 1);
+    assert_eq!(quotes.update_staleness(at(16)), 1);
     assert_eq!(stale(&quotes, A, BTC), Some(true));
     assert_eq!(stale(&quotes, A, ETH), Some(false));
     assert!(quotes.version() > before);
-    assert_eq!(quotes.next_flip(), Some(at(19).mono));
-    assert_eq!(quotes.flip(at(19)), 1);
-    assert_eq!(quotes.next_flip(), None, "nothing is left to turn");
+    assert_eq!(quotes.staleness_due(), Some(at(19).mono));
+    assert_eq!(quotes.update_staleness(at(19)), 1);
+    assert_eq!(quotes.staleness_due(), None, "nothing is left to turn");
     apply(&mut quotes, A, BTC, "10", at(30));
     assert_eq!(stale(&quotes, A, BTC), Some(false));
-    assert_eq!(quotes.next_flip(), Some(at(45).mono));
+    assert_eq!(quotes.staleness_due(), Some(at(45).mono));
 }
 
 #[test]
@@ -103,20 +103,20 @@ fn quotes_that_turn_together_are_all_marked_and_none_that_comes_anew() {
     for (source, symbol) in symbols().map(|it| (A, it)).chain(symbols().map(|it| (B, it))) {
         apply(&mut quotes, source, symbol, "10", at(0));
     }
-    assert_eq!((quotes.flip(at(15)), quotes.flip(at(15))), (2200, 0));
-    assert_eq!(quotes.next_flip(), None);
+    assert_eq!((quotes.update_staleness(at(15)), quotes.update_staleness(at(15))), (2200, 0));
+    assert_eq!(quotes.staleness_due(), None);
     let (early, late) = (SymbolId(0), SymbolId(1050));
     apply(&mut quotes, A, early, "10", at(16));
     apply(&mut quotes, A, late, "10", at(17));
-    assert_eq!(quotes.flip(at(17)), 0);
+    assert_eq!(quotes.update_staleness(at(17)), 0);
     for symbol in symbols() {
         let is_fresh = symbol == early || symbol == late;
         assert_eq!(stale(&quotes, A, symbol), Some(!is_fresh), "{symbol:?}");
         assert_eq!(stale(&quotes, B, symbol), Some(true), "{symbol:?}");
     }
-    assert_eq!(quotes.next_flip(), Some(at(31).mono));
-    assert_eq!((quotes.flip(at(31)), quotes.flip(at(31))), (1, 0));
-    assert_eq!(quotes.next_flip(), Some(at(32).mono));
+    assert_eq!(quotes.staleness_due(), Some(at(31).mono));
+    assert_eq!((quotes.update_staleness(at(31)), quotes.update_staleness(at(31))), (1, 0));
+    assert_eq!(quotes.staleness_due(), Some(at(32).mono));
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn a_renewed_quote_outlives_its_old_deadline() {
     let mut quotes = quotes();
     apply(&mut quotes, A, BTC, "10", at(0));
     apply(&mut quotes, A, BTC, "10", at(10));
-    assert_eq!(quotes.next_flip(), Some(at(15).mono), "early, never late");
-    assert_eq!(quotes.flip(at(15)), 0);
-    assert_eq!(quotes.next_flip(), Some(at(25).mono));
-    assert_eq!(quotes.flip(at(25)), 1);
+    assert_eq!(quotes.staleness_due(), Some(at(15).mono), "early, never late");
+    assert_eq!(quotes.update_staleness(at(15)), 0);
+    assert_eq!(quotes.staleness_due(), Some(at(25).mono));
+    assert_eq!(quotes.update_staleness(at(25)), 1);
 }
 
 #[test]
@@ -137,21 +137,21 @@ fn a_source_that_answers_without_any_change_is_frozen_until_one_changes() {
         apply(&mut quotes, A, BTC, "10", at(second));
         apply(&mut quotes, A, ETH, "20", at(second));
         quotes.end_poll(A, at(second));
-        quotes.flip(at(second));
+        quotes.update_staleness(at(second));
         let frozen = second >= 300;
         assert_eq!(quotes.frozen(A), frozen, "second {second}");
         assert_eq!(stale(&quotes, A, BTC), Some(frozen), "second {second}");
         assert_eq!(stale(&quotes, A, ETH), Some(frozen), "second {second}");
         assert_eq!(quotes.counts().stale, if frozen { 2 } else { 0 });
     }
-    assert_eq!(quotes.next_flip(), None);
+    assert_eq!(quotes.staleness_due(), None);
     let before = quotes.of(A, BTC).expect("applied").version;
     assert!(apply(&mut quotes, A, ETH, "21", at(400)));
     assert!(!quotes.frozen(A));
     assert_eq!(stale(&quotes, A, ETH), Some(false));
     assert_eq!(stale(&quotes, A, BTC), Some(false), "its last poll is young");
     assert!(quotes.of(A, BTC).expect("applied").version > before);
-    assert_eq!(quotes.next_flip(), Some(at(399 + 15).mono));
+    assert_eq!(quotes.staleness_due(), Some(at(399 + 15).mono));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn one_quiet_market_among_moving_ones_is_fresh() {
         apply(&mut quotes, A, BTC, "10", at(second));
         apply(&mut quotes, A, ETH, &format!("{}", second + 1), at(second));
         quotes.end_poll(A, at(second));
-        quotes.flip(at(second));
+        quotes.update_staleness(at(second));
         assert_eq!(stale(&quotes, A, BTC), Some(false), "second {second}");
     }
 }
@@ -192,7 +192,7 @@ fn a_source_whose_polls_fail_is_not_frozen_but_old() {
     let mut quotes = quotes();
     apply(&mut quotes, A, BTC, "10", at(0));
     quotes.end_poll(A, at(0));
-    quotes.flip(at(1000));
+    quotes.update_staleness(at(1000));
     assert!(!quotes.frozen(A));
     assert_eq!(stale(&quotes, A, BTC), Some(true));
     // Back after the silence with other figures: nothing to thaw.
@@ -209,7 +209,7 @@ fn check_best(a: Option<u64>, b: Option<u64>, now: u64, expected: Option<SourceI
             apply(&mut quotes, source, BTC, "10", at(second));
         }
     }
-    quotes.flip(at(now));
+    quotes.update_staleness(at(now));
     let best = quotes.best(&[A, B], BTC).map(|quote| quote.source);
     assert_eq!(best, expected, "a {a:?}, b {b:?}, now {now}");
 }
@@ -233,8 +233,8 @@ fn a_restored_quote_is_stale_until_it_is_received() {
     assert!(quotes.restore(A, BTC, ticker("10"), saved));
     assert!(!quotes.restore(A, ETH, ticker("0"), saved), "breaks the rules");
     assert!(quotes.restore(B, BTC, ticker("9"), saved - 1));
-    assert_eq!(quotes.next_flip(), None);
-    quotes.flip(at(0));
+    assert_eq!(quotes.staleness_due(), None);
+    quotes.update_staleness(at(0));
     assert_eq!(stale(&quotes, A, BTC), Some(true), "however early it is");
     assert_eq!(quotes.best(&[B, A], BTC).map(|quote| quote.source), Some(A));
     let counts = quotes.counts();
@@ -243,7 +243,7 @@ fn a_restored_quote_is_stale_until_it_is_received() {
 
     // Any receipt of this process beats a restored quote, whatever the wall clock says.
     apply(&mut quotes, B, BTC, "9", at(0));
-    quotes.flip(at(20));
+    quotes.update_staleness(at(20));
     assert_eq!(quotes.best(&[A, B], BTC).map(|quote| quote.source), Some(B));
     assert!(!quotes.restore(B, BTC, ticker("8"), saved), "overtaken");
     apply(&mut quotes, B, BTC, "9.5", at(21));
@@ -261,7 +261,7 @@ fn a_dropped_quote_is_gone_and_counted_off() {
     let mut quotes = quotes();
     apply(&mut quotes, A, BTC, "10", at(0));
     apply(&mut quotes, B, BTC, "10", at(10));
-    quotes.flip(at(15));
+    quotes.update_staleness(at(15));
     let version = quotes.version();
     quotes.drop_symbol(A, BTC);
     assert!(quotes.version() > version);
@@ -290,7 +290,7 @@ fn a_body_is_rendered_once_for_each_state() {
     apply(&mut quotes, A, BTC, "10", at(0));
     assert_eq!(render(&quotes), ("10 false".to_string(), 1));
     assert_eq!(render(&quotes), ("10 false".to_string(), 1));
-    quotes.flip(at(15));
+    quotes.update_staleness(at(15));
     assert_eq!(render(&quotes), ("10 true".to_string(), 2));
     apply(&mut quotes, A, BTC, "10", at(16));
     assert_eq!(render(&quotes), ("10 false".to_string(), 3));
@@ -422,8 +422,8 @@ fn replay(seed: u64) {
                 assert_eq!(changed, naive.apply(id, symbol, last, now), "seed {seed}");
             }
         }
-        if quotes.next_flip().is_some_and(|next| next <= at_ms(now).mono) {
-            quotes.flip(at_ms(now));
+        if quotes.staleness_due().is_some_and(|next| next <= at_ms(now).mono) {
+            quotes.update_staleness(at_ms(now));
         }
         compare(&quotes, &naive, now, &mut versions, seed);
     }
@@ -487,7 +487,7 @@ fn a_symbol_is_awaited_until_a_poll_ends_that_was_begun_after_its_list() {
     use Awaited::{Answer, List, Poll};
     let mut quotes = quotes();
     let came = |quotes: &mut Quotes, all: &[Awaited]| {
-        all.iter().for_each(|it| quotes.came(A, *it));
+        all.iter().for_each(|it| quotes.arrived(A, *it));
         (quotes.is_awaited(A, BTC), quotes.is_awaited(A, ETH))
     };
     quotes.expect(A, [BTC]);

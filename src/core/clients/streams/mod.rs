@@ -13,4 +13,4 @@ mod readers;
 mod stream;
 
 pub use readers::QuoteReaders;
-pub use stream::{EventStream, News};
+pub use stream::{EventStream, SharedEvents};

@@ -158,7 +158,7 @@ mod tests {
     use crate::core::api::{Endpoint, StreamRequest};
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::Served;
-    use crate::core::clients::streams::stream::{EventStream, News};
+    use crate::core::clients::streams::stream::{EventStream, SharedEvents};
     use crate::core::{Context, Status};
     use crate::decimal::Decimal;
     use crate::http::{EndlessBody, Version};
@@ -226,7 +226,7 @@ mod tests {
             readers.add(key, &symbols, None, 0);
             let view = View::new(cx, &compressed);
             let mut stream = stream(symbols, &view);
-            stream.write(&mut Vec::new(), &view, &mut News::default());
+            stream.write(&mut Vec::new(), &view, &mut SharedEvents::default());
             streams.insert(key, stream);
         };
         if is_named {

@@ -44,7 +44,7 @@ pub struct EventStream {
 
 /// What all streams are told together.
 #[derive(Default)]
-pub struct News {
+pub struct SharedEvents {
     /// The charts.
     pub charts: FollowedCharts,
     /// How often the health had changed at the newest status.
@@ -55,7 +55,7 @@ pub struct News {
     pub noted: u64,
 }
 
-impl News {
+impl SharedEvents {
     /// Renders the newest status.
     pub fn render_status(&mut self, view: &View<'_>) {
         self.health = view.status.health_changes;
@@ -136,15 +136,15 @@ impl EventStream {
     }
 
     /// True if there is something to send.
-    pub fn has_news(&self, health: u64) -> bool {
+    pub fn has_events(&self, health: u64) -> bool {
         !self.changed.is_empty() || self.health != Some(health)
     }
 
     /// Appends events of about one share. Returns their number.
-    pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, news: &mut News) -> u64 {
+    pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, shared: &mut SharedEvents) -> u64 {
         let mut events = Events::new(out);
-        if self.health.replace(news.health) != Some(news.health) {
-            events.next().extend_from_slice(&news.status);
+        if self.health.replace(shared.health) != Some(shared.health) {
+            events.next().extend_from_slice(&shared.status);
         }
         for _ in 0..PLACES_A_SLICE {
             if events.is_full() {
@@ -154,14 +154,14 @@ impl EventStream {
                 break;
             };
             match place < self.charts.len() {
-                true => self.write_candles(place, view, &mut news.charts, &mut events),
+                true => self.write_candles(place, view, &mut shared.charts, &mut events),
                 false => self.write_quote(place, view, &mut events),
             }
         }
         let id = self.changed.is_empty().then(|| {
             let position = Position {
-                quotes: news.noted,
-                health: news.health,
+                quotes: shared.noted,
+                health: shared.health,
                 closes: self.charts.iter().map(|chart| chart.closed).collect(),
             };
             (position, view.boot)

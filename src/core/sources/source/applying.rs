@@ -55,7 +55,7 @@ impl Source {
         status.latencies.note(took.as_micros() as u64, 1);
         if staged.task.is_quotes() {
             self.newest_quotes = cx.now.mono;
-            self.schedule.backoff.quotes_came(cx);
+            self.schedule.backoff.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
         self.apply(staged, sent_at, history, cx)
@@ -193,7 +193,7 @@ impl Source {
         if is_last && !tickers.goes_on {
             let id = self.id;
             cx.market.quotes.end_poll(id, cx.now);
-            cx.market.quotes.came(id, Awaited::Answer);
+            cx.market.quotes.arrived(id, Awaited::Answer);
             cx.stats[id].quotes_polled = true;
             self.schedule.backoff.quotes_served(cx);
         }
@@ -222,7 +222,7 @@ impl Source {
             }
         }
         // They may have been received long ago.
-        quotes.flip(cx.now);
+        quotes.update_staleness(cx.now);
     }
 
     /// Takes the market list over. Tracked markets may have come and gone: the next jobs see to these.
@@ -240,7 +240,7 @@ impl Source {
         if schedule.has_list {
             cx.market.quotes.expect(id, change.added);
         }
-        cx.market.quotes.came(id, Awaited::List);
+        cx.market.quotes.arrived(id, Awaited::List);
         if !schedule.has_list {
             schedule.has_list = true;
             schedule.begin_quotes(cx.now.mono);

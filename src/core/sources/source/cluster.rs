@@ -233,7 +233,7 @@ impl Source {
             Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
-                cx.market.quotes.came(self.id, Awaited::Poll);
+                cx.market.quotes.arrived(self.id, Awaited::Poll);
                 let mut staged = StagedTickers::default();
                 staged.goes_on = !is_last;
                 for (id, ticker) in tickers {
@@ -241,7 +241,7 @@ impl Source {
                         staged.push(symbol, ticker);
                     }
                 }
-                self.schedule.backoff.quotes_came(cx);
+                self.schedule.backoff.quotes_received(cx);
                 self.jobs.push([Job::ApplyTickers(staged, received)]);
             }
             Update::Candles(page) => self.follow_candles(page, cx),

@@ -1,8 +1,8 @@
-//! What the file tells of sources: of all at the start, and once more of those that a reload has added.
+//! Restores what the file holds: of all sources at the start, and later of those that a reload has added.
 //!
-//! When it tells once more, nothing is taken in of the other sources: what is on its way to the file makes
-//! it tell less of them than is known. Until it has told, no candles of the added sources are requested, so
-//! nothing of them is on its way.
+//! The disk thread reports the whole file each time. After a reload, what it reports of the other sources is
+//! ignored: some of what is known of them may still be on its way to the file. Until it has reported, no
+//! candles of the added sources are requested, so nothing of them is on its way.
 
 use super::names::market_of;
 use super::work::Work;
@@ -26,8 +26,8 @@ impl History {
         !self.recalled.is_empty()
     }
 
-    /// These sources are new: the file may hold something of them. It tells all once it is open, else it is
-    /// asked once more.
+    /// These sources are new: the file may hold something of them. Before the file is open, nothing is to
+    /// be done: all that it holds is reported then.
     pub fn recall(&mut self, sources: impl Iterator<Item = SourceId>, cx: &mut Context) {
         let is_open = self.file.is_on() || self.file.is_loading();
         let before = self.recalled.len();
@@ -38,7 +38,7 @@ impl History {
         }
     }
 
-    /// The file has told once more.
+    /// The disk thread has reported what the file holds, as asked by [`History::recall`].
     pub(super) fn recall_ended(&mut self) {
         self.recalls = self.recalls.saturating_sub(1);
         if self.recalls == 0 {
@@ -46,16 +46,16 @@ impl History {
         }
     }
 
-    /// The market of these names, if what the file tells of it is taken in.
-    fn news_of(
+    /// The market of these names, if what the file holds of it is restored.
+    fn restored_market(
         &self,
         source: &str,
         symbol: &str,
         cx: &mut Context,
     ) -> Option<(SourceId, SymbolId)> {
         let (source, symbol) = market_of(source, symbol, cx)?;
-        let is_news = !self.file.is_on() || self.recalled.contains(&source);
-        is_news.then_some((source, symbol))
+        let is_restored = !self.file.is_on() || self.recalled.contains(&source);
+        is_restored.then_some((source, symbol))
     }
 
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
@@ -65,13 +65,13 @@ impl History {
         self.work.push([Work::SaveRules(source, 0)]);
     }
 
-    /// The file tells some of what it holds.
-    pub(super) fn told(&mut self, reply: Reply, cx: &mut Context) {
+    /// Restores some of what the file holds.
+    pub(super) fn restore(&mut self, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Heads(heads) => {
                 for head in heads {
                     let SeriesName { source, symbol, interval } = &head.series;
-                    let Some((source, symbol)) = self.news_of(source, symbol, cx) else {
+                    let Some((source, symbol)) = self.restored_market(source, symbol, cx) else {
                         continue;
                     };
                     let key = SeriesKey { source, symbol, interval: *interval };
@@ -85,14 +85,18 @@ impl History {
             }
             Reply::Quotes(list) => {
                 for (name, saved) in list {
-                    if let Some((source, symbol)) = self.news_of(&name.source, &name.symbol, cx) {
+                    if let Some((source, symbol)) =
+                        self.restored_market(&name.source, &name.symbol, cx)
+                    {
                         self.quotes.restore(source, symbol, saved);
                     }
                 }
             }
             Reply::Markets(list) => {
                 for (name, rules) in list {
-                    if let Some((source, symbol)) = self.news_of(&name.source, &name.symbol, cx) {
+                    if let Some((source, symbol)) =
+                        self.restored_market(&name.source, &name.symbol, cx)
+                    {
                         cx.market.catalog.recall_rules(source, symbol, rules);
                     }
                 }
