@@ -349,7 +349,7 @@ impl Sink for Candles {
         false
     }
     fn ticker(&mut self, _: &str, _: Ticker) {}
-    fn candle(&mut self, candle: Candle, _: Option<bool>) {
+    fn candle(&mut self, candle: Candle, _: bool) {
         self.0.push(candle);
     }
     fn market(&mut self, _: MarketInfo) {}

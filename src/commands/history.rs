@@ -48,13 +48,13 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
         slot + i64::from(interval.open_of(slot) < time)
     };
     let slots = slot(asked.times.start)..slot(asked.times.end);
-    let mut rows = 0u64;
+    let (mut before, between) = ("\n", if asked.as_json { ",\n" } else { "\n" });
     let head = if asked.as_json { "[" } else { "time,open,high,low,close,volume" };
     let mut written = write!(out, "{head}");
     let unsound = reader.candles(&series.series, slots, |candle| {
         if written.is_ok() {
-            written = write_row(out, candle, asked.as_json, rows == 0);
-            rows += 1;
+            written = write_row(out, before, candle, asked.as_json);
+            before = between;
         }
     })?;
     let end = if asked.as_json { "\n]\n" } else { "\n" };
@@ -65,14 +65,12 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     }
 }
 
-fn write_row(out: &mut impl Write, it: &Candle, as_json: bool, first: bool) -> io::Result<()> {
+fn write_row(out: &mut impl Write, before: &str, it: &Candle, as_json: bool) -> io::Result<()> {
     let Candle { open_time, open, high, low, close, volume } = it;
+    let rest = format_args!("{open},{high},{low},{close},{volume}");
     match as_json {
-        false => write!(out, "\n{open_time},{open},{high},{low},{close},{volume}"),
-        true => {
-            let (comma, time) = (if first { "" } else { "," }, open_time.0);
-            write!(out, "{comma}\n[{time},{open},{high},{low},{close},{volume}]")
-        }
+        false => write!(out, "{before}{open_time},{rest}"),
+        true => write!(out, "{before}[{},{rest}]", open_time.0),
     }
 }
 

@@ -29,7 +29,7 @@ mod tests;
 
 use crate::interval::Interval;
 use crate::json::json;
-use crate::time::UnixMs;
+use crate::time::{UnixMs, digits};
 use assets::DemoMarket;
 use bodies::CandleQuery;
 
@@ -119,12 +119,10 @@ fn page(query: &[u8]) -> Result<CandleQuery, Refusal> {
 
 /// A parameter that is a whole number of at least 0.
 fn number(query: &[u8], name: &str) -> Result<Option<i64>, Refusal> {
-    let Some(digits) = parameter(query, name) else {
+    let Some(text) = parameter(query, name) else {
         return Ok(None);
     };
-    let number = str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
-    let number = number.filter(|number| *number >= 0);
-    number.map(Some).ok_or_else(|| invalid(name, "a whole number"))
+    digits(text).map(Some).ok_or_else(|| invalid(name, "a whole number"))
 }
 
 /// The value of the first parameter with this name.

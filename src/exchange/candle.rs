@@ -67,7 +67,7 @@ members! {
 /// Passes one candle to the sink.
 pub(super) fn take(fields: &ItemFields<'_>, form: &Candles, sink: &mut dyn Sink) {
     match candle(fields, form.time) {
-        Ok(candle) => sink.candle(candle, closed(fields, &form.closed)),
+        Ok(candle) => sink.candle(candle, is_forming(fields, &form.closed)),
         Err((field, fault)) => sink.rejected(Reject {
             time: (time(fields.get(CandleField::Time), form.time).ok()).flatten(),
             ..Reject::new(None, field, fault)
@@ -92,11 +92,11 @@ fn candle(fields: &ItemFields<'_>, unit: Unit) -> Result<Candle, WrongPart> {
     })
 }
 
-/// True or false if the exchange says whether the candle is closed.
-fn closed(fields: &ItemFields<'_>, yes: &str) -> Option<bool> {
+/// True if the exchange says that the candle is not closed yet.
+fn is_forming(fields: &ItemFields<'_>, yes: &str) -> bool {
     match fields.get(CandleField::Closed) {
-        Raw::Text(word) | Raw::Number(word) => Some(word == yes.as_bytes()),
-        Raw::Bool(closed) => Some(closed),
-        _ => None,
+        Raw::Text(word) | Raw::Number(word) => word != yes.as_bytes(),
+        Raw::Bool(is_closed) => !is_closed,
+        _ => false,
     }
 }

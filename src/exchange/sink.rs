@@ -13,8 +13,8 @@ pub trait Sink {
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
     /// Wanted figures of 24 hours. They come for [`Call::Stats`](super::Call::Stats) only.
     fn stats(&mut self, _ticker_id: &str, _stats: Stats) {}
-    /// A candle. `closed` is what the exchange says about it, if anything.
-    fn candle(&mut self, candle: Candle, closed: Option<bool>);
+    /// A candle. `is_forming`: the exchange says that it is not closed yet.
+    fn candle(&mut self, candle: Candle, is_forming: bool);
     /// A market of the list.
     fn market(&mut self, info: MarketInfo);
     /// The time of all tickers of the response that have none of their own. It comes after them.

@@ -12,8 +12,8 @@ use std::ops::Range;
 pub struct Reported {
     /// Its numbers.
     pub candle: Candle,
-    /// True or false if the exchange says whether it is closed.
-    pub closed: Option<bool>,
+    /// True if the exchange says that it is not closed yet.
+    pub is_forming: bool,
 }
 
 /// What an answer changed in a series.

@@ -207,7 +207,7 @@ impl Charts {
         let missing = series.covered.missing(slots);
         let parts = missing.into_iter();
         let parts: Vec<_> = parts.flat_map(|part| series.archived.within(part)).collect();
-        let reported = candles.into_iter().map(|candle| Reported { candle, closed: Some(true) });
+        let reported = candles.into_iter().map(|candle| Reported { candle, is_forming: false });
         let reported: Vec<_> = reported.collect();
         let slot = |reported: &Reported| key.interval.slot_of(reported.candle.open_time);
         let place = |end: i64| reported.partition_point(|it| slot(it) < end);

@@ -170,7 +170,7 @@ impl Series {
     ) -> (Vec<Found<'a>>, i64) {
         let mut open_from = present;
         let mut found = Vec::with_capacity(candles.len());
-        for Reported { candle, closed } in candles {
+        for Reported { candle, is_forming } in candles {
             let slot = self.interval().slot_of(candle.open_time);
             let asked_for = asked.contains(&slot);
             // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
@@ -181,7 +181,7 @@ impl Series {
                 && candle.is_sound();
             if !sound {
                 written.rejected += 1;
-            } else if *closed == Some(false) && slot >= present - 1 {
+            } else if *is_forming && slot >= present - 1 {
                 // The flag counts where the clocks may disagree. Further back it is ignored: a
                 // candle that never closes would be requested forever.
                 open_from = open_from.min(slot);
@@ -252,8 +252,7 @@ mod tests {
     fn check_rejected(why: &str, candle: Candle) {
         let mut series = series();
         series.ingest_whole(10..12, &minutes([10, 11]), minute(20), None);
-        let closed = None;
-        let reported = Reported { candle, closed };
+        let reported = Reported { candle, is_forming: false };
         let written = series.ingest_whole(10..12, &[reported], minute(20), None);
         assert_eq!(written.rejected, 1, "{why}");
         assert_eq!((written.written, written.updated), (0, 0), "{why}");
@@ -337,7 +336,7 @@ mod tests {
         let closes = |closes: &[i64]| {
             let reported = closes.iter().map(|close| Reported {
                 candle: candle(600_000, [5, 9, 2, *close], 1),
-                closed: None,
+                is_forming: false,
             });
             let mut series = series();
             series.ingest_whole(10..11, &reported.collect::<Vec<_>>(), minute(11), None);
@@ -369,7 +368,7 @@ mod tests {
     #[test]
     fn the_exchange_s_own_word_holds_a_candle_open() {
         let mut candles = minutes(10..14);
-        candles[3].closed = Some(false);
+        candles[3].is_forming = true;
         let mut first = series();
         first.ingest_whole(10..14, &candles, minute(14), None);
         assert_eq!((first.count(), first.covered().last()), (3, Some(12)));

@@ -71,7 +71,7 @@ impl Naive {
     fn ingest_whole(&mut self, asked: Range<i64>, candles: &[Reported], now: UnixMs) {
         let present = self.base.slot_of(now);
         let open_from = (candles.iter())
-            .filter(|reported| reported.closed == Some(false))
+            .filter(|reported| reported.is_forming)
             .map(|reported| self.base.slot_of(reported.candle.open_time))
             .filter(|slot| *slot >= present - 1)
             .fold(present, i64::min);
@@ -401,7 +401,7 @@ fn run(seed: u64) {
                     .filter(|_| !(change && random.one_in(9)))
                     .map(|(slot, candle)| Reported {
                         candle: candle.clone(),
-                        closed: flags.then_some(*slot < present),
+                        is_forming: flags && *slot >= present,
                     })
                     .collect();
                 if change && let Some(any) = candles.first_mut() {

@@ -146,7 +146,7 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
         let open = slot.max(2);
         Reported {
             candle: candle(slot * 60_000, [open, open + 9, open - 1, open + 1], 2),
-            closed: None,
+            is_forming: false,
         }
     };
     slots.into_iter().map(reported).collect()

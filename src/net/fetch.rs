@@ -94,19 +94,21 @@ impl Fetcher {
                 return Err("the answer broke off".into());
             }
         };
-        bytes.drain(..used);
+        let mut taken = used;
         let most = self.limits.upstream_body_bytes as u64;
         let mut reader = BodyReader::new(head.framing, most)?;
         let mut body = Vec::new();
         while !reader.is_done() {
-            if bytes.is_empty() && !read(&mut bytes)? {
-                reader.finish_at_close()?;
-                break;
+            if taken == bytes.len() {
+                (taken, bytes) = (0, Vec::new());
+                if !read(&mut bytes)? {
+                    reader.finish_at_close()?;
+                    break;
+                }
             }
-            let piece = reader.decode(&bytes)?;
+            let piece = reader.decode(&bytes[taken..])?;
             body.extend_from_slice(piece.data);
-            let used = piece.used;
-            bytes.drain(..used);
+            taken += piece.used;
         }
         let body = match head.content_encoding {
             Encoding::Identity => body,

@@ -34,7 +34,7 @@ impl Sink for Kept {
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
         self.tickers.push((ticker_id.to_owned(), ticker));
     }
-    fn candle(&mut self, candle: Candle, _: Option<bool>) {
+    fn candle(&mut self, candle: Candle, _: bool) {
         self.candles.push(candle);
     }
     fn market(&mut self, info: MarketInfo) {

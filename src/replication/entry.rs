@@ -80,8 +80,8 @@ pub struct SentCandles {
     pub is_full: bool,
     /// True if every slot without a candle is known to be empty.
     pub is_proven: bool,
-    /// The candles, and what the exchange says on whether each is closed.
-    pub rows: Vec<(Candle, Option<bool>)>,
+    /// The candles, each with true if the exchange says that it is not closed yet.
+    pub rows: Vec<(Candle, bool)>,
 }
 
 /// Why bytes are not an entry.

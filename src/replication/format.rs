@@ -194,21 +194,21 @@ macro_rules! ticker_with {
 
 ticker_with! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
 
-/// A candle, and what the exchange says on whether it is closed: 0, 1, or 2 for nothing.
-impl Coded for (Candle, Option<bool>) {
+/// A candle, and whether the exchange says that it is not closed yet: 0 if it does.
+impl Coded for (Candle, bool) {
     fn put(&self, out: &mut Vec<u8>) {
-        let (candle, closed) = self;
+        let (candle, is_forming) = self;
         candle.open_time.put(out);
-        out.push(closed.map_or(2, u8::from));
+        (!is_forming).put(out);
         candle.figures().into_iter().for_each(|figure| figure.put(out));
     }
 
     fn get(from: &mut &[u8]) -> Option<Self> {
         let open_time = Coded::get(from)?;
-        let closed = [Some(false), Some(true)].get(usize::from(u8::get(from)?)).copied().flatten();
+        let is_forming = !bool::get(from)?;
         let mut figure = || Decimal::get(from);
         let (open, high, low, close) = (figure()?, figure()?, figure()?, figure()?);
-        Some((Candle { open_time, open, high, low, close, volume: figure()? }, closed))
+        Some((Candle { open_time, open, high, low, close, volume: figure()? }, is_forming))
     }
 }
 

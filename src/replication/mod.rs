@@ -67,7 +67,7 @@ mod tests {
                 is_dated: true,
                 is_full: false,
                 is_proven: true,
-                rows: vec![(candle(0), None), (candle(1), Some(true)), (candle(2), Some(false))],
+                rows: vec![(candle(0), false), (candle(1), false), (candle(2), true)],
             }),
             Update::Status(Some("quotes: no answer in time".into())),
             Update::Status(None),

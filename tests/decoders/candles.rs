@@ -178,7 +178,7 @@ fn recorded_candles_equal_the_body_digit_for_digit() {
         let body = sent(&fixture);
         let rows = at(&body, recorded.rows).expect("the rows are there").items();
         assert!(!rows.is_empty() && kept.candles.len() == rows.len(), "{file}");
-        for (row, (candle, closed)) in rows.iter().zip(&kept.candles) {
+        for (row, (candle, is_forming)) in rows.iter().zip(&kept.candles) {
             let [time, columns @ ..] = recorded.columns;
             let time = text_at(row, time).expect("a time");
             if recorded.unit_ms == 0 {
@@ -191,10 +191,10 @@ fn recorded_candles_equal_the_body_digit_for_digit() {
             for (column, ours) in columns.iter().zip(figures(candle)) {
                 check_digits(Some(ours), text_at(row, column), file);
             }
-            let word = |(column, yes): (usize, &str)| {
-                text_at(row, &column.to_string()).map(|word| word == yes)
+            let says_no = |(column, yes): (usize, &str)| {
+                text_at(row, &column.to_string()).is_some_and(|word| word != yes)
             };
-            assert_eq!(*closed, recorded.closed.and_then(word), "{file}");
+            assert_eq!(*is_forming, recorded.closed.is_some_and(says_no), "{file}");
         }
     }
 }

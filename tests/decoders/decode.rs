@@ -10,7 +10,7 @@ use marketd::time::UnixMs;
 #[derive(Debug, Default, PartialEq)]
 pub struct Kept {
     pub tickers: Vec<(String, Ticker)>,
-    pub candles: Vec<(Candle, Option<bool>)>,
+    pub candles: Vec<(Candle, bool)>,
     pub markets: Vec<MarketInfo>,
     pub times: Vec<UnixMs>,
 }
@@ -22,8 +22,8 @@ impl Sink for Kept {
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
         self.tickers.push((ticker_id.to_owned(), ticker));
     }
-    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        self.candles.push((candle, closed));
+    fn candle(&mut self, candle: Candle, is_forming: bool) {
+        self.candles.push((candle, is_forming));
     }
     fn market(&mut self, info: MarketInfo) {
         self.markets.push(info);

@@ -86,7 +86,7 @@ impl CandlePage {
             // Each node judges by itself how many rows a page has.
             is_full: false,
             is_proven: false,
-            rows: rows.map(|row| (row.candle.clone(), row.closed)).collect(),
+            rows: rows.map(|row| (row.candle.clone(), row.is_forming)).collect(),
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
         let rows = rows.map(|slot| Reported {
             candle: Candle::without_numbers(Stored::M1.open_of(slot)),
-            closed: None,
+            is_forming: false,
         });
         let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
         CandlePage::new(key, asked, rows.collect(), true, sent_at)

@@ -77,8 +77,8 @@ struct Head {
     retry_after: Option<RetryAfter>,
     body: BodyReader,
     gunzip: Option<Box<Decompressor>>,
-    /// Set with the last byte: true if the connection can carry another request.
-    ended: Option<bool>,
+    /// How far its bytes have come. What is compressed may be behind them.
+    received: ResponseProgress,
 }
 
 /// How far a response has been read.
@@ -188,7 +188,7 @@ impl RequestInFlight {
             retry_after: head.retry_after,
             body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
             gunzip: is_gzip.then(|| Box::new(Decompressor::new(cap))),
-            ended: None,
+            received: ResponseProgress::Partly,
         });
         let inbox = std::mem::take(&mut self.inbox);
         self.receive_body(&inbox[used..], catalog)
@@ -204,7 +204,10 @@ impl RequestInFlight {
             let piece = head.body.decode(bytes).map_err(Fault::malformed)?;
             bytes = &bytes[piece.used..];
             if piece.done {
-                head.ended = Some(head.keep_alive && bytes.is_empty());
+                head.received = match head.keep_alive && bytes.is_empty() {
+                    true => ResponseProgress::Whole,
+                    false => ResponseProgress::WholeAndClose,
+                };
             }
             match &mut head.gunzip {
                 _ if self.is_unreadable => {}
@@ -260,25 +263,22 @@ impl RequestInFlight {
     /// How far the response has been read.
     fn progress(&mut self) -> Result<ResponseProgress, Fault> {
         let is_decompressing = self.is_decompressing();
-        let Some(Head { status, gunzip, ended: Some(keep_alive), .. }) = &mut self.head else {
-            return Ok(ResponseProgress::Partly);
-        };
-        match gunzip {
-            Some(_) if is_decompressing => return Ok(ResponseProgress::Partly),
-            Some(gunzip) if is_success(*status) => gunzip.finish().map_err(Fault::malformed)?,
+        let head = self.head.as_mut().expect("the body comes after the head");
+        match &mut head.gunzip {
+            _ if is_decompressing || head.received == ResponseProgress::Partly => {
+                return Ok(ResponseProgress::Partly);
+            }
+            Some(gunzip) if is_success(head.status) => gunzip.finish().map_err(Fault::malformed)?,
             _ => {}
         }
-        match *keep_alive {
-            true => Ok(ResponseProgress::Whole),
-            false => Ok(ResponseProgress::WholeAndClose),
-        }
+        Ok(head.received)
     }
 
     /// The exchange has closed the connection. `Ok`: that was the end of the response.
     pub fn closed(&mut self) -> Result<(), Fault> {
         let head = self.head.as_mut().ok_or_else(Fault::cut_short)?;
         head.body.finish_at_close().map_err(|_| Fault::cut_short())?;
-        head.ended = Some(false);
+        head.received = ResponseProgress::WholeAndClose;
         match self.progress()? {
             ResponseProgress::Partly => Err(Fault::cut_short()),
             ResponseProgress::Whole | ResponseProgress::WholeAndClose => Ok(()),

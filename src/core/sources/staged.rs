@@ -183,12 +183,12 @@ impl Sink for Stager<'_> {
         }
     }
 
-    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
+    fn candle(&mut self, candle: Candle, is_forming: bool) {
         // Some exchanges send more than was asked for.
         if let Task::Candles { series, slots } = &self.staged.task
             && slots.contains(&series.interval.slot_of(candle.open_time))
         {
-            self.staged.candles.push(Reported { candle, closed });
+            self.staged.candles.push(Reported { candle, is_forming });
         }
     }
 
@@ -223,7 +223,7 @@ impl Sink for Stager<'_> {
         match (&self.staged.task, reason.time) {
             // A candle without its numbers tells nothing of its slot, and counts as unsound there.
             (Task::Candles { .. }, Some(open_time)) => {
-                return self.candle(Candle::without_numbers(open_time), None);
+                return self.candle(Candle::without_numbers(open_time), false);
             }
             (Task::Candles { .. }, None) => self.staged.has_undated = true,
             (task, _) => self.staged.seen += u64::from(task.is_quotes()),

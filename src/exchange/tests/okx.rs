@@ -73,6 +73,6 @@ fn a_candle_says_whether_it_is_closed() {
     let body = r#"{"code":"0","msg":"","data":[["7200000","1","4","1","3","9","5","0","0"],["3600000","1","4","1","3","9","5","0","1"]]}"#;
     let (notes, end) = read(&OKX, &candles(Stored::H1, 0, 0, 0), body);
     assert_eq!(end, Ok(()));
-    let closed: Vec<_> = notes.candles.iter().map(|(_, closed)| *closed).collect();
-    assert_eq!(closed, [Some(false), Some(true)]);
+    let forming: Vec<_> = notes.candles.iter().map(|(_, is_forming)| *is_forming).collect();
+    assert_eq!(forming, [true, false]);
 }

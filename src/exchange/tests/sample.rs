@@ -108,7 +108,7 @@ fn columns_flags_and_seconds_become_candles_whatever_the_member_is_called() {
         "(2, 4, 1, 3, 5.5)"
     );
     let times: Vec<_> = notes.candles.iter().map(|(c, closed)| (c.open_time.0, *closed)).collect();
-    assert_eq!(times, [(7_200_000, Some(true)), (10_800_000, Some(false)), (14_400_500, None)]);
+    assert_eq!(times, [(7_200_000, false), (10_800_000, true), (14_400_500, false)]);
 }
 
 #[test]

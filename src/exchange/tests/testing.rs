@@ -41,7 +41,7 @@ pub(in crate::exchange) struct Notes {
     pub(in crate::exchange) unwanted: Option<&'static str>,
     pub(in crate::exchange) tickers: Vec<(String, Ticker)>,
     pub(in crate::exchange) stats: Vec<(String, Stats)>,
-    pub(in crate::exchange) candles: Vec<(Candle, Option<bool>)>,
+    pub(in crate::exchange) candles: Vec<(Candle, bool)>,
     pub(in crate::exchange) markets: Vec<MarketInfo>,
     pub(in crate::exchange) times: Vec<UnixMs>,
     pub(in crate::exchange) rejected: Vec<(Option<String>, &'static str, ItemFault)>,
@@ -57,8 +57,8 @@ impl Sink for Notes {
     fn stats(&mut self, ticker_id: &str, stats: Stats) {
         self.stats.push((ticker_id.to_owned(), stats));
     }
-    fn candle(&mut self, candle: Candle, closed: Option<bool>) {
-        self.candles.push((candle, closed));
+    fn candle(&mut self, candle: Candle, is_forming: bool) {
+        self.candles.push((candle, is_forming));
     }
     fn market(&mut self, info: MarketInfo) {
         self.markets.push(info);

@@ -255,7 +255,7 @@ fn reported(slot: i64, price: i64) -> Reported {
             close: Decimal::from(price),
             volume: Decimal::from(1),
         },
-        closed: Some(true),
+        is_forming: false,
     }
 }
 

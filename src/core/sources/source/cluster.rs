@@ -190,11 +190,11 @@ impl Source {
         let current = asked.key.interval.slot_of(closed_before);
         let closed = series.covered().within(asked.slots.clone()).map(|slots| {
             let rows = series.candles(&slots).into_iter();
-            let rows: Vec<_> = rows.map(|(_, candle)| (candle, Some(true))).collect();
+            let rows: Vec<_> = rows.map(|(_, candle)| (candle, false)).collect();
             (slots, rows)
         });
         let forming = series.forming(current).filter(|_| asked.slots.contains(&current));
-        let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), Some(false))]));
+        let forming = forming.map(|it| (current..current + 1, vec![(it.clone(), true)]));
         for (slots, rows) in closed.chain(forming) {
             let page = SentCandles {
                 rows,
@@ -312,7 +312,7 @@ impl Source {
             Now { mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)), unix: cx.now.unix };
         let slots = page.series.slots;
         let rows = page.rows.into_iter();
-        let rows = rows.map(|(candle, closed)| Reported { candle, closed });
+        let rows = rows.map(|(candle, is_forming)| Reported { candle, is_forming });
         let mut applied = CandlePage::new(key, slots, rows.collect(), page.is_dated, sent_at);
         if page.is_proven {
             applied.prove();
