@@ -15,8 +15,8 @@ use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Candles in a row from which on a series counts as followed. A client's one look into the past is
-/// mostly shorter, also where hardly any backfill is configured.
+/// The fewest known slots in a row that show that a series was polled. What a client requests once is
+/// mostly shorter. A larger configured backfill counts instead.
 const FOLLOWED: i64 = 1000;
 
 /// A page of candles to request.
@@ -53,8 +53,8 @@ impl CandlePlans {
         }
     }
 
-    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
-    /// Before its first market list, it has what an earlier run stored of it.
+    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. Until
+    /// the first market list, it has the series that an earlier run stored.
     pub fn follow(&mut self, key: SeriesKey, cx: &mut Context) -> bool {
         let exchange = cx.exchange_time(self.source);
         let Market { catalog, charts, .. } = &mut cx.market;
@@ -73,7 +73,10 @@ impl CandlePlans {
             };
             // If it is another source's, that one notices with its next response.
             self.plans.remove(&closed);
-            charts.open(key);
+            if !charts.open(key) {
+                // A reload has lowered `limits.candleSeries`: there are still too many.
+                return false;
+            }
         }
         charts.touch(key, exchange);
         self.plans.entry(key).or_insert_with(|| SeriesPlan::new(cx.now.mono));

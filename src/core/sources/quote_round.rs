@@ -17,10 +17,10 @@ const STATS_AGE: Duration = Duration::from_secs(60);
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
-/// Whether a round has ended. One that was abandoned ends with [`RoundEnd::NotYet`].
+/// What the end of a request means for its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundEnd {
-    /// Markets are left.
+    /// Nothing: markets are left, or the round was abandoned.
     NotYet,
     /// At least one market was answered well.
     WithQuotes,
@@ -124,10 +124,9 @@ impl QuoteRound {
         }
     }
 
-    /// True if one market has ended so far, and if all have.
-    pub fn ends(&self) -> (bool, bool) {
-        let left = self.in_flight + self.left.len();
-        (left + 1 == self.len, left == 0)
+    /// True if a market of this round has been answered well.
+    pub fn has_good(&self) -> bool {
+        self.has_good
     }
 
     /// True if no market is left and none is in flight.

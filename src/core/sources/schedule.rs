@@ -1,11 +1,12 @@
 //! When what is requested of one exchange, and which request starts next. The most urgent one first:
 //!
-//! 1. the market list as long as there is none, and the exchange's clock while it is in doubt: quotes need
-//!    the first, candles both;
-//! 2. quotes and their statistics, on `pollMs`; one connection is kept free for them;
-//! 3. candles that a client waits for, then the newest of each followed series;
-//! 4. the market list and the clock, hourly;
-//! 5. what is missing between known candles, then the configured depth of history.
+//! 1. the market list as long as there is none, since quotes and candles need it;
+//! 2. quotes, on `pollMs`; one connection is kept free for them;
+//! 3. the exchange's clock while it is in doubt, since candles need it;
+//! 4. candles that a client waits for, then the newest of each followed series;
+//! 5. the market list, then the clock, hourly;
+//! 6. the 24-hour figures of markets whose tickers lack them;
+//! 7. what is missing between known candles, then the configured depth of history.
 //!
 //! [`Schedule`] owns when each kind of task is due next, what has to be known before (the market list,
 //! the exchange's clock), the exchange's budget and the back-off. A tick is planned from the last due
@@ -274,8 +275,8 @@ impl Schedule {
         }
     }
 
-    /// A request has failed: sets when its task is due again.
-    pub fn failed(&mut self, task: &Task, cx: &mut Context) {
+    /// A request has failed: sets when its task is due again. Returns what that means for the round of quotes.
+    pub fn failed(&mut self, task: &Task, cx: &mut Context) -> RoundEnd {
         match task {
             Task::Candles { series, .. } => self.candles.failed(*series, cx.now),
             Task::Markets => {
@@ -290,16 +291,18 @@ impl Schedule {
                 let in_doubt = self.clock.is_in_doubt();
                 self.clock.due = cx.now.mono + if in_doubt { CLOCK_RETRY } else { HOURLY_RETRY };
             }
-            Task::Ticker(_) => self.market_ended(false, cx),
+            Task::Ticker(_) => return self.market_ended(false, cx),
             Task::Tickers | Task::Stats(_) => {}
         }
+        RoundEnd::NotYet
     }
 
     /// One market of a round has been answered well, or not: the last one ends the round.
-    pub fn market_ended(&mut self, is_good: bool, cx: &mut Context) {
+    pub fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
         let id = self.profile.id;
-        match self.round.ended(is_good) {
-            RoundEnd::NotYet => return,
+        let end = self.round.ended(is_good);
+        match end {
+            RoundEnd::NotYet => return end,
             RoundEnd::WithQuotes => cx.market.quotes.end_poll(id, cx.now),
             // The exchange answers, and has none of the markets: nothing is waited for, and the source
             // must not pass for up.
@@ -310,6 +313,7 @@ impl Schedule {
         }
         cx.market.quotes.arrived(id, Awaited::Answer);
         cx.stats[id].quotes_polled = true;
+        end
     }
 
     /// The head of a response tells how the budget stands.

@@ -7,6 +7,7 @@ use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{Job, SymbolsLeft};
+use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Staged, StagedTickers};
 use crate::core::sources::task::Task;
@@ -61,7 +62,7 @@ impl Source {
         self.apply(staged, sent_at, history, cx)
     }
 
-    /// A task that began then has failed: it changes nothing that is served.
+    /// Records the failure of a task that began at `began`. Nothing that is served changes.
     pub(super) fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
         // An exchange may fail at one market and serve the others.
         let blame = match fault.blame() {
@@ -105,7 +106,11 @@ impl Source {
         // Nothing is served without quotes, and there are no quotes without the list: their faults are the
         // whole source's.
         let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
-        self.schedule.failed(task, cx);
+        if self.schedule.failed(task, cx) == RoundEnd::WithQuotes {
+            // The other nodes learn that the round is over, too.
+            let end = Update::Quotes { is_first: false, is_last: true, tickers: Vec::new() };
+            self.publish(end, cx.now, cx);
+        }
         if is_vital || blame != Blame::Call {
             self.schedule.backoff.failed(&fault, began, cx);
             // What has been begun and not sent yet waits as well.
@@ -116,8 +121,8 @@ impl Source {
         self.publish(Update::Status(Some(text.into())), cx.now, cx);
     }
 
-    /// Applies a response at once, if it is small. Otherwise the next job applies it. The other nodes of a
-    /// cluster are told of it when it is applied, so that they apply what waits in the same order.
+    /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
+    /// of a cluster are told when it is applied, so that they apply responses in the same order.
     fn apply(
         &mut self,
         staged: Staged,
@@ -173,8 +178,8 @@ impl Source {
         let tickers = self.named(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
         self.schedule.backoff.quotes_served(cx);
-        self.schedule.market_ended(true, cx);
-        let (is_first, is_last) = self.schedule.round.ends();
+        let is_first = !self.schedule.round.has_good();
+        let is_last = self.schedule.market_ended(true, cx) != RoundEnd::NotYet;
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
 
@@ -225,7 +230,8 @@ impl Source {
         quotes.update_staleness(cx.now);
     }
 
-    /// Takes the market list over. Tracked markets may have come and gone: the next jobs see to these.
+    /// Applies the market list that has come. If tracked markets have come or gone, the next jobs handle
+    /// them.
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
         let (id, schedule) = (self.id, &mut self.schedule);
         let change = cx.market.catalog.refresh_list(id, cx.now.unix);
@@ -298,6 +304,7 @@ impl Source {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
+    use crate::core::sources::replica::Outbound;
     use crate::core::sources::staged::Stager;
     use crate::core::stats::Status;
     use crate::decimal::Decimal;
@@ -308,6 +315,54 @@ mod tests {
     use std::time::Duration;
 
     const SOURCE: SourceId = SourceId(0);
+
+    #[test]
+    fn the_other_nodes_learn_where_a_round_of_single_markets_begins_and_ends() {
+        let config = Config { sources: vec![SourceConfig::of("coinbase")], ..Config::default() };
+        let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
+        let mut source = Source::new(SOURCE, &config, 0, now);
+        let stats = Status::new(std::iter::once("coinbase"), now);
+        let market = Market::new(&config);
+        let mut cx = Context::new(config, market, stats, now);
+        source.collect(None, false, &mut cx);
+        ["A/USD", "B/USD"].iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
+        cx.market.catalog.end_list(SOURCE).expect("it has markets");
+        cx.market.catalog.refresh_list(SOURCE, now.unix);
+        let symbols = cx.market.catalog.known().to_vec();
+        // What ends of each market: whether it begins the round for the others, and whether it ends it.
+        let mut check = |ends: [bool; 2], expected: &[(bool, bool, usize)]| {
+            source.schedule.round.begin(symbols.clone(), false, now.mono);
+            for (symbol, is_good) in symbols.iter().zip(ends) {
+                source.schedule.round.sent(*symbol);
+                if is_good {
+                    let mut tickers = StagedTickers::default();
+                    tickers.push(*symbol, Ticker::of_last(Decimal::from(5)));
+                    source.apply_of_round(tickers, &mut cx);
+                } else {
+                    let fault = Fault::Status {
+                        status: 500,
+                        kind: RefusalKind::Other,
+                        retry_after: None,
+                        message: None,
+                    };
+                    source.failed(&Task::Ticker(*symbol), fault, now.mono, &mut cx);
+                }
+            }
+            let mut found = Vec::new();
+            while let Some(told) = source.next_told() {
+                if let Outbound::Entry(entry) = told
+                    && let Update::Quotes { is_first, is_last, tickers } = entry.body
+                {
+                    found.push((is_first, is_last, tickers.len()));
+                }
+            }
+            assert_eq!(found, expected, "{ends:?}");
+        };
+        check([true, true], &[(true, false, 1), (false, true, 1)]);
+        check([false, true], &[(true, true, 1)]);
+        check([true, false], &[(true, false, 1), (false, true, 0)]);
+        check([false, false], &[]);
+    }
 
     #[test]
     fn a_quote_was_received_when_its_poll_was_and_not_when_it_is_applied() {
