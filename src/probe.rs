@@ -99,7 +99,7 @@ impl Probe<'_> {
         let (target, cost) = (self.dialect.target(call), self.dialect.cost(call));
         let meter = self.dialect.meter();
         let meter = meter.map(|(Meter::Used(name) | Meter::Left(name))| name);
-        self.fetcher.rest(self.pause);
+        self.fetcher.pause(self.pause);
         let budget = self.dialect.budget();
         self.pause = budget.per * cost / budget.units;
         say!(self.report, "\nGET {target} (costs {cost})");
@@ -122,7 +122,7 @@ impl Probe<'_> {
         if let Some(date) = fetched.date {
             reading.date(date, &mut kept);
         }
-        // What finish says, counts: it knows of every error before.
+        // `finish` returns this error too.
         let _ = reading.feed(body, &mut kept);
         if let Err(error) = reading.finish(status) {
             self.report.fail("the body", error);
@@ -274,13 +274,14 @@ impl Probe<'_> {
         let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
         say!(self.report, "  read, the newest: {at} {row}");
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
-        let is_odd =
-            |row: &Candle| row.low > row.high || row.open > row.high || row.close < row.low;
+        let is_odd = |row: &Candle| {
+            [&row.open, &row.close].iter().any(|it| **it < row.low || **it > row.high)
+        };
         let what = "some do not begin at the interval's slots: check intervals and candles.time";
         self.report.doubt(rows.iter().any(is_between), what);
         let what = "none is of the range that was asked for: check the target and candles.time";
         self.report.doubt(within == 0, what);
-        let what = "some are lower than their low or higher than their high: check the columns";
+        let what = "some open or close is not between low and high: check the columns";
         self.report.doubt(rows.iter().any(is_odd), what);
     }
 

@@ -206,7 +206,7 @@ fn each_fault_of_a_certificate_has_its_own_words() {
     );
     check(
         of(&theirs, "127.0.0.1", Validity::Now),
-        "the certificate's issuer is unknown (tls.caFile names those that count",
+        "the certificate's issuer is unknown (tls.caFile adds trusted issuers)",
         "UnknownCA",
     );
     check(
@@ -222,8 +222,7 @@ fn each_fault_of_a_certificate_has_its_own_words() {
     );
     check(
         Identity::self_signed(&["127.0.0.1"]),
-        "the certificate is an authority's own, or signed by itself: a server's, issued by an \
-         authority, was expected",
+        "expected a server certificate issued by a CA, found a CA's own or a self-signed one",
         "CertificateUnknown",
     );
 }
@@ -362,7 +361,7 @@ fn a_proxy_opens_tunnels_and_nobody_learns_its_password() {
     proxy.set(Manner::OpenTo("Basic b3RoZXI6".to_string()));
     await_error(
         &marketd,
-        "no tunnel through the proxy: status 407, it does not take user and password",
+        "no tunnel through the proxy: status 407, the proxy rejects the user and password",
     );
     proxy.set(Manner::Open);
     await_health(&marketd, "ok");
@@ -384,7 +383,8 @@ fn a_proxy_that_wants_credentials_and_one_that_stalls_are_told() {
         let variable = through(proxy, "");
         Setup::new("https://exchange.test").env("https_proxy", &variable)
     };
-    of(&proxy).fails("no tunnel through the proxy: status 407, it wants user and password");
+    of(&proxy)
+        .fails("no tunnel through the proxy: status 407, the proxy requires a user and password");
     assert_eq!(proxy.asked()[0].authorization, None);
     proxy.set(Manner::Stall);
     let marketd = of(&proxy).timeout(300);
@@ -427,7 +427,7 @@ fn what_is_printed_holds_no_password() {
     let launch = Launch::new(&["--check", "--source", "binance=https://exchange.test"]);
     let finished = launch.env("HTTPS_PROXY", "socks5://me:hunter2@proxy.test:1").run();
     assert_eq!(finished.code, Some(2), "{finished:?}");
-    let expected = "HTTPS_PROXY: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (no other \
-                    sort of proxy is spoken with)\n";
+    let expected = "HTTPS_PROXY: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (only HTTP \
+                    proxies are supported)\n";
     assert_eq!(finished.stderr, expected);
 }

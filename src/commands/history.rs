@@ -3,7 +3,7 @@
 use crate::config::{Config, Data, Export};
 use crate::history::SeriesName;
 use crate::record::Candle;
-use crate::store::{HistoryReader, prune as prune_file, rename as rename_file};
+use crate::store::{HistoryReader, Renamed, prune as prune_file, rename as rename_file};
 use crate::time::UnixMs;
 use std::error::Error;
 use std::io::{self, Write};
@@ -112,9 +112,9 @@ pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
 /// If the file cannot be used, has nothing of the one source, or has candles of the other.
 pub fn rename(data: &Data, old: &str, new: &str) -> Result<String, Failed> {
     match rename_file(file(data)?, old, new)? {
-        Some(0) => Err(format!("nothing is stored of source \"{old}\"").into()),
-        Some(candles) => Ok(format!("{candles} candles of {old} belong to {new} now\n")),
-        None => {
+        Renamed::Nothing => Err(format!("nothing is stored of source \"{old}\"").into()),
+        Renamed::Moved(candles) => Ok(format!("{candles} candles of {old} belong to {new} now\n")),
+        Renamed::Taken => {
             let why = "has candles already, and two series cannot become one";
             Err(format!("source \"{new}\" {why}").into())
         }

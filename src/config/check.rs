@@ -1,4 +1,4 @@
-//! The check: what the keys of a configuration must be to each other.
+//! The check of a configuration: the rules between its keys.
 //!
 //! Reports what is not unique, what is larger than another key allows, what this build cannot speak,
 //! and, as a warning, what is allowed but unwise. It runs on the whole configuration, whether file,
@@ -52,7 +52,7 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
     let of = |key: &str| format!("{path}.{key}");
     let all = source.quote_assets.iter().any(|asset| asset == "*");
     if all && source.quote_assets.len() > 1 {
-        report.fault(&of("quoteAssets"), "\"*\" means all, it stands alone");
+        report.fault(&of("quoteAssets"), "\"*\" means all assets: list nothing beside it");
     }
     if source.dialect == DEMO {
         if source.id != DEMO {
@@ -131,7 +131,8 @@ fn check_listeners(config: &Config, report: &mut Report) {
     // Port 0 picks another port each time.
     let is_free = matches!(listen, ListenAddress::Tcp(address) if address.port() == 0);
     if config.ecosystem_listen.as_ref() == Some(listen) && !is_free {
-        let message = format!("{listen} is taken by listen; leave it out to serve both there");
+        let message =
+            format!("{listen} is the address of listen already; leave it out to serve both there");
         report.fault("ecosystemListen", message);
     }
 }
@@ -227,7 +228,7 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     };
     let (name, round, poll) = (&dialect.name, round.as_millis(), source.poll.as_millis());
     let then = format!("polls are spaced to {round} ms{stale}");
-    let message = format!("{poll} is more than the limit of {name} carries: {then}");
+    let message = format!("polling every {poll} ms exceeds the rate limit of {name}: {then}");
     report.warn(&format!("{path}.pollMs"), message);
 }
 

@@ -210,7 +210,7 @@ impl Report {
             return Ok(self.warnings);
         }
         if self.more > 0 {
-            let message = format!("and {} faults more", self.more);
+            let message = format!("and {} more faults", self.more);
             let fault = ConfigFault::at(self.file.as_deref(), None, "", message);
             self.faults.push(fault);
         }
@@ -325,7 +325,7 @@ mod tests {
         }
         let faults = report.close().unwrap_err();
         assert_eq!(faults.len(), FAULTS_MAX + 1);
-        assert_eq!(faults.last().map(ConfigFault::to_string).as_deref(), Some("and 7 faults more"));
+        assert_eq!(faults.last().map(ConfigFault::to_string).as_deref(), Some("and 7 more faults"));
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub(super) enum Files {
     Regular,
 }
 
-/// The text of this file, if it is one.
+/// Reads the text of a file.
 pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFault> {
     let fault = |line, message: String| ConfigFault::at(Some(name), line, "", message);
     let is_regular = || std::fs::metadata(name).is_ok_and(|it| it.is_file());
     if files == Files::Regular && !is_regular() {
-        let message = "not a regular file, which cannot be read again";
+        let message = "not a regular file: a reload reads only regular files";
         return Err(fault(None, message.to_string()));
     }
     let mut bytes = Vec::new();

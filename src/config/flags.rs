@@ -307,8 +307,8 @@ Examples:
   marketd --print-config > marketd.json
   marketd --config marketd.json --check
 
-Exit codes: 0 when all went well, 1 when a check has failed, 2 when there is something to mend: one
-line says what.
+Exit codes: 0 for success; 1 if healthcheck or probe finds a problem; 2 for a fault of the
+configuration (--check too), of an address or of a file: one line for each fault says what it is.
 "
     )
 }

@@ -21,8 +21,9 @@ pub(super) fn man() -> String {
         it.flags.iter().filter(own).for_each(|flag| out += &option(flag));
     }
     out + ".SH EXIT STATUS\n\
-           0 when all went well, 1 when a check has failed, 2 when there is something to mend: one line says \
-           what.\n.SH SIGNALS\nSIGTERM and SIGINT end marketd in good order.\n"
+           0 for success; 1 if healthcheck or probe finds a problem; 2 for a fault of the configuration \
+           (--check too), of an address or of a file: one line for each fault says what it is.\n\
+           .SH SIGNALS\nSIGTERM and SIGINT end marketd in good order.\n"
 }
 
 /// An item of a list of flags.

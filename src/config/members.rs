@@ -1,16 +1,16 @@
-//! Members: what a file of JSON may hold in which most members are required: a dialect's.
+//! Macros for JSON files in which most members are required: those of dialects.
 //!
-//! Owns the macros that say so: `members!` makes a struct whose fields are members of an object,
-//! `names!` an enum whose variants are words, `texts!` a type of a text of a form of its own. `values`
-//! reads them, as it reads the configuration. What the members mean to each other is up to whoever asks.
+//! `members!` makes a struct whose fields are the members of an object. `names!` makes an enum whose
+//! variants are words. `texts!` makes a type readable from a text of its own form. `values` reads all of
+//! them, as it reads the configuration. Rules between members are checked by the caller.
 
 use super::fault::Report;
 use super::json::Node;
 use super::values::{KeyType, KeyValue as _, Wrong};
 
-/// Makes a struct whose fields are the members of an object. A row is a documented field, its type,
-/// the value without such a member (if there is none, it is required), the member's name, and its rule
-/// if the type has one. After a fault, the value of a member is some value, of which nothing else is said.
+/// Makes a struct whose fields are the members of an object. A row is a documented field, its type, its
+/// default, the name of the member, and its rule if the type has one. A member without a default is
+/// required. After a fault, the member has an arbitrary value.
 macro_rules! members {
     ($(#[doc = $about:literal])+ $vis:vis struct $name:ident { $(
         $(#[doc = $what:literal])+
@@ -42,7 +42,7 @@ macro_rules! members {
 }
 pub(crate) use members;
 
-/// An enum whose variants are words.
+/// An enum with a word for each variant.
 pub(crate) trait Named: Copy + 'static {
     /// The words, and their variants in the same order.
     const NAMES: &'static [&'static str];
@@ -104,7 +104,7 @@ macro_rules! names {
 }
 pub(crate) use names;
 
-/// Makes a type a text of a form of its own, of which this is an example.
+/// Makes a type readable from a text. Arguments: the type, and an example of the text.
 macro_rules! texts {
     ($type:ty, $example:literal) => {
         impl Default for $type {
@@ -122,7 +122,7 @@ macro_rules! texts {
 }
 pub(crate) use texts;
 
-/// Makes a type a text: what is expected of it, and how it is read.
+/// Makes a type readable from a text. Arguments: the type, what is expected, and how the text is read.
 macro_rules! leaf {
     ($type:ty, $expected:expr, $read:expr) => {
         impl $crate::config::values::KeyType for $type {

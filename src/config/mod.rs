@@ -10,8 +10,8 @@
 //! Everything that is wrong is a [`ConfigFault`], and one run reports all faults. With the macros of
 //! `members`, the files of dialects are read in the same way.
 //!
-//! To add a limit: an entry in `limits`. To add a key: a row in `schema`. To add a flag: a row in
-//! `flags`. Then `UPDATE_DOCS=1 cargo test --lib config` writes the reference and the JSON Schema.
+//! To add a limit: `limits` says how. To add a key: `schema` does. To add a flag: a row in `flags`. Then
+//! `UPDATE_DOCS=1 cargo test --lib config` writes the reference and the JSON Schema.
 
 mod check;
 mod command;

@@ -49,7 +49,7 @@ impl Proxy {
         let refused = |why: &str| format!("{EXPECTED}{why}");
         let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
         if !scheme.eq_ignore_ascii_case("http") {
-            return Err(refused(" (no other sort of proxy is spoken with)"));
+            return Err(refused(" (only HTTP proxies are supported)"));
         }
         let Authority { host, port, credentials, .. } = Authority::parse(rest).map_err(refused)?;
         Ok(Proxy { host, port: port.unwrap_or(80), credentials })
@@ -187,7 +187,7 @@ mod tests {
             check(text, Err(""));
         }
         for text in ["socks5://me:hunter2@p:1", "https://me:hunter2@p"] {
-            check(text, Err(" (no other sort of proxy is spoken with)"));
+            check(text, Err(" (only HTTP proxies are supported)"));
         }
     }
 

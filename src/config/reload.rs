@@ -1,9 +1,8 @@
-//! Reading the configuration again while marketd runs: which keys hold until the end, and what becomes of
-//! each source.
+//! A reload of the configuration: which keys need a restart, and what becomes of each source.
 
 use super::schema::{Config, SourceConfig};
 
-/// Lists the keys that hold until the end: what is opened, sized or shared with other threads at the start.
+/// Lists the keys that need a restart: what is opened, sized or shared with other threads at the start.
 macro_rules! fixed {
     ($($key:literal $first:ident $(. $rest:ident)?;)+) => {
         impl Config {

@@ -8,7 +8,8 @@
 //!
 //! 1. Add a row to its struct.
 //! 2. If its value is a text of a new form, add the form to `forms`.
-//! 3. If it depends on other keys, compare them in `check`.
+//! 3. If it depends on other keys, compare them in `check`. If a reload cannot change it, list it in `fixed!`
+//!    of `reload`.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 
 use super::engine::EngineUrl;
@@ -69,7 +70,7 @@ object! {
         access_log: bool, "accessLog";
         /// Which lines the log has, as `--log` says; null: those of level `info`.
         log: Option<String>, "log" LOG;
-        /// How https is spoken with exchanges.
+        /// TLS towards exchanges.
         tls: Tls, "tls";
         /// The Redis or Valkey that several nodes share, so that one of them polls; null: none.
         cluster: Option<ClusterConfig>, "cluster";
@@ -114,7 +115,7 @@ object! {
 }
 
 object! {
-    /// How https is spoken with exchanges.
+    /// TLS towards exchanges.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Tls {
         /// Root certificates (PEM) besides the built-in ones; a relative name starts from the working

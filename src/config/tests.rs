@@ -254,7 +254,9 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
     check(
         &["--listen", ":1", "--ecosystem-listen", ":1"],
         &[],
-        &["--ecosystem-listen: 0.0.0.0:1 is taken by listen; leave it out to serve both there"],
+        &[
+            "--ecosystem-listen: 0.0.0.0:1 is the address of listen already; leave it out to serve both there",
+        ],
     );
 }
 
@@ -279,7 +281,7 @@ fn what_is_unwise_is_warned_of() {
     check(
         &source("\"dialect\": \"binance\",\n\"pollMs\": 500"),
         &[
-            "m.json:2: sources[0].pollMs: 500 is more than the limit of binance carries: polls are spaced to 800 ms",
+            "m.json:2: sources[0].pollMs: polling every 500 ms exceeds the rate limit of binance: polls are spaced to 800 ms",
         ],
     );
     check(
@@ -287,7 +289,7 @@ fn what_is_unwise_is_warned_of() {
             "\"dialect\": \"coinbase\", \"staleAfterMs\": 200, \"pollMs\": 100, \"timeoutMs\": 100, \"symbols\": [\"A/B\", \"C/D\"]",
         ),
         &[
-            "m.json:1: sources[0].pollMs: 100 is more than the limit of coinbase carries: polls are spaced to 200 ms, and quotes turn stale between them",
+            "m.json:1: sources[0].pollMs: polling every 100 ms exceeds the rate limit of coinbase: polls are spaced to 200 ms, and quotes turn stale between them",
         ],
     );
     check(

@@ -53,7 +53,7 @@ pub(crate) trait KeyType: Sized {
     fn visit(_value: Option<&mut Self>, _visit: &mut Visit<'_>) {}
 }
 
-/// The message for a value that is wrong; `None` for "expected, found".
+/// The message for a wrong value; `None`: the message is "expected ..., found ...".
 pub(crate) type Wrong = Option<String>;
 
 /// Does something with a key: its name, its meaning and its value.
@@ -61,10 +61,10 @@ pub(crate) type Visit<'v> = dyn FnMut(&'static str, &'static str, &mut dyn KeyVa
 
 /// A struct whose fields are keys of a file.
 pub(crate) trait FileObject: Default {
-    /// Most of them in a list.
+    /// Most objects of this type in a list.
     const ENTRIES: usize = usize::MAX;
 
-    /// The keys that have no default; in the place of one that has, an empty text.
+    /// The required keys. A macro may put an empty text in the place of a key with a default.
     const NEEDED: &'static [&'static str] = &[];
 
     /// An object with its defaults, which may depend on what the file gives.
@@ -109,11 +109,10 @@ impl<T: KeyType> KeyValue for (&mut T, &T::Rule) {
     }
 }
 
-/// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is
-/// not that of the type, its key, and its rule if the type has one. A row without a key is a field
-/// that the file cannot set. Doc comments go into the reference, line comments do not. The brackets say
-/// how many there may be in a list, which keys each needs, and which function makes one if not
-/// `Default`.
+/// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is not
+/// that of the type, its key, and its rule if the type has one. A row without a key is a field that the
+/// file cannot set. Doc comments go into the reference, line comments do not. In brackets: the most
+/// objects in a list, the required keys, and the function for the defaults.
 macro_rules! object {
     ($(#[$meta:meta])* $vis:vis struct $name:ident
         $([$entries:expr, $needed:expr $(, $start:path)?])?
@@ -220,7 +219,7 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
     }
 }
 
-/// Keeps an item of a list, if it is right. Returns its text if a list has it once.
+/// Reads and keeps one item of a list. Returns its text if the list must not repeat it.
 type ReadItem<'r> = dyn FnMut(&Node, &mut Report) -> Result<Option<String>, Wrong> + 'r;
 
 /// Reads the items of a list.
@@ -285,7 +284,8 @@ impl<T: FileObject> KeyType for T {
         Ok(object)
     }
 
-    // A value that is no object is not an error here: in a list, those behind it keep their places.
+    // `read_keys` reports a value that is not an object. This returns `Ok`, so that later items keep their
+    // index.
     fn replace(&mut self, rule: &(), node: &Node, report: &mut Report) -> Result<(), Wrong> {
         read_keys(&mut (self, rule), T::NEEDED, node, report);
         Ok(())

@@ -55,7 +55,7 @@ pub struct NextWake {
 }
 
 impl Backend {
-    /// The indexes that the keys of its connections may have, from zero on.
+    /// How many keys its connections may have. All their indexes are below this number.
     pub fn capacity(config: &Config) -> usize {
         let of_cluster = config.cluster.as_ref().map_or(0, |_| MOST_CONNECTIONS);
         Sources::capacity(config) + of_cluster
@@ -103,7 +103,7 @@ impl Backend {
         self.relay(cx);
     }
 
-    /// The socket of a connection is dropped.
+    /// Frees the key of a connection whose socket is closed.
     pub fn closed(&mut self, key: Key) {
         self.sources.closed(key);
         if let Some(cluster) = self.cluster.get_mut() {
@@ -212,7 +212,7 @@ impl Backend {
     /// not known.
     #[cold]
     pub fn watch_clocks(&mut self, cx: &mut Context) {
-        if cx.clocks_moved() {
+        if cx.check_clocks() {
             self.sources.clocks_moved(cx);
             self.next_wake.set(None);
         }

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The wall clock has moved against the monotonic one when it did so by more than this: reading one
-/// after the other takes less, also on a busy machine, and both are slewed together.
+/// The wall clock counts as set if it moved further than this against the monotonic one. Reading one after
+/// the other takes less time, even on a busy machine, and slewing changes both alike.
 const CLOCKS_MOVED_MS: i64 = 2000;
 
 /// What belongs to no single part. [`Core`](crate::core::Core) owns it, and lends it with each call.
@@ -72,9 +72,9 @@ impl Context {
         self.stats[source].exchange_time(self.now)
     }
 
-    /// True if the wall clock has moved against the monotonic one since the last call, by more than
-    /// clocks do: the machine slept, or a clock was set. Then the quotes are older than they look.
-    pub fn clocks_moved(&mut self) -> bool {
+    /// Compares the clocks. Returns true if they moved apart since the last call: the machine slept, or a
+    /// clock was set. Logs it. After a move forward, the quotes are aged by it.
+    pub fn check_clocks(&mut self) -> bool {
         let zero = wall_zero(self.now);
         let moved_ms = zero - self.wall_zero;
         if moved_ms.abs() <= CLOCKS_MOVED_MS {

@@ -100,8 +100,8 @@ pub struct Census {
     pub upstreams: usize,
     /// Clients whose response is not completely sent.
     pub in_flight: usize,
-    /// Responses that are made over several turns.
-    pub long_answers: usize,
+    /// Responses that are deferred: they wait for candles, are made in parts, or are being compressed.
+    pub deferred: usize,
 }
 
 /// Figures of the process, from the operating system.

@@ -25,7 +25,7 @@ mod history;
 mod sources;
 mod stats;
 
-pub use clients::{DEMO_CLIENTS, LOBBY};
+pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
 pub use event::{Action, Broken, Census, CloseReason, Event, ProcessFacts, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
@@ -50,7 +50,7 @@ pub struct Core {
     cx: Context,
     /// The kind of long work that is next.
     next_slice: usize,
-    /// When the end comes in any case.
+    /// The deadline of the shutdown.
     stop_at: Option<Mono>,
     clients_done: bool,
     finished: bool,
@@ -91,18 +91,18 @@ impl Core {
         core
     }
 
-    /// Takes in a client, which counts for its address if that is known and has a cap. `None`: there is no
-    /// room even to refuse it.
+    /// Accepts a client. It counts for its address, if that is known and has a cap. `None`: the connection
+    /// is closed at once, because even the places for a 503 are taken.
     pub fn accept(&mut self, peer: Option<IpAddr>, service: Service, now: Now) -> Option<Key> {
         self.set_time(now);
         self.clients.accept(peer, service, &mut self.cx)
     }
 
-    /// Tells that the socket of a connection has been let go: the answer to [`Action::Close`].
+    /// Notes that the driver has closed the socket of a connection, after [`Action::Close`].
     pub fn closed(&mut self, key: Key) {
         self.backend.closed(key);
         self.clients.closed(key, &mut self.cx);
-        // Nobody is left to wait for: the end need not wait for the next deadline.
+        // This may have been the last client. Then the shutdown ends now, and not at the next deadline.
         self.check_end();
     }
 
@@ -130,9 +130,9 @@ impl Core {
         self.wake_clients();
     }
 
-    /// Takes in another configuration, as soon as no market list is being applied: some turns later. What
-    /// holds until the end stays as it is; the keys of `fixed` are told in the log. Quotes, candles,
-    /// connections, budgets and back-off of sources that stay go on. The error says why nothing is changed.
+    /// Applies a new configuration, once no market list is being applied. Keys that need a restart keep
+    /// their values; those of them that changed are in `fixed`, and are logged. Sources that stay keep
+    /// their quotes, candles, connections, budget and back-off. The error says why nothing has changed.
     pub fn reconfigure(
         &mut self,
         config: Config,
@@ -141,7 +141,7 @@ impl Core {
     ) -> Result<(), String> {
         self.set_time(now);
         if self.cx.stats.stopping {
-            return Err("the end has begun".to_string());
+            return Err("marketd is stopping".to_string());
         }
         self.backend.reconfigure(config, fixed, &self.cx)?;
         self.take_reload();
@@ -293,7 +293,7 @@ impl Core {
         self.clients.note_turn(took_us, stats);
     }
 
-    /// Begins the end: no new requests, what is in flight is finished.
+    /// Begins the shutdown: no new requests; those in flight are finished.
     pub fn shut_down(&mut self, now: Now) {
         self.set_time(now);
         if self.cx.stats.stopping {
@@ -306,13 +306,13 @@ impl Core {
         self.check_end();
     }
 
-    /// Whether all is over.
+    /// True once the shutdown is complete.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Once the end has begun, and the last client is gone or has had its time: closes the history, and
-    /// finishes when that is closed.
+    /// During the shutdown: once the last client is gone or has had its time, closes the history, and lets
+    /// the cluster send what it has. The shutdown is complete when both are done.
     fn check_end(&mut self) {
         if let Some(stop_at) = self.stop_at {
             self.clients_done |= self.cx.stats.http.open == 0 || self.cx.now.mono >= stop_at;
@@ -320,7 +320,7 @@ impl Core {
         }
     }
 
-    /// Has the candles brought that clients wait for.
+    /// Has the backend read or request the candles that clients wait for.
     #[inline]
     fn grant_wishes(&mut self) {
         while let Some(wish) = self.cx.wishes.pop_front() {
@@ -328,7 +328,7 @@ impl Core {
         }
     }
 
-    /// Has candles read from the file, or requested.
+    /// Has the candles of one wish read from the file, or requested.
     #[inline(never)]
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
@@ -347,7 +347,7 @@ impl Core {
         }
     }
 
-    /// Lets the clients look again whose candles may have come, if something has come.
+    /// Lets waiting clients check for their candles, if the backend has received something.
     #[inline]
     fn wake_clients(&mut self) {
         if self.backend.take_progress() {
@@ -361,11 +361,10 @@ impl Core {
         self.clients.wake(comes, &self.cx);
     }
 
-    /// Keeps the time, sets the date of responses, and compares the machine's clocks once a second: no
-    /// smaller move of one against the other matters.
+    /// Sets the time and the date of responses. Once a second, compares the clocks of the machine.
     #[inline]
     fn set_time(&mut self, now: Now) {
-        // Most calls are of a turn that has called before.
+        // Most calls are of the same turn, and pass the same time.
         if now != self.cx.now {
             self.cx.now = now;
             if self.clients.set_date(now.unix) {

@@ -29,7 +29,7 @@ pub struct Status {
     pub health_changes: u64,
     /// What waited at the end of the last turn.
     pub queues: Queues,
-    /// Bytes of bodies in gzip that were kept then.
+    /// Bytes in the compressed-body cache at the end of the last turn.
     pub packed_bytes: usize,
     /// The cluster, if there is one.
     pub cluster: Option<ClusterStatus>,
@@ -96,14 +96,15 @@ pub struct Backfill {
     pub ends_at: Option<UnixMs>,
 }
 
-/// How the history file does.
+/// The state of the history file.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryStatus {
     /// True if one is configured.
     pub enabled: bool,
     /// True if it cannot be used.
     pub unusable: bool,
-    /// True if it has gone while it was in use, and does not hold again what memory does.
+    /// True if the file was removed while in use, and the new file does not have all candles of memory
+    /// yet.
     pub lost: bool,
     /// True if the last write to it failed, or is under way and takes very long.
     pub write_failed: bool,
@@ -177,7 +178,7 @@ pub struct StreamStatus {
     pub closes: [u64; super::CloseReason::NAMES.len()],
 }
 
-/// How the cluster does.
+/// The state of the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterStatus {
     /// The name of this node.
@@ -186,17 +187,17 @@ pub struct ClusterStatus {
     pub is_up: bool,
     /// Since when it cannot, and why.
     pub down: Option<(UnixMs, String)>,
-    /// The version of an entry that this node cannot read.
+    /// The format version of an entry that this node cannot read.
     pub format: Option<u8>,
     /// By `SourceId`.
     pub sources: Vec<ClusterSource>,
-    /// What the other nodes were told.
+    /// Entries, lists and requests for candles that were published.
     pub published: u64,
-    /// What they could not be told.
+    /// Those that could not be published.
     pub dropped: u64,
     /// Entries of other nodes that were applied.
     pub applied: u64,
-    /// What the engine refused because the lease was not ours any more.
+    /// Entries of this node that the engine refused, because its lease was lost.
     pub fenced: u64,
 }
 
@@ -221,7 +222,7 @@ impl ClusterStatus {
 }
 
 named! {
-    /// How a source does.
+    /// The state of a source.
     #[derive(Default)]
     pub enum SourceState {
         /// No quotes have come yet, and nothing has failed since the last good response.
@@ -246,7 +247,7 @@ pub struct SourceStatus {
     pub has_ended: bool,
     /// By stored interval: true if its exchange has such candles.
     pub intervals: [bool; 3],
-    /// How it does.
+    /// Its state.
     pub state: SourceState,
     /// Requests sent, of every kind.
     pub polls: u64,
@@ -306,7 +307,7 @@ impl SourceStatus {
         SourceStatus { id: id.into(), latencies, ..SourceStatus::default() }
     }
 
-    /// No back-off is running any more.
+    /// Ends the back-off, and sets the state.
     pub fn leave_backoff(&mut self, state: SourceState) {
         self.state = state;
         self.backoff_until = None;

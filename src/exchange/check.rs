@@ -1,8 +1,8 @@
-//! The check: what the members of a dialect's file must be to each other.
+//! The check of a dialect's file: the rules between its members.
 //!
-//! Reading has seen to names, types and the bounds of numbers. This sees to fields and placeholders that
-//! a call needs or cannot have, and to costs that fit the budget. It reports every fault with its line
-//! and member.
+//! Reading has checked names, types and the bounds of numbers. This module checks that each call has the
+//! fields and placeholders that it needs and no others, and that costs fit the budget. It reports every
+//! fault with its line and member.
 
 use super::candle::CandleField;
 use super::dialect::{DialectForm, TickerCall};

@@ -85,8 +85,7 @@ members! {
         call: EndpointSpec, "call";
         /// The unit of the time.
         unit: Option<Unit> = None, "unit";
-        /// True if the exchange has no clock: it is the `Date` in the head of this answer, whatever its
-        /// items.
+        /// True if no body has the time of the exchange: it is then the `Date` field of this response.
         date: bool = false, "date";
     }
 }

@@ -12,7 +12,7 @@
 /// of the items, or a member that is read by itself. Exchanges stay below ten.
 pub(super) const MAX_DEPTH: usize = 32;
 
-/// What is expected instead of more.
+/// The `expected` text for a value that is nested too deeply.
 pub(super) const NO_DEEPER: &str = "no deeper nesting";
 
 /// Why the cursor stopped. Positions count from the start of its bytes.

@@ -24,24 +24,27 @@
 //!
 //! 1. Put the file into `dialects`, and its name into `registry.rs`. Say in its `notes` where the figures
 //!    are from, and which of them no recording confirms.
-//! 2. Add a module to `tests/mod.rs`, and its name to the list of `tests/testing.rs`: the target of each
-//!    call, bodies of errors, and what no recording shows.
-//! 3. Add a fake of it: a file in the repository's `tests/fakes`, its module and its row of `FAKES` in
-//!    `tests/fakes.rs`, and a test in `serves.rs` and `day.rs` there. Until then, a test fails.
-//! 4. Record its answers in the directory of recordings, which `tests/decoders.rs` names. Fetch the address
-//!    of each call with curl. Keep each body as `httpResponse` in a file of its own,
-//!    `EXCHANGE.METHOD.WHAT.json`; exchange and method are those of CCXT (`gate.fetchTickers.two.json`).
-//!    `tests/support/fixtures.rs` says what else is in it.
+//! 2. Test it in `src/exchange/tests`, in a module of its own or in `targets_and_refusals.rs`: the target of
+//!    each call, bodies of errors, and what no recording shows. Its name joins the list of `testing.rs`.
+//! 3. Add a fake of it: a file in `tests/fakes`, its module and its row of `FAKES` in `tests/fakes.rs`, and a
+//!    test in `serves.rs` and `day.rs` there. Where it differs from the others (no amounts in its list, the
+//!    status of a ban, the field of its count), `serves.rs`, `errors.rs` or `virtual_time.rs` name it.
+//! 4. Record its answers in the directory of recordings, which is not part of the repository:
+//!    `tests/decoders.rs` names it, and skips the tests of 5 without it. Fetch the address of each call with
+//!    curl. Keep each body as `httpResponse` in a file of its own, `EXCHANGE.METHOD.WHAT.json`; exchange and
+//!    method are those of CCXT (`gate.fetchTickers.two.json`). `tests/support/fixtures.rs` says what else is
+//!    in it.
 //! 5. Add the beginning of these names to `EXCHANGES` of `tests/decoders.rs`, and where their figures stand
 //!    to the tables of `tests/decoders/`. What is decoded must equal the body digit for digit, whole and in
-//!    pieces. It must also equal what CCXT makes of the body, but for the entries of `DIFFERS` in
-//!    `tickers.rs`, `candles.rs` and `markets.rs` there, each with its reason.
+//!    pieces. It must also equal what CCXT has made of the body (`expected` in the file), but for the entries
+//!    of `DIFFERS` in `tickers.rs`, `candles.rs` and `markets.rs` there, each with its reason.
 //! 6. Add its name to `README.md` and to the two lists of `tests/cli.rs`. Raise the number of exchanges: the
 //!    lengths of `BUILT_IN` in `registry.rs`, `FAKES` in `tests/fakes.rs` and `EXCHANGES` in
 //!    `tests/decoders.rs`, and the word in `src/docs/dialects.md` and `src/docs/testing.md`.
 //!
 //! An exchange with a habit that the format cannot say extends the format, for every exchange: a
-//! variant in the module whose habit it is, with a test in the made-up exchange of `tests/sample.rs`.
+//! variant in the module whose habit it is, with a test in the made-up exchange of
+//! `src/exchange/tests/sample.rs`.
 
 mod call;
 mod candle;

@@ -89,8 +89,8 @@ impl Reading {
         }
     }
 
-    /// The `Date` of the response, which is the clock of an exchange that has no other. It is in whole
-    /// seconds, and rounded down: a lower bound, as a clock in the body is, by up to a second more.
+    /// Takes in the `Date` of the response, the clock of an exchange without another. It has whole
+    /// seconds, rounded down: it may be too low by one second more than a time in the body.
     pub fn date(&mut self, date: UnixMs, sink: &mut dyn Sink) {
         if let Task::Date { is_known } = &mut self.records.task {
             *is_known = true;

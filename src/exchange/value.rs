@@ -58,7 +58,8 @@ impl Unit {
     }
 }
 
-/// The text of a number or a time; `None` if unknown. The fault is for what has none.
+/// The text of a number or a time; `None` if unknown. `fault`: the error for a text or word that cannot be
+/// one.
 #[inline(always)]
 fn plain(raw: Raw<'_>, fault: ItemFault) -> Result<Option<&[u8]>, ItemFault> {
     match raw {

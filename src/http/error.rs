@@ -35,10 +35,10 @@ impl Error {
         Error::fixed(405, "method_not_allowed", "Only GET, HEAD and OPTIONS are served.");
     /// The request was not complete in time.
     pub const REQUEST_TIMEOUT: Error =
-        Error::fixed(408, "request_timeout", "The request did not come to its end in time.");
+        Error::fixed(408, "request_timeout", "The request was not complete in time.");
     /// The `If-Match` of the request does not match (RFC 9110, 13.1.1).
     pub const PRECONDITION_FAILED: Error =
-        Error::fixed(412, "precondition_failed", "Nothing that If-Match names is current.");
+        Error::fixed(412, "precondition_failed", "No entity tag in If-Match matches.");
     /// The body of the request is larger than `limits.bodyBytes`, the most that is read and ignored.
     pub const PAYLOAD_TOO_LARGE: Error =
         Error::fixed(413, "payload_too_large", "The request body is too large.");
@@ -55,7 +55,7 @@ impl Error {
     pub const HEADERS_TOO_LARGE: Error =
         Error::fixed(431, "headers_too_large", "The request head is too large.");
     /// A fault of ours, without details.
-    pub const INTERNAL: Error = Error::fixed(500, "internal", "Something went wrong here.");
+    pub const INTERNAL: Error = Error::fixed(500, "internal", "Internal error.");
     /// The method of the request is unknown.
     pub const UNKNOWN_METHOD: Error =
         Error::fixed(501, "method_not_implemented", "Unknown request method.");
@@ -69,7 +69,7 @@ impl Error {
     pub const BAD_VERSION: Error = Error::fixed(
         505,
         "http_version_not_supported",
-        "Only HTTP/1.0 and HTTP/1.1 are spoken here.",
+        "Only HTTP/1.0 and HTTP/1.1 are supported.",
     );
 
     /// The request is malformed; the message says how.

@@ -8,16 +8,16 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, MultiGzDecoder};
 use std::io::{self, Write};
 
-/// Compressed bytes that one call of [`Decompressor::step`] consumes at most. An honest list has
-/// some two kilobytes in them; a stream of empty blocks costs 0.4 ms.
+/// Compressed bytes that one call of [`Decompressor::step`] consumes at most. A real market list
+/// decompresses them to some two kilobytes; a stream of empty blocks costs 0.4 ms.
 const SLICE: usize = 256;
 
-/// Plain bytes after which a slice ends before that.
+/// Plain bytes after which a slice ends early.
 const SLICE_PLAIN: usize = 16 * 1024;
 
-/// Compressed bytes between two looks at what they have come to. Deflate expands at most 1032
-/// times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
-const BITE: usize = 16;
+/// Compressed bytes that are passed on before the size of the output is checked. Deflate expands at most
+/// 1032 times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
+const CHECK_EVERY: usize = 16;
 
 /// More bytes than any text has that `scripts/build.rs` packs.
 const PACKED_MOST: u64 = 1 << 20;
@@ -111,7 +111,7 @@ impl Decompressor {
         self.decoder.get_mut().bytes.clear();
         let end = self.compressed.len().min(self.consumed + SLICE);
         while self.consumed < end && self.decoder.get_ref().bytes.len() < SLICE_PLAIN {
-            let bite = &self.compressed[self.consumed..end.min(self.consumed + BITE)];
+            let bite = &self.compressed[self.consumed..end.min(self.consumed + CHECK_EVERY)];
             self.consumed += self.decoder.write(bite)?;
         }
         if self.consumed == self.compressed.len() {

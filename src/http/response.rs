@@ -512,8 +512,8 @@ mod tests {
                 if expected != 412 {
                     continue;
                 }
-                let body = "{\"status\":412,\"code\":\"precondition_failed\",\"message\":\"Nothing \
-                            that If-Match names is current.\",\"param\":null}";
+                let body = "{\"status\":412,\"code\":\"precondition_failed\",\"message\":\"No \
+                            entity tag in If-Match matches.\",\"param\":null}";
                 let length = body.len();
                 let body = if method == "GET" { body } else { "" };
                 let expected = format!(

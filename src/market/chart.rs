@@ -1,7 +1,7 @@
 //! Charts: what a client asks for, what is reported about a chart, and its body.
 //!
-//! Owns the types. `plan.rs` finds stored rows, `builder.rs` makes others; `window.rs` decides what is
-//! reported about them (`Outcome::info`: whether the chart is complete, and its gaps).
+//! Owns the types. `plan.rs` finds stored rows, `builder.rs` makes others. `FoundRows::info` in
+//! `window.rs` decides what is reported about them: whether the chart is complete, and its gaps.
 
 use crate::fingerprint::Fingerprint;
 use crate::interval::Interval;

@@ -117,7 +117,8 @@ impl Charts {
         Some(key)
     }
 
-    /// Takes in new limits. What is above them leaves as it would otherwise.
+    /// Takes in new limits. Excess bytes are evicted by [`Charts::trim`], excess series one at a time by
+    /// [`Charts::make_place`].
     pub fn reconfigure(&mut self, limits: &Limits) {
         (self.max_series, self.max_bytes) = (limits.candle_series, limits.candle_bytes);
     }

@@ -130,7 +130,7 @@ impl Quotes {
         self.feeds[source.index()].arrived(awaited);
     }
 
-    /// True if no poll has asked this source for this symbol, so that it may have a quote.
+    /// True if no finished poll has asked this source for this symbol: a quote may still come.
     pub fn is_awaited(&self, source: SourceId, symbol: SymbolId) -> bool {
         self.feeds[source.index()].awaited.iter().any(|symbols| symbols.contains(&symbol))
     }

@@ -1,12 +1,22 @@
 //! The candles of one market in one stored interval.
 //!
-//! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`); the covered
-//! slots, for which the exchange has answered, with a candle or without (`interval_set.rs`); the
-//! forming candles (`forming.rs`), which are newer; and the archived slots, which the history file
-//! holds. What was evicted from memory, or not read since the start, is archived and not covered.
+//! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`), and the forming
+//! candles (`forming.rs`), which are newer. Of each closed slot it knows:
+//!
+//! ```text
+//! covered    memory has its candle, or knows that nobody traded (`interval_set.rs`)
+//! archived   the history file has its candle, or knows that nobody traded
+//! unknown    neither covered nor archived: it may be requested
+//! silent     one response has left it out, which alone proves nothing (`silence.rs`)
+//! unsettled  the exchange may still revise its candle: it is read again
+//! ```
+//!
+//! A slot is often covered and archived. One that was evicted from memory, or not read since the start,
+//! is archived alone if the file holds it. Unknown slots before [`Series::forgotten_before`] are not
+//! requested without a client.
 //!
 //! It never mixes sources: what the exchange reports about a slot replaces what quotes made of it.
-//! It never serves a forming candle as a closed one. The same version is the same answer, whatever
+//! It never serves a forming candle as a closed one. The same version gives the same rows, whatever
 //! the time.
 //!
 //! Invariant: a row lies in a covered slot, and every forming candle is newer than all covered
@@ -43,11 +53,11 @@ const WANTS: usize = 8;
 /// neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesKey {
-    /// Whose candles.
+    /// The source.
     pub source: SourceId,
-    /// Of which market.
+    /// The market.
     pub symbol: SymbolId,
-    /// In which interval.
+    /// The interval.
     pub interval: Stored,
 }
 
@@ -204,8 +214,8 @@ impl Series {
         Extent { first, last: self.last_row(), count: self.count() as u64 }
     }
 
-    /// Slots before this one were evicted for space or age. Fetching them again unasked would only
-    /// evict others.
+    /// The end of the newest slots that were evicted for space or age. Slots before it are not fetched
+    /// again unasked: they would only evict others.
     pub fn forgotten_before(&self) -> Option<i64> {
         self.forgotten
     }
@@ -260,8 +270,8 @@ impl Series {
         self.forget(i64::MIN..slot)
     }
 
-    /// Forgets these slots, and that slots before them are worth fetching. Returns the number of
-    /// candles dropped.
+    /// Forgets these slots. Slots before their end are not fetched unasked from now on. Returns the number
+    /// of candles dropped.
     pub(super) fn forget(&mut self, slots: Range<i64>) -> usize {
         if !self.covered.remove(slots.clone()) {
             return 0;

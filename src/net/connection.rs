@@ -32,7 +32,7 @@ pub struct NetConnection {
     state: State,
     /// Its key in the core, and its token for the poller.
     pub key: Key,
-    /// True for a connection to an exchange.
+    /// True for a connection that marketd has opened: to an exchange, a proxy or the engine of a cluster.
     pub upstream: bool,
     /// True while it is in one of the driver's queues.
     pub queued: bool,

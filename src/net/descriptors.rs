@@ -69,7 +69,7 @@ fn cap(config: &Config, limit: u64) -> usize {
         Some(_) => core::DEMO_CLIENTS,
         None => 0,
     };
-    let taken = RESERVE + upstream + demo + core::LOBBY;
+    let taken = RESERVE + upstream + demo + core::MOST_REFUSED;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     limit.saturating_sub(taken).max(MIN_CLIENTS)
 }

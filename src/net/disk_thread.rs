@@ -22,7 +22,7 @@ pub(super) fn check(data: &Data) -> Result<(), String> {
     }
 }
 
-/// A person has to decide what to do.
+/// The error text for a file that marketd refuses to start with.
 fn refused(error: OpenError) -> String {
     format!("data: {error}")
 }
@@ -73,7 +73,7 @@ impl DiskThread {
 
     /// Sends a job. The thread's queue has room for all that the core has under way.
     pub(super) fn send(&self, job: DiskJob) {
-        // One that comes behind the last is dropped: nobody waits for its answer.
+        // A job sent after `Stop` is dropped: nobody waits for its reply.
         let _ = self.store.as_ref().map(|store| store.send(job));
     }
 

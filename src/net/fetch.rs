@@ -15,19 +15,19 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// The answer to a request.
+/// The response to a request.
 pub struct Fetched {
     /// The status.
     pub status: u16,
     /// The value of the header field that was asked for.
     pub field: Option<String>,
-    /// When the answer was made, if its head says so and it is from no cache.
+    /// When the response was made, if its head says so and it is from no cache.
     pub date: Option<UnixMs>,
     /// The body, decompressed.
     pub body: Vec<u8>,
-    /// When the request was sent, and how long the answer took.
+    /// When the request was sent.
     pub sent: Now,
-    /// From then to the last byte.
+    /// From then to the last byte of the response.
     pub took: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Fetcher {
     }
 
     /// Waits, so that no limit of the exchange is passed.
-    pub fn rest(&self, time: Duration) {
+    pub fn pause(&self, time: Duration) {
         std::thread::sleep(time);
     }
 
@@ -79,7 +79,7 @@ impl Fetcher {
         // Appends what has come. False at the end.
         let mut read = |bytes: &mut Vec<u8>| match self.clock.now().mono.since(sent.mono) > timeout
         {
-            true => Err(io::Error::other("the answer took too long")),
+            true => Err(io::Error::other("the response took too long")),
             false => read_more(&mut *stream, bytes),
         };
         let mut bytes = Vec::new();
@@ -91,7 +91,7 @@ impl Fetcher {
                 break (found.head, found.used, field, read_current_date(found.fields));
             }
             if !read(&mut bytes)? {
-                return Err("the answer broke off".into());
+                return Err("the response broke off".into());
             }
         };
         let mut taken = used;
@@ -113,14 +113,14 @@ impl Fetcher {
         let body = match head.content_encoding {
             Encoding::Identity => body,
             Encoding::Gzip => decompress(&body, most)?,
-            Encoding::Other => Err("the answer has a content coding that was not asked for")?,
+            Encoding::Other => Err("the response has a content coding that was not asked for")?,
         };
         let took = self.clock.now().mono.since(sent.mono);
         Ok(Fetched { status: head.status, field, date, body, sent, took })
     }
 }
 
-/// Connects to the first address of a host that answers, waiting so long for each.
+/// Connects to the first address of a host that accepts, waiting so long for each.
 pub fn connect(url: &Url, timeout: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for address in (url.host.as_str(), url.port).to_socket_addrs()? {

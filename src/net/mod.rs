@@ -10,7 +10,7 @@
 //! work that may have taken a while (`pace`).
 //!
 //! Invariant: after each change of the core, its actions are carried out before the driver sleeps.
-//! Connections are dropped in `Driver::carry_out` and nowhere else.
+//! Connections that the core knows are dropped in `Driver::carry_out` and nowhere else.
 //!
 //! Each file imports only from those below it, and calls only those:
 //!

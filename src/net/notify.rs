@@ -1,8 +1,8 @@
-//! Tells the service manager how marketd does (sd_notify(3)).
+//! Tells the service manager the state of marketd (sd_notify(3)).
 //!
 //! Owns the address that `NOTIFY_SOCKET` names, and when the next message is due. Messages are sent from
-//! the loop, so that a loop that hangs stops the watchdog's. None waits for the manager: one that it does
-//! not take at once is lost. Without `NOTIFY_SOCKET` nothing is sent.
+//! the loop: if the loop hangs, the watchdog gets none. A message that the manager does not take at once is
+//! lost. Without `NOTIFY_SOCKET` nothing is sent.
 
 use crate::log_targets::{NET, quoted};
 use crate::time::{Clock, Mono};

@@ -1,8 +1,7 @@
 //! Decides when to read the clock.
 //!
-//! Counts the work of a turn roughly, in units of one copied byte, some ten of which take a nanosecond.
-//! The clock is read after enough work. Reading it after every small step would cost more than the
-//! step.
+//! Counts the work of a turn roughly. A unit takes about a nanosecond, like one byte that is sent. The clock
+//! is read after enough work: reading it after every small step would cost more than the step.
 
 use std::time::Duration;
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread;
 
-/// Look-ups that may wait for the thread. Each source has at most one under way, so this limit is not
-/// reached.
+/// Look-ups that may wait for the thread. Each source has at most one under way, and so has the engine of
+/// a cluster. One that does not fit fails, and is tried again.
 const LOOK_UPS: usize = 64;
 
 /// Addresses that are used of one result: more than any exchange has.

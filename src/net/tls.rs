@@ -238,8 +238,8 @@ fn certificate_message(error: &CertificateError) -> String {
             let expected = expected.to_str();
             format!("the certificate is not for {expected}, but for {shown}{more}")
         }
-        CertificateError::UnknownIssuer => "the certificate's issuer is unknown (tls.caFile names \
-                                            those that count besides the known ones)"
+        CertificateError::UnknownIssuer => "the certificate's issuer is unknown (tls.caFile adds \
+                                            trusted issuers)"
             .into(),
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("the certificate has expired, on {}", time(not_after))
@@ -251,8 +251,7 @@ fn certificate_message(error: &CertificateError) -> String {
         ),
         // rustls has no variant for this error of webpki, so it is recognised by its name.
         CertificateError::Other(other) if other.0.to_string() == "CaUsedAsEndEntity" => {
-            "the certificate is an authority's own, or signed by itself: a server's, issued by an \
-             authority, was expected"
+            "expected a server certificate issued by a CA, found a CA's own or a self-signed one"
                 .into()
         }
         error => format!("bad certificate: {error}"),

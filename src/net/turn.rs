@@ -115,7 +115,7 @@ impl Driver {
                             self.core.shut_down(now);
                             self.listeners.clear();
                         }
-                        // A log rotation must not stop the service.
+                        // SIGUSR1 and SIGUSR2, which log rotation may send, must not stop the service.
                         _ => {
                             let name = signal_name(signal).unwrap_or("unknown");
                             log::warn!(target: NET, "signal ignored name={name}");

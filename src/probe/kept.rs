@@ -1,11 +1,11 @@
-//! What an answer brought, all of it.
+//! A sink that collects all records of one response.
 
 use crate::exchange::{Reject, Sink};
 use crate::record::{Candle, MarketInfo, Ticker};
 use crate::time::UnixMs;
 use std::collections::HashSet;
 
-/// Everything that an answer brought.
+/// The records of one response.
 #[derive(Default)]
 pub(super) struct Kept {
     pub(super) tickers: Vec<(String, Ticker)>,

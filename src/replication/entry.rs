@@ -11,13 +11,13 @@ pub const VERSION: u8 = 1;
 /// What one node tells the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// How the source does.
+    /// The state of the source.
     pub head: EntryHead,
     /// What has come.
     pub body: Update,
 }
 
-/// How the source does at its collector.
+/// The state of the source at its collector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryHead {
     /// The lease under which the entry was written.
@@ -28,9 +28,9 @@ pub struct EntryHead {
     pub received: UnixMs,
     /// The exchange's time at the writing of the entry; `None`: it is in doubt.
     pub exchange_time: Option<UnixMs>,
-    /// The number of the state of the source.
+    /// The state of the source, as its index in `SourceState`.
     pub state: u8,
-    /// How long the source is still left alone.
+    /// What is left of the source's back-off, in milliseconds.
     pub rest_ms: u64,
 }
 
@@ -72,11 +72,11 @@ pub struct SeriesPart {
 pub struct SentCandles {
     /// Whose, and what was asked for.
     pub series: SeriesPart,
-    /// Candles that began before this had a chance to close: the exchange's time when it was asked.
+    /// The exchange's time when it was asked: a candle that had ended by then is closed.
     pub closed_before: UnixMs,
     /// False if a row came without its time.
     pub is_dated: bool,
-    /// True if as many slots were asked for as a page may have.
+    /// Reserved: always false, and not read. Version 1 of the format has this bit.
     pub is_full: bool,
     /// True if every slot without a candle is known to be empty.
     pub is_proven: bool,

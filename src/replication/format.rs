@@ -14,7 +14,7 @@ const MOST_TEXT: usize = 1024;
 /// Most items of one entry: a page of candles has up to 5,000, a piece of quotes 256.
 const MOST_ITEMS: usize = 16_384;
 
-/// Most markets of a list: as many as there may be symbols by default, and some.
+/// Most markets of a list: the largest value that `limits.symbols` may have.
 const MOST_MARKETS: usize = 1_000_000;
 
 /// Most slots of one page, or of one request.

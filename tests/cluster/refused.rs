@@ -68,7 +68,7 @@ fn a_password_opens_and_a_wrong_one_is_told_of() {
     };
     world.login = format!(":{PASSWORD}@");
     world.add(1);
-    await_refusal(&world, &["it does not take user and password"]);
+    await_refusal(&world, &["wrong user or password"]);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn no_password_where_one_is_needed_is_told_of() {
         return;
     };
     world.add(1);
-    await_refusal(&world, &["it wants user and password"]);
+    await_refusal(&world, &["user and password required"]);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_source_that_was_never_reached_is_not_down_before_its_quotes_would_be_stale(
     let marketd = Marketd::with_config(eager(&exchange, 700));
     let health = await_reasons(&marketd, &["starting", "source_down:fake"]);
     let message = health["reasons"][1]["message"].text().unwrap_or_default();
-    assert!(message.starts_with("Never reached since the start at 20"), "{message}");
+    assert!(message.starts_with("No request has succeeded since the start at 20"), "{message}");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_source_that_is_not_asked_for_long_is_down_once_its_quotes_are_stale() {
     exchange.fault_times(1, Some(TICKERS), Fault::Instead(reply.field("Retry-After", "3600")));
     let health = await_reasons(&marketd, &["quotes_stale", "source_down:fake"]);
     let message = health["reasons"][1]["message"].text().unwrap_or_default();
-    assert!(message.starts_with("No good answer with quotes since 20"), "{message}");
+    assert!(message.starts_with("No request for quotes has succeeded since 20"), "{message}");
     assert!(message.contains("Too many requests."), "{message}");
     // Nothing was asked meanwhile that could have said so.
     assert_eq!(upstream(&marketd, "errors"), 1);

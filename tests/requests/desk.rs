@@ -295,7 +295,7 @@ impl Desk {
     #[track_caller]
     pub fn check_empty(&mut self) {
         let census = self.core.census();
-        assert_eq!((census.clients, census.in_flight, census.long_answers), (0, 0, 0));
+        assert_eq!((census.clients, census.in_flight, census.deferred), (0, 0, 0));
         let page = self.get("/metrics");
         let total =
             page.lines().find_map(|line| line.strip_prefix("marketd_http_connections_total "));
@@ -326,7 +326,7 @@ impl Desk {
     fn await_long_answers(&mut self, key: Key) {
         for _ in 0..5 {
             let busy = !self.is_closed(key) && !self.core.wants_read(key);
-            if !busy || self.core.census().long_answers == 0 {
+            if !busy || self.core.census().deferred == 0 {
                 return;
             }
             self.pass(Duration::from_secs(1));

@@ -515,7 +515,7 @@ impl World {
         let open = self.clients_open();
         let (moment, started, sent) = (self.moment(), link.read, link.sent);
         self.note_unread();
-        let long_full = self.core.census().long_answers >= self.config.limits.long_answers
+        let long_full = self.core.census().deferred >= self.config.limits.long_answers
             || self.crowded_at == Some(self.now);
         let history = self.config.history;
         let keep = |interval: &'static str| match interval {

@@ -357,7 +357,7 @@ impl World {
             self.run_until(self.now + SECOND);
         }
         let census = self.core.census();
-        if census.clients != 0 || census.long_answers != 0 || census.in_flight != 0 {
+        if census.clients != 0 || census.deferred != 0 || census.in_flight != 0 {
             self.fail(&format!("all clients have left, and there is {census:?}"));
         }
         let sources = self.reload.is_there.iter().filter(|it| **it).count();

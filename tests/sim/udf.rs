@@ -49,7 +49,7 @@ pub enum Found {
 }
 
 /// The error that may pass.
-const NOT_YET: &str = "The exchange has not told of all of these candles yet.";
+const NOT_YET: &str = "Not all of these candles have come from the exchange yet.";
 
 /// Closed slots that are shown as a chart shows them.
 const NEWEST: i64 = 2;

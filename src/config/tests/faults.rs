@@ -67,7 +67,7 @@ fn every_fault_of_a_file_names_its_place_and_what_was_expected() {
     check(
         "{ \"listen\": \":1\", \"ecosystemListen\": \":1\" }",
         &[
-            "m.json:1: ecosystemListen: 0.0.0.0:1 is taken by listen; leave it out to serve both there",
+            "m.json:1: ecosystemListen: 0.0.0.0:1 is the address of listen already; leave it out to serve both there",
         ],
     );
     check("{ \"listen\": \":0\", \"ecosystemListen\": \":0\" }", &[]);
@@ -125,7 +125,7 @@ fn every_fault_of_a_source_is_told() {
             "m.json:2: sources[0].symbols[1]: BTC/USDT is given twice, first as [0]",
             "m.json:2: sources[0].symbols[2]: expected BASE/QUOTE, found \"ETHUSDT\": the joined form does not say where the base ends",
             "m.json:2: sources[0].symbols[3]: expected BASE/QUOTE, found 7",
-            "m.json:3: sources[0].quoteAssets: \"*\" means all, it stands alone",
+            "m.json:3: sources[0].quoteAssets: \"*\" means all assets: list nothing beside it",
         ],
     );
     check(

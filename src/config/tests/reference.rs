@@ -75,7 +75,7 @@ fn code(text: &str) -> String {
 }
 
 const BEGIN: &str =
-    "<!-- reference: made from the source, `UPDATE_DOCS=1 cargo test reference` writes it -->\n";
+    "<!-- reference: made from the source, `UPDATE_DOCS=1 cargo test --lib config` writes it -->\n";
 const END: &str = "<!-- end of reference -->";
 
 #[test]

@@ -72,7 +72,7 @@ fn proxies_come_from_the_environment_and_are_never_printed() {
     assert_eq!(config.to_json(), plain.to_json());
     // Told once, and only where somebody needs it.
     let wrong = [("http_proxy", "socks5://me:hunter2@proxy:3128")];
-    let expected = "http_proxy: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (no other sort of proxy is spoken with)";
+    let expected = "http_proxy: expected http://HOST:PORT or http://USER:PASSWORD@HOST:PORT (only HTTP proxies are supported)";
     assert_eq!(run(&line, &wrong), Err(vec![expected.to_string()]));
     assert!(run(&["--demo"], &wrong).is_ok());
 }

@@ -6,7 +6,7 @@
 //!
 //! Compressed bodies are kept up to `limits.packedBytes`, by their [`CacheKey`]: a new version replaces the
 //! old one. A body that nobody has asked for since it was last looked at makes room for others, and is
-//! dropped within minutes in any case, since its version is probably gone. The cache knows the clients that
+//! dropped within a minute in any case, since its version is probably gone. The cache knows the clients that
 //! wait by their keys alone.
 
 use crate::http::{Compressor, ETag, Output};
@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// Bytes compressed at a time: 0.05 ms, and 0.3 ms if a block ends with them.
 const SLICE: usize = 16 * 1024;
 
-/// Bodies that take turns: each has tables of 300 KB.
-const MAKING: usize = 4;
+/// Bodies that are compressed in turns: each has tables of 300 KB.
+const CONCURRENT_JOBS: usize = 4;
 
 /// Bytes that may wait to be compressed: 30 ms of work. Further bodies are sent as they are, which is
 /// faster.
@@ -32,8 +32,8 @@ const WAITING_BODIES: usize = 128;
 /// What an entry takes besides its bytes: places in two tables, and counts.
 const ENTRY_BYTES: usize = 192;
 
-/// Sweeps in which every entry is looked at, one a second.
-const ROUND: usize = 30;
+/// Sweeps, one a second, in which every entry is looked at once.
+const SWEEPS_A_ROUND: usize = 30;
 
 /// Identifies a body but for its version, which the tag does: a hash of where it is from and of what was
 /// chosen there. One body is taken for another only if both are equal by chance.
@@ -58,7 +58,7 @@ pub struct CompressedBodies {
     /// The size of all entries.
     bytes: usize,
     most_bytes: usize,
-    /// The first [`MAKING`] of them take turns.
+    /// The first [`CONCURRENT_JOBS`] of them take turns.
     jobs: VecDeque<Job>,
 }
 
@@ -163,7 +163,7 @@ impl CompressedBodies {
         if !job.body.is_empty() || (is_begun && !was_empty) {
             job.gzip = Some(gzip);
             // Behind those that take turns, before those that wait in line.
-            let place = self.jobs.len().min(MAKING - 1);
+            let place = self.jobs.len().min(CONCURRENT_JOBS - 1);
             self.jobs.insert(place, job);
             return None;
         }
@@ -175,7 +175,7 @@ impl CompressedBodies {
     /// Looks at some of the entries, and drops those that nobody has asked for since the last time. To be
     /// called once a second.
     pub fn sweep(&mut self) {
-        for _ in 0..self.order.len().div_ceil(ROUND) {
+        for _ in 0..self.order.len().div_ceil(SWEEPS_A_ROUND) {
             self.look_at_next();
         }
     }
@@ -399,7 +399,7 @@ mod tests {
         for number in 0..130 {
             compress(&mut cache, number, 1, 2000);
         }
-        for _ in 0..4 * ROUND {
+        for _ in 0..4 * SWEEPS_A_ROUND {
             assert!(is_kept(&cache, 77, 1));
             cache.sweep();
         }

@@ -39,8 +39,9 @@ pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<
 /// The document in the pieces of which a listener has some.
 struct Document {
     start: String,
-    /// The paths of the API, and behind them those of the ecosystem.
+    /// The paths of the API, and behind them those for people and charting libraries.
     api: String,
+    /// The paths of the ecosystem.
     ecosystem: String,
     /// The paths that every listener has, and all that is behind the paths.
     common: String,

@@ -263,7 +263,8 @@ impl ListKind {
             true => Rank::Descending(value),
             false => Rank::Ascending(Reverse(value)),
         });
-        // Only between symbols is the order of equal values turned.
+        // Descending by symbol reverses the list. Descending by value keeps equal values in the order of
+        // symbols.
         let place = match selection.descending && !selection.is_by_value() {
             true => usize::MAX - place,
             false => place,

@@ -11,9 +11,9 @@
 //! # To add an endpoint
 //!
 //! 1. In the file of its family, or in one of its own: a function that reads its parameters with
-//!    `call.params` (`call.only_decimals`, if it has no other), sends its body with
-//!    `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong request.
-//!    `markets::categories` is the shortest example.
+//!    `call.params([NAMES])`, the names written out there (`call.only_decimals` if `decimals` is its only
+//!    one), sends its body with `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong
+//!    request. `markets::categories` is the shortest example.
 //! 2. In `endpoint`: a variant, with its name in the metrics. Here: a row in one of four tables. `API` is for
 //!    what is below `/api/v1/`, `ECOSYSTEM` for what is below `/api/ecosystem/`. `COMMON` is for what every
 //!    listener serves. `PEOPLE` is for people and charting libraries: a build without the feature `page`
@@ -21,14 +21,14 @@
 //!    The handler of a row is `Respond`. Take `Prepare` if clients send the same request again and again:
 //!    it reads the parameters into a type of the endpoint's own that implements [`Prepared`]. The head
 //!    cache keeps that value, and the same head is answered from it without being read again.
-//! 3. In `openapi.json`: its path, behind the others of its table, with an example of a response. The code of
-//!    a new error joins the list in the schema `Error`, and is named by the responses that have it. Tests
-//!    hold the file to the code.
-//! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`.
-//! 5. A test in `tests/loopback`. `described.rs` there has three numbers of addresses: of a listener for
-//!    everything (15), for the API (12) and for the ecosystem (9). A row in `API` raises the first two, one
-//!    in `ECOSYSTEM` the first and the last, one in `COMMON` all three, and one in `PEOPLE` the constant
-//!    `PAGE`.
+//! 3. In `openapi.json`, behind the other paths of its table: its path, with its parameters and headers, and
+//!    an example of a response whose summary is `GET` and its target. The code of a new error joins the list
+//!    in the schema `Error`, and is named by the responses that have it. Tests hold the file to the code.
+//! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`; a new error, in "Errors" there.
+//! 5. A test in `tests/loopback`. In `described.rs` there, a body that is not JSON joins `others`, and a new
+//!    name in braces `check_addresses`. It also has three numbers of addresses: of a listener for everything
+//!    (15), for the API (12) and for the ecosystem (9). A row in `API` raises the first two, one in
+//!    `ECOSYSTEM` the first and the last, one in `COMMON` all three, and one in `PEOPLE` the constant `PAGE`.
 
 mod body;
 pub mod chart;
@@ -99,7 +99,7 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
 ] } else { &[] };
 
-/// The addresses under both.
+/// The addresses under `basePath` and `ecosystemBasePath`.
 #[rustfmt::skip]
 static COMMON: &[Row] = &[
     Row(Endpoint::Page, Root, Respond(page::root)),
@@ -174,7 +174,7 @@ pub fn route<'a>(
         return Destination::Options;
     }
     match find(config, service, path) {
-        // The far end of a tunnel: CONNECT.
+        // A target without a leading slash is that of CONNECT, which is not served.
         None if !path.starts_with(b"/") => Destination::NotAllowed(Endpoint::Unknown),
         None => Destination::NotFound,
         Some((row, _)) if !request.method.is_served() => Destination::NotAllowed(row.0),

@@ -1,4 +1,4 @@
-//! What came of a request: a response that is written, or one that takes more than this turn.
+//! The outcome of a request: a response that is written, or one that takes more than this turn.
 
 use super::compressed_cache::CacheKey;
 use super::endpoint::Endpoint;
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What came of a request.
+/// The outcome of a request.
 pub enum Outcome {
     /// The response is written.
     Sent,
@@ -35,7 +35,7 @@ pub trait Prepared: Debug {
 /// What a request is for, and the request.
 pub type PreparedRequest = (Endpoint, Box<dyn Prepared>);
 
-/// What a stream is asked to tell.
+/// A request for a stream: what the stream is to send.
 #[derive(Debug)]
 pub struct StreamRequest {
     /// The quotes of these symbols.
@@ -46,7 +46,7 @@ pub struct StreamRequest {
     pub source: Option<SourceId>,
     /// The form of its numbers.
     pub decimals: Decimals,
-    /// Where the client has left it, if it was there before.
+    /// The position that `Last-Event-ID` names, if the client was connected before.
     pub resumed: Option<Position>,
     /// Its framing.
     pub body: EndlessBody,
@@ -63,7 +63,7 @@ pub struct Position {
     pub closes: Vec<Option<UnixMs>>,
 }
 
-/// Charts have candles of whole minutes.
+/// Ids of events have times in minutes: every interval is a multiple of one.
 const MINUTE_MS: i64 = 60_000;
 
 impl Position {
@@ -112,7 +112,7 @@ pub type SeriesSlots = (SeriesKey, Range<i64>);
 
 /// A response that is made in parts.
 pub trait Deferred {
-    /// The candles that it is made of, which are to be kept until then.
+    /// The candles that it is made of. They must stay in memory until it is finished.
     fn needs(&self) -> Vec<SeriesSlots> {
         Vec::new()
     }

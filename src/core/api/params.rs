@@ -106,7 +106,7 @@ pub fn whole_number(text: &[u8]) -> Option<i64> {
     digits(text).filter(|_| text.len() <= 16)
 }
 
-/// A whole number in this range. `error`: what is returned where it is not, but for its message.
+/// Reads a whole number within `range`. `error`: the error for any other text; its message is set here.
 pub fn count(
     value: &ParamValue<'_>,
     error: Error,
@@ -129,7 +129,7 @@ pub fn count(
     })
 }
 
-/// What a word means that is one of these. `error`: as above.
+/// Reads one of `words`, and returns its meaning. `error`: as for [`count`].
 pub fn one_of<T: Copy, const N: usize>(
     value: &ParamValue<'_>,
     error: Error,
@@ -144,7 +144,7 @@ pub fn one_of<T: Copy, const N: usize>(
     }
 }
 
-/// The error for a text that is none of these words. `error`: as above.
+/// The error for a text that is none of these words. `error`: as for [`count`].
 pub fn none_of<const N: usize>(text: &[u8], error: Error, words: [&str; N]) -> Error {
     let (name, text, good) = (error.param.unwrap_or_default(), echo(text), words.join(" "));
     let message = format!("Invalid {name} \"{text}\": expected one of {good}.");

@@ -10,10 +10,11 @@
 //!    version, as the status is; what each of them chooses has a place in `EventStream`, as quotes and charts
 //!    have. `EventStream::write` appends it.
 //! 3. In `clients::streaming`: `Streams::has_changes` sees that it has changed, and `Streams::note_changes`
-//!    queues its readers. For what all are told, `EventStream::has_events` must know it too. If a client
-//!    that comes back must not miss a change, its version joins the ids ([`Position`]).
+//!    queues its readers. For what all are told, `EventStream::has_events` must know it too, and
+//!    `Streams::open` renders it for the first reader. If a client that comes back must not miss a change,
+//!    its version joins the ids ([`Position`]).
 //! 4. Its description in `openapi.json` under `/api/v1/stream`, its row in `src/docs/http-api.md`.
-//! 5. A test in `tests/loopback/stream.rs`.
+//! 5. A test in `tests/loopback/stream.rs`; its name in `tests/sim/listeners.rs`, which knows all events.
 
 use super::chart::Followed;
 use super::error::{Error, echo};
@@ -31,7 +32,7 @@ use std::collections::HashSet;
 
 pub use super::symbols::served_quote;
 
-/// Keeps proxies that speak nginx's language from holding events back.
+/// Tells nginx, and other proxies that read this field, not to buffer the stream.
 const FIELDS: &[u8] = b"X-Accel-Buffering: no\r\n";
 
 /// Reads a request for `/api/v1/stream`.

@@ -13,13 +13,14 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Clients above the cap that are told so at once; above that, connections are dropped.
-pub const LOBBY: usize = 64;
+/// Connections above `limits.maxConnections` that are accepted to send them a 503. Further ones are
+/// dropped.
+pub const MOST_REFUSED: usize = 64;
 
-/// Connections above the limit of one address that are sent a 503.
-const ADDRESS_LOBBY: usize = 4;
+/// Connections above the limit of one address that are accepted to send them a 503.
+const MOST_REFUSED_OF_ADDRESS: usize = 4;
 
-/// Connections to the demo exchange: our own, and a few of the curious.
+/// Connections to the demo exchange: those of this process, and some for users.
 pub const DEMO_CLIENTS: usize = 32;
 
 /// How long a new connection may be silent, however many others come: three round trips around the world.
@@ -59,8 +60,8 @@ impl Acceptor {
         let open = cx.stats.http.open as usize;
         let of_peer = counted.map_or(0, |peer| self.addresses.count(peer));
         let is_over = |extra: usize| counted.is_some() && of_peer >= most_of_peer + extra;
-        let of_address = is_over(ADDRESS_LOBBY);
-        if open >= most + LOBBY || of_address {
+        let of_address = is_over(MOST_REFUSED_OF_ADDRESS);
+        if open >= most + MOST_REFUSED || of_address {
             cx.stats.http.rejected += 1;
             let reason = if of_address { "address" } else { "cap" };
             log::debug!(target: HTTP, "dropped peer={} reason={reason} open={open}", shown(peer));
@@ -87,7 +88,7 @@ impl Acceptor {
             connection.is_counted = true;
         }
         // At most so many are silent; others in the list have sent something since.
-        if self.silent.len() >= 2 * (most + LOBBY) {
+        if self.silent.len() >= 2 * (most + MOST_REFUSED) {
             let is_silent = |key: &Key| connections.get(*key).is_some_and(Connection::is_silent);
             self.silent.retain(is_silent);
         }
@@ -168,7 +169,7 @@ mod tests {
         let found: Vec<Option<bool>> = (0..8).map(|_| accept("192.0.2.1")).collect();
         let (served, refused) = (Some(true), Some(false));
         assert_eq!(found[..2], [served; 2]);
-        assert_eq!(found[2..6], [refused; ADDRESS_LOBBY]);
+        assert_eq!(found[2..6], [refused; MOST_REFUSED_OF_ADDRESS]);
         assert_eq!(found[6..], [None; 2]);
         assert_eq!(accept("192.0.2.2"), served);
     }

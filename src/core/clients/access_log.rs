@@ -77,7 +77,7 @@ impl AccessLog {
         }
     }
 
-    /// Ends the turn, which has taken so long.
+    /// Ends the turn, which took `took_us`.
     pub fn end_turn(&mut self, took_us: u64) {
         if !self.turn.is_empty() {
             let took = Duration::from_micros(took_us);

@@ -11,8 +11,9 @@
 //! Body       yes    the body is read and dropped                     body: 408, finishes
 //! Waiting    no     the deferred response is written                 (none)
 //! Writing    no     the output is sent                               write: closes
-//! Queued     no     its turn comes: requests, or a part, are there   (none)
-//! Streaming  yes    the client closes; its bytes are dropped         heartbeat, with output write: closes
+//! Queued     no     its turn in the queue comes                      (none)
+//! Streaming  yes    the client closes; its bytes are dropped         heartbeat: a comment is sent;
+//!                                                                    with unsent output, write: closes
 //! Finishing  no     the last output is sent; then lingers or closes  write: closes
 //! Lingering  yes    the client closes; its bytes are dropped         linger: closes
 //! Closed     no     the driver has dropped the socket                (none)
@@ -93,7 +94,7 @@ pub enum Phase {
     Streaming(EndlessBody),
     /// The last output is being sent.
     Finishing,
-    /// Our side is shut. The client has not closed its own.
+    /// Our side is shut, or is about to be ([`Connection::is_parting`]). The client has not closed its own.
     Lingering,
     /// The driver is to drop the socket.
     Closed,
@@ -136,8 +137,8 @@ impl Connection {
         }
     }
 
-    /// Enters a phase, whose deadline runs from now on. `Head`, `Writing` and `Finishing` keep the deadline
-    /// that they have: later bytes of a head do not renew it, and progress in writing renews it by itself.
+    /// Enters a phase, whose deadline runs from now on. To enter `Head`, `Writing` or `Finishing` again
+    /// does not renew it: later bytes of a head must not, and progress in writing does so by itself.
     #[inline]
     pub fn enter(&mut self, phase: Phase, cx: &Context) {
         let is_same = std::mem::discriminant(&self.phase) == std::mem::discriminant(&phase);
@@ -284,8 +285,8 @@ impl Connection {
         cx.actions.push_back(Action::Finish(self.key));
     }
 
-    /// The client has sent its last byte. All earlier responses are sent, since bytes are read only when
-    /// no output is left.
+    /// The client has sent its last byte. Only `Body` and `Streaming` may have output then: that of `Body`
+    /// is sent first, that of a stream is dropped.
     pub fn ended(&mut self, cx: &mut Context) {
         let reason = self.reason.unwrap_or(match self.phase {
             Phase::Head | Phase::Body(_) => CloseReason::CutShort,
@@ -297,7 +298,7 @@ impl Connection {
         self.close(reason, cx);
     }
 
-    /// The connection is broken. A reset after the end breaks nothing.
+    /// The connection is broken. In `Lingering`, everything is sent: the earlier reason stays.
     pub fn broken(&mut self, cx: &mut Context) {
         let is_over = matches!(self.phase, Phase::Lingering);
         let reason = self.reason.filter(|_| is_over);

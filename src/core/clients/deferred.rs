@@ -48,7 +48,7 @@ impl DeferredResponses {
         self.waiting.len() < WAITING
     }
 
-    /// Takes in a connection whose response waits for candles until then, or is made in parts now.
+    /// Takes in a connection whose response waits for candles until `until`, or is made now.
     pub fn insert(&mut self, key: Key, until: Option<Mono>) {
         match until {
             Some(until) => {
@@ -59,7 +59,7 @@ impl DeferredResponses {
         }
     }
 
-    /// A connection has closed.
+    /// Removes a connection from those that wait for candles. If its response runs, `step` passes it over.
     pub fn forget(&mut self, key: Key) {
         if let Some(at) = self.waiting.iter().position(|it| *it == key) {
             self.waiting.swap_remove(at);

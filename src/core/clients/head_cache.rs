@@ -70,7 +70,8 @@ impl HeadCache {
     /// not kept: no client needs to send one.
     pub fn note(&mut self, place: usize, request: &Request<'_>) {
         let place = &mut self.places[place];
-        // Heads that differ only behind their first bytes ask for the same place, each of them once.
+        // Heads that differ only behind `KEY_BYTES` share a place: the hash of the whole head tells them
+        // apart.
         let hash = hash(request.head);
         let came_before = std::mem::replace(&mut place.last, hash) == hash;
         let may_be_kept = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;

@@ -10,15 +10,7 @@
 //!   `deferred`).
 //! - `streaming`: clients that are told of every change (`streams`).
 //!
-//! # To add a limit
-//!
-//! The recipe is on the page of `config/limits.rs`. If the limit closes connections, add in
-//! `core/event.rs` a [`CloseReason`](crate::core::CloseReason) with its name, and its row in
-//! `src/docs/operations.md`, under "Why a connection is closed". There, `UPDATE_DOCS=1 cargo test
-//! --test docs` renews the list of metrics. Its key joins the example of `/api/v1/metrics` in
-//! `openapi.json`, and `CLOSES` in `tests/loopback/contract.rs`. Its test is in
-//! `tests/loopback/hostile.rs` or `tests/requests/limits.rs`; `tests/requests/ends.rs` wants every reason
-//! produced.
+//! To add a limit: `config/limits.rs`.
 
 mod accepting;
 mod access_log;
@@ -45,7 +37,7 @@ use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
 use accepting::Acceptor;
-pub use accepting::{DEMO_CLIENTS, LOBBY};
+pub use accepting::{DEMO_CLIENTS, MOST_REFUSED};
 use connection::{Connection, Phase};
 use reading::RequestReader;
 use responses::Responses;
@@ -54,11 +46,11 @@ use std::ops::Range;
 use std::time::Duration;
 use sweeping::Sweeper;
 
-/// Bytes that clients must have held for it to be worth giving memory back.
+/// Memory is given back only if clients have held at least this many bytes.
 const CROWD_BYTES: u64 = 8 * 1024 * 1024;
 
-/// How long a crowd must be gone until then: it takes some milliseconds, and as long again if the crowd comes
-/// back.
+/// How long clients must hold less than a quarter of their peak before memory is given back. That takes
+/// some milliseconds, and as long again if they need it once more.
 const CROWD_PAUSE: Duration = Duration::from_secs(2);
 
 /// Seconds after which a client that was refused may try again.
@@ -81,7 +73,7 @@ pub struct Clients {
 impl Clients {
     /// No connections yet. `first`: the lowest index of their keys.
     pub fn new(demo: Option<Demo>, first: usize, cx: &Context) -> Clients {
-        let most = cx.config.limits.max_connections + LOBBY + DEMO_CLIENTS;
+        let most = cx.config.limits.max_connections + MOST_REFUSED + DEMO_CLIENTS;
         Clients {
             connections: Table::behind(first, most),
             acceptor: Acceptor::default(),
@@ -280,7 +272,7 @@ impl Clients {
         Census {
             clients: self.connections.len(),
             in_flight: count(Connection::is_busy),
-            long_answers: count(|it| matches!(it.phase, Phase::Waiting(_))),
+            deferred: count(|it| matches!(it.phase, Phase::Waiting(_))),
             ..Census::default()
         }
     }

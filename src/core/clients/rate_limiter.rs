@@ -48,7 +48,7 @@ struct Bucket {
 pub struct Taken {
     /// What is left, for the head of the response.
     pub quota: Quota,
-    /// `Some` if the bucket was empty: seconds until there is one again.
+    /// `Some` if the bucket was empty: seconds until it holds a request again.
     pub retry_s: Option<u32>,
     /// True if another address was forgotten for this one.
     pub forgot: bool,
@@ -84,7 +84,7 @@ impl RateLimiter {
         let (bucket, forgot) = self.bucket(network(address), now);
         let taken_us = bucket.full_at.0.saturating_sub(now.0) + each_us;
         if taken_us > whole_us {
-            // The draft wants both of them to mean the same moment.
+            // `RateLimit-Reset` and `Retry-After` name the same moment.
             let reset_s = seconds(taken_us - whole_us);
             let quota = Quota { limit, remaining: 0, reset_s };
             return Taken { quota, retry_s: Some(reset_s), forgot };

@@ -190,7 +190,7 @@ impl RequestReader {
             let is_full = pending >= cx.config.limits.output_high_water
                 || pending > 0 && self.responses.spent >= share_ends;
             let step = match connection.phase {
-                // One that has begun is read on.
+                // A body that has begun is read to its end, whatever the limits.
                 Phase::Body(_) => self.read_body(connection, rest, cx),
                 Phase::Idle | Phase::Head | Phase::Writing if !is_full => {
                     self.next_request(connection, rest, is_turn, cx)
@@ -220,8 +220,7 @@ impl RequestReader {
         is_turn: bool,
         cx: &mut Context,
     ) -> Step {
-        // However short the queue is: hundreds of clients that ask for metrics at once must not delay
-        // those that ask for a quote.
+        // Metrics always wait for their turn: hundreds of such requests at once must not delay quotes.
         let is_heavy = |request: &Request<'_>| !is_turn && request.path.ends_with(b"metrics");
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
         let place = self.heads.place(bytes);
@@ -270,7 +269,7 @@ impl RequestReader {
         }
     }
 
-    /// A request with a head of this length is served, or its body follows.
+    /// Counts the cost of a request with a head of this length.
     fn taken(&mut self, head: usize) -> Step {
         self.responses.spent += REQUEST + HEAD_BYTE * head as u64;
         Continue(head)

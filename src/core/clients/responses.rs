@@ -24,7 +24,7 @@ use crate::table::Table;
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
 /// Sent if too many earlier responses are not read.
-const SLOW_READERS: &str = "Too many answers wait to be read.";
+const SLOW_READERS: &str = "Too many responses wait to be read.";
 
 /// See the module's page.
 pub struct Responses {

@@ -32,7 +32,8 @@ const NOTES_A_SLICE: usize = 4096;
 /// What a changed symbol costs beside its readers, in notes.
 const SYMBOL_COST: usize = 8;
 
-/// The least time after which a client connects again, and what is added by chance: not all at once.
+/// The wait before a client connects again: the least, and the bound of a random part, so that not all
+/// come at once.
 const RETRY_MS: (u64, u64) = (1_500, 1_000);
 
 /// The same when marketd stops: it may take some seconds to start again.
@@ -51,7 +52,8 @@ pub struct Streams {
     addresses: AddressCounts,
     quotes: QuoteReaders,
     shared: SharedEvents,
-    /// Those that have something to send and nothing that is not sent.
+    /// Streams with something to send. One whose earlier output is not sent yet is passed over, and is
+    /// queued again once it is sent.
     queue: VecDeque<Key>,
     /// Those that have ended, and are still among the readers.
     ended: Vec<(Key, Box<EventStream>)>,
@@ -75,7 +77,7 @@ impl Streams {
         }
     }
 
-    /// Why there is no room for another stream of this address, which is counted. `None` if there is.
+    /// Why another stream of this address is refused; the refusal is counted. `None` if there is room.
     pub fn refusal(&self, client: Option<IpAddr>, cx: &mut Context) -> Option<Error> {
         let limits = &cx.config.limits;
         let of_client = client.map_or(0, |client| self.addresses.count(client));
@@ -84,7 +86,7 @@ impl Streams {
         } else if self.open.len() + self.ended.len() >= limits.streams {
             Error::unavailable("Too many streams.", RETRY_REFUSED_S)
         } else if limits.streams_per_address > 0 && of_client >= limits.streams_per_address {
-            let message = "Too many streams of this address.";
+            let message = "Too many streams from this address.";
             Error::new(429, "too_many_requests", message).retry_after(RETRY_REFUSED_S)
         } else {
             return None;
@@ -134,7 +136,7 @@ impl Streams {
         connection.enter(Phase::Streaming(body), cx);
     }
 
-    /// Milliseconds from the first of these on, at most as many more as the second.
+    /// A random wait in milliseconds: at least `least`, and less than `more` above it.
     fn wait_ms(&mut self, (least, more): (u64, u64)) -> u64 {
         least + self.rng.below(more)
     }

@@ -5,7 +5,7 @@
 //! down. It is up once user and password are taken, the scripts are loaded, and one of them has run: so a
 //! replica, a full engine and one that still loads are down.
 //!
-//! No text that it makes tells user or password.
+//! No log line or error of it contains the user or the password.
 
 use super::link::{EngineCommand, Link};
 use super::route::EngineRoute;
@@ -32,7 +32,8 @@ const MOST_BACKOFF: Duration = Duration::from_secs(2);
 /// Deadlines are looked at each second. After a longer gap this process was paused, or the machine slept.
 const AWAY: Duration = Duration::from_millis(1500);
 
-/// Signs of life by which the engine's time is judged: the quickest of them tells it best.
+/// Heartbeats from which the time of the engine is computed. The one with the shortest trip is the most
+/// exact.
 const TIMES: usize = 8;
 
 /// Connections that may be open or not closed yet.
@@ -41,9 +42,9 @@ pub const MOST_CONNECTIONS: usize = 8;
 /// Which of the connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// That for commands.
+    /// The connection for commands.
     Commands,
-    /// That which waits for entries.
+    /// The connection that waits for entries.
     Reader,
 }
 
@@ -65,10 +66,10 @@ pub struct Engine {
     prefix: String,
     /// By `Script`, the name under which it is loaded.
     pub scripts: [Option<Box<[u8]>>; Script::ALL.len()],
-    /// Its milliseconds at our `Mono` zero, by the last signs of life. Each is too high by the time that the
-    /// command was on its way.
+    /// The milliseconds of the engine at our `Mono` zero, by the last heartbeats. Each is too high by the
+    /// time that the command was on its way.
     zeros: VecDeque<i64>,
-    /// What is left to chance.
+    /// Random numbers for back-off and jitter.
     pub rng: Rng,
     /// When deadlines were last looked at.
     looked_at: Mono,
@@ -135,7 +136,7 @@ impl Engine {
         if let Some(late) = self.links.iter().find(|it| it.due().is_some_and(|due| due <= now)) {
             let why = match late.connecting.obstacle() {
                 None => "no reply in time".to_string(),
-                Some(obstacle) => format!("{obstacle}: no answer in time"),
+                Some(obstacle) => format!("{obstacle}: no reply in time"),
             };
             self.fail(&why, cx);
             return was_away;
@@ -215,7 +216,7 @@ impl Engine {
         }
     }
 
-    /// It has done what was asked. `true`: it was down.
+    /// Notes that a heartbeat has succeeded: the engine is up. Returns true if it was down.
     pub fn note_up(&mut self, cx: &mut Context) -> bool {
         let was_down = !std::mem::replace(&mut self.is_up, true);
         if was_down {
@@ -227,7 +228,7 @@ impl Engine {
         was_down
     }
 
-    /// It has told its time, asked then.
+    /// Notes the time of the engine, from the reply to a heartbeat that was sent at `sent_at`.
     pub fn note_time(&mut self, ms: i64, sent_at: Mono) {
         self.zeros.push_back(ms.saturating_sub_unsigned(sent_at.0 / 1000));
         if self.zeros.len() > TIMES {
@@ -294,7 +295,7 @@ impl Engine {
         self.fail(&format!("{obstacle}: {why}"), cx);
     }
 
-    /// Another node of its cluster has the keys: goes there at once.
+    /// Follows `MOVED`: connects to the node of the Redis cluster that has the keys.
     pub fn moved(&mut self, told: &[u8], cx: &mut Context) {
         if let Err(why) = self.route.moved(told) {
             return self.fail(why, cx);
@@ -311,7 +312,7 @@ impl Engine {
         self.is_up = false;
     }
 
-    /// It cannot be used: closes both connections, and tries again later.
+    /// Closes both connections, logs why, and schedules the next try.
     pub fn fail(&mut self, why: &str, cx: &mut Context) {
         let url = self.route.url().clone();
         self.route.failed(self.is_up);

@@ -1,16 +1,17 @@
 //! The lease of one source, as one node sees it.
 //!
 //! ```text
-//! Follows -> Collects               the lease was free, and is ours
-//! Collects -> Unsure                it has run out by our own clock
-//! Unsure -> Collects                it was renewed: nobody had taken it
-//! Unsure, Collects -> Follows       it is another node's, or was let go
-//! Unsure, Collects -> Alone         it has run out, and the engine is away
-//! Alone -> Collects, Follows        the engine is back
+//! Follows -> Collects               the lease was free, and this node has taken it
+//! Collects -> Unsure                the lease has run out by the clock of this node
+//! Unsure -> Collects                the lease was renewed: no other node had taken it
+//! Unsure, Collects -> Follows       another node has the lease, or this node has released it
+//! Unsure, Collects -> Alone         the lease has run out, and the engine is down
+//! Alone -> Collects, Follows        the engine is up again
+//! any -> Alone                      entries have a newer format: this node has left the cluster
 //! ```
 //!
 //! [`Lease`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
-//! nothing: `mod` does.
+//! nothing: `leasing` does.
 
 use super::streams::EntryId;
 use crate::core::sources::Role;
@@ -29,22 +30,22 @@ const MOST_ENTRIES: u64 = 4096;
 /// What this node does with the lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hold {
-    /// It is another's, or nobody's.
+    /// Another node has the lease, or nobody.
     #[default]
     Follows,
-    /// It is ours, until then by our own clock.
+    /// This node has the lease, until this time by its own clock.
     Collects {
         /// What tells it from all leases before.
         epoch: u64,
         /// Until when it is trusted.
         until: Mono,
     },
-    /// It was ours, and may be another's by now.
+    /// The lease ran out by the clock of this node. Another node may have it by now.
     Unsure {
         /// The epoch that it had.
         epoch: u64,
     },
-    /// It was ours, and the engine is away: this node collects for itself.
+    /// The engine is down, or its entries have a newer format: this node collects without a lease.
     Alone,
 }
 
@@ -81,15 +82,15 @@ pub struct Lease {
 pub struct Rival {
     /// Its name.
     pub run: String,
-    /// Before this, a sign of life may be from before it was lost.
+    /// From this time on, a run that is listed as up has sent a heartbeat since it lost the lease.
     pub seen_from: Mono,
     /// Until when it is assumed to collect for itself.
     pub until: Mono,
 }
 
 impl Rival {
-    /// True if it collects for itself no longer. `live`: the runs that live, those that were seen first
-    /// before the others.
+    /// True if it no longer collects on its own. `live`: the runs that are up, in the order in which they
+    /// were first seen.
     pub fn has_left(&self, live: &[String], now: Mono) -> bool {
         let at = live.iter().position(|run| *run == self.run);
         let later = &live[at.map_or(0, |at| at + 1)..];
@@ -104,12 +105,15 @@ pub fn node_of(run: &str) -> &str {
     run.rsplit_once('#').map_or("", |(node, _)| node)
 }
 
-/// How large the entries of a stream are, and how many a poll has.
+/// Sizes of a stream.
 #[derive(Debug, Default)]
 struct StreamSize {
-    mean: u64,
-    poll: u64,
-    running: u64,
+    /// The mean bytes of an entry.
+    mean_bytes: u64,
+    /// The entries of the last poll.
+    last_poll: u64,
+    /// The entries of the running poll so far.
+    this_poll: u64,
 }
 
 impl Lease {
@@ -164,18 +168,18 @@ impl Lease {
         self.due = now;
     }
 
-    /// Counts an entry of so many bytes, and tells how many entries are to stay: two polls at least, and
-    /// some megabytes.
+    /// Counts an entry of so many bytes. Returns how many entries the stream keeps: as many as fit into
+    /// `STREAM_BYTES`, but at least three polls and 16 more.
     pub fn keep(&mut self, bytes: usize, is_first: bool) -> u64 {
         let size = &mut self.size;
-        size.mean = (size.mean * 7 + bytes as u64) / 8;
+        size.mean_bytes = (size.mean_bytes * 7 + bytes as u64) / 8;
         if is_first {
-            size.poll = std::mem::take(&mut size.running);
+            size.last_poll = std::mem::take(&mut size.this_poll);
         }
-        size.running += 1;
-        let polls = 3 * size.poll.max(size.running) + 16;
+        size.this_poll += 1;
+        let polls = 3 * size.last_poll.max(size.this_poll) + 16;
         let most = MOST_ENTRIES.max(polls);
-        (STREAM_BYTES / size.mean.max(1)).clamp(polls, most)
+        (STREAM_BYTES / size.mean_bytes.max(1)).clamp(polls, most)
     }
 }
 

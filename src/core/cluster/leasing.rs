@@ -20,15 +20,15 @@ const LEFT_TO_OTHERS: Duration = Duration::from_millis(400);
 /// How long a node has more than its share before it lets a source go.
 const EXCESS: Duration = Duration::from_secs(3);
 
-/// How long a node that was lost may collect for itself at most, as far as others care: half of the budget
-/// is left to it.
+/// How long a node that lost its lease without releasing it is assumed to collect on its own. Meanwhile,
+/// the new collector uses half of the budget.
 const RIVAL: Duration = Duration::from_secs(600);
 
-/// Requests for candles that were made so long before this node collected are still answered.
+/// A new collector also serves requests for candles that are at most this old.
 const RECENT_MS: i64 = 5000;
 
-/// Most tenths of a millisecond between the end of a lease and the first try to take it.
-const JITTER: u64 = 500;
+/// Longest random wait between the end of a lease and the first try to take it, in microseconds.
+const JITTER_US: u64 = 50_000;
 
 impl Cluster {
     /// Looks at a lease, renews it, or takes it back.
@@ -81,12 +81,12 @@ impl Cluster {
         }
     }
 
-    /// A look at a lease has come.
+    /// Takes in the reply to a look at a lease.
     pub(super) fn looked(&mut self, id: SourceId, reply: &RespValue<'_>, cx: &mut Context) {
         let now = cx.now.mono;
         // One more source leaves no other node less than its share.
         let (held, share) = self.held_and_share(cx);
-        let jitter = Duration::from_micros(self.engine.rng.below(JITTER) * 100);
+        let jitter = Duration::from_micros(self.engine.rng.below(JITTER_US));
         let lease = &mut self.leases[id.index()];
         lease.is_asking = false;
         lease.seen = lease.seen.max(reply.count_at(0));

@@ -27,7 +27,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(3);
 /// anew is read after this at the latest.
 pub const BLOCK: Duration = Duration::from_millis(250);
 
-/// Bytes that may wait to be sent. What comes above it is dropped: the next poll brings it anew.
+/// Bytes that may wait before entries and requests for candles are dropped: the next poll brings new ones.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
 
 /// Commands that may wait for a reply.
@@ -49,14 +49,14 @@ pub enum EngineCommand {
     GetList(SourceId, u64),
     /// Waits for entries.
     Read,
-    /// Nothing that its reply tells of.
+    /// A command whose reply only says that it succeeded.
     Other,
 }
 
 /// See the module's page.
 #[derive(Default)]
 pub struct Link {
-    /// That of its socket, unless it is closed.
+    /// The key of its socket; `None` if it is closed.
     pub key: Option<Key>,
     /// How far it is connected.
     pub connecting: Connecting,
@@ -79,7 +79,7 @@ pub struct PendingCommand {
 }
 
 impl Link {
-    /// It is being opened under this key.
+    /// Starts to connect to an address, under this key.
     pub fn opening(&mut self, key: Key, address: SocketAddr, route: &Route, now: Now) {
         *self = Link { key: Some(key), ..Link::default() };
         self.connecting.begin([address].into(), now.mono + TIMEOUT);
@@ -142,7 +142,7 @@ impl Link {
         self.inbox = inbox;
     }
 
-    /// When the engine is late to connect, or to reply.
+    /// The deadline of the connection attempt, or of the oldest command.
     pub fn due(&self) -> Option<Mono> {
         match self.connecting.is_open() {
             true => self.pending.front().map(|it| it.deadline),
@@ -150,7 +150,8 @@ impl Link {
         }
     }
 
-    /// This process was away for so long: what has come meanwhile is read first.
+    /// Moves all deadlines by the time that this process was paused, so that replies that came meanwhile
+    /// count.
     pub fn postpone(&mut self, by: Duration) {
         self.connecting.deadline = self.connecting.deadline + by;
         for pending in &mut self.pending {

@@ -43,10 +43,10 @@ use streams::{StreamKey, Unread};
 
 pub use engine::MOST_CONNECTIONS;
 
-/// Between two looks at a lease, two renewals, and two signs of life.
+/// Time between two looks at a lease, two renewals, and two heartbeats.
 const TICK: Duration = Duration::from_secs(1);
 
-/// How long the end waits for the engine to be told.
+/// How long the shutdown waits until the engine has taken the last commands.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// See the module's page.
@@ -68,15 +68,15 @@ pub struct Cluster {
     beat_at: Mono,
     /// Since when this node has more than its share.
     excess_since: Option<Mono>,
-    /// Until then, those who collected before the engine went away come first.
+    /// After the engine was down: until then, a free lease is left to the node that had it.
     settled_at: Mono,
-    /// Once the end has begun: until when the engine is waited for.
+    /// During the shutdown: until when this node waits for the engine.
     ends_at: Option<Mono>,
-    /// The engine is waited for no longer.
+    /// True once that time has passed.
     is_over: bool,
 }
 
-/// The cluster, if there is one. In a build without clusters there is none, and the compiler knows.
+/// The cluster, if there is one. Without the feature `cluster`, `get` always returns `None`.
 pub struct OptionalCluster(pub Option<Box<Cluster>>);
 
 impl OptionalCluster {
@@ -132,7 +132,7 @@ impl Cluster {
             let lease = &mut self.leases[id.index()];
             lease.due = cx.now.mono;
             if has_left {
-                // What comes later is collected like the rest.
+                // After it left the cluster, this node also collects sources that a reload adds.
                 lease.hold = Hold::Alone;
             }
             if cx.stats[id].has_ended && lease.collects() {
@@ -273,9 +273,9 @@ impl Cluster {
         log::error!(target: CLUSTER, "newer format source={source} version={version}");
         cx.stats.cluster.get_or_insert_default().format = Some(version);
         self.unread.clear();
-        // Leases run out: whoever takes one then keeps to half of the budget, as this node does.
+        // The leases run out. A node that then takes one halves its budget, as this node does.
         self.leases.iter_mut().for_each(|lease| lease.hold = Hold::Alone);
-        self.engine.fail("left, for entries of a newer format", cx);
+        self.engine.fail("this node has left the cluster: entries have a newer format", cx);
         self.engine.retry_at = Mono::NEVER;
         self.update_sources(sources, cx);
     }
@@ -290,7 +290,7 @@ impl Cluster {
                 self.tell(id, told, cx);
             }
         }
-        // A list may have come into place.
+        // A market list may have been applied. Then the stream of its source can be read.
         self.read_on(cx);
     }
 }

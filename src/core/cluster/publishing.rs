@@ -1,7 +1,7 @@
 //! What this node tells the others: entries of the sources that it collects, and candles that it asks for.
 //!
-//! What cannot be sent now is dropped and counted: the next poll brings quotes anew, and followers ask for
-//! candles that they miss.
+//! Entries and requests that cannot be sent now are dropped and counted: the next poll brings new quotes,
+//! and followers ask for candles that they miss. A market list is always sent.
 
 use super::Cluster;
 use super::lease::Hold;

@@ -23,7 +23,7 @@ const ENTRIES: &[u8] = b"16";
 /// Responses that may wait to be applied before more entries are.
 const MOST_STAGED: usize = 8;
 
-/// No entry is so far ahead of the engine's time, unless its clock went back.
+/// A place further ahead of the time of the engine than this shows that its clock went back.
 const AHEAD_MS: u64 = 1000;
 
 impl Cluster {
@@ -134,7 +134,8 @@ impl Cluster {
         self.streams.clear();
         for (at, lease) in (0..).zip(&self.leases) {
             let source = SourceId(at);
-            // Tickers are known by the ids of the list.
+            // Entries name tickers by the ids of the exchange, which only the market list maps to symbols.
+            // Version 0: no collector has published a list yet.
             let has_list = lease.list == Some(0) || cx.market.catalog.has_list(source);
             let (what, place) = match (lease.hold, lease.place) {
                 (Hold::Collects { .. }, _) => ("ask", lease.asks),
@@ -180,7 +181,7 @@ impl Cluster {
                     // It is not followed any more.
                     (false, None) => continue,
                 }
-                // What others have written there is passed over.
+                // Entries with other fields are not of marketd, and are ignored.
                 if let [RespValue::Bulk(b"e"), RespValue::Bulk(bytes)] = fields.list() {
                     let bytes = bytes.to_vec();
                     self.unread.push_back(Unread { source, is_ask, id, bytes });

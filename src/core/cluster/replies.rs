@@ -13,11 +13,11 @@ use crate::table::Key;
 use crate::time::Mono;
 use std::time::Duration;
 
-/// How long after the return of the engine a lease is left to the node that had it: all have tried to
-/// connect by then.
+/// After the engine is up again, how long a free lease is left to the node that had it: by then, every
+/// node has tried to connect.
 const SETTLING: Duration = Duration::from_millis(2200);
 
-/// Characters of an error of the engine that are told.
+/// Most characters of an error of the engine that are logged.
 const MOST_TOLD: usize = 120;
 
 impl Cluster {
@@ -37,7 +37,7 @@ impl Cluster {
                 Ok(None) => return self.engine.link(which).put_back(inbox, at),
                 Ok(Some((reply, used))) => {
                     let Some(pending) = self.engine.link(which).pending.pop_front() else {
-                        return self.engine.fail("it replies to what was not asked", cx);
+                        return self.engine.fail("unexpected reply", cx);
                     };
                     self.replied(pending, &reply, sources, cx);
                     at += used;
@@ -118,7 +118,7 @@ impl Cluster {
         cx: &mut Context,
     ) {
         let (Some(time), [_, live]) = (reply.number_at(0), reply.list()) else {
-            return self.engine.fail("it does not tell its time", cx);
+            return self.engine.fail("malformed reply to a heartbeat", cx);
         };
         self.engine.note_time(time, sent_at);
         let was_up_before = !self.live.is_empty();
@@ -148,15 +148,15 @@ fn refusal(command: EngineCommand, error: &[u8]) -> String {
     let told: String = error.chars().take(MOST_TOLD).collect();
     match word {
         // Engines repeat the arguments of commands that they do not know.
-        _ if command == EngineCommand::Auth => "it does not take user and password".to_string(),
-        "NOAUTH" => "it wants user and password".to_string(),
-        "WRONGPASS" => "it does not take user and password".to_string(),
-        "NOPERM" => format!("the user may not do all that is needed: {told}"),
-        "READONLY" => "it is a replica, which takes no writes".to_string(),
-        "LOADING" => "it is loading its data".to_string(),
-        "OOM" => "its memory is full".to_string(),
+        _ if command == EngineCommand::Auth => "wrong user or password".to_string(),
+        "NOAUTH" => "user and password required".to_string(),
+        "WRONGPASS" => "wrong user or password".to_string(),
+        "NOPERM" => format!("missing permission: {told}"),
+        "READONLY" => "read-only replica".to_string(),
+        "LOADING" => "loading its data".to_string(),
+        "OOM" => "out of memory".to_string(),
         // Some keys are at either node, until all are at one, which `MOVED` names then.
-        "ASK" | "TRYAGAIN" => "its cluster is moving the keys to another node".to_string(),
-        _ => format!("it refuses a command: {told}"),
+        "ASK" | "TRYAGAIN" => "the Redis cluster is moving the keys to another node".to_string(),
+        _ => format!("command refused: {told}"),
     }
 }

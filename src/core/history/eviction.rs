@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Between two looks for candles that are older than what is kept.
 pub const SWEEP: Duration = Duration::from_secs(60);
 
-/// What is out of the window stays until it is this part of the window, so that a series is evicted
-/// now and then and not every minute.
+/// A series is evicted when its oldest slots are past the window by this part of it: now and then, and not
+/// every minute.
 const SLACK: i64 = 64;
 
 /// Slots that one batch evicts: some 20 ms of the disk thread, for which reads wait.
@@ -26,7 +26,7 @@ pub fn evict(batch: &mut Batch, cx: &mut Context) -> bool {
         let keep = charts.keep(key.interval);
         let before = floor_slot(key.interval, source.exchange_time(cx.now), keep);
         let old = archived.first().filter(|first| *first < before - keep / SLACK);
-        // This machine's own clock may be years ahead, and all would go.
+        // Only by the exchange's clock: this machine's may be years ahead, and would evict everything.
         if let Some(first) = old.filter(|_| source.clock.is_some()) {
             let end = before.min(first + left);
             left -= end - first;

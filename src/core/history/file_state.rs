@@ -1,12 +1,13 @@
-//! Whether the file can be used.
+//! The state of the history file.
 //!
 //! ```text
 //! Closed                     there is no file
 //! Closed -> NotOpen          there is one, and it is about to be opened
-//! NotOpen -> Loading         it is open, and tells what it holds
-//! Loading -> On              it has told that
-//! Loading, On -> NotOpen     it cannot be used for now: every job tries again
-//! any -> GivenUp             it is damaged: nothing is written to it any more
+//! NotOpen -> Loading         it is open, and the disk thread reports what it holds
+//! Loading -> On              all of it is reported
+//! Loading -> NotOpen         the load failed: it is tried again after `RELOAD`
+//! Loading, On -> NotOpen     it cannot be used for now: each further job tries to open it
+//! any -> GivenUp             it will not become usable, for example because it is damaged
 //! any -> Closing -> Closed   at the end
 //! ```
 //!
@@ -46,13 +47,17 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 /// See the module's page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileState {
-    /// Then, a load that failed is tried again.
+    /// It cannot be used for now. If a load failed: when it is tried again.
     NotOpen(Option<Mono>),
-    /// Until then, the load is waited for.
+    /// The disk thread reports what the file holds. The time: until when requests for candles wait for it.
     Loading(Option<Mono>),
+    /// It can be used.
     On,
+    /// Nothing is written to it any more.
     GivenUp,
+    /// The disk thread is closing it.
     Closing,
+    /// There is no file, or it is closed.
     #[default]
     Closed,
 }
@@ -75,7 +80,7 @@ impl FileState {
         matches!(self, FileState::Loading(_))
     }
 
-    /// True while that is waited for: nothing is requested from an exchange that may be in the file.
+    /// True while candles are not requested, because the file may turn out to hold them.
     pub fn is_awaited(&self) -> bool {
         matches!(self, FileState::Loading(Some(_)))
     }

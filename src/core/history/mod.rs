@@ -1,4 +1,4 @@
-//! What is in the history file, on its way there, and on its way back.
+//! The history file as the core sees it: its state, writes, reads and restores.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
 //! `reads` (candles for clients), `eviction`, `refill`, `restoring` (what the file holds when it is
@@ -57,9 +57,9 @@ pub struct History {
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
-    /// Sources that a reload has added, and of which the file is telling.
+    /// Sources that a reload has added, until the disk thread has reported what the file holds of them.
     recalled: Vec<SourceId>,
-    /// How often it is to tell of some of them.
+    /// Loads for such sources that have not ended.
     recalls: usize,
     /// True if more is stored than at the last call of [`History::take_progress`].
     has_progressed: bool,
@@ -109,7 +109,8 @@ impl History {
         self.file.is_on() && self.takes_more() && self.is_for(key, cx)
     }
 
-    /// True if this series is one for the file, which grows for clients' requests only so far.
+    /// True if candles of this series are stored. At the size limit, only markets that the configuration
+    /// names are.
     pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
         self.file.is_for(key, cx)
     }
@@ -136,7 +137,7 @@ impl History {
         is_taken.then(|| self.writer.changes(key, cx))
     }
 
-    /// These slots are not valid any more. Taken however much waits, because it weighs little.
+    /// Removes these slots from the file. Taken even if too many changes wait: a removal weighs little.
     pub fn forget(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
         if self.file.takes_changes() {
             self.writer.changes(key, cx).forget(slots);
@@ -247,7 +248,7 @@ impl History {
         };
         let batch = &mut self.writer.batch;
         let is_done = match &mut work {
-            Work::RestoreQuotes(back) => self.quotes.put_back(back, cx),
+            Work::RestoreQuotes(back) => self.quotes.restore_slice(back, cx),
             Work::ArchiveBatch(written) => {
                 // The file may have become unreadable since, or may be loading again.
                 let is_readable = self.file.is_on() || self.file.is_loading();
@@ -295,7 +296,7 @@ impl History {
         if self.is_closed() || self.file == FileState::Closing || is_busy {
             return;
         }
-        if self.missing.is_some && self.file.is_awaited() {
+        if self.missing.needs_refill && self.file.is_awaited() {
             // The file has just been created anew, and is filled once it is loaded.
             return;
         }

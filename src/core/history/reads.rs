@@ -17,7 +17,7 @@ use std::ops::Range;
 /// Candles of one page: rendering them takes some 200 microseconds of the loop.
 const ROWS: usize = 512;
 
-/// Slices of making room with each page: more leaves than comes.
+/// Calls of [`Charts::trim`] after each page: they evict more than a page holds.
 const TRIMS: usize = 2;
 
 /// Series that may be read at once: behind so many pages a client would wait for a second. These, a write
@@ -103,8 +103,8 @@ impl Reads {
         };
         self.is_failing = false;
         log::debug!(target: HISTORY, "read done ticket={ticket} candles={}", rows.candles.len());
-        // Each page ends where the one before began, so that this ends, unless a client has requested
-        // newer candles meanwhile.
+        // The next page ends where this one begins, so the read comes to its end. If a client has
+        // requested newer candles meanwhile, it starts again from these.
         if read.slots.end <= read.end {
             read.slots.end = rows.slots.start;
         }

@@ -20,18 +20,18 @@ const SLOTS_A_SLICE: i64 = 128;
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Missing {
-    /// True if something is missing for which no refill has begun.
-    pub is_some: bool,
+    /// True if the file lacks something for which no refill has begun.
+    pub needs_refill: bool,
     /// True if changes are left out, and none have been taken since.
     is_left_out: bool,
-    /// The batch with which a file that had gone holds again what memory does.
-    whole_with: Option<u64>,
+    /// The number of the batch after which a new file holds all that memory holds.
+    refilled_with: Option<u64>,
 }
 
 impl Missing {
     /// Changes are taken, or left out.
     pub fn note(&mut self, is_taken: bool, writer: &Writer) {
-        self.is_some |= !is_taken;
+        self.needs_refill |= !is_taken;
         if !is_taken && !std::mem::replace(&mut self.is_left_out, true) {
             let waiting = writer.pending();
             log::warn!(target: HISTORY, "changes left out waiting={waiting} backfill=paused");
@@ -40,8 +40,8 @@ impl Missing {
 
     /// The file has gone: it lacks everything.
     pub fn file_gone(&mut self) {
-        self.is_some = true;
-        self.whole_with = None;
+        self.needs_refill = true;
+        self.refilled_with = None;
     }
 
     /// The refill to begin, if one is needed and the disk is well.
@@ -49,20 +49,20 @@ impl Missing {
         if is_well && std::mem::take(&mut self.is_left_out) {
             log::info!(target: HISTORY, "changes taken again refill=begun");
         }
-        (is_well && std::mem::take(&mut self.is_some)).then(Refill::default)
+        (is_well && std::mem::take(&mut self.needs_refill)).then(Refill::default)
     }
 
     /// All that memory holds is on its way to the file.
     pub fn refilled(&mut self, writer: &Writer, cx: &mut Context) {
         match writer.batch.is_empty() && !writer.is_writing() {
             true => on_disk_again(cx),
-            false => self.whole_with = Some(writer.last_number()),
+            false => self.refilled_with = Some(writer.last_number()),
         }
     }
 
     /// A batch is on disk.
     pub fn written(&mut self, number: u64, cx: &mut Context) {
-        if self.whole_with.take_if(|by| *by <= number).is_some() {
+        if self.refilled_with.take_if(|by| *by <= number).is_some() {
             on_disk_again(cx);
         }
     }
@@ -78,9 +78,9 @@ fn on_disk_again(cx: &mut Context) {
 /// A walk over the series in memory.
 #[derive(Debug, Default)]
 pub struct Refill {
-    /// The last series that is done.
+    /// The last series that is written.
     behind: Option<SeriesKey>,
-    /// In the one behind it, the first slot that is not.
+    /// The first slot to look at in the series after it.
     from: Option<i64>,
 }
 

@@ -1,10 +1,9 @@
-//! The last quotes, saved now and then, and put back at the start. What exchanges demand of orders, saved
-//! with each market list.
+//! The saved quotes and the saved trading rules (steps, limits, fees). Quotes are saved now and then and
+//! restored at the start. Rules are saved with each market list.
 //!
-//! [`SavedQuotes`] owns when they are saved, and the restored quotes whose source has not told yet
-//! whether it still tracks them. A restored quote is stale until a poll brings it. Its name in the file
-//! is made of the base and the quote asset, so that its market is known again at once, also if only the
-//! market list would tell of it and the exchange does not answer.
+//! [`SavedQuotes`] owns when quotes are saved, and the loaded quotes whose market list has not come yet. A
+//! restored quote is stale until a poll brings it. Its name in the file is made of the base and the quote
+//! asset, so that its market is known again at once, even while the exchange does not respond.
 
 use super::names::quote_name;
 use crate::core::context::Context;
@@ -21,10 +20,10 @@ const EVERY: Duration = Duration::from_secs(300);
 /// Symbols that one slice looks at: some 100 microseconds.
 pub const SYMBOLS_A_SLICE: usize = 128;
 
-/// A quote that is by so much older than the newest one of its source, in milliseconds, is of a market
-/// that had left the list before: each round saves all that were polled since the one before, and a
-/// round of polls takes minutes at most.
-pub const LEFT_MS: i64 = 3_600_000;
+/// A saved quote that is this many milliseconds older than the newest one of its source is of a market
+/// that had left the list: each round saves all that were polled since the one before, and a round of
+/// polls takes minutes at most.
+pub const DELISTED_AFTER_MS: i64 = 3_600_000;
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -99,8 +98,7 @@ impl SavedQuotes {
         self.waiting.entry(source).or_default().insert(symbol, saved);
     }
 
-    /// All saved quotes have come: their markets are known from now on, unless a market list says
-    /// otherwise, and they are put back.
+    /// All saved quotes are loaded: begins to restore them, source by source.
     pub fn loaded(&mut self) -> impl Iterator<Item = Restore> {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         waiting.map(|(source, quotes)| Restore { source, is_known: false, quotes })
@@ -112,10 +110,9 @@ impl SavedQuotes {
         Some(Restore { source, is_known: true, quotes })
     }
 
-    /// Does one slice: makes markets known, or puts quotes back. The markets of a source come first and
-    /// together; until its quote is back, one of them is like any that was not polled yet. `true`: the
-    /// last slice.
-    pub fn put_back(&mut self, back: &mut Restore, cx: &mut Context) -> bool {
+    /// Does one slice: makes the markets known, all of a source at once, or restores some quotes. A market
+    /// whose quote is not restored yet counts as not polled. `true`: that was the last slice.
+    pub fn restore_slice(&mut self, back: &mut Restore, cx: &mut Context) -> bool {
         let (source, Market { catalog, quotes, .. }) = (back.source, &mut cx.market);
         if !back.is_known {
             catalog.remember(source, still_listed(&back.quotes));
@@ -127,7 +124,7 @@ impl SavedQuotes {
             if catalog.sources_of(symbol).contains(&source) {
                 quotes.restore(source, symbol, saved.ticker, saved.received_at);
             } else if !catalog.has_list(source) {
-                // A market list may still tell of it.
+                // The market list may still have it.
                 self.restore(source, symbol, saved);
             }
         }
@@ -135,11 +132,12 @@ impl SavedQuotes {
     }
 }
 
-/// Of the quotes of a source those whose market it still listed.
+/// The quotes of a source whose market it still listed.
 fn still_listed(waiting: &Quotes) -> Vec<SymbolId> {
     let newest = waiting.values().map(|saved| saved.received_at).max();
-    let was_listed =
-        |saved: &SavedQuote| newest.is_some_and(|newest| newest - saved.received_at < LEFT_MS);
+    let was_listed = |saved: &SavedQuote| {
+        newest.is_some_and(|newest| newest - saved.received_at < DELISTED_AFTER_MS)
+    };
     let left = waiting.iter().filter(|(_, saved)| was_listed(saved));
     left.map(|(symbol, _)| *symbol).collect()
 }

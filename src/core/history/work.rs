@@ -1,4 +1,4 @@
-//! What takes the history longer than a turn: its jobs, each with a cursor inside.
+//! The jobs of the history: work that takes longer than a turn.
 //!
 //! The history steps one at a time ([`History::work`](super::History::work)), the first of those that
 //! can go on.
@@ -12,13 +12,13 @@ use crate::market::SourceId;
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Work {
-    /// Puts the saved quotes of a source back.
+    /// Restores the saved quotes of a source.
     RestoreQuotes(Restore),
     /// Archives what a batch has written.
     ArchiveBatch(Vec<WrittenSeries>),
     /// Saves the quotes that have changed.
     SaveQuotes(SaveRound),
-    /// Saves what the market list of a source says of orders, from this place among the known symbols.
+    /// Saves the trading rules of the market list of a source, from this place among the known symbols.
     SaveRules(SourceId, usize),
     /// Writes from memory what the file lacks.
     Refill(Refill),

@@ -48,9 +48,8 @@ impl Addresses {
         }
     }
 
-    /// Takes the place of the addresses of another name. A look-up of that may be under way: none is begun
-    /// until it has ended.
-    pub fn succeed(&mut self, former: &Addresses) {
+    /// Waits for the look-up of the former name, if one is under way: none is begun until it has ended.
+    pub fn await_look_up(&mut self, former: &Addresses) {
         (self.is_looking_up, self.is_former) = (former.is_looking_up, former.is_looking_up);
     }
 

@@ -1,4 +1,4 @@
-//! How far the backfill of one source has come.
+//! The progress of one source's backfill.
 //!
 //! [`BackfillProgress`] owns when the candles that are wanted and known are counted, the pace of the
 //! last minute, and the log line a minute while the backfill goes on. [`Count`] is one count, slice by

@@ -1,4 +1,4 @@
-//! How a source does, and how long it is left alone when it fails.
+//! The state of a source, and its back-off after failures.
 //!
 //! [`Backoff`] owns the count of failures in a row, the end of the running back-off, and the steps of
 //! [`SourceState`]. A source is up while quotes of it are served; it backs off after a failure; it is
@@ -25,7 +25,7 @@ pub struct Backoff {
     since: Mono,
     /// Until when nothing is requested.
     pub until: Mono,
-    /// When quotes last came; before that, when this process began.
+    /// When quotes last came; before that, when the source began.
     quotes_at: Mono,
     rng: Rng,
 }
@@ -36,9 +36,8 @@ impl Backoff {
         Backoff { source, failures: 0, since: now, until: now, quotes_at: now, rng: Rng::new(seed) }
     }
 
-    /// Goes on with the failures of another source of the same exchange, and with its back-off, if that is
-    /// the longer one.
-    pub fn heed(&mut self, other: &Backoff, cx: &mut Context) {
+    /// Continues the failures of another source of the same exchange, and its back-off if that ends later.
+    pub fn continue_from(&mut self, other: &Backoff, cx: &mut Context) {
         self.failures = self.failures.max(other.failures);
         if other.until > self.until {
             (self.since, self.until) = (other.since, other.until);
@@ -49,19 +48,19 @@ impl Backoff {
         }
     }
 
-    /// True after a failure, until what everything depends on succeeds.
+    /// True after a failure, until quotes or the first market list have come.
     pub fn is_failing(&self) -> bool {
         self.failures > 0
     }
 
-    /// Quotes have come. Nothing is served without them: that others succeed is not enough.
+    /// Quotes have come, which ends the run of failures. A good response of another kind does not.
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
         self.recovered(cx);
     }
 
-    /// What everything depends on has succeeded.
+    /// Ends the run of failures: quotes or the first market list have come.
     pub fn recovered(&mut self, cx: &mut Context) {
         let status = &mut cx.stats[self.source];
         let failures = std::mem::take(&mut self.failures);
@@ -104,9 +103,10 @@ impl Backoff {
         }
     }
 
-    /// A request that began then has failed: waits before the next. That is `pollMs`, doubled with each
-    /// failure in a row, at most `limits.backoffMax`, less up to a tenth so that many daemons do not
-    /// come back at once; or as long as the exchange asks.
+    /// Counts the failure of a request that began at `began`, and sets the wait before the next one:
+    /// `pollMs`, doubled with each failure in a row, at most `limits.backoffMaxMs`, less up to a tenth so
+    /// that many daemons do not come back at once. A longer wait that the exchange asks for counts
+    /// instead, up to [`RETRY_AFTER_MAX`].
     pub fn failed(&mut self, fault: &Fault, began: Mono, cx: &mut Context) {
         // What was requested before this back-off began fails of the same trouble: it counts once.
         if self.failures == 0 || began >= self.since {

@@ -1,4 +1,4 @@
-//! How much may still be requested from one exchange: a token bucket in the exchange's own units.
+//! The budget of requests to one exchange: a token bucket in the exchange's own units.
 //!
 //! [`Budget`] owns the count of units at hand. They come back steadily; each request takes what it
 //! costs. The bucket stays below the exchange's limit by a margin: within any span of the limit's length
@@ -32,7 +32,7 @@ const PARTS: u64 = 1_000_000;
 /// See the module's page.
 #[derive(Debug)]
 pub struct Budget {
-    /// That of the exchange.
+    /// The exchange's limit.
     limit: Limit,
     /// The most parts that the bucket holds.
     most: u64,
@@ -88,8 +88,8 @@ impl Budget {
         self.told = Some(self.spent);
     }
 
-    /// Has no more at hand than the budget of another source, which the same exchange has counted.
-    pub fn heed(&mut self, other: &Budget, now: Mono) {
+    /// Keeps at most as much as another budget of the same exchange has at hand.
+    pub fn continue_from(&mut self, other: &Budget, now: Mono) {
         self.limit_to(other.at_hand(now), now);
     }
 
@@ -265,9 +265,9 @@ mod tests {
         let mut other = Budget::new(limit(600, 60), 10, start);
         other.spend(60, Share::Quotes, start);
         let mut budget = Budget::new(limit(600, 60), 10, later);
-        budget.heed(&other, later);
+        budget.continue_from(&other, later);
         assert_eq!(budget.left(later), 12 + 3 * 8);
-        budget.heed(&Budget::new(limit(600, 60), 10, later), later);
+        budget.continue_from(&Budget::new(limit(600, 60), 10, later), later);
         assert_eq!(budget.left(later), 12 + 3 * 8, "another gives nothing");
         assert_eq!(budget.spent(), 0);
     }

@@ -1,4 +1,4 @@
-//! Which candles are requested from one exchange, and in which order.
+//! The candle requests of one source, and their order.
 //!
 //! [`CandlePlans`] owns a [`SeriesPlan`] for each followed series: ranges that clients wait for, the
 //! next refresh of the newest candles, and what is missing of the configured backfill. That is also
@@ -71,7 +71,7 @@ impl CandlePlans {
             let Some(closed) = charts.make_place(exchange, may_close) else {
                 return false;
             };
-            // If it is another source's, that one notices with its next response.
+            // If the closed series is another source's, that source drops its plan with its next response.
             self.plans.remove(&closed);
             if !charts.open(key) {
                 // A reload has lowered `limits.candleSeries`: there are still too many.
@@ -83,7 +83,7 @@ impl CandlePlans {
         true
     }
 
-    /// Follows only some of the series any longer.
+    /// Stops following the series that `is_kept` rejects.
     pub fn retain(&mut self, mut is_kept: impl FnMut(&SeriesKey) -> bool) {
         self.plans.retain(|key, _| is_kept(key));
     }
@@ -145,8 +145,8 @@ impl CandlePlans {
         plan.is_some_and(|plan| plan.asked.within(slots.clone()).next().is_some())
     }
 
-    /// The most urgent page that may be requested now, or the first that may be later, of those series
-    /// of which none is in flight.
+    /// Of the series without a page in flight: the most urgent page that is due, or else the first to be
+    /// due.
     pub fn next(
         &self,
         is_in_flight: impl Fn(SeriesKey) -> bool,
@@ -191,8 +191,9 @@ impl CandlePlans {
         Some(PlannedPage { when, urgency, series: key, slots })
     }
 
-    /// A page is being requested. With the first request of a series it is noted down to which slot
-    /// nothing may stay missing; what clients want later does not count for that.
+    /// Notes that a page is being requested. The first one fixes the slot after which no slot may stay
+    /// missing ([`Series::reach`](crate::market::Series::reach)); what clients request later does not move
+    /// it.
     pub fn note_reach(&mut self, key: SeriesKey, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.of(key.interval);
@@ -214,8 +215,8 @@ impl CandlePlans {
         let exchange = cx.exchange_time(self.source);
         let current = key.interval.slot_of(exchange);
         let depth = self.depth(key, history, cx);
-        // What left memory for want of room would only push out something else, unless it stays in
-        // the file.
+        // Slots evicted from memory are not requested again, unless the file keeps them: they would only
+        // evict others.
         let forgotten = match history.keeps(key, cx) {
             true => 0,
             false => series.forgotten_before().unwrap_or(0),
@@ -254,10 +255,10 @@ impl CandlePlans {
         }
     }
 
-    /// So many closed slots before the current one are requested without a client: as many as the
-    /// configuration says, and all that were missed since the last run, as far as the file shows.
-    /// An outage may have been longer than the backfill is deep, and must leave no hole, also if
-    /// filling it was interrupted.
+    /// The number of closed slots before the current one that are requested without a client: the
+    /// configured backfill or, if that is more, all that were missed since the last run, as far as the file
+    /// shows. At most what the exchange still serves and what is kept. An outage may have been longer than
+    /// the backfill is deep, and must leave no hole, also if filling it was interrupted.
     pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let depth = cx.config.history.of(key.interval);

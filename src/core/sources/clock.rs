@@ -35,7 +35,7 @@ pub struct ExchangeClock {
     pub due: Mono,
     /// Since when it is in doubt.
     in_doubt_since: Option<Mono>,
-    /// When the exchange last told its time; before that, when this process began.
+    /// When the exchange last told its time; before that, when the source began.
     told_at: Mono,
     /// When it was last set to another time.
     moved_at: Mono,
@@ -82,7 +82,8 @@ impl ExchangeClock {
         self.in_doubt_since.is_some()
     }
 
-    /// True if what was requested then is judged by another time than it was requested at.
+    /// True if the clock went into doubt after `sent_at` and still is, or was set to another time since:
+    /// it is then unknown which candles had closed at `sent_at`.
     pub fn is_overtaken(&self, sent_at: Mono) -> bool {
         self.in_doubt_since.is_some_and(|since| sent_at <= since) || sent_at < self.moved_at
     }
@@ -137,8 +138,8 @@ impl ExchangeClock {
         }
     }
 
-    /// The exchange's time has come; it was asked then. It was taken before the response left, so it is
-    /// a lower bound, by at most one round trip.
+    /// Sets the exchange's time to `time`, from the response to a request sent at `asked`. The exchange
+    /// read its clock before the response left, so `time` is behind by at most one round trip.
     pub fn set(
         &mut self,
         time: UnixMs,
@@ -148,7 +149,7 @@ impl ExchangeClock {
         cx: &mut Context,
     ) {
         if self.in_doubt_since.is_some_and(|since| asked < since) {
-            // It was told before it came into doubt.
+            // The request left before the clock came into doubt: its response proves nothing.
             self.due = cx.now.mono;
             return;
         }

@@ -1,4 +1,4 @@
-//! How an upstream connection comes to be: from addresses to a connection that carries requests.
+//! The phases of an upstream connection, from its addresses to one that carries requests.
 //!
 //! ```text
 //! Closed -> Connecting -> (Tunnelling ->) (Securing ->) Open -> Closed
@@ -155,7 +155,7 @@ impl Connecting {
         &self.request[self.sent..]
     }
 
-    /// So many of them were sent.
+    /// Notes that `count` more bytes were sent to the proxy.
     pub fn sent_bytes(&mut self, count: usize) {
         self.sent += count;
     }
@@ -177,14 +177,14 @@ impl Connecting {
         match response.head.status {
             200..300 => {}
             407 if is_identified => {
-                return Err("status 407, it does not take user and password".to_string());
+                return Err("status 407, the proxy rejects the user and password".to_string());
             }
-            407 => return Err("status 407, it wants user and password".to_string()),
+            407 => return Err("status 407, the proxy requires a user and password".to_string()),
             status => return Err(format!("status {status}")),
         }
         // The exchange behind the tunnel speaks second, in TLS as in HTTP.
         if response.used < self.inbox.len() {
-            return Err("it speaks before it is spoken to".to_string());
+            return Err("the proxy sent data before any request".to_string());
         }
         self.advance(route, now);
         Ok(())
@@ -308,13 +308,13 @@ mod tests {
             assert_eq!(taken.expect_err("refused"), expected);
         };
         let wants = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 2\r\n\r\nno";
-        check(wants, None, "status 407, it wants user and password");
+        check(wants, None, "status 407, the proxy requires a user and password");
         let known = Some(("me", "hunter2"));
-        check(wants, known, "status 407, it does not take user and password");
+        check(wants, known, "status 407, the proxy rejects the user and password");
         check("HTTP/1.1 502 Bad Gateway\r\n\r\n", known, "status 502");
         check("220 mail ready\r\n", None, "malformed answer: malformed version");
         let early = "HTTP/1.1 200 OK\r\n\r\n\x15\x03";
-        check(early, None, "it speaks before it is spoken to");
+        check(early, None, "the proxy sent data before any request");
     }
 
     #[test]

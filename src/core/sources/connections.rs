@@ -28,7 +28,7 @@ pub struct Connections {
     route: Route,
     addresses: Addresses,
     all: Vec<UpstreamConnection>,
-    /// What a head that has come says; taken out after each event.
+    /// What a head that has just come says; [`Source::handle`](super::Source::handle) takes it out.
     pub head_facts: Option<HeadFacts>,
 }
 
@@ -51,7 +51,7 @@ impl UpstreamConnection {
 pub type Ended = (Box<RequestInFlight>, RequestEnd);
 
 impl Connections {
-    /// So many connections, all of them closed.
+    /// `count` connections, all of them closed.
     pub fn new(profile: &Profile, count: usize) -> Connections {
         let route = Route::new(&profile.url, profile.config.proxy.clone());
         if let Some(proxy) = &route.proxy {
@@ -141,8 +141,9 @@ impl Connections {
         }
     }
 
-    /// Takes in the addresses of the name, or why there are none: those that are known are kept then, and a
-    /// request that has waited for them fails. The others that have are put back like all that are not sent.
+    /// Takes in the addresses of the host, or why the look-up failed. After a failure, known addresses are
+    /// kept, and the first request that waited for an address fails. The source then puts back all other
+    /// unsent requests.
     pub fn resolved(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
@@ -385,13 +386,13 @@ impl Connections {
     pub fn reroute(&mut self, profile: &Profile, cx: &mut Context) {
         self.close_all(cx);
         let mut new = Connections::new(profile, self.all.len());
-        new.succeed(self);
+        new.await_look_up(self);
         *self = new;
     }
 
-    /// Takes the place of connections that are closed. A look-up of theirs may be under way.
-    pub fn succeed(&mut self, former: &Connections) {
-        self.addresses.succeed(&former.addresses);
+    /// Waits for the look-up of the former connections, if one is under way.
+    pub fn await_look_up(&mut self, former: &Connections) {
+        self.addresses.await_look_up(&former.addresses);
     }
 }
 
@@ -643,7 +644,7 @@ mod tests {
         assert!(bench.core.wants_read(key));
         bench.handle(key, Event::Received(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n"));
         bench.failed(
-            "market list: no tunnel through the proxy: status 407, it does not take user and password",
+            "market list: no tunnel through the proxy: status 407, the proxy rejects the user and password",
         );
         bench.back_off();
         let key = bench.connect("1.1.1.9:3128");

@@ -46,7 +46,7 @@ pub struct Failover {
 struct Look {
     /// The place among the known symbols at which it goes on.
     from: usize,
-    /// Of the catalog, which says where their places are.
+    /// The version of the catalog, on which the places depend.
     version: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Why a request to an exchange failed, in words, and whose fault that is.
+//! The faults of requests to exchanges: text for the log, and whom to blame.
 
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{Fields, RetryAfter};
@@ -92,7 +92,8 @@ impl Fault {
         Fault::Transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
     }
 
-    /// True if the exchange was reached, and responded or took too long to.
+    /// True if the exchange sent an error status, or took too long after the connection was open. Such a
+    /// failure of a request for one market may concern that market alone.
     pub fn is_answer(&self) -> bool {
         matches!(self, Fault::Status { .. } | Fault::Timeout(None))
     }

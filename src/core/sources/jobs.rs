@@ -1,7 +1,8 @@
-//! What takes a source longer than a turn: its jobs.
+//! The jobs of a source: work that takes longer than a turn.
 //!
-//! The source steps one job at a time, one of the lowest rank that there is. Rank 0 applies responses, in
-//! their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for other nodes.
+//! The source steps one job at a time, one of the lowest rank that there is. Rank 0 applies responses and
+//! market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
+//! other nodes.
 
 use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;
@@ -12,13 +13,13 @@ use crate::market::SymbolId;
 use crate::replication::Markets;
 use crate::time::Now;
 
-/// Those of some markets that a job has not come to.
+/// The symbols that a job has still to handle.
 pub type SymbolsLeft = std::vec::IntoIter<SymbolId>;
 
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Job {
-    /// Puts the tickers of a whole exchange, received then, into the market, one piece a slice.
+    /// Puts the tickers of a whole exchange into the market, one piece a slice. With the time of receipt.
     ApplyTickers(StagedTickers, Now),
     /// Puts a page of candles into its series. With the time of its receipt, the other nodes of a cluster
     /// are told of it first.
@@ -59,7 +60,7 @@ impl job_queue::QueuedJob for Job {
 }
 
 impl Job {
-    /// True if it applies a response.
+    /// True if it applies a response, or does what a new market list leads to.
     pub fn applies(&self) -> bool {
         job_queue::QueuedJob::rank(self) == 0
     }

@@ -5,7 +5,7 @@
 //! exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
 //! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`.
 //!
-//! No client is served here and no price is kept: what is read goes to the market.
+//! No client is served here. Quotes and candles go to the market.
 
 mod addresses;
 mod backfill_progress;
@@ -49,7 +49,7 @@ use std::ops::{Index, IndexMut};
 /// table of connections can be sized at the start.
 const MOST_ADDED: usize = 16;
 
-/// Whose connection it is, and which of its connections.
+/// The source that owns a connection, and the connection's index there.
 #[derive(Clone, Copy, Debug)]
 struct ConnectionOwner {
     source: SourceId,
@@ -82,7 +82,7 @@ impl Sources {
         2 * config.limits.lanes_per_source * Sources::most(config)
     }
 
-    /// Those of the configuration.
+    /// The configured sources.
     pub fn new(cx: &mut Context) -> Sources {
         let mut rng = Rng::new(cx.boot);
         let ids = (0..).map(SourceId).take(cx.config.sources.len());
@@ -102,7 +102,7 @@ impl Sources {
 
     /// Takes in the configuration of the context. `changes` tells, by source, what becomes of it.
     pub fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
-        // What one leaves is taken over by another.
+        // Sources that end come first: a new one may continue their budget and back-off.
         let ending = self.all.iter_mut().zip(changes);
         for (source, _) in ending.filter(|(_, change)| **change == SourceChange::Ends) {
             source.end(cx);
@@ -117,7 +117,7 @@ impl Sources {
         }
     }
 
-    /// Begins a source, with what those that have ended leave of its exchange's limit.
+    /// Begins a source. It continues the budget and back-off of ended sources of its exchange.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
@@ -125,13 +125,13 @@ impl Sources {
         match self.all.get_mut(id.index()) {
             Some(former) => {
                 former.end(cx);
-                source.connections.succeed(&former.connections);
+                source.connections.await_look_up(&former.connections);
                 cx.stats[id] = status;
             }
             None => cx.stats.sources.push(status),
         }
         for ended in &self.all {
-            source.heed(ended, cx);
+            source.continue_from(ended, cx);
         }
         match self.all.get_mut(id.index()) {
             Some(place) => *place = source,

@@ -17,13 +17,13 @@ use crate::market::SourceId;
 pub struct Reload {
     config: Config,
     changes: Vec<SourceChange>,
-    /// What the new configuration says otherwise and holds until the end.
+    /// Changed keys that keep their running value until a restart.
     fixed: Vec<&'static str>,
 }
 
 impl Reload {
-    /// Builds the reload that replaces the running configuration. The keys `fixed` hold until the end. The
-    /// error says why nothing is changed.
+    /// Builds the reload that replaces the running configuration. `fixed`: changed keys that keep their
+    /// running value until a restart. The error says why nothing is changed.
     pub fn new(
         mut config: Config,
         mut fixed: Vec<&'static str>,
@@ -34,18 +34,14 @@ impl Reload {
         let places = SourcePlaces::of(&cx.config.sources, has_ended, &config.sources);
         let count = places.all.len();
         if count > most {
-            return Err(format!(
-                "sources: {count} different ones since the start, and at most {most} have a place"
-            ));
+            return Err(format!("sources: too many since the start: {count}, at most {most}"));
         }
         let changes = places.all.iter().zip(&places.changes);
         let is_read = |(source, change): &(&SourceConfig, &SourceChange)| {
             !source.dialect_text.is_empty() && **change != SourceChange::Same
         };
         if !Dialect::has_room(changes.filter(is_read).count()) {
-            return Err(
-                "sources: too many files of dialects have been read since the start".to_string()
-            );
+            return Err("sources: too many dialect files read since the start".to_string());
         }
         fixed.extend(places.is_reordered.then_some("the order of sources"));
         config.keep_fixed(&cx.config);

@@ -102,7 +102,7 @@ pub struct ListWriter {
     bytes: Vec<u8>,
     /// The place of the next market among those that are known.
     next: usize,
-    /// That of the catalog.
+    /// The version of the catalog when the list was begun.
     version: u64,
 }
 

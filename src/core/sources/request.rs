@@ -46,8 +46,8 @@ pub struct RequestInFlight {
     /// The field of the head that tells how the budget stands.
     meter: Option<&'static str>,
     reading: Reading,
-    /// True if the rest of the body is not read: that of an error whose text cannot be read. Its status says
-    /// enough.
+    /// True if the rest of the body is ignored: it is that of an error, and cannot be read. The status
+    /// says enough.
     is_unreadable: bool,
 }
 
@@ -57,12 +57,11 @@ pub enum RequestEnd {
     Complete,
     /// It failed.
     Failed(Fault),
-    /// It came to nothing through nobody's fault: the task is due again, at once.
+    /// It ended through nobody's fault: its task is due again at once.
     PutBack,
 }
 
-/// What the head of a response says of the exchange. It is true when the head comes: the body may take
-/// long.
+/// What a head says of the exchange. It is used as soon as the head has come: the body may take long.
 #[derive(Debug)]
 pub struct HeadFacts {
     /// When the response was made.
@@ -139,7 +138,7 @@ impl RequestInFlight {
         &self.request[self.sent..]
     }
 
-    /// So many bytes were sent.
+    /// Notes that `count` more bytes were sent.
     pub fn sent(&mut self, count: usize, now: Now) {
         self.sent += count;
         self.sent_at = self.sent_at.or(Some(now));
@@ -245,7 +244,7 @@ impl RequestInFlight {
         let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
         let fed = self.reading.feed(data, &mut stager);
         if self.staged.is_overfull(catalog) {
-            let why = "the answer holds the same items again and again";
+            let why = "the response repeats its items";
             return Err(Fault::Content(why.to_string()));
         }
         let head = self.head.as_ref().expect("the body comes after the head");

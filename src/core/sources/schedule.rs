@@ -1,4 +1,4 @@
-//! When what is requested of one exchange, and which request starts next. The most urgent one first:
+//! The schedule of one source: which request to its exchange starts next, and when. The most urgent first:
 //!
 //! 1. the market list as long as there is none, since quotes and candles need it;
 //! 2. quotes, on `pollMs`; one connection is kept free for them;
@@ -275,7 +275,7 @@ impl Schedule {
         }
     }
 
-    /// A request has failed: sets when its task is due again. Returns what that means for the round of quotes.
+    /// A request has failed: sets when its task is due again. Returns what that means for the round.
     pub fn failed(&mut self, task: &Task, cx: &mut Context) -> RoundEnd {
         match task {
             Task::Candles { series, .. } => self.candles.failed(*series, cx.now),

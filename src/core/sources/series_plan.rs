@@ -1,4 +1,4 @@
-//! What is requested next of one series.
+//! The next candle request of one series.
 //!
 //! [`SeriesPlan`] owns what clients wait for, when the newest candles are read next, which part of
 //! the backfill is missing, unsure or not settled, and the judgement of how many rows a page has.

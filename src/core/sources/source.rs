@@ -348,15 +348,15 @@ impl Source {
         self.wake_at = None;
     }
 
-    /// Asks no more of its exchange than a source that has ended leaves, if that had the same id or the same
-    /// address: the exchange takes both for one.
-    pub fn heed(&mut self, ended: &Source, cx: &mut Context) {
+    /// Continues the budget and the back-off of an ended source with the same dialect and the same id or
+    /// URL: the exchange counts both as one client.
+    pub fn continue_from(&mut self, ended: &Source, cx: &mut Context) {
         let (own, other) = (&self.schedule.profile, &ended.schedule.profile);
         let is_same = (own.id == other.id || own.url == other.url)
             && own.dialect.name() == other.dialect.name();
         if ended.has_ended && is_same {
-            self.schedule.budget.heed(&ended.schedule.budget, cx.now.mono);
-            self.schedule.backoff.heed(&ended.schedule.backoff, cx);
+            self.schedule.budget.continue_from(&ended.schedule.budget, cx.now.mono);
+            self.schedule.backoff.continue_from(&ended.schedule.backoff, cx);
         }
     }
 }

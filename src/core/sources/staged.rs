@@ -26,7 +26,7 @@ pub struct StagedTickers {
     default_time: Option<UnixMs>,
     /// True if a piece has been taken out.
     has_begun: bool,
-    /// True if more of the poll comes later, as of one that another node has made.
+    /// True if more of the poll follows, as when another node sends it in parts.
     pub goes_on: bool,
 }
 

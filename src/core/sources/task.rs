@@ -72,9 +72,9 @@ pub struct Profile {
     pub url: Url,
     /// How much may be asked in which time.
     pub limit: BudgetLimit,
-    /// From its first poll, at the start or after it was taken over, to the second: `pollMs` for the last
-    /// source, sooner for the others, so that sources that begin together are not polled in the same
-    /// milliseconds for ever.
+    /// The time from the first poll after the source begins, or after this node becomes its collector, to
+    /// the second one: `pollMs` for the last source, less for the others, so that sources that begin
+    /// together are not polled in the same milliseconds for ever.
     pub second_poll: Duration,
 }
 

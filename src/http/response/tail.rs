@@ -11,7 +11,7 @@ pub(super) struct Tail {
     len: usize,
 }
 
-/// The longest tail: an entity tag (44 bytes with its name), `Cache-Control` (43), `Content-Length`
+/// The longest tail: an entity tag (45 bytes with its name), `Cache-Control` (43), `Content-Length`
 /// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
 pub(super) const TAIL_BYTES: usize = 160;
 

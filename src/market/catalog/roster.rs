@@ -170,7 +170,7 @@ impl Roster {
         self.listing(symbol).is_some() || self.names(symbol) || self.remembered.contains(&symbol)
     }
 
-    /// True if a market that is not named is tracked.
+    /// True if a market with this quote asset and status is tracked although it is not named.
     pub(super) fn wants(&self, quote: &str, active: bool) -> bool {
         let is_wanted = |assets: &Vec<String>| assets.iter().any(|asset| asset == quote);
         active && self.wanted.as_ref().is_none_or(is_wanted)

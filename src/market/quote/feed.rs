@@ -1,7 +1,7 @@
 //! The quotes of one source, and which of them are stale. Each state of a quote has a version of its own.
 //!
-//! Owns the flags of staleness, and the time at which the next one may change. Of symbols that the source
-//! tracks only lately it owns what they wait for.
+//! Owns the flags of staleness, the time at which the next one may change, and, for each newly tracked
+//! symbol, what must happen before a missing quote means that the exchange has none.
 
 use super::super::ids::{SourceId, SymbolId};
 use super::super::touched::Touched;
@@ -159,7 +159,7 @@ pub(super) struct Feed {
     /// The number of stale quotes.
     pub(super) stale: usize,
     pub(super) frozen: bool,
-    /// Symbols that no poll has asked for, by what they wait for.
+    /// Symbols that no finished poll has asked for, by what they wait for.
     pub(super) awaited: [BTreeSet<SymbolId>; 3],
 }
 

@@ -98,20 +98,28 @@ pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, O
     })
 }
 
+/// The outcome of [`rename`].
+pub enum Renamed {
+    /// The file already has candles of the other source. Nothing has changed.
+    Taken,
+    /// The file has nothing of the source.
+    Nothing,
+    /// All of it belongs to the other source now: the number of its candles.
+    Moved(u64),
+}
+
 /// Gives what is stored of a source to another source. Rows that are not sound do not come along.
-/// Returns the number of its candles; `None` if the file has candles of the other source already, and
-/// nothing has changed.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has changed.
-pub fn rename(path: &Path, old: &str, new: &str) -> Result<Option<u64>, OpenError> {
+pub fn rename(path: &Path, old: &str, new: &str) -> Result<Renamed, OpenError> {
     on_file(path, |db| {
         let mut all: Vec<_> = read::heads(db)?.0.into_iter().map(|head| head.series).collect();
         if all.iter().any(|series| &*series.source == new) {
-            return Ok(None);
+            return Ok(Renamed::Taken);
         }
         all.retain(|series| &*series.source == old);
-        let candles = db.transaction(|| {
+        db.transaction(|| {
             let (mut candles, mut moved) = (0, BTreeSet::new());
             for series in all {
                 candles += rename_series(db, &series, new)?;
@@ -133,9 +141,8 @@ pub fn rename(path: &Path, old: &str, new: &str) -> Result<Option<u64>, OpenErro
             }
             write::apply(db, &batch)?;
             moved.iter().try_for_each(|name| remove(db, name, &mut Pruned::default()))?;
-            Ok(candles)
-        });
-        candles.map(Some)
+            Ok(if moved.is_empty() { Renamed::Nothing } else { Renamed::Moved(candles) })
+        })
     })
 }
 

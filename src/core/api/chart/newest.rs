@@ -12,8 +12,8 @@ use std::ops::Range;
 /// Candles that decide which source a chart is from: the same as for a request without a limit.
 const CHOSEN_BY: usize = 500;
 
-/// Parts that finding the newest candle may take. It takes more only where many candles in turn are not
-/// wholly known, and then there is none that can be sent.
+/// Most parts of work to find the newest candle. More are needed only if many candles in a row are
+/// incomplete; then none can be sent.
 const MOST_PARTS: usize = 8;
 
 /// A chart whose newest candles are wanted.
@@ -34,7 +34,7 @@ impl Followed {
         choose(view, &ChartRequest { symbol: self.symbol, spec, source: self.source })
     }
 
-    /// The slots of the series that lack for the newest candle. `None` if it comes by itself.
+    /// The slots that are missing for the newest candle. `None` if it comes without a request.
     pub fn missing(&self, view: &View<'_>, key: SeriesKey) -> Option<Range<i64>> {
         SeriesView::new(view, key).missing(&self.spec(Decimals::Number, None, 1))
     }

@@ -71,10 +71,10 @@ impl ChartResponse<'_> {
         let ChartRequest { symbol, spec, source, .. } = self.request;
         let name = self.view.market.catalog.name(*symbol);
         let (base, quote, interval) = (name.base(), name.quote(), spec.interval.name());
-        let begin = in_ms(from);
+        let begin = as_parameter(from);
         let mut link = format!("<?symbol={base}-{quote}&interval={interval}&from={begin}");
         if let Some(to) = spec.to {
-            link += &format!("&to={}", in_ms(to));
+            link += &format!("&to={}", as_parameter(to));
         }
         link += &format!("&limit={}", spec.limit);
         if spec.fill_previous {
@@ -98,12 +98,12 @@ impl ChartResponse<'_> {
         };
         let is_past = spec.interval.open_of(end) < spec.interval.step(closed, -REREAD);
         let is_made = info.complete && info.settled && is_past;
-        is_made && !self.hangs_on_the_past() && self.stays_kept()
+        is_made && !self.depends_on_earlier_close() && self.stays_kept()
     }
 
     /// True if there are, or may be, flat candles before the first stored row. Their price is the close
     /// before the range, which changes when older candles become known or are dropped.
-    fn hangs_on_the_past(&self) -> bool {
+    fn depends_on_earlier_close(&self) -> bool {
         let spec = &self.request.spec;
         let Some(from) = spec.from.filter(|_| spec.fill_previous) else {
             return false;
@@ -130,7 +130,7 @@ impl ChartResponse<'_> {
     }
 }
 
-/// Whether the exchange has spoken of all of the range.
+/// `complete` if every closed slot of the range is covered, else `partial`.
 pub fn coverage(info: &ChartInfo) -> &'static str {
     match info.complete {
         true => "complete",
@@ -138,8 +138,8 @@ pub fn coverage(info: &ChartInfo) -> &'static str {
     }
 }
 
-/// A time as the parameters are read back: before 1973 in seconds, since it would be taken for seconds.
-fn in_ms(time: UnixMs) -> i64 {
+/// A time as the parameters take it: in seconds before 1973, else in milliseconds.
+fn as_parameter(time: UnixMs) -> i64 {
     match time.0 < SECONDS_BELOW {
         true => time.0 / 1000,
         false => time.0,

@@ -1,4 +1,12 @@
-//! A series as charts look at it.
+//! A series as charts look at it: which slots a chart is made from, and which of them are not there.
+//!
+//! ```text
+//! needed     the slots that a chart is made from, as far as is known before it is made
+//! settled    without the newest closed ones, which no client waits for
+//! uncovered  from the first slot that memory does not have to the last
+//! missing    the uncovered part of what is needed, unless it comes without a request
+//! older      candles in the file before the needed ones, for a chart with too few rows
+//! ```
 
 use crate::core::api::view::View;
 use crate::market::{ChartBuilder, ChartPlan, ChartSpec, Series, SeriesKey, floor_slot, needed};
@@ -6,8 +14,8 @@ use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Closed slots at the end of a followed series that no client waits for: the next refresh is due within a
-/// second, and until then each has a candle made from quotes.
+/// The newest closed slots of a followed series. No client waits for them: the next refresh is due within
+/// a second, and until then each has a candle made from quotes.
 const UNSETTLED: i64 = 2;
 
 /// Slots in which older candles are looked for at a time: as many as a chart may have.

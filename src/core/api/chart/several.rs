@@ -72,7 +72,7 @@ impl DeferredCharts {
             "gaps": info.gaps,
             "candles": Ready(b""),
         );
-        // The brace in front belongs to the whole.
+        // The body already has the opening brace of the whole object.
         self.body.text(&said[1..]);
         let made_of = plan.made_of().number().to_le_bytes();
         plan.write(self.body.part(Part::Text(&made_of)));

@@ -185,8 +185,8 @@ mod tests {
         check(&mut bench, &mut log, 0, &["degraded reasons=history_unusable,source_down:one"]);
         let since = bench.now.unix;
         let source = format!(
-            "still reason=source_down source=one since={since} message=\"Never reached since the \
-             start at {since}. Last error: quotes: \\\"no\\nanswer\\\"\""
+            "still reason=source_down source=one since={since} message=\"No request has succeeded \
+             since the start at {since}. Last error: quotes: \\\"no\\nanswer\\\"\""
         );
         let history = format!(
             "still reason=history_unusable source=- since={since} message=\"The history file cannot \

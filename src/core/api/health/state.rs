@@ -48,7 +48,7 @@ named! {
         HistoryUnusable "history_unusable"
         /// The history file was removed while it was in use, and the new one does not have all candles yet.
         HistoryLost "history_lost"
-        /// The last write to the history file failed.
+        /// The last write to the history file failed, or takes very long.
         HistoryWriteFailed "history_write_failed"
         /// The engine that the nodes of the cluster share cannot be used.
         ClusterDown "cluster_down"
@@ -159,7 +159,7 @@ impl Reason {
             }
             (Code::HistoryWriteFailed, _) => {
                 let why = &status.history.why;
-                format!("The last write to the history file failed, and is tried again: {why}.")
+                format!("The last write to the history file failed, or takes very long: {why}.")
             }
             (Code::ClusterDown, _) => cluster_down(status),
             (Code::ClusterFormat, _) => {
@@ -181,11 +181,13 @@ impl Reason {
                 }
             }
             (Code::SourceDown, Some(source)) => match (source.quotes_at, source.last_success_at) {
-                (Some(at), _) => format!("No good answer with quotes since {at}."),
-                (None, Some(_)) => "It answers, but never with quotes.".to_string(),
+                (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
+                (None, Some(_)) => {
+                    "The exchange responds, but no request for quotes has succeeded.".to_string()
+                }
                 (None, None) => {
                     let started = status.started.unix;
-                    format!("Never reached since the start at {started}.")
+                    format!("No request has succeeded since the start at {started}.")
                 }
             },
         };

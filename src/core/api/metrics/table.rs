@@ -7,7 +7,7 @@
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
 //!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
 //!    name, is not on that page.
-//! 3. Tell the others. Tests fail until all of it is there.
+//! 3. Describe it. Tests fail until all of it is there.
 //!    - If it has a key: add its value to the example of `/api/v1/metrics` in `openapi.json`, and its key to
 //!      the shape of the page in `tests/loopback/contract.rs`.
 //!    - If it has a name: `UPDATE_DOCS=1 cargo test --test docs` adds its line to the table in
@@ -119,7 +119,7 @@ const CHARTS: &[Metric] = &[
     metric("written", "chart_candles_written_total", "Candles put into memory.",
         Count(|it| it.charts.written)),
     metric("updated", "chart_candles_updated_total", "Candles revised.", Count(|it| it.charts.updated)),
-    metric("gaps", "chart_gaps", "Slots without a candle among those answered.", Count(|it| it.charts.gaps)),
+    metric("gaps", "chart_gaps", "Covered slots without a candle.", Count(|it| it.charts.gaps)),
     metric("evicted", "chart_candles_evicted_total", "Candles dropped.", Count(|it| it.charts.evicted)),
     metric("bytes", "chart_bytes", "Bytes of rendered candles.", Count(|it| it.charts.bytes as u64)),
     metric("persistErrors", "chart_persist_errors_total", "Writes to the history file that failed.",
@@ -128,10 +128,10 @@ const CHARTS: &[Metric] = &[
 
 #[rustfmt::skip]
 const HISTORY: &[Metric] = &[
-    shown("enabled", "Whether there is to be one.", Flag(|it| it.history.enabled)),
-    shown("usable", "Whether the history file can be used; no where there is none.",
+    shown("enabled", "Whether a history file is configured.", Flag(|it| it.history.enabled)),
+    shown("usable", "Whether the history file can be used; false if none is configured.",
         Flag(|it| it.usable().unwrap_or(false))),
-    metric("", "history_usable", "Whether the history file can be used. Left out where there is none.",
+    metric("", "history_usable", "Whether the history file can be used. Absent if none is configured.",
         MaybeCount(|it| it.usable().map(u64::from))),
     metric("", "history_write_failed",
         "Whether the last write of history failed, or has been under way for more than 10 seconds.",
@@ -191,7 +191,7 @@ const SOURCE: &[Metric] = &[
     metric("", "source_poll_duration_seconds",
         "From a request's first byte to its response's last, of those answered well.",
         Durations(|it| vec![(String::new(), &it.source().latencies)])),
-    object("backfill", "Candles of the past, fetched unasked.", BACKFILL),
+    object("backfill", "Backfill: candles of the past that are fetched without a request.", BACKFILL),
 ];
 
 #[rustfmt::skip]

@@ -153,7 +153,7 @@ impl Deferred for History {
 
     fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let Some(plan) = self.chart.made(view) else {
-            return send_fault("Something went wrong here.", responder);
+            return send_fault("Internal error.", responder);
         };
         let info = plan.info();
         let base = self.chart.key.interval;
@@ -167,7 +167,7 @@ impl Deferred for History {
             if self.goal == Goal::Back && info.last.is_some_and(|last| last >= known) {
                 return self.turn(plan, known);
             }
-            let message = "The exchange has not told of all of these candles yet.";
+            let message = "Not all of these candles have come from the exchange yet.";
             return send_fault(message, responder);
         }
         match (self.goal, info.last) {
@@ -202,8 +202,8 @@ impl History {
         unknown.map(last_stretch)
     }
 
-    /// True if there is time to wait for these slots, and they were not waited for in vain. The first are
-    /// requested in any case, so that they are there when the client asks again.
+    /// True if the deadline has not passed and the last wait was not for the same slots. The first wait is
+    /// always allowed, so that its candles are there when the client asks again.
     fn may_wait(&mut self, view: &View<'_>, slots: &Range<i64>) -> bool {
         let until = self.begun + view.config.limits.chart_wait;
         match self.last.replace(slots.clone()) {

@@ -36,7 +36,7 @@ pub struct FollowedCharts {
 /// A chart as it was last looked at.
 #[derive(Default)]
 struct Chart {
-    /// With the place that each has it at.
+    /// The streams that follow this chart, and its place in each of them.
     readers: Readers,
     /// Increases whenever its newest candle or its newest closed one changes.
     version: u64,
@@ -83,7 +83,7 @@ impl FollowedCharts {
         view: &View<'_>,
     ) -> Option<SeriesSlots> {
         let chart = self.all.entry(followed).or_default();
-        // Where others follow it, they may not have been told of its newest candle yet.
+        // With other readers, a refresh here would hide the change that they have not been told of yet.
         if chart.readers.is_empty() {
             chart.refresh(&followed, view);
         }

@@ -1,4 +1,4 @@
-//! Who reads what: the streams that read one thing, and those of each quote.
+//! The readers of each quote.
 
 use crate::core::api::stream::served_quote;
 use crate::core::api::{StreamedSymbols, View};
@@ -54,8 +54,8 @@ pub struct QuoteReaders {
 #[derive(Default)]
 struct Group {
     readers: Readers,
-    /// The version that all of them were told of last, by symbol behind the first one. [`UNTOLD`] once
-    /// somebody has come, who may know another one.
+    /// By symbol, counted from the first one: the version that all readers were told of last. Unknown
+    /// ([`UNTOLD`]) since a reader joined, who may have been told of another one.
     told: Vec<u64>,
 }
 

@@ -122,7 +122,7 @@ impl EventStream {
         }
     }
 
-    /// Tells of the newest version of a place. Returns true if it knows of another one.
+    /// Notes the newest version of a place. Returns true if that differs from the version noted before.
     pub fn learn(&mut self, place: usize, version: u64) -> bool {
         if self.known.len() <= place {
             self.known.resize(place + 1, 0);

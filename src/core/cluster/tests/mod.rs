@@ -524,10 +524,10 @@ fn the_clock_of_the_engine_may_jump() {
 fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
     let mut world = World::settled(2);
     for (error, expected) in [
-        ("OOM command not allowed when used memory > 'maxmemory'.", "its memory is full"),
-        ("READONLY You can't write against a read only replica.", "it is a replica"),
+        ("OOM command not allowed when used memory > 'maxmemory'.", "out of memory"),
+        ("READONLY You can't write against a read only replica.", "read-only replica"),
         ("ASK 7 10.0.0.9:6379", "moving the keys"),
-        ("LOADING Redis is loading the dataset in memory", "it is loading its data"),
+        ("LOADING Redis is loading the dataset in memory", "loading its data"),
     ] {
         world.model.refuses = Some(error);
         world.run(4000);

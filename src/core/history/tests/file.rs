@@ -105,7 +105,7 @@ fn while_the_disk_fails_what_clients_see_goes_on_and_what_was_left_out_is_writte
     bench.unwritten(number, batch);
     assert_eq!(bench.history.pace(), Pace::NewestAndAsked);
     bench.fetched(key, ago(full + 300, full), 6);
-    assert!(bench.history.missing.is_some);
+    assert!(bench.history.missing.needs_refill);
     assert_eq!(bench.archived(key), []);
     bench.pass(1);
     let (number, _) = bench.batch();

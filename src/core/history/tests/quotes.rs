@@ -43,7 +43,8 @@ fn markets_that_only_a_list_tells_of_are_back_with_their_quotes_until_it_comes()
         (QuoteName { source, symbol }, quote)
     };
     // Not wanted any more; and one that had left the list before.
-    let others = vec![saved("ETH/BTC", now), saved("LUNA/USDT", now - saved_quotes::LEFT_MS)];
+    let others =
+        vec![saved("ETH/BTC", now), saved("LUNA/USDT", now - saved_quotes::DELISTED_AFTER_MS)];
     let list = vec![saved("BTC/USDT", now), saved("SOL/USDT", now - 300_000)];
     bench.tell(Reply::Quotes(others));
     bench.tell(Reply::Quotes(list));

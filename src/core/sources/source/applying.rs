@@ -1,5 +1,4 @@
-//! What becomes of requests: a response is applied at once, or becomes a job that is stepped. A failure
-//! changes nothing that is served.
+//! Applies responses, at once or by a job that is stepped, and records failures.
 
 use super::Source;
 use crate::core::context::Context;
@@ -26,7 +25,7 @@ const FOLLOWED_A_SLICE: usize = 32;
 const DROPPED_A_SLICE: usize = 256;
 
 impl Source {
-    /// The response to a request is complete. Its task fails of what is wrong with it.
+    /// Takes in a complete response. The error says what is wrong with it: its task has failed.
     pub(super) fn complete(
         &mut self,
         request: Box<RequestInFlight>,
@@ -183,7 +182,7 @@ impl Source {
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
 
-    /// Puts one piece of tickers, which were received then, into the market. `true`: that was the last one.
+    /// Puts one piece of tickers, received at `received`, into the market. `true`: the last one.
     pub(super) fn apply_tickers(
         &mut self,
         tickers: &mut StagedTickers,

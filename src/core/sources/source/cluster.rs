@@ -52,7 +52,7 @@ impl Source {
         self.replica.role()
     }
 
-    /// Takes on a role. What was requested in the former one is dropped, unless it goes on collecting.
+    /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
     pub fn set_role(&mut self, role: Role, cx: &mut Context) {
         let was = self.replica.role();
         self.replica = Replica::new(role, cx.now.mono);
@@ -107,7 +107,7 @@ impl Source {
         }
     }
 
-    /// What the other nodes are told of something that was received then. The epoch is that of the lease.
+    /// The entry that tells the other nodes of `body`, received at `received`. Its epoch is set later.
     pub fn entry(&self, body: Update, received: Now, cx: &Context) -> Entry {
         let status = &cx.stats[self.id];
         let head = EntryHead {
@@ -229,7 +229,7 @@ impl Source {
         };
         self.follow_head(&entry.head, age, &entry.body, history, cx);
         match entry.body {
-            // An engine that came back with old data tells what is known better.
+            // An engine that was restored from old data may send quotes older than those applied.
             Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
@@ -306,7 +306,7 @@ impl Source {
             return self.schedule.candles.retain(|it| *it != key);
         }
         self.schedule.candles.note_reach(key, cx);
-        // The time of our clock at which the exchange's was what it was when the collector asked.
+        // Our monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
         let sent_at =
             Now { mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)), unix: cx.now.unix };
