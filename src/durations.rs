@@ -92,7 +92,7 @@ impl Requests {
     }
 
     /// Counts a request that took longer.
-    pub fn note_long(&mut self, endpoint: usize, status: u16, took_us: u64) {
+    pub fn note_deferred(&mut self, endpoint: usize, status: u16, took_us: u64) {
         self.cells[cell(endpoint, status)].note(took_us, 1);
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(requests.counted().count(), 0);
         requests.end_turn(120);
         requests.end_turn(7);
-        requests.note_long(CHART, 200, 2_000_000);
+        requests.note_deferred(CHART, 200, 2_000_000);
         let counted = requests.counted();
         let counted: Vec<(usize, usize, u64, u64)> =
             counted.map(|(endpoint, class, it)| (endpoint, class, it.count(), it.sum_us)).collect();

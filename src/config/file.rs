@@ -20,8 +20,8 @@ pub(super) enum Files {
 /// Reads the text of a file.
 pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFault> {
     let fault = |line, message: String| ConfigFault::at(Some(name), line, "", message);
-    let is_regular = || std::fs::metadata(name).is_ok_and(|it| it.is_file());
-    if files == Files::Regular && !is_regular() {
+    let is_other = || std::fs::metadata(name).is_ok_and(|it| !it.is_file());
+    if files == Files::Regular && is_other() {
         let message = "not a regular file: a reload reads only regular files";
         return Err(fault(None, message.to_string()));
     }

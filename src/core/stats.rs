@@ -30,7 +30,7 @@ pub struct Status {
     /// What waited at the end of the last turn.
     pub queues: Queues,
     /// Bytes in the compressed-body cache at the end of the last turn.
-    pub packed_bytes: usize,
+    pub compressed_bytes: usize,
     /// The cluster, if there is one.
     pub cluster: Option<ClusterStatus>,
 }
@@ -74,11 +74,11 @@ pub struct Queues {
     /// The same of connections to exchanges.
     pub upstreams: usize,
     /// Responses that wait for candles.
-    pub held: usize,
+    pub waiting: usize,
     /// Responses that are made in parts.
-    pub running: usize,
-    /// Bodies that wait to be packed, or are being packed.
-    pub packing: usize,
+    pub deferred: usize,
+    /// Bodies that wait to be compressed, or are being compressed.
+    pub compressing: usize,
     /// Upstream responses that are read and not yet completely in the market.
     pub staged: usize,
 }

@@ -60,7 +60,7 @@ impl Demo {
     /// The body of an error has the form of Binance's, `{"code","msg"}`.
     pub fn respond(&self, path: &[u8], query: &[u8], now: UnixMs, body: &mut Vec<u8>) -> u16 {
         let now = UnixMs(now.0.clamp(0, LAST_MS));
-        let Err((status, code, message)) = self.answer(path, query, now, body) else {
+        let Err((status, code, message)) = self.write_body(path, query, now, body) else {
             return 200;
         };
         json!(body, { "code": code, "msg": message.as_str() });
@@ -68,7 +68,7 @@ impl Demo {
     }
 
     /// Writes the body of a response, or nothing if the request is refused.
-    fn answer(
+    fn write_body(
         &self,
         path: &[u8],
         query: &[u8],

@@ -1,7 +1,7 @@
 //! A client's request: what its head says.
 //!
 //! A [`Request`] borrows from the bytes that arrived, and copies nothing. [`super::parse`] makes it. What
-//! is needed later is copied as a [`KeptRequest`].
+//! is needed later is copied as a [`OwnedRequest`].
 
 use super::body::Framing;
 use super::head::Fields;
@@ -143,7 +143,7 @@ impl<'a> Request<'a> {
 /// A request that outlives the bytes that it arrived in: it has a copy of its head, and knows where in it
 /// everything is, so that an equal head need not be parsed again.
 #[derive(Clone, Debug)]
-pub struct KeptRequest {
+pub struct OwnedRequest {
     head: Box<[u8]>,
     /// The request without its bytes.
     rest: Request<'static>,
@@ -157,9 +157,9 @@ pub struct KeptRequest {
 /// Start and end of a part of the head.
 type Span = (u32, u32);
 
-impl KeptRequest {
+impl OwnedRequest {
     /// Copies a request.
-    pub fn new(request: &Request<'_>) -> KeptRequest {
+    pub fn new(request: &Request<'_>) -> OwnedRequest {
         let head = request.head;
         let span = |part: &[u8]| {
             let begin = part.as_ptr().addr().wrapping_sub(head.as_ptr().addr());
@@ -167,7 +167,7 @@ impl KeptRequest {
             // An empty part may point anywhere.
             if part.is_empty() || end > head.len() { (0, 0) } else { (begin as u32, end as u32) }
         };
-        KeptRequest {
+        OwnedRequest {
             rest: Request {
                 head: b"",
                 method: request.method,
@@ -237,7 +237,7 @@ mod tests {
             let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
                 panic!("{raw:?} is a request");
             };
-            let kept = KeptRequest::new(&request);
+            let kept = OwnedRequest::new(&request);
             assert_eq!(kept.get(), request, "{raw:?}");
             let other = [request.head, b"GET /and-more"].concat();
             assert_eq!(kept.find(&other), Some(request), "{raw:?}");

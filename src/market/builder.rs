@@ -191,7 +191,7 @@ impl<'a> View<'a> {
     }
 
     fn begin(&self) -> Stage {
-        match self.window.oldest {
+        match self.window.keeps_oldest {
             true => self.making_from(self.window.start),
             false => Stage::Locating(Locating {
                 cursor: self.window.end,

@@ -8,10 +8,10 @@
 
 mod archive;
 
-use super::answer::{AnswerCounts, Evidence, Reported};
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
+use super::report::{Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
 use super::silence::Silences;
 use super::touched::Touched;
@@ -185,7 +185,7 @@ impl Charts {
         evidence: &Evidence,
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Option<AnswerCounts> {
+    ) -> Option<IngestCounts> {
         let written = self.put(key, slots, candles, (evidence, closed_before), changes)?;
         self.totals.written += written.written as u64;
         self.totals.updated += written.updated as u64;
@@ -226,7 +226,7 @@ impl Charts {
         candles: &[Reported],
         (evidence, closed_before): (&Evidence, UnixMs),
         changes: Option<&mut Changes>,
-    ) -> Option<AnswerCounts> {
+    ) -> Option<IngestCounts> {
         let series = self.series.get_mut(&key)?;
         self.touched.note(key.symbol);
         series.want_no_longer(seconds(closed_before));

@@ -3,9 +3,9 @@
 //! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
 //! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
-use super::answer::{AnswerCounts, Evidence, Found, Reported, found_in, left_out, sound_parts};
 use super::chunk::seconds;
 use super::interval_set::{IntervalSet, MAX_INTERVALS};
+use super::report::{Evidence, Found, IngestCounts, Reported, found_in, left_out, sound_parts};
 use super::series::Series;
 use super::silence::{REREAD, confirmed_after_ms};
 use crate::history::Changes;
@@ -35,8 +35,8 @@ impl Series {
         evidence: &Evidence,
         closed_before: UnixMs,
         mut changes: Option<&mut Changes>,
-    ) -> AnswerCounts {
-        let mut written = AnswerCounts::default();
+    ) -> IngestCounts {
+        let mut written = IngestCounts::default();
         let present = self.interval().slot_of(closed_before);
         let asked = asked.start.max(0)..asked.end;
         let (found, open_from) = self.sift(&asked, candles, present, &mut written);
@@ -73,7 +73,7 @@ impl Series {
         evidence: &Evidence,
         at: UnixMs,
     ) -> Vec<Range<i64>> {
-        let Evidence::Answer { between, is_whole } = evidence else {
+        let Evidence::Exchange { between, is_whole } = evidence else {
             return vec![closed.clone()];
         };
         let start = between.start.clamp(closed.start, closed.end);
@@ -139,12 +139,12 @@ impl Series {
         found: &[Found<'_>],
         second: u32,
         changes: Option<&mut Changes>,
-        written: &mut AnswerCounts,
+        written: &mut IngestCounts,
     ) {
         let before = written.changes();
         let unsound = self.unsound_and_unknown(found);
         if let Some(changes) = changes {
-            self.archive_answer(slots, found, changes);
+            self.archive_reported(slots, found, changes);
         }
         // Refused if coverage has too many ranges, and this one would be the oldest.
         let Ok(changed) = self.cover(slots, written) else {
@@ -166,7 +166,7 @@ impl Series {
         asked: &Range<i64>,
         candles: &'a [Reported],
         present: i64,
-        written: &mut AnswerCounts,
+        written: &mut IngestCounts,
     ) -> (Vec<Found<'a>>, i64) {
         let mut open_from = present;
         let mut found = Vec::with_capacity(candles.len());
@@ -217,7 +217,12 @@ impl Series {
 
     /// Collects what an answer about these closed slots changes in the archive. Called before the
     /// answer is stored here.
-    fn archive_answer(&mut self, closed: &Range<i64>, found: &[Found<'_>], changes: &mut Changes) {
+    fn archive_reported(
+        &mut self,
+        closed: &Range<i64>,
+        found: &[Found<'_>],
+        changes: &mut Changes,
+    ) {
         for part in sound_parts(closed.clone(), found) {
             // Archived slots that are not in memory may hold candles that the exchange no longer
             // has.
@@ -282,7 +287,7 @@ mod tests {
         let mut candles = minutes([10, 11]);
         candles[0].candle.low = Decimal::ZERO;
         let written = series.ingest_whole(10..13, &candles, minute(13), None);
-        let expected = AnswerCounts { unchanged: 1, rejected: 1, ..AnswerCounts::default() };
+        let expected = IngestCounts { unchanged: 1, rejected: 1, ..IngestCounts::default() };
         assert_eq!(written, expected);
         assert_eq!(stored(&series), [10, 11, 12]);
     }
@@ -405,10 +410,10 @@ mod tests {
         candles[0].candle.volume = Decimal::from(77);
         let written = series.ingest_whole(100..200, &candles, minute(300), None);
         let expected =
-            AnswerCounts { written: 17, updated: 1, unchanged: 32, ..AnswerCounts::default() };
+            IngestCounts { written: 17, updated: 1, unchanged: 32, ..IngestCounts::default() };
         assert_eq!(written, expected);
         let written = series.ingest_whole(100..200, &candles, minute(301), None);
-        let expected = AnswerCounts { unchanged: 50, removed: 33, ..AnswerCounts::default() };
+        let expected = IngestCounts { unchanged: 50, removed: 33, ..IngestCounts::default() };
         assert_eq!(written, expected, "only the second one in a row removes");
         assert_eq!(series.count(), 200 - 33 + 17);
         assert_eq!(series.gaps(), 299 - series.count() as u64);
@@ -421,7 +426,7 @@ mod tests {
             series.ingest_whole(i * 3..i * 3 + 1, &minutes([i * 3]), minute(100_000), None);
         }
         let written = series.ingest_whole(0..1, &minutes([0]), minute(100_000), None);
-        assert_eq!(written, AnswerCounts::default(), "older than all the others");
+        assert_eq!(written, IngestCounts::default(), "older than all the others");
         assert_eq!(series.count(), MAX_INTERVALS);
         let written =
             series.ingest_whole(50_000..50_001, &minutes([50_000]), minute(100_000), None);

@@ -8,7 +8,6 @@
 //! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned
 //! once and keep their meaning while the process lives.
 
-mod answer;
 mod body;
 mod builder;
 mod catalog;
@@ -25,6 +24,7 @@ mod model;
 mod plan;
 mod quote;
 mod read;
+mod report;
 mod rollup;
 mod series;
 mod silence;
@@ -37,7 +37,6 @@ mod touched;
 mod window;
 mod write;
 
-pub use answer::{AnswerCounts, Evidence, Reported};
 pub use builder::ChartBuilder;
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
 pub use chart::{ChartInfo, ChartPlan, ChartSpec};
@@ -45,6 +44,7 @@ pub use charts::{ChartCounts, Charts};
 pub use ids::{SourceId, SymbolId};
 pub use interval_set::{IntervalSet, MAX_INTERVALS};
 pub use quote::{Awaited, Quote, QuoteCounts, Quotes};
+pub use report::{Evidence, IngestCounts, Reported};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, refresh_ms};
 pub use state::Market;

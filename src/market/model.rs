@@ -2,11 +2,11 @@
 //!
 //! One seed is one run. `MARKETD_SEED=n cargo test market::model` replays the run `n` alone.
 
-use super::answer::{Evidence, Reported};
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::ids::SourceId;
 use super::ids::SymbolId;
+use super::report::{Evidence, Reported};
 use super::series::{MAX_PROVISIONAL, Series, SeriesKey};
 use super::testing::{all_of, split_mix};
 use super::window::needed;

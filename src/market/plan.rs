@@ -43,7 +43,7 @@ impl ChartPlan {
         };
         let mut candles = series.candle_slots(window.start..window.end);
         // What the limit cuts off begins, or ends, with one more candle.
-        let slots = match window.oldest {
+        let slots = match window.keeps_oldest {
             true => window.start..candles.nth(spec.limit).unwrap_or(window.end),
             false => candles.nth_back(spec.limit).map_or(window.start, |it| it + 1)..window.end,
         };

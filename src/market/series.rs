@@ -22,12 +22,12 @@
 //! Invariant: a row lies in a covered slot, and every forming candle is newer than all covered
 //! slots.
 
-use super::answer::AnswerCounts;
 use super::chart::Recent;
 use super::chunk::{CHUNK_SLOTS, Chunk, places_of};
 use super::forming::{FormingCandle, follow};
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
+use super::report::IngestCounts;
 use super::silence::Silences;
 use crate::decimal::Decimal;
 use crate::history::Extent;
@@ -276,7 +276,7 @@ impl Series {
         if !self.covered.remove(slots.clone()) {
             return 0;
         }
-        let mut dropped = AnswerCounts::default();
+        let mut dropped = IngestCounts::default();
         self.store(&slots, &[], 0, &mut dropped);
         self.forgotten = self.forgotten.max(Some(slots.end));
         // A slot that is not in the file either is unknown, and asked for as such.
@@ -293,7 +293,7 @@ impl Series {
     pub fn forget_from(&mut self, slot: i64) -> bool {
         let was_archived = self.archived.remove(slot..i64::MAX);
         let was_covered = self.uncover_from(slot);
-        self.store(&(slot..i64::MAX), &[], 0, &mut AnswerCounts::default());
+        self.store(&(slot..i64::MAX), &[], 0, &mut IngestCounts::default());
         self.frontier = self.frontier.min(slot);
         self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
         self.check();

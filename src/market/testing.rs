@@ -1,10 +1,10 @@
 //! Makings of the tests of this layer: configurations, records and a seeded generator.
 
-use super::answer::{AnswerCounts, Evidence, Reported};
 use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::charts::Charts;
 use super::ids::{SourceId, SymbolId};
+use super::report::{Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
 use crate::config::{Config, Data, SourceConfig};
 use crate::decimal::Decimal;
@@ -98,8 +98,9 @@ impl Series {
         candles: &[Reported],
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> AnswerCounts {
-        let evidence = Evidence::of(self.interval(), &asked, candles, true);
+    ) -> IngestCounts {
+        let (between, is_whole) = Evidence::of(self.interval(), &asked, candles, true);
+        let evidence = Evidence::Exchange { between, is_whole };
         self.ingest(asked, candles, &evidence, closed_before, changes)
     }
 }
@@ -113,8 +114,9 @@ impl Charts {
         candles: &[Reported],
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
-    ) -> Option<AnswerCounts> {
-        let evidence = Evidence::of(key.interval, &asked, candles, true);
+    ) -> Option<IngestCounts> {
+        let (between, is_whole) = Evidence::of(key.interval, &asked, candles, true);
+        let evidence = Evidence::Exchange { between, is_whole };
         self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Window {
     /// The slot after the last bucket.
     pub(super) end: i64,
     /// True if the limit keeps the oldest buckets.
-    pub(super) oldest: bool,
+    pub(super) keeps_oldest: bool,
 }
 
 impl Window {
@@ -55,7 +55,7 @@ impl Window {
             Some(to) if to < UnixMs(0) => start,
             to => interval.bucket_of(slot_of(to.unwrap_or(MAX_TIME))).end,
         };
-        Window { start, end: end.max(start), oldest: spec.from.is_some() }
+        Window { start, end: end.max(start), keeps_oldest: spec.from.is_some() }
     }
 
     /// See [`needed`].
@@ -63,7 +63,7 @@ impl Window {
         let (base, present) = (spec.interval.base(), spec.interval.base().slot_of(now));
         let limit = spec.limit.min(MOST_BUCKETS) as i64;
         let floor = spec.interval.bucket_from(floor_slot(base, now, keep));
-        let (start, end) = if self.oldest {
+        let (start, end) = if self.keeps_oldest {
             let start = self.start.max(floor);
             let end = spec.interval.bucket_after(start, limit);
             (start, end.min(self.end))
@@ -115,24 +115,22 @@ impl FoundRows {
             let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
             let more =
                 || series.is_some_and(|s| s.candle_slots(rest.start..until).next().is_some());
-            let full = window.oldest && self.rows >= spec.limit;
+            let full = window.keeps_oldest && self.rows >= spec.limit;
             full && (!covered.covers(*behind..closed_end.max(*behind)) || more())
         });
-        let start = if window.oldest { window.start } else { self.begin.unwrap_or(needed.start) };
+        let start =
+            if window.keeps_oldest { window.start } else { self.begin.unwrap_or(needed.start) };
         let end = cut.unwrap_or(closed_end).min(closed_end);
-        let depends = if window.oldest {
-            needed.start..end.max(needed.end)
-        } else {
-            start.min(needed.start)..end.max(needed.end)
-        };
+        let from = if window.keeps_oldest { needed.start } else { start.min(needed.start) };
+        let depends = from..end.max(needed.end);
         // Slots older than the kept window were asked for too. Without a row it is unknown where
         // the market begins.
-        let oldest = match (window.oldest, self.begin) {
+        let asked_from = match (window.keeps_oldest, self.begin) {
             (true, _) => window.start,
             (false, None) => 0,
             (false, Some(_)) => depends.start,
         };
-        let asked = oldest.min(end)..end;
+        let asked = asked_from.min(end)..end;
         let ends_now = cut.is_none() && window.end > base.slot_of(now);
         let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
         let open_of = |slot: i64| base.open_of(slot);

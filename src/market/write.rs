@@ -2,10 +2,10 @@
 //!
 //! `ingest.rs` decides what is written.
 
-use super::answer::{AnswerCounts, Found, found_in};
 use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, place_of, places_of};
 use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
+use super::report::{Found, IngestCounts, found_in};
 use super::series::Series;
 use super::silence::Silences;
 use crate::history::Changes;
@@ -18,7 +18,7 @@ impl Series {
     pub(super) fn cover(
         &mut self,
         closed: &Range<i64>,
-        written: &mut AnswerCounts,
+        written: &mut IngestCounts,
     ) -> Result<bool, IntervalSetFull> {
         loop {
             let covered = self.covered.insert(closed.clone());
@@ -39,7 +39,7 @@ impl Series {
         closed: &Range<i64>,
         found: &[Found<'_>],
         second: u32,
-        written: &mut AnswerCounts,
+        written: &mut IngestCounts,
     ) {
         // An answer may cover a million slots and hold three candles. Only chunks that have
         // candles, or get some, are visited.
@@ -59,7 +59,7 @@ impl Series {
         places: Range<u32>,
         found: &[Found<'_>],
         second: u32,
-        written: &mut AnswerCounts,
+        written: &mut IngestCounts,
     ) {
         let none = Chunk::default();
         let old = self.chunks.get(&id).unwrap_or(&none);

@@ -78,15 +78,15 @@ impl DiskThread {
     }
 
     /// The next answer, if there is one.
-    pub(super) fn answer(&mut self) -> Option<Reply> {
-        let answer = self.store.as_ref().and_then(Store::answer);
-        self.ready = answer.is_some();
-        if let Some(Reply::Stopped(_)) = answer
+    pub(super) fn next_reply(&mut self) -> Option<Reply> {
+        let reply = self.store.as_ref().and_then(Store::next_reply);
+        self.ready = reply.is_some();
+        if let Some(Reply::Stopped(_)) = reply
             && let Some(store) = self.store.take()
         {
             // The thread ends after this answer.
             store.join();
         }
-        answer
+        reply
     }
 }

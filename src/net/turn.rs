@@ -229,8 +229,8 @@ impl Driver {
                     None => continue,
                 },
                 1 if self.core.has_work() => self.core.work(now),
-                2 if self.disk_thread.ready => match self.disk_thread.answer() {
-                    Some(answer) => self.core.stored(answer, now),
+                2 if self.disk_thread.ready => match self.disk_thread.next_reply() {
+                    Some(reply) => self.core.stored(reply, now),
                     None => continue,
                 },
                 _ => continue,

@@ -56,7 +56,7 @@ use std::time::Duration;
 /// many reads would wait so long that it is told to retry later instead.
 pub const JOBS: usize = 128;
 
-/// Answers that may wait for the loop. At this number the thread blocks.
+/// Replies that may wait for the loop. At this number the thread blocks.
 const ANSWERS: usize = 32;
 
 /// Bytes of the thread's stack. SQLite needs less than a quarter of it.
@@ -66,7 +66,7 @@ const STACK: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Store {
     jobs: SyncSender<DiskJob>,
-    answers: Receiver<Reply>,
+    replies: Receiver<Reply>,
     thread: JoinHandle<()>,
 }
 
@@ -83,7 +83,7 @@ impl Store {
     /// [`Reply::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
-        let (outbox, answers) = sync_channel(ANSWERS);
+        let (outbox, replies) = sync_channel(ANSWERS);
         if cfg!(not(feature = "sqlite")) {
             return Err(Unusable::NotBuilt.at(&path));
         }
@@ -101,7 +101,7 @@ impl Store {
                 let error = StoreError::Io(format!("cannot start a thread: {error}"));
                 Unusable::Io(error).at(&path)
             })?;
-        Ok(Store { jobs, answers, thread })
+        Ok(Store { jobs, replies, thread })
     }
 
     /// Sends a job. Returns it if the queue is full or the thread has stopped.
@@ -112,20 +112,20 @@ impl Store {
     }
 
     /// The next answer, if there is one.
-    pub fn answer(&self) -> Option<Reply> {
-        self.answers.try_recv().ok()
+    pub fn next_reply(&self) -> Option<Reply> {
+        self.replies.try_recv().ok()
     }
 
     /// Waits for the next answer: before the loop runs, and in tests. `None` if none came within this
     /// time, or the thread has ended.
     pub fn wait(&self, within: Duration) -> Option<Reply> {
-        self.answers.recv_timeout(within).ok()
+        self.replies.recv_timeout(within).ok()
     }
 
-    /// Waits until the thread has done all jobs and ended. Discards its answers.
+    /// Waits until the thread has done all jobs and ended. Discards its replies.
     pub fn join(self) {
         drop(self.jobs);
-        while self.answers.recv().is_ok() {}
+        while self.replies.recv().is_ok() {}
         // An error means that the thread has panicked, which the panic hook has reported.
         let _ = self.thread.join();
     }

@@ -1,7 +1,7 @@
 //! What one connection may cost before the others have their turn.
 
 use crate::answers::read_answers;
-use crate::desk::Desk;
+use crate::bench::Bench;
 use marketd::config::Limits;
 use marketd::core::{Action, Core, Event, Service};
 use marketd::table::Key;
@@ -19,7 +19,7 @@ const SHARE: usize = 128 * 1024;
 const SHORT: usize = 64;
 
 fn core() -> Core {
-    Desk::new(Limits::default()).core
+    Bench::new(Limits::default()).core
 }
 
 fn accept(core: &mut Core) -> Key {
@@ -224,33 +224,33 @@ fn a_part_of_a_request_does_not_keep_an_idle_connection_open() {
 
 #[test]
 fn who_has_never_said_anything_makes_place_for_who_does() {
-    let mut desk = Desk::new(Limits { max_connections: 100, ..Limits::default() });
-    let speaks = desk.connect();
-    desk.send(speaks, b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
-    let silent: Vec<Key> = (0..99).map(|_| desk.connect()).collect();
+    let mut bench = Bench::new(Limits { max_connections: 100, ..Limits::default() });
+    let speaks = bench.connect();
+    bench.send(speaks, b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
+    let silent: Vec<Key> = (0..99).map(|_| bench.connect()).collect();
     // Somebody who has only just come may be about to speak.
     assert_eq!(
         {
-            let key = desk.connect();
-            desk.summary(key)
+            let key = bench.connect();
+            bench.summary(key)
         },
         "503 unavailable, shut"
     );
-    desk.pass(std::time::Duration::from_secs(5));
+    bench.pass(std::time::Duration::from_secs(5));
     for gone in 0..99 {
-        let key = desk.connect();
-        desk.send(key, b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_eq!(desk.summary(key), "200, open", "{gone}");
-        let closed = silent.iter().filter(|key| desk.is_closed(**key)).count();
+        let key = bench.connect();
+        bench.send(key, b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_eq!(bench.summary(key), "200, open", "{gone}");
+        let closed = silent.iter().filter(|key| bench.is_closed(**key)).count();
         assert_eq!(closed, gone + 1);
-        assert!(desk.is_closed(silent[gone]), "the oldest one");
+        assert!(bench.is_closed(silent[gone]), "the oldest one");
     }
     assert_eq!(
         {
-            let key = desk.connect();
-            desk.summary(key)
+            let key = bench.connect();
+            bench.summary(key)
         },
         "503 unavailable, shut"
     );
-    assert!(!desk.is_closed(speaks));
+    assert!(!bench.is_closed(speaks));
 }

@@ -5,7 +5,7 @@
 //! counted.
 
 use crate::answers::Answer;
-use crate::desk::{Desk, Outcome, show};
+use crate::bench::{Bench, Outcome, show};
 use crate::support::{Rng, damaged, for_each_seed};
 use crate::table::{TAG, table};
 use marketd::config::Limits;
@@ -75,25 +75,25 @@ fn check_promises(outcome: &Outcome, bytes: &[u8], context: &str) {
 
 /// All inputs of one seed; their number.
 fn run_seed(seed: u64, rng: &mut Rng, rows: &[Vec<u8>]) -> u64 {
-    let mut desk = Desk::new(limits(rng));
+    let mut bench = Bench::new(limits(rng));
     for input in 0..INPUTS {
         let bytes = damaged_row(rng, rows);
         let context = format!("seed {seed} input {input}: {}", show(&bytes));
-        let whole = desk.run([&bytes[..]]);
+        let whole = bench.run([&bytes[..]]);
         check_promises(&whole, &bytes, &context);
-        assert_eq!(desk.run(bytes.chunks(1)), whole, "byte by byte, {context}");
+        assert_eq!(bench.run(bytes.chunks(1)), whole, "byte by byte, {context}");
         let parts = pieces(rng, &bytes);
-        assert_eq!(desk.run(parts.iter().copied()), whole, "in pieces, {context}");
-        let slow = desk.run_slowly(parts, || 1 + rng.below(300) as usize);
+        assert_eq!(bench.run(parts.iter().copied()), whole, "in pieces, {context}");
+        let slow = bench.run_slowly(parts, || 1 + rng.below(300) as usize);
         assert_eq!(slow, whole, "read slowly, {context}");
     }
-    desk.check_empty();
+    bench.check_empty();
     INPUTS
 }
 
-/// The rows with a tag that some desk gives.
+/// The rows with a tag that some bench gives.
 fn rows() -> Vec<Vec<u8>> {
-    let tag = Desk::new(Limits::default()).tag();
+    let tag = Bench::new(Limits::default()).tag();
     assert_ne!(tag, TAG.as_bytes());
     table().iter().map(|row| row.bytes_with_tag(&tag)).collect()
 }

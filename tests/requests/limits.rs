@@ -1,6 +1,6 @@
 //! Every limit of a client's connection at one below, at it, and one above.
 
-use crate::desk::Desk;
+use crate::bench::Bench;
 use crate::table::PROBE;
 use marketd::config::Limits;
 use std::net::IpAddr;
@@ -11,14 +11,14 @@ const GET: &str = "GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
 /// Sends it whole, in two halves and in pieces of seven: the same, and as expected.
 #[track_caller]
 fn check(limits: &Limits, raw: &[u8], expected: &str) {
-    let mut desk = Desk::new(limits.clone());
-    let whole = desk.run([raw]);
-    let halves = desk.run(raw.chunks(raw.len().div_ceil(2)));
-    let sevens = desk.run(raw.chunks(7));
+    let mut bench = Bench::new(limits.clone());
+    let whole = bench.run([raw]);
+    let halves = bench.run(raw.chunks(raw.len().div_ceil(2)));
+    let sevens = bench.run(raw.chunks(7));
     assert_eq!(whole.summary(), expected, "{} bytes", raw.len());
     assert_eq!(halves, whole, "{} bytes in two halves", raw.len());
     assert_eq!(sevens, whole, "{} bytes in sevens", raw.len());
-    desk.check_empty();
+    bench.check_empty();
 }
 
 /// The length one below, at, and one above a limit, and whether it is still fine.
@@ -177,19 +177,19 @@ const SWEEP: Duration = Duration::from_secs(1);
 #[track_caller]
 fn check_deadline(begin: &[&str], span: Duration, expected: &str) {
     let limits = Limits::default();
-    let mut desk = Desk::new(limits);
-    let key = desk.connect();
+    let mut bench = Bench::new(limits);
+    let key = bench.connect();
     for part in begin {
-        assert_eq!(desk.send(key, part.as_bytes()), part.len());
+        assert_eq!(bench.send(key, part.as_bytes()), part.len());
     }
-    let before = desk.summary(key);
+    let before = bench.summary(key);
     assert!(before.ends_with("open"), "{before}");
-    desk.pass(span - Duration::from_millis(1));
-    assert_eq!(desk.summary(key), before, "before its time");
-    desk.pass(SWEEP + Duration::from_millis(2));
-    assert_eq!(desk.summary(key), expected);
-    desk.end(key);
-    desk.check_empty();
+    bench.pass(span - Duration::from_millis(1));
+    assert_eq!(bench.summary(key), before, "before its time");
+    bench.pass(SWEEP + Duration::from_millis(2));
+    assert_eq!(bench.summary(key), expected);
+    bench.end(key);
+    bench.check_empty();
 }
 
 #[test]
@@ -210,26 +210,26 @@ fn deadlines_come_in_their_time() {
 fn later_bytes_renew_neither_the_deadline_of_a_head_nor_that_of_a_body() {
     let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 500\r\n\r\n";
     for begin in ["GET /", body] {
-        let mut desk = Desk::new(Limits::default());
-        let key = desk.connect();
-        desk.send(key, begin.as_bytes());
+        let mut bench = Bench::new(Limits::default());
+        let key = bench.connect();
+        bench.send(key, begin.as_bytes());
         let mut seconds = 0;
-        while !desk.is_shut(key) {
+        while !bench.is_shut(key) {
             seconds += 1;
-            desk.pass(Duration::from_secs(1));
-            desk.send(key, b"x");
+            bench.pass(Duration::from_secs(1));
+            bench.send(key, b"x");
         }
         assert!((10..=11).contains(&seconds), "{seconds} s");
-        assert_eq!(desk.summary(key), "408 request_timeout, shut");
+        assert_eq!(bench.summary(key), "408 request_timeout, shut");
     }
     // Nor do empty lines renew that of an idle connection.
-    let mut desk = Desk::new(Limits::default());
-    let key = desk.connect();
+    let mut bench = Bench::new(Limits::default());
+    let key = bench.connect();
     let mut seconds = 0;
-    while !desk.is_shut(key) {
+    while !bench.is_shut(key) {
         seconds += 1;
-        desk.pass(Duration::from_secs(1));
-        desk.send(key, b"\r\n");
+        bench.pass(Duration::from_secs(1));
+        bench.send(key, b"\r\n");
     }
     assert!((75..=76).contains(&seconds), "{seconds} s");
 }
@@ -237,47 +237,47 @@ fn later_bytes_renew_neither_the_deadline_of_a_head_nor_that_of_a_body() {
 #[test]
 fn the_deadline_of_an_answer_is_renewed_by_progress_alone() {
     let limits = Limits::default();
-    let mut desk = Desk::new(limits.clone());
-    let key = desk.connect_with(0);
-    desk.send(key, GET.as_bytes());
+    let mut bench = Bench::new(limits.clone());
+    let key = bench.connect_with(0);
+    bench.send(key, GET.as_bytes());
     // Slower than any whole answer may be, and never quiet for as long as it takes.
     for _ in 0..20 {
-        desk.pass(limits.write_timeout - SWEEP);
-        assert!(!desk.is_shut(key), "it makes progress");
-        desk.feed(key, 1);
+        bench.pass(limits.write_timeout - SWEEP);
+        assert!(!bench.is_shut(key), "it makes progress");
+        bench.feed(key, 1);
     }
-    assert_eq!(desk.got(key).len(), 20);
-    desk.pass(limits.write_timeout - Duration::from_millis(1));
-    assert!(!desk.is_shut(key));
-    desk.pass(SWEEP + Duration::from_millis(2));
-    assert!(desk.is_closed(key), "nobody reads it");
-    assert_eq!(desk.closes()["write_timeout"], 1);
+    assert_eq!(bench.got(key).len(), 20);
+    bench.pass(limits.write_timeout - Duration::from_millis(1));
+    assert!(!bench.is_shut(key));
+    bench.pass(SWEEP + Duration::from_millis(2));
+    assert!(bench.is_closed(key), "nobody reads it");
+    assert_eq!(bench.closes()["write_timeout"], 1);
 }
 
 #[test]
 fn no_request_is_served_above_the_high_water_mark_of_output() {
     let limits = Limits { output_high_water: 5_000, ..Limits::default() };
-    let mut desk = Desk::new(limits.clone());
-    let key = desk.connect_with(0);
+    let mut bench = Bench::new(limits.clone());
+    let key = bench.connect_with(0);
     let many = GET.repeat(200);
-    desk.send(key, many.as_bytes());
-    let pending = desk.core.outgoing(key).len();
+    bench.send(key, many.as_bytes());
+    let pending = bench.core.outgoing(key).len();
     let answer = {
-        let other = desk.connect();
-        desk.send(other, GET.as_bytes());
-        desk.got(other).len()
+        let other = bench.connect();
+        bench.send(other, GET.as_bytes());
+        bench.got(other).len()
     };
     assert!(pending >= limits.output_high_water);
     assert!(pending < limits.output_high_water + answer, "{pending} bytes wait");
-    assert!(!desk.core.wants_read(key), "more would have to be kept");
-    desk.feed(key, usize::MAX);
-    assert_eq!(desk.got(key).len(), 200 * answer, "every one of them is answered in the end");
-    assert!(desk.core.wants_read(key));
+    assert!(!bench.core.wants_read(key), "more would have to be kept");
+    bench.feed(key, usize::MAX);
+    assert_eq!(bench.got(key).len(), 200 * answer, "every one of them is answered in the end");
+    assert!(bench.core.wants_read(key));
 }
 
 /// A number of the JSON metrics.
-fn figure(desk: &mut Desk, name: &str) -> usize {
-    let page = desk.get("/api/v1/metrics");
+fn figure(bench: &mut Bench, name: &str) -> usize {
+    let page = bench.get("/api/v1/metrics");
     let (_, rest) = page.split_once(&format!("\"{name}\":")).expect("a figure");
     let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
     digits.and_then(|it| it.parse().ok()).expect("a number")
@@ -286,164 +286,164 @@ fn figure(desk: &mut Desk, name: &str) -> usize {
 #[test]
 fn what_all_clients_together_leave_unread_has_a_limit() {
     let limits = Limits { output_total: 1_048_576, ..Limits::default() };
-    let mut desk = Desk::configured(limits.clone(), |config| {
+    let mut bench = Bench::configured(limits.clone(), |config| {
         let more = (0..500).map(|at| format!("A{at}/USDT"));
         config.sources[0].symbols.extend(more);
     });
     let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
     let list = "GET /api/v1/categories/usdt/markets HTTP/1.1\r\nHost: h\r\n\r\n";
     let tick = Duration::from_millis(1);
-    let steady = desk.connect_with(0);
-    desk.send(steady, document.as_bytes());
+    let steady = bench.connect_with(0);
+    bench.send(steady, document.as_bytes());
     let mut rude = Vec::new();
     let mut turned_away = 0;
     for _ in 0..100 {
-        let key = desk.connect_with(0);
-        desk.send(key, document.repeat(5).as_bytes());
+        let key = bench.connect_with(0);
+        bench.send(key, document.repeat(5).as_bytes());
         rude.push(key);
-        desk.pass(tick);
+        bench.pass(tick);
         // Slowly, and always a little.
-        desk.feed(steady, 10);
-        let pending = figure(&mut desk, "bytesPending");
+        bench.feed(steady, 10);
+        let pending = figure(&mut bench, "bytesPending");
         assert!(pending <= limits.output_total, "{pending} bytes wait");
         // Whoever reads is answered, whatever others do.
-        let key = desk.connect();
-        desk.send(key, GET.as_bytes());
-        assert_eq!(desk.summary(key), "200, open");
+        let key = bench.connect();
+        bench.send(key, GET.as_bytes());
+        assert_eq!(bench.summary(key), "200, open");
         // What takes long waits for better times, from half of the limit on.
-        desk.send(key, list.as_bytes());
+        bench.send(key, list.as_bytes());
         let waits = pending >= limits.output_total / 2;
         let expected = if waits { "200, 503 unavailable, open" } else { "200, 200, open" };
-        assert_eq!(desk.summary(key), expected, "{pending} bytes wait");
+        assert_eq!(bench.summary(key), expected, "{pending} bytes wait");
         turned_away += u32::from(waits);
-        desk.end(key);
+        bench.end(key);
     }
     assert!(turned_away > 10);
-    assert!(!desk.is_closed(steady), "it has made progress all the time");
-    let gone = rude.iter().filter(|key| desk.is_closed(**key)).count();
+    assert!(!bench.is_closed(steady), "it has made progress all the time");
+    let gone = rude.iter().filter(|key| bench.is_closed(**key)).count();
     assert!(gone > 50, "{gone} of 100");
     let last = rude.pop().expect("there were some");
-    assert!(!desk.is_closed(last), "the slowest are closed first");
+    assert!(!bench.is_closed(last), "the slowest are closed first");
     for key in [rude, vec![steady, last]].concat() {
-        desk.feed(key, usize::MAX);
-        desk.end(key);
+        bench.feed(key, usize::MAX);
+        bench.end(key);
     }
-    assert_eq!(figure(&mut desk, "bytesPending"), 0);
-    desk.check_empty();
+    assert_eq!(figure(&mut bench, "bytesPending"), 0);
+    bench.check_empty();
 }
 
 #[test]
 fn a_lingering_connection_ends_by_itself() {
     let limits = Limits::default();
-    let mut desk = Desk::new(limits.clone());
-    let key = desk.connect();
-    desk.send(key, b"GARBAGE\r\n\r\n");
-    assert_eq!(desk.summary(key), "400 bad_request, shut");
-    assert!(!desk.is_closed(key), "what the client still sends is read");
+    let mut bench = Bench::new(limits.clone());
+    let key = bench.connect();
+    bench.send(key, b"GARBAGE\r\n\r\n");
+    assert_eq!(bench.summary(key), "400 bad_request, shut");
+    assert!(!bench.is_closed(key), "what the client still sends is read");
     for _ in 0..10 {
-        desk.send(key, &[b'x'; 10_000]);
+        bench.send(key, &[b'x'; 10_000]);
     }
-    desk.pass(limits.linger - Duration::from_millis(1));
-    assert!(!desk.is_closed(key));
-    desk.pass(SWEEP + Duration::from_millis(2));
-    assert!(desk.is_closed(key));
-    desk.check_empty();
+    bench.pass(limits.linger - Duration::from_millis(1));
+    assert!(!bench.is_closed(key));
+    bench.pass(SWEEP + Duration::from_millis(2));
+    assert!(bench.is_closed(key));
+    bench.check_empty();
 }
 
 #[test]
 fn connections_in_all_have_a_limit() {
     let limits = Limits { max_connections: 3, ..Limits::default() };
-    let mut desk = Desk::new(limits);
-    let guests: Vec<_> = (0..3).map(|_| desk.connect()).collect();
-    let refused = desk.connect();
-    assert_eq!(desk.summary(refused), "503 unavailable, shut");
-    desk.end(refused);
-    for key in &guests {
-        assert_eq!(desk.summary(*key), "open");
+    let mut bench = Bench::new(limits);
+    let clients: Vec<_> = (0..3).map(|_| bench.connect()).collect();
+    let refused = bench.connect();
+    assert_eq!(bench.summary(refused), "503 unavailable, shut");
+    bench.end(refused);
+    for key in &clients {
+        assert_eq!(bench.summary(*key), "open");
     }
     // There is room at once where one has left.
-    desk.end(guests[0]);
-    let next = desk.connect();
-    desk.send(next, GET.as_bytes());
-    assert_eq!(desk.summary(next), "200, open");
+    bench.end(clients[0]);
+    let next = bench.connect();
+    bench.send(next, GET.as_bytes());
+    assert_eq!(bench.summary(next), "200, open");
     // Those that are told so are bounded too.
-    let lobby: Vec<_> = (0..100).map_while(|_| desk.try_connect(usize::MAX)).collect();
-    assert_eq!(lobby.len(), 64);
-    for key in [lobby, vec![next, guests[1], guests[2]]].concat() {
-        desk.end(key);
+    let refused: Vec<_> = (0..100).map_while(|_| bench.try_connect(usize::MAX)).collect();
+    assert_eq!(refused.len(), 64);
+    for key in [refused, vec![next, clients[1], clients[2]]].concat() {
+        bench.end(key);
     }
-    desk.check_empty();
+    bench.check_empty();
 }
 
 #[test]
 fn connections_of_one_address_have_a_limit_where_one_is_set() {
     let at = |text: &str| text.parse::<IpAddr>().expect("an address");
     let limits = Limits { connections_per_address: 2, ..Limits::default() };
-    let mut desk = Desk::new(limits);
+    let mut bench = Bench::new(limits);
     let (here, there) = (at("192.0.2.1"), at("192.0.2.2"));
-    let first = desk.connect_from(here).expect("there is room");
-    let second = desk.connect_from(here).expect("there is room");
-    let third = desk.connect_from(here).expect("it is told");
-    assert_eq!(desk.summary(first), "open");
-    assert_eq!(desk.summary(second), "open");
-    assert_eq!(desk.summary(third), "503 unavailable, shut");
+    let first = bench.connect_from(here).expect("there is room");
+    let second = bench.connect_from(here).expect("there is room");
+    let third = bench.connect_from(here).expect("it is told");
+    assert_eq!(bench.summary(first), "open");
+    assert_eq!(bench.summary(second), "open");
+    assert_eq!(bench.summary(third), "503 unavailable, shut");
     // Others are not concerned.
-    let other = desk.connect_from(there).expect("there is room");
-    assert_eq!(desk.summary(other), "open");
+    let other = bench.connect_from(there).expect("there is room");
+    assert_eq!(bench.summary(other), "open");
     // Few are told; more are dropped, so that one address does not fill the house.
-    let told: Vec<_> = (0..50).map_while(|_| desk.connect_from(here)).collect();
+    let told: Vec<_> = (0..50).map_while(|_| bench.connect_from(here)).collect();
     assert_eq!(told.len(), 3);
     for key in [third, first].into_iter().chain(told) {
-        desk.end(key);
+        bench.end(key);
     }
-    let next = desk.connect_from(here).expect("there is room");
-    assert_eq!(desk.summary(next), "open");
+    let next = bench.connect_from(here).expect("there is room");
+    assert_eq!(bench.summary(next), "open");
     for key in [second, other, next] {
-        desk.end(key);
+        bench.end(key);
     }
-    desk.check_empty();
+    bench.check_empty();
     // Off, unless it is set.
-    let mut desk = Desk::new(Limits::default());
+    let mut bench = Bench::new(Limits::default());
     for _ in 0..200 {
-        let key = desk.connect_from(here).expect("there is room");
-        assert_eq!(desk.summary(key), "open");
+        let key = bench.connect_from(here).expect("there is room");
+        assert_eq!(bench.summary(key), "open");
     }
 }
 
 #[test]
 fn from_half_of_that_on_who_takes_nothing_goes_and_who_reads_stays() {
     let limits = Limits { output_total: 1_048_576, ..Limits::default() };
-    let mut desk = Desk::new(limits.clone());
+    let mut bench = Bench::new(limits.clone());
     let document = "GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n";
     let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
     // Half of them have begun a request that never comes whole: they are in nobody's way, and yet
     // their answers wait.
     let mut rude = Vec::new();
-    while figure(&mut desk, "bytesPending") <= limits.output_total / 2 {
-        let key = desk.connect_with(0);
+    while figure(&mut bench, "bytesPending") <= limits.output_total / 2 {
+        let key = bench.connect_with(0);
         let raw = match rude.len() % 2 {
             0 => document.to_string(),
             _ => GET.repeat(90) + body,
         };
-        desk.send(key, raw.as_bytes());
+        bench.send(key, raw.as_bytes());
         rude.push(key);
     }
-    let steady = desk.connect_with(0);
-    desk.send(steady, document.as_bytes());
+    let steady = bench.connect_with(0);
+    bench.send(steady, document.as_bytes());
     for _ in 0..25 {
         // What is at hand is sent, packed or not.
-        let key = desk.connect();
+        let key = bench.connect();
         let packed = document.replace("\r\n\r\n", "\r\nAccept-Encoding: gzip\r\n\r\n");
-        desk.send(key, packed.as_bytes());
-        desk.pass(Duration::from_millis(100));
-        assert!(desk.got(key).starts_with(b"HTTP/1.1 200 OK\r\n"));
-        desk.end(key);
-        desk.feed(steady, 10);
+        bench.send(key, packed.as_bytes());
+        bench.pass(Duration::from_millis(100));
+        assert!(bench.got(key).starts_with(b"HTTP/1.1 200 OK\r\n"));
+        bench.end(key);
+        bench.feed(steady, 10);
     }
-    let gone = rude.iter().filter(|key| desk.is_closed(**key)).count();
+    let gone = rude.iter().filter(|key| bench.is_closed(**key)).count();
     assert!(gone > 1, "{gone} of {} are closed", rude.len());
-    assert!(figure(&mut desk, "bytesPending") <= limits.output_total / 2);
-    assert!(!desk.is_closed(steady));
+    assert!(figure(&mut bench, "bytesPending") <= limits.output_total / 2);
+    assert!(!bench.is_closed(steady));
 }
 
 #[test]
@@ -453,41 +453,41 @@ fn who_leaves_a_request_half_sent_does_not_have_others_closed_in_his_stead() {
         body_timeout: Duration::from_secs(10),
         ..Limits::default()
     };
-    let mut desk = Desk::new(limits.clone());
+    let mut bench = Bench::new(limits.clone());
     let body = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab";
-    let steady = desk.connect_with(0);
-    desk.send(steady, GET.repeat(20).as_bytes());
+    let steady = bench.connect_with(0);
+    bench.send(steady, GET.repeat(20).as_bytes());
     for _ in 0..100 {
-        let key = desk.connect_with(0);
-        desk.send(key, (GET.repeat(90) + body).as_bytes());
-        desk.pass(Duration::from_millis(1));
-        desk.feed(steady, 10);
-        let pending = figure(&mut desk, "bytesPending");
+        let key = bench.connect_with(0);
+        bench.send(key, (GET.repeat(90) + body).as_bytes());
+        bench.pass(Duration::from_millis(1));
+        bench.feed(steady, 10);
+        let pending = figure(&mut bench, "bytesPending");
         assert!(pending <= limits.output_total, "{pending} bytes wait");
     }
-    assert!(!desk.is_closed(steady));
+    assert!(!bench.is_closed(steady));
 }
 
 #[test]
 fn what_all_clients_together_hold_of_requests_has_a_limit() {
     let most = 400_000;
-    let mut desk = Desk::new(Limits { input_total: most, ..Limits::default() });
+    let mut bench = Bench::new(Limits { input_total: most, ..Limits::default() });
     let part = format!("GET /{} HTTP/1.1\r\n", "x".repeat(3000));
     let slow: Vec<_> = (0..400)
         .map(|_| {
-            let key = desk.connect();
-            desk.send(key, part.as_bytes());
-            desk.pass(Duration::from_millis(1));
+            let key = bench.connect();
+            bench.send(key, part.as_bytes());
+            bench.pass(Duration::from_millis(1));
             key
         })
         .collect();
-    let open = slow.iter().filter(|key| !desk.is_closed(**key)).count();
+    let open = slow.iter().filter(|key| !bench.is_closed(**key)).count();
     assert!(open * part.len() <= most, "{open} hold {} bytes each", part.len());
     assert!(open * part.len() > most / 2, "{open} are left");
     // Those go that have been at it for the longest time, and nobody else.
-    assert!(slow[..400 - open].iter().all(|key| desk.is_closed(*key)));
-    assert_eq!(desk.closes()["slow_sender"], 400 - open as u64);
+    assert!(slow[..400 - open].iter().all(|key| bench.is_closed(*key)));
+    assert_eq!(bench.closes()["slow_sender"], 400 - open as u64);
     let key = slow[399];
-    desk.send(key, b"Host: h\r\n\r\n");
-    assert_eq!(desk.summary(key), "404 not_found, open");
+    bench.send(key, b"Host: h\r\n\r\n");
+    assert_eq!(bench.summary(key), "404 not_found, open");
 }

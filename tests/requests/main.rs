@@ -2,7 +2,7 @@
 //! to, each row with the rule that says so; limits at one below, at and one above; every end that
 //! a connection can have; and seeded damage to the table.
 //!
-//! The core is driven without a socket ([`desk`]), so that every row is cut at every byte; then
+//! The core is driven without a socket ([`bench`]), so that every row is cut at every byte; then
 //! once more over real sockets, against the built binary ([`sockets`]). What a row expects was
 //! taken from the RFCs before the row was run.
 //!
@@ -13,7 +13,7 @@
 mod support;
 
 mod answers;
-mod desk;
+mod bench;
 mod ends;
 mod fairness;
 mod fields;

@@ -1,6 +1,6 @@
 //! The rate limit: what an address has left, who is turned back, and whose request it was.
 
-use crate::desk::Desk;
+use crate::bench::Bench;
 use marketd::config::{Limits, Network};
 use marketd::table::Key;
 use std::net::IpAddr;
@@ -15,18 +15,18 @@ fn at(text: &str) -> IpAddr {
 }
 
 /// One request a second, three at once; a trusted proxy at 10.0.0.1.
-fn desk() -> Desk {
+fn bench() -> Bench {
     let limits = Limits { requests_per_minute: 60, request_burst: 3, ..Limits::default() };
-    Desk::configured(limits, |config| {
+    Bench::configured(limits, |config| {
         config.trusted_proxies = Network::parse("10.0.0.1").into_iter().collect();
     })
 }
 
 /// What is sent to this client in answer to some more bytes.
-fn ask(desk: &mut Desk, key: Key, raw: &str) -> String {
-    let before = desk.got(key).len();
-    desk.send(key, raw.as_bytes());
-    String::from_utf8(desk.got(key)[before..].to_vec()).expect("an answer is text")
+fn ask(bench: &mut Bench, key: Key, raw: &str) -> String {
+    let before = bench.got(key).len();
+    bench.send(key, raw.as_bytes());
+    String::from_utf8(bench.got(key)[before..].to_vec()).expect("an answer is text")
 }
 
 /// Its status, and what it says of the limit: all, left, seconds.
@@ -43,10 +43,10 @@ fn told(answer: &str) -> (u16, Option<[u32; 3]>) {
 
 #[test]
 fn without_a_limit_nothing_is_said_of_it() {
-    let mut desk = Desk::new(Limits::default());
-    let key = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    let mut bench = Bench::new(Limits::default());
+    let key = bench.connect_from(at("192.0.2.1")).expect("there is room");
     for _ in 0..500 {
-        let answer = ask(&mut desk, key, GET);
+        let answer = ask(&mut bench, key, GET);
         assert_eq!(told(&answer), (404, None));
         assert!(!answer.contains("\r\nRateLimit"), "{answer}");
     }
@@ -54,15 +54,15 @@ fn without_a_limit_nothing_is_said_of_it() {
 
 #[test]
 fn an_address_is_told_what_it_has_left_and_turned_back_when_that_is_nothing() {
-    let mut desk = desk();
-    let key = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    let mut bench = bench();
+    let key = bench.connect_from(at("192.0.2.1")).expect("there is room");
     for (left, reset) in [(2, 1), (1, 2), (0, 3)] {
         let expected = (404, Some([3, left, reset]));
-        assert_eq!(told(&ask(&mut desk, key, GET)), expected);
+        assert_eq!(told(&ask(&mut bench, key, GET)), expected);
     }
     // On another connection too, and for HEAD without a body.
-    let other = desk.connect_from(at("192.0.2.1")).expect("there is room");
-    let answer = ask(&mut desk, other, GET);
+    let other = bench.connect_from(at("192.0.2.1")).expect("there is room");
+    let answer = ask(&mut bench, other, GET);
     assert_eq!(told(&answer), (429, Some([3, 0, 1])));
     for part in [
         "HTTP/1.1 429 Too Many Requests\r\n",
@@ -74,81 +74,81 @@ fn an_address_is_told_what_it_has_left_and_turned_back_when_that_is_nothing() {
     ] {
         assert!(answer.contains(part), "{part:?} in {answer}");
     }
-    let head = ask(&mut desk, other, &GET.replace("GET", "HEAD"));
+    let head = ask(&mut bench, other, &GET.replace("GET", "HEAD"));
     assert_eq!(told(&head), (429, Some([3, 0, 1])));
     assert!(head.ends_with("\r\n\r\n"), "{head}");
     // Nobody else is concerned.
-    let stranger = desk.connect_from(at("192.0.2.2")).expect("there is room");
-    assert_eq!(told(&ask(&mut desk, stranger, GET)).0, 404);
-    assert!(desk.get("/api/v1/metrics").contains("\"rateLimited\":2,"));
-    let page = desk.get("/metrics");
+    let stranger = bench.connect_from(at("192.0.2.2")).expect("there is room");
+    assert_eq!(told(&ask(&mut bench, stranger, GET)).0, 404);
+    assert!(bench.get("/api/v1/metrics").contains("\"rateLimited\":2,"));
+    let page = bench.get("/metrics");
     assert!(page.contains("\nmarketd_http_rate_limited_total 2\n"));
     // It has waited as long as it was told.
-    desk.pass(SECOND);
-    assert_eq!(told(&ask(&mut desk, key, GET)), (404, Some([3, 0, 3])));
-    assert_eq!(told(&ask(&mut desk, key, GET)).0, 429);
+    bench.pass(SECOND);
+    assert_eq!(told(&ask(&mut bench, key, GET)), (404, Some([3, 0, 3])));
+    assert_eq!(told(&ask(&mut bench, key, GET)).0, 429);
     for key in [key, other, stranger] {
-        desk.end(key);
+        bench.end(key);
     }
-    desk.check_empty();
+    bench.check_empty();
 }
 
 #[test]
 fn requests_that_came_together_are_counted_one_by_one_and_the_connection_stays() {
-    let mut desk = desk();
-    let key = desk.connect_from(at("2001:db8::1")).expect("there is room");
+    let mut bench = bench();
+    let key = bench.connect_from(at("2001:db8::1")).expect("there is room");
     let post = "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
-    desk.send(key, format!("{post}{}", GET.repeat(4)).as_bytes());
+    bench.send(key, format!("{post}{}", GET.repeat(4)).as_bytes());
     let expected = "404 not_found, 404 not_found, 404 not_found, \
                     429 too_many_requests, 429 too_many_requests, open";
-    assert_eq!(desk.summary(key), expected);
+    assert_eq!(bench.summary(key), expected);
     // The neighbour in the same network has none of his own.
-    let key = desk.connect_from(at("2001:db8::2")).expect("there is room");
-    assert_eq!(told(&ask(&mut desk, key, GET)).0, 429);
+    let key = bench.connect_from(at("2001:db8::2")).expect("there is room");
+    assert_eq!(told(&ask(&mut bench, key, GET)).0, 429);
     // Who wants the connection to end gets his way.
     let last = GET.replace("Host", "Connection: close\r\nHost");
-    let answer = ask(&mut desk, key, &last);
+    let answer = ask(&mut bench, key, &last);
     assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
-    assert!(desk.is_closed(key));
+    assert!(bench.is_closed(key));
 }
 
 #[test]
 fn probes_and_pre_flights_are_free_and_charts_are_not() {
-    let mut desk = desk();
-    let key = desk.connect_from(at("192.0.2.1")).expect("there is room");
+    let mut bench = bench();
+    let key = bench.connect_from(at("192.0.2.1")).expect("there is room");
     let chart = GET.replace("/x", "/api/ecosystem/chart?symbol=BTC/USDT");
-    let answer = ask(&mut desk, key, &chart);
+    let answer = ask(&mut bench, key, &chart);
     assert_eq!(told(&answer).1, Some([3, 2, 1]), "{answer}");
-    ask(&mut desk, key, &GET.repeat(5));
+    ask(&mut bench, key, &GET.repeat(5));
     for (raw, status) in [
         (GET.replace("/x", "/health/live"), 200),
         (GET.replace("/x", "/health/ready"), 503),
         (GET.replace("GET", "OPTIONS"), 204),
     ] {
-        assert_eq!(told(&ask(&mut desk, key, &raw)), (status, None));
+        assert_eq!(told(&ask(&mut bench, key, &raw)), (status, None));
     }
-    assert_eq!(told(&ask(&mut desk, key, GET)).0, 429);
+    assert_eq!(told(&ask(&mut bench, key, GET)).0, 429);
 }
 
 #[test]
 fn behind_a_trusted_proxy_each_client_counts_for_itself() {
-    let mut desk = desk();
-    let proxy = desk.connect_from(at("10.0.0.1")).expect("there is room");
+    let mut bench = bench();
+    let proxy = bench.connect_from(at("10.0.0.1")).expect("there is room");
     let from = |list: &str| GET.replace("Host", &format!("X-Forwarded-For: {list}\r\nHost"));
     for left in [2, 1, 0] {
         // Whatever the client says itself.
         let raw = from(&format!("198.51.100.{left}, 192.0.2.1"));
         let expected = Some([3, left, 3 - left]);
-        assert_eq!(told(&ask(&mut desk, proxy, &raw)).1, expected);
+        assert_eq!(told(&ask(&mut bench, proxy, &raw)).1, expected);
     }
-    assert_eq!(told(&ask(&mut desk, proxy, &from("192.0.2.1"))).0, 429);
-    assert_eq!(told(&ask(&mut desk, proxy, &from("192.0.2.2"))).0, 404);
+    assert_eq!(told(&ask(&mut bench, proxy, &from("192.0.2.1"))).0, 429);
+    assert_eq!(told(&ask(&mut bench, proxy, &from("192.0.2.2"))).0, 404);
     // The same address without the proxy, and one who only says that he is a proxy.
-    let own = desk.connect_from(at("192.0.2.1")).expect("there is room");
-    assert_eq!(told(&ask(&mut desk, own, GET)).0, 429);
-    let liar = desk.connect_from(at("192.0.2.9")).expect("there is room");
+    let own = bench.connect_from(at("192.0.2.1")).expect("there is room");
+    assert_eq!(told(&ask(&mut bench, own, GET)).0, 429);
+    let liar = bench.connect_from(at("192.0.2.9")).expect("there is room");
     for _ in 0..3 {
-        assert_eq!(told(&ask(&mut desk, liar, &from("203.0.113.1"))).0, 404);
+        assert_eq!(told(&ask(&mut bench, liar, &from("203.0.113.1"))).0, 404);
     }
-    assert_eq!(told(&ask(&mut desk, liar, &from("203.0.113.2"))).0, 429);
+    assert_eq!(told(&ask(&mut bench, liar, &from("203.0.113.2"))).0, 429);
 }

@@ -2,7 +2,7 @@
 //! has shut its side before it reads them.
 
 use crate::answers::{Answer, read_answers};
-use crate::desk::{show, tag_in};
+use crate::bench::{show, tag_in};
 use crate::support::{Client, Marketd, PATIENCE, eventually, get};
 use crate::table::{TAGGED, table};
 use serde_json::json;
@@ -100,13 +100,13 @@ fn every_row_is_answered_over_a_socket_byte_by_byte() {
 fn an_address_has_its_cap_over_a_socket_too() {
     let marketd = start_with(json!({ "connectionsPerAddress": 2, "lingerMs": 60_000 }));
     let live = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
-    let mut guests: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
-    for guest in &mut guests {
-        assert_eq!(guest.get("/health/live").status, 200);
+    let mut clients: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
+    for client in &mut clients {
+        assert_eq!(client.get("/health/live").status, 200);
     }
     let third = talk(marketd.addr(), [&live[..]]).expect("it is told");
     assert_eq!(summary(&third), "503 unavailable");
-    drop(guests);
+    drop(clients);
     eventually(PATIENCE, || {
         let answers = talk(marketd.addr(), [&live[..]]).ok()?;
         (summary(&answers) == "200").then_some(())

@@ -1,6 +1,6 @@
 //! The rows: where they are gathered, and how each is tried.
 
-use crate::desk::{Desk, show};
+use crate::bench::{Bench, show};
 use crate::{fields, framing, line, sequence, target};
 use marketd::config::Limits;
 use std::collections::HashSet;
@@ -61,7 +61,7 @@ pub fn table() -> Vec<Row> {
 }
 
 impl Row {
-    /// The row with the tag of an answer that this desk gives.
+    /// The row with the tag of an answer that this bench gives.
     pub fn bytes_with_tag(&self, tag: &[u8]) -> Vec<u8> {
         let Some(at) = self.bytes.windows(TAG.len()).position(|part| part == TAG.as_bytes()) else {
             return self.bytes.clone();
@@ -93,12 +93,12 @@ fn the_table_has_two_hundred_different_rows_and_each_names_its_rule() {
 
 #[test]
 fn every_row_comes_to_what_its_rule_says_wherever_it_is_cut() {
-    let mut desk = Desk::new(Limits::default());
-    let tag = desk.tag();
+    let mut bench = Bench::new(Limits::default());
+    let tag = bench.tag();
     let mut wrong = Vec::new();
     for row in table() {
         let bytes = row.bytes_with_tag(&tag);
-        let whole = desk.run([&bytes[..]]);
+        let whole = bench.run([&bytes[..]]);
         if whole.summary() != row.expected {
             let (found, bytes) = (whole.summary(), show(&bytes));
             wrong.push(format!(
@@ -108,12 +108,12 @@ fn every_row_comes_to_what_its_rule_says_wherever_it_is_cut() {
             continue;
         }
         for cut in 1..bytes.len() {
-            let parts = desk.run([&bytes[..cut], &bytes[cut..]]);
+            let parts = bench.run([&bytes[..cut], &bytes[cut..]]);
             assert_eq!(parts, whole, "cut at {cut}: {}", show(&bytes));
         }
-        let drops = desk.run(bytes.chunks(1));
+        let drops = bench.run(bytes.chunks(1));
         assert_eq!(drops, whole, "byte by byte: {}", show(&bytes));
     }
     assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
-    desk.check_empty();
+    bench.check_empty();
 }

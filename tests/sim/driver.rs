@@ -311,7 +311,7 @@ impl World {
     }
 
     fn connect(&mut self, key: Key, address: SocketAddr) {
-        if super::reload::is_guest(address) {
+        if super::reload::is_added(address) {
             let now = self.clocks();
             let kind = ErrorKind::NetworkUnreachable;
             return self.core.handle(key, Told::Failed(&Broken::Io(kind)), now);

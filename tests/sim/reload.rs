@@ -12,11 +12,11 @@ use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::Rng;
 use marketd::config::{Config, Depth, SourceConfig, Url};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The network of the sources that come and go.
-const GUESTS: &str = "10.77.0.";
+const ADDED: &str = "10.77.0.";
 
 /// The assets of which a source may track all that is quoted in them.
 const QUOTE_ASSETS: [&[&str]; 5] = [&["*"], &["*"], &["USDT"], &["USDT", "EUR"], &["BTC"]];
@@ -33,7 +33,7 @@ pub struct Reload {
     /// By source: whether it is configured.
     pub is_there: Vec<bool>,
     /// Sources that come and go, which nobody can reach.
-    guests: [bool; 4],
+    added: [bool; 4],
     /// The ids of all sources that the daemon has known, in its order.
     places: Vec<String>,
     /// The configuration of the begin.
@@ -48,23 +48,22 @@ struct Next {
     /// With the settings of all sources, also of those that are not there.
     config: Config,
     is_there: Vec<bool>,
-    guests: [bool; 4],
+    added: [bool; 4],
     /// What the file says.
     file: Config,
 }
 
 /// True for the address of a source that comes and goes.
-pub fn is_guest(address: SocketAddr) -> bool {
-    let guests = |ip: IpAddr| ip.to_string().starts_with(GUESTS);
-    guests(address.ip())
+pub fn is_added(address: SocketAddr) -> bool {
+    address.ip().to_string().starts_with(ADDED)
 }
 
-fn guest(at: usize) -> SourceConfig {
+fn added_source(at: usize) -> SourceConfig {
     SourceConfig {
-        id: format!("guest-{at}"),
+        id: format!("added-{at}"),
         url: Some(Url {
             https: false,
-            host: format!("{GUESTS}{}", at + 1),
+            host: format!("{ADDED}{}", at + 1),
             port: 80,
             path: String::new(),
         }),
@@ -151,7 +150,7 @@ impl World {
     pub fn source_at(&self, place: usize) -> usize {
         let id = &self.reload.places[place];
         let source = self.config.sources.iter().position(|it| it.id == *id);
-        source.expect("nobody looks up a guest")
+        source.expect("nobody looks up an added source")
     }
 
     /// The configuration is read again.
@@ -173,9 +172,9 @@ impl World {
             }
             false => self.changed(),
         };
-        let (is_there, guests) = (&next.is_there, next.guests);
+        let (is_there, added) = (&next.is_there, next.added);
         self.trace
-            .note(self.now, format!("a reload with sources {is_there:?} and guests {guests:?}"));
+            .note(self.now, format!("a reload with sources {is_there:?} and added {added:?}"));
         let reloaded = self.core.reconfigure(next.file.clone(), Vec::new(), now);
         self.check(reloaded, &|| "a reload".to_string());
         self.reload.next = Some(Box::new(next));
@@ -186,8 +185,8 @@ impl World {
     /// What there was at the begin.
     fn former(&mut self) -> Next {
         let (config, is_there) = (self.reload.first.as_deref().cloned()).expect("it has begun");
-        let guests = [false; 4];
-        Next { file: file(&config, &is_there), config, is_there, guests }
+        let added = [false; 4];
+        Next { file: file(&config, &is_there), config, is_there, added }
     }
 
     /// Something else than now.
@@ -218,9 +217,9 @@ impl World {
                 is_there[0] = true;
             }
         }
-        let guests = self.reload.guests.map(|_| self.rng.chance(1, 2));
+        let added = self.reload.added.map(|_| self.rng.chance(1, 2));
         let mut file = file(&config, &is_there);
-        let coming = (0..guests.len()).filter(|at| guests[*at]).map(guest);
+        let coming = (0..added.len()).filter(|at| added[*at]).map(added_source);
         file.sources.extend(coming);
         // Another order is told in the log, and changes nothing.
         if self.rng.chance(1, 4) {
@@ -235,7 +234,7 @@ impl World {
             file.limits.max_connections += 1;
             file.limits.lanes_per_source = 1 + file.limits.lanes_per_source % 3;
         }
-        Next { file, config, is_there, guests }
+        Next { file, config, is_there, added }
     }
 
     /// What no answer shows.
@@ -363,7 +362,7 @@ impl World {
         }
         self.past_limits.push(old.clone());
         self.config = next.config;
-        (self.reload.is_there, self.reload.guests) = (next.is_there, next.guests);
+        (self.reload.is_there, self.reload.added) = (next.is_there, next.added);
         self.reload.is_new = true;
     }
 }

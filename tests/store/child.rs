@@ -4,7 +4,7 @@
 //! What it says goes through a pipe at once, so that it has been said even when the process dies
 //! in the next moment.
 
-use super::desk::Desk;
+use super::bench::Bench;
 use super::support::{PATIENCE, eventually};
 use super::world::{SERIES, START, batch, name};
 use marketd::history::StoreError;
@@ -174,18 +174,18 @@ fn say(text: &str) {
 }
 
 fn work(task: Task<'_>) {
-    let mut desk = match Desk::try_open(task.path) {
-        Ok(desk) => desk,
+    let mut bench = match Bench::try_open(task.path) {
+        Ok(bench) => bench,
         Err(error) if !error.may_pass() => return say(&format!("refused {error:?}")),
         // The thread is there and will try again.
-        Err(_) => Desk::start(task.path, Box::new(|| ())).expect("a thread"),
+        Err(_) => Bench::start(task.path, Box::new(|| ())).expect("a thread"),
     };
     say("opened");
     for number in task.from..task.to {
         let mut waiting = Box::new(batch(number));
         let mut tries = 0;
         loop {
-            match desk.write(number, *waiting) {
+            match bench.write(number, *waiting) {
                 Ok(_) => {
                     say(&format!("written {number}"));
                     break;
@@ -205,28 +205,28 @@ fn work(task: Task<'_>) {
             break;
         }
         if task.all {
-            other_jobs(&mut desk, number);
+            other_jobs(&mut bench, number);
         }
     }
-    match desk.stopped() {
+    match bench.stopped() {
         Ok(()) => say("stopped"),
         Err(error) => say(&format!("trouble {error:?}")),
     }
 }
 
 /// Everything else that a store can do, between two batches.
-fn other_jobs(desk: &mut Desk, number: u64) {
+fn other_jobs(bench: &mut Bench, number: u64) {
     let tell = |error: StoreError| say(&format!("trouble {error:?}"));
     let slots = START[0] + number as i64 * 8..i64::MAX;
-    if let Err(error) = desk.read(&name(0), slots, 4, Edge::Newest) {
+    if let Err(error) = bench.read(&name(0), slots, 4, Edge::Newest) {
         tell(error);
     }
-    if let Err(error) = desk.load().2 {
+    if let Err(error) = bench.load().2 {
         tell(error);
     }
     let series = number as usize % SERIES.len();
     let before = START[series] + number as i64 * 4;
-    if let Err(error) = desk.evict(&name(series), before) {
+    if let Err(error) = bench.evict(&name(series), before) {
         tell(error);
     }
 }

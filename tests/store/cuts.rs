@@ -5,8 +5,8 @@
 //! content of each file at its last sync, and of the sectors written since, any. Names are as at
 //! the last sync of their directory, and of the changes since, the first so many.
 
+use super::bench::Bench;
 use super::child::{Child, Task};
-use super::desk::Desk;
 use super::faults::{Dir, layer};
 use super::support::{Rng, for_each_seed};
 use super::world;
@@ -232,8 +232,8 @@ fn a_cut_of_power_costs_nothing_that_was_acknowledged() {
                 let chance = if all_lost { None } else { Some(&mut *rng) };
                 disk.cut(chance, dir.path());
                 let note = CutNote(at, record);
-                let mut desk = Desk::open(&dir.file());
-                world::check(&mut desk, acknowledged..=acknowledged + 1);
+                let mut bench = Bench::open(&dir.file());
+                world::check(&mut bench, acknowledged..=acknowledged + 1);
                 drop(note);
             }
         }

@@ -3,7 +3,7 @@
 //! None may crash the process, none may be rebuilt or overwritten in silence: a file is refused and
 //! left as it is, or it is used, and then all that was readable before is readable after.
 
-use super::desk::Desk;
+use super::bench::Bench;
 use super::faults::Dir;
 use super::support::{Rng, for_each_seed};
 use super::world::{self, SERIES, batch, name};
@@ -59,10 +59,10 @@ fn damage(content: &mut Vec<u8>, rng: &mut Rng) -> &'static str {
 }
 
 /// Everything that can be read; how many reads met damage.
-fn read_all(desk: &mut Desk) -> (Vec<Candle>, usize) {
+fn read_all(bench: &mut Bench) -> (Vec<Candle>, usize) {
     let (mut candles, mut met) = (Vec::new(), 0);
     for series in 0..SERIES.len() {
-        match desk.read(&name(series), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest) {
+        match bench.read(&name(series), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest) {
             Ok(rows) => candles.extend(rows.candles),
             Err(_) => met += 1,
         }
@@ -73,11 +73,11 @@ fn read_all(desk: &mut Desk) -> (Vec<Candle>, usize) {
 
 fn sound_file() -> Vec<u8> {
     let dir = Dir::new();
-    let mut desk = Desk::open(&dir.file());
+    let mut bench = Bench::open(&dir.file());
     for number in 0..BATCHES {
-        desk.write(number, batch(number)).expect("a sound disk");
+        bench.write(number, batch(number)).expect("a sound disk");
     }
-    desk.stop();
+    bench.stop();
     std::fs::read(dir.file()).expect("it is there")
 }
 
@@ -96,8 +96,8 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
             assert!(now == content, "{what}: it was written to, {when}");
             assert!(!log_has_content(&path), "{what}: something was written, {when}");
         };
-        let mut desk = match Desk::try_open(&path) {
-            Ok(desk) => desk,
+        let mut bench = match Bench::try_open(&path) {
+            Ok(bench) => bench,
             Err(error) => {
                 let known = matches!(
                     error.why,
@@ -108,16 +108,16 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
                 return untouched("and refused");
             }
         };
-        let loaded = desk.load().2;
-        let (before, met) = read_all(&mut desk);
+        let loaded = bench.load().2;
+        let (before, met) = read_all(&mut bench);
         if met > 0 || loaded.is_err() {
             met_later += 1;
-            let error = desk.failure();
+            let error = bench.failure();
             assert!(
                 matches!(&error, Some(it) if matches!(it.why, Unusable::Damaged(_))),
                 "{what}: {error:?}"
             );
-            drop(desk);
+            drop(bench);
             return untouched("and given up");
         }
         used += 1;
@@ -127,10 +127,10 @@ fn a_damaged_file_is_refused_as_it_is_or_keeps_what_can_be_read() {
             .collect();
         assert!(before.iter().all(|candle| all.contains(candle)), "{what}");
         partly += u64::from(before != all);
-        let _ = desk.write(BATCHES, batch(BATCHES));
-        drop(desk);
-        let mut desk = Desk::open(&path);
-        let (after, met) = read_all(&mut desk);
+        let _ = bench.write(BATCHES, batch(BATCHES));
+        drop(bench);
+        let mut bench = Bench::open(&path);
+        let (after, met) = read_all(&mut bench);
         assert_eq!(met, 0, "{what}");
         // The batch says something new about the last candle of each series.
         let kept = before.iter().filter(|candle| after.contains(candle)).count();

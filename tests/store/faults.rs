@@ -4,8 +4,8 @@
 //! is put lower: `faults.c`, loaded into a child process between it and the C library, where it
 //! sees what SQLite does and what we do beside it, and nothing of either has to know.
 
+use super::bench::Bench;
 use super::child::{Child, Said, Task, written};
-use super::desk::Desk;
 use super::world;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -132,14 +132,14 @@ impl Begin {
         while child.next() != Some(Said::Written(BATCHES - 1)) {}
         child.kill();
         // It may have written more than it was asked for: that is cut off with the log.
-        let mut desk = Desk::open(&path);
-        let found = world::check(&mut desk, BATCHES..=u64::MAX);
-        drop(desk);
+        let mut bench = Bench::open(&path);
+        let found = world::check(&mut bench, BATCHES..=u64::MAX);
+        drop(bench);
         let dir = Dir::new();
         let path = dir.file();
-        let mut desk = Desk::open(&path);
+        let mut bench = Bench::open(&path);
         for number in 0..BATCHES.min(found) {
-            desk.write(number, world::batch(number)).expect("a sound disk");
+            bench.write(number, world::batch(number)).expect("a sound disk");
         }
         // As long as it is open, its log is there to be copied.
         let copy = dir.copy();
@@ -207,8 +207,8 @@ fn each_call(begin: &Begin, settings: &[(&str, &str)], check: impl Fn(u64, &Run)
         let run = begin.run(layer, &dir, &settings);
         check(call, &run);
         let known = written(begin.batches(), &run.said);
-        let mut desk = Desk::open(&dir.file());
-        world::check(&mut desk, known..=known + 1);
+        let mut bench = Bench::open(&dir.file());
+        world::check(&mut bench, known..=known + 1);
         drop(note);
     }
     eprintln!("{calls} calls, {settings:?}");

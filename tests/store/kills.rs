@@ -1,7 +1,7 @@
 //! kill -9, again and again, while batches are written: what was acknowledged is there.
 
+use super::bench::Bench;
 use super::child::{Child, Said, Task, written};
-use super::desk::Desk;
 use super::support::daemon::TempDir;
 use super::support::{Rng, for_each_seed};
 use super::world;
@@ -39,13 +39,13 @@ fn kill_often(rng: &mut Rng, kills: u64) {
             "{said:?}"
         );
         let acknowledged = written(known, &said);
-        let mut desk = Desk::open(&path);
+        let mut bench = Bench::open(&path);
         // The batch that was under way is there whole, or not at all.
-        let found = world::check(&mut desk, acknowledged..=acknowledged + 1);
+        let found = world::check(&mut bench, acknowledged..=acknowledged + 1);
         both += found - acknowledged;
         known = found;
         if rng.chance(1, 2) {
-            desk.stop();
+            bench.stop();
         }
         eprintln!("kill {kill}: {acknowledged} batches acknowledged, {found} found");
     }

@@ -1,6 +1,6 @@
 //! The store from outside: real files, real processes, and everything that goes wrong with both.
 //!
-//! - `desk`: a store whose answers are waited for, one job at a time
+//! - `bench`: a store whose answers are waited for, one job at a time
 //! - `world`: a made-up history, a pure function of the number of the batch
 //! - `child`: this very program as a process of its own, to be killed and starved
 //! - `faults.c`: a layer between that process and the kernel, which fails the Nth call
@@ -12,10 +12,10 @@
 )]
 #![cfg(all(feature = "sqlite", target_os = "linux"))]
 
+mod bench;
 mod child;
 mod cuts;
 mod damage;
-mod desk;
 mod faults;
 mod kills;
 mod owners;
@@ -24,27 +24,49 @@ mod room;
 mod support;
 mod world;
 
-use desk::Desk;
-use marketd::history::{Batch, DiskJob, Reply, Rows, SeriesName, StoreError};
+use bench::Bench;
+use marketd::history::{Batch, DiskJob, QuoteName, Reply, Rows, SeriesName, StoreError};
 use marketd::record::{Candle, Edge};
+use marketd::store::{Renamed, rename};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::daemon::TempDir;
 use world::{SERIES, START, batch, name};
 
 #[test]
+fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
+    let dir = TempDir::new();
+    let path = dir.path().join("history.db");
+    let mut bench = Bench::open(&path);
+    let mut quotes = batch(0).quotes;
+    let (name, quote) = quotes.pop_first().expect("a batch has a quote");
+    quotes.insert(QuoteName { source: "quiet".into(), ..name }, quote);
+    bench.write(1, Batch { quotes, ..batch(0) }).expect("a sound disk");
+    bench.stop();
+    let rename = |old, new| rename(&path, old, new).expect("the file is sound");
+    assert!(matches!(rename("quiet", "kraken"), Renamed::Taken));
+    assert!(matches!(rename("nobody", "new"), Renamed::Nothing));
+    // It has a quote, and no candle.
+    assert!(matches!(rename("quiet", "new"), Renamed::Moved(0)));
+    assert!(matches!(rename("quiet", "other"), Renamed::Nothing));
+    assert!(matches!(rename("kraken", "coinbase"), Renamed::Moved(1..)));
+    let (_, quotes, _) = Bench::open(&path).load();
+    assert!(matches!(&quotes[..], [(name, _)] if &*name.source == "new"), "{quotes:?}");
+}
+
+#[test]
 fn what_was_written_is_there_after_a_restart() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
     for restart in 0..3 {
-        let mut desk = Desk::open(&path);
-        assert_eq!(desk.opened().created, restart == 0);
-        world::check(&mut desk, restart * 10..=restart * 10);
+        let mut bench = Bench::open(&path);
+        assert_eq!(bench.opened().created, restart == 0);
+        world::check(&mut bench, restart * 10..=restart * 10);
         for number in restart * 10..(restart + 1) * 10 {
-            desk.write(number, batch(number)).expect("a sound disk");
+            bench.write(number, batch(number)).expect("a sound disk");
         }
-        world::check(&mut desk, (restart + 1) * 10..=(restart + 1) * 10);
-        desk.stop();
+        world::check(&mut bench, (restart + 1) * 10..=(restart + 1) * 10);
+        bench.stop();
         let left: Vec<_> = (std::fs::read_dir(dir.path()).expect("a directory"))
             .map(|entry| entry.expect("an entry").file_name())
             .filter(|name| name != "history.db" && name != "history.db-lock")
@@ -56,13 +78,13 @@ fn what_was_written_is_there_after_a_restart() {
 #[test]
 fn a_redelivered_batch_changes_nothing() {
     let dir = TempDir::new();
-    let mut desk = Desk::open(&dir.path().join("history.db"));
+    let mut bench = Bench::open(&dir.path().join("history.db"));
     for number in 0..3 {
-        desk.write(number, batch(number)).expect("a sound disk");
+        bench.write(number, batch(number)).expect("a sound disk");
     }
-    let again = desk.write(9, batch(2)).expect("a sound disk");
+    let again = bench.write(9, batch(2)).expect("a sound disk");
     assert_eq!((again.inserted, again.updated, again.removed), (0, 0, 0));
-    world::check(&mut desk, 3..=3);
+    world::check(&mut bench, 3..=3);
 }
 
 #[test]
@@ -73,11 +95,11 @@ fn every_answer_wakes_the_loop() {
     let wake = move || {
         counted.fetch_add(1, Ordering::SeqCst);
     };
-    let mut desk =
-        Desk::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
-    desk.write(0, batch(0)).expect("a sound disk");
-    assert!(desk.load().2.is_ok());
-    desk.stop();
+    let mut bench =
+        Bench::open_with(&dir.path().join("history.db"), Box::new(wake)).expect("a new file");
+    bench.write(0, batch(0)).expect("a sound disk");
+    assert!(bench.load().2.is_ok());
+    bench.stop();
     // Opened, written, heads, quotes, loaded, stopped.
     assert_eq!(wakes.load(Ordering::SeqCst), 6);
 }
@@ -88,15 +110,15 @@ fn a_full_queue_hands_the_job_back() {
     let (wake, wait) = std::sync::mpsc::sync_channel(0);
     // The thread stands still in its first wake-up, until the test lets it go on.
     let stand = Box::new(move || wake.send(()).unwrap_or(()));
-    let mut desk = Desk::start(&dir.path().join("history.db"), stand).expect("a thread");
+    let mut bench = Bench::start(&dir.path().join("history.db"), stand).expect("a thread");
     for _ in 0..marketd::store::JOBS {
-        desk.store().send(DiskJob::Load).expect("room in the queue");
+        bench.store().send(DiskJob::Load).expect("room in the queue");
     }
-    let back = desk.store().send(DiskJob::Load);
+    let back = bench.store().send(DiskJob::Load);
     assert_eq!(back, Err(DiskJob::Load));
     drop(wait);
     let done = (0..marketd::store::JOBS).all(|_| {
-        desk.wait(|answer| match answer {
+        bench.wait(|answer| match answer {
             Reply::Loaded(result) => Ok(result.map(|_| ())),
             other => Err(other),
         }) == Ok(())
@@ -107,28 +129,28 @@ fn a_full_queue_hands_the_job_back() {
 #[test]
 fn an_eviction_takes_what_is_older_and_leaves_the_rest() {
     let dir = TempDir::new();
-    let mut desk = Desk::open(&dir.path().join("history.db"));
+    let mut bench = Bench::open(&dir.path().join("history.db"));
     let mut large = Batch::default();
     for number in 0..1000 {
         large.absorb(batch(number));
     }
-    desk.write(0, large).expect("a sound disk");
+    bench.write(0, large).expect("a sound disk");
     let series = name(0);
     let before = START[0] + 7000;
     let candles = world::expected(0, 1000);
     let gone = candles.range(..before).count() as u64;
-    assert_eq!(desk.evict(&series, before), Ok(gone));
+    assert_eq!(bench.evict(&series, before), Ok(gone));
     let rows =
-        desk.read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
+        bench.read(&series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
     assert!(rows.candles.iter().eq(candles.range(before..).map(|(_, candle)| candle)));
-    let head = desk.load().0.into_iter().find(|head| head.series == series).expect("it is there");
+    let head = bench.load().0.into_iter().find(|head| head.series == series).expect("it is there");
     assert_eq!((head.covered[0].start, head.extent.count), (before, rows.candles.len() as u64));
 }
 
 #[test]
 fn evictions_of_many_series_are_one_batch() {
     let dir = TempDir::new();
-    let mut desk = Desk::open(&dir.path().join("history.db"));
+    let mut bench = Bench::open(&dir.path().join("history.db"));
     let count = 100;
     let series = |number: usize| SeriesName { symbol: format!("S{number}/USDT").into(), ..name(0) };
     let mut all = Batch::default();
@@ -136,12 +158,12 @@ fn evictions_of_many_series_are_one_batch() {
     for number in 0..count {
         *all.of(&series(number)) = one.of(&name(0)).clone();
     }
-    desk.write(0, all).expect("a sound disk");
+    bench.write(0, all).expect("a sound disk");
     let before = |number: usize| START[0] + number as i64 % 10;
     let mut old = Batch::default();
     // The last three were never stored.
     (0..count + 3).for_each(|number| old.of(&series(number)).evict(before(number)));
-    let written = desk.write(1, old).expect("a sound disk");
+    let written = bench.write(1, old).expect("a sound disk");
     let candles = world::expected(0, 1);
     let gone = |number: usize| candles.range(..before(number)).count() as u64;
     assert_eq!(written.evicted, (0..count).map(gone).sum::<u64>());
@@ -156,7 +178,7 @@ fn evictions_of_many_series_are_one_batch() {
 fn a_person_reads_the_file_while_it_is_written() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let mut desk = Desk::open(&path);
+    let mut bench = Bench::open(&path);
     let shell = rusqlite::Connection::open(&path).expect("anybody may read");
     let lines = |sql: &str| -> Vec<String> {
         let mut statement = shell.prepare(sql).expect("sql");
@@ -171,7 +193,7 @@ fn a_person_reads_the_file_while_it_is_written() {
     let texts = "SELECT source, symbol, interval, time, open_text, high_text, low_text, close_text,
         volume_text FROM candles LIMIT 3";
     for number in 0..25 {
-        desk.write(number, batch(number)).expect("a sound disk");
+        bench.write(number, batch(number)).expect("a sound disk");
         assert_eq!(lines(texts).len(), 3);
     }
     let first = world::expected(0, 25);
@@ -197,44 +219,44 @@ fn a_person_reads_the_file_while_it_is_written() {
     let mut rows = reading.query([]).expect("a query");
     rows.next().expect("a step");
     for number in 25..50 {
-        desk.write(number, batch(number)).expect("a sound disk");
+        bench.write(number, batch(number)).expect("a sound disk");
     }
-    world::check(&mut desk, 50..=50);
-    let stopped = desk.stopped();
+    world::check(&mut bench, 50..=50);
+    let stopped = bench.stopped();
     assert!(matches!(stopped, Err(StoreError::Busy(_))), "{stopped:?}");
     drop(rows);
     drop(reading);
     drop(shell);
-    world::check(&mut Desk::open(&path), 50..=50);
+    world::check(&mut Bench::open(&path), 50..=50);
 }
 
 #[test]
 fn a_person_who_writes_makes_one_batch_wait() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let mut desk = Desk::open(&path);
-    desk.write(0, batch(0)).expect("a sound disk");
+    let mut bench = Bench::open(&path);
+    bench.write(0, batch(0)).expect("a sound disk");
     let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
     shell.execute_batch("BEGIN IMMEDIATE; CREATE TABLE notes (text)").expect("sql");
-    let failed = desk.write(1, batch(1)).expect_err("somebody is writing");
+    let failed = bench.write(1, batch(1)).expect_err("somebody is writing");
     assert!(matches!(failed.error, StoreError::Busy(_)), "{:?}", failed.error);
     assert_eq!(*failed.batch, batch(1), "the batch comes back");
-    world::check(&mut desk, 1..=1);
+    world::check(&mut bench, 1..=1);
     shell.execute_batch("COMMIT").expect("sql");
-    desk.write(1, *failed.batch).expect("nobody is writing");
-    world::check(&mut desk, 2..=2);
-    desk.stop();
+    bench.write(1, *failed.batch).expect("nobody is writing");
+    world::check(&mut bench, 2..=2);
+    bench.stop();
     drop(shell);
-    world::check(&mut Desk::open(&path), 2..=2);
+    world::check(&mut Bench::open(&path), 2..=2);
 }
 
 #[test]
 fn what_somebody_broke_by_hand_is_never_handed_out() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let mut desk = Desk::open(&path);
+    let mut bench = Bench::open(&path);
     for number in 0..3 {
-        desk.write(number, batch(number)).expect("a sound disk");
+        bench.write(number, batch(number)).expect("a sound disk");
     }
     let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
     shell
@@ -244,7 +266,7 @@ fn what_somebody_broke_by_hand_is_never_handed_out() {
         )
         .expect("sql");
     let Rows { candles, unsound, .. } =
-        desk.read(&name(0), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
+        bench.read(&name(0), i64::MIN..i64::MAX, usize::MAX, Edge::Oldest).expect("a sound disk");
     let expected = world::expected(0, 3);
     // A candle may have closed at its high before.
     let is_left =

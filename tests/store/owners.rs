@@ -1,7 +1,7 @@
 //! Whose file it is: another marketd's, something else's, a later version's, or nobody's.
 
+use super::bench::Bench;
 use super::child::{Child, Said, Task};
-use super::desk::Desk;
 use super::support::daemon::TempDir;
 use super::world::{self, batch};
 use marketd::decimal::Decimal;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[track_caller]
 fn refused(path: &Path) -> OpenError {
     let before = std::fs::read(path).ok();
-    let error = Desk::try_open(path).err().expect("it is no file of ours");
+    let error = Bench::try_open(path).err().expect("it is no file of ours");
     assert_eq!(std::fs::read(path).ok(), before, "it is untouched");
     for suffix in ["-wal", "-shm", "-new"] {
         let name = format!("{}{suffix}", path.display());
@@ -30,9 +30,9 @@ fn refused(path: &Path) -> OpenError {
 /// A file with a few batches, and what SQL makes of it.
 fn altered(dir: &TempDir, sql: &str) -> PathBuf {
     let path = dir.path().join("history.db");
-    let mut desk = Desk::open(&path);
-    desk.write(0, batch(0)).expect("a sound disk");
-    desk.stop();
+    let mut bench = Bench::open(&path);
+    bench.write(0, batch(0)).expect("a sound disk");
+    bench.stop();
     let shell = rusqlite::Connection::open(&path).expect("it is SQLite's");
     shell.execute_batch(sql).expect("sql");
     path
@@ -49,16 +49,16 @@ fn a_second_one_on_the_same_file_is_refused_and_told_who_has_it() {
     let other = dir.path().join("other.db");
     std::os::unix::fs::symlink(&path, &other).expect("a link");
     for name in [&path, &other] {
-        let error = Desk::try_open(name).err().expect("it is in use");
+        let error = Bench::try_open(name).err().expect("it is in use");
         assert_eq!(error.path.canonicalize().ok(), path.canonicalize().ok());
         assert_eq!(error.why, Unusable::InUse(Some(child.id())));
         assert!(error.is_refusal());
     }
     // A process that is gone has no lock, however it went.
     let known = super::child::written(4, &child.kill());
-    let mut desk = Desk::open(&other);
-    world::check(&mut desk, known..=known + 1);
-    let error = Desk::try_open(&path).err().expect("it is in use");
+    let mut bench = Bench::open(&other);
+    world::check(&mut bench, known..=known + 1);
+    let error = Bench::try_open(&path).err().expect("it is in use");
     let by = Some(std::process::id());
     assert_eq!(error.why, Unusable::InUse(by));
 }
@@ -90,7 +90,7 @@ fn a_file_of_a_later_version_is_left_alone() {
     // Also when only its log says so.
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let desk = Desk::open(&path);
+    let bench = Bench::open(&path);
     let shell = rusqlite::Connection::open(&path).expect("anybody may write, alas");
     shell.execute_batch(&format!("PRAGMA user_version = {later}")).expect("sql");
     let copy = dir.path().join("copy.db");
@@ -101,10 +101,10 @@ fn a_file_of_a_later_version_is_left_alone() {
     }
     let log = dir.path().join("copy.db-wal");
     let before = (std::fs::read(&copy).ok(), std::fs::read(&log).ok());
-    let error = Desk::try_open(&copy).err().expect("it is newer");
+    let error = Bench::try_open(&copy).err().expect("it is newer");
     assert!(matches!(error.why, Unusable::Newer(_)), "{error}");
     assert_eq!((std::fs::read(&copy).ok(), std::fs::read(&log).ok()), before);
-    drop(desk);
+    drop(bench);
 }
 
 #[test]
@@ -125,17 +125,17 @@ fn a_file_whose_tables_are_not_as_they_were_made_is_left_alone() {
 fn what_a_person_adds_or_restores_from_a_copy_is_welcome() {
     let dir = TempDir::new();
     let path = altered(&dir, "CREATE INDEX mine ON candle (time); CREATE VIEW two AS SELECT 2");
-    let mut desk = Desk::open(&path);
-    desk.write(1, batch(1)).expect("a sound disk");
-    world::check(&mut desk, 2..=2);
+    let mut bench = Bench::open(&path);
+    bench.write(1, batch(1)).expect("a sound disk");
+    world::check(&mut bench, 2..=2);
     let copy = dir.path().join("copy.db");
     let shell = rusqlite::Connection::open(&path).expect("anybody may read");
     let copied = shell.execute("VACUUM INTO ?1", [copy.to_str().expect("a text")]);
     copied.expect("a copy while it runs");
-    let mut desk = Desk::open(&copy);
-    world::check(&mut desk, 2..=2);
-    desk.write(2, batch(2)).expect("a sound disk");
-    desk.stop();
+    let mut bench = Bench::open(&copy);
+    world::check(&mut bench, 2..=2);
+    bench.write(2, batch(2)).expect("a sound disk");
+    bench.stop();
     let shell = rusqlite::Connection::open(&copy).expect("anybody may read");
     let number = |sql: &str| shell.query_row(sql, [], |row| row.get::<_, u32>(0));
     assert_eq!(number("PRAGMA application_id"), Ok(APPLICATION_ID));
@@ -150,10 +150,10 @@ fn a_path_that_leads_nowhere_is_refused() {
     let file = dir.path().join("file");
     std::fs::write(&file, "").expect("a directory of ours");
     for path in [dir.path().join("no/such/place.db"), file.join("in.db"), dir.path().join("..")] {
-        let error = Desk::try_open(&path).err().expect("there is nothing to open");
+        let error = Bench::try_open(&path).err().expect("there is nothing to open");
         assert!(error.is_refusal(), "{}: {error}", path.display());
     }
-    let error = Desk::try_open(dir.path()).err().expect("it is a directory");
+    let error = Bench::try_open(dir.path()).err().expect("it is a directory");
     assert!(matches!(error.why, Unusable::Foreign(_)), "{error}");
 }
 
@@ -165,10 +165,10 @@ fn an_empty_file_is_a_new_history_and_keeps_its_mode() {
     std::fs::write(&path, "").expect("a directory of ours");
     let owner_alone = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(&path, owner_alone).expect("a file of ours");
-    let mut desk = Desk::open(&path);
-    assert!(desk.opened().created);
-    desk.write(0, batch(0)).expect("a sound disk");
-    world::check(&mut desk, 1..=1);
+    let mut bench = Bench::open(&path);
+    assert!(bench.opened().created);
+    bench.write(0, batch(0)).expect("a sound disk");
+    world::check(&mut bench, 1..=1);
     let mode = std::fs::metadata(&path).expect("it is there").permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
 }
@@ -184,12 +184,12 @@ fn a_log_without_its_file_is_set_aside_and_a_new_history_begun() {
         }
         std::fs::write(beside("-wal"), [7; 5000]).expect("a directory of ours");
         std::fs::write(beside("-shm"), [7; 5000]).expect("a directory of ours");
-        let mut desk = Desk::open(&path);
-        assert!(desk.opened().created && desk.opened().log_set_aside);
+        let mut bench = Bench::open(&path);
+        assert!(bench.opened().created && bench.opened().log_set_aside);
         assert_eq!(std::fs::read(beside(LOG_SET_ASIDE)).ok(), Some(vec![7; 5000]));
-        desk.write(0, batch(0)).expect("a sound disk");
-        world::check(&mut desk, 1..=1);
-        desk.stop();
+        bench.write(0, batch(0)).expect("a sound disk");
+        world::check(&mut bench, 1..=1);
+        bench.stop();
     }
 }
 
@@ -197,20 +197,20 @@ fn a_log_without_its_file_is_set_aside_and_a_new_history_begun() {
 fn a_file_that_loses_its_name_is_noticed_before_the_next_batch() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let mut desk = Desk::open(&path);
-    desk.write(0, batch(0)).expect("a sound disk");
+    let mut bench = Bench::open(&path);
+    bench.write(0, batch(0)).expect("a sound disk");
     for number in 1..3 {
         match number {
             1 => std::fs::remove_file(&path).expect("it is there"),
             _ => std::fs::rename(&path, dir.path().join("moved.db")).expect("it is there"),
         }
-        desk.write(number, batch(0)).expect("a new file");
-        let failure = desk.failure().expect("it was said");
+        bench.write(number, batch(0)).expect("a new file");
+        let failure = bench.failure().expect("it was said");
         assert!(failure.why == Unusable::Gone, "{failure}");
-        world::check(&mut desk, 1..=1);
+        world::check(&mut bench, 1..=1);
     }
-    desk.stop();
-    world::check(&mut Desk::open(&path), 1..=1);
+    bench.stop();
+    world::check(&mut Bench::open(&path), 1..=1);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_pipe_is_refused_at_once() {
     let path = dir.path().join("history.db");
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.expect("mkfifo is there").success());
-    let error = Desk::try_open(&path).err().expect("it is a pipe");
+    let error = Bench::try_open(&path).err().expect("it is a pipe");
     assert!(matches!(error.why, Unusable::Foreign(_)), "{error}");
     let checked = marketd::store::check(&path);
     assert!(
@@ -237,15 +237,15 @@ fn a_file_of_version_1_is_read_and_brought_up_to_date() {
     made.expect("it was made by a release");
     drop(shell);
     for _ in 0..2 {
-        let mut desk = Desk::open(&path);
-        assert!(!desk.opened().created);
-        let (heads, quotes, loaded) = desk.load();
+        let mut bench = Bench::open(&path);
+        assert!(!bench.opened().created);
+        let (heads, quotes, loaded) = bench.load();
         assert_eq!(loaded.map(|loaded| loaded.unsound), Ok(0));
         assert_eq!((heads.len(), heads[0].extent.count, quotes.len()), (1, 5, 1));
-        let rows = desk.read(&heads[0].series, i64::MIN..i64::MAX, 10, Edge::Oldest);
+        let rows = bench.read(&heads[0].series, i64::MIN..i64::MAX, 10, Edge::Oldest);
         let rows = rows.expect("a sound disk");
         assert_eq!((rows.candles.len(), rows.unsound.len()), (5, 0));
-        desk.stop();
+        bench.stop();
     }
     let shell = rusqlite::Connection::open(&path).expect("it is there");
     let version = shell.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
@@ -256,7 +256,7 @@ fn a_file_of_version_1_is_read_and_brought_up_to_date() {
 fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_them() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");
-    let mut desk = Desk::open(&path);
+    let mut bench = Bench::open(&path);
     let mut batch = Batch::default();
     let price = |text: &str| Decimal::parse(text.as_bytes()).expect("a price");
     let candle = |slot: i64, high: &str| Candle {
@@ -270,7 +270,7 @@ fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_t
     let highs = ["9.9", "10.000000000000000001", "9.95"];
     let candles = (0..).zip(highs).map(|(slot, high)| (slot, Some(candle(slot, high))));
     batch.of(&world::name(0)).answered(0..3, candles);
-    desk.write(0, batch).expect("a sound disk");
+    bench.write(0, batch).expect("a sound disk");
     let shell = rusqlite::Connection::open(&path).expect("anybody may read");
     let highest = "SELECT high_text FROM candles WHERE high = (SELECT max(high) FROM candles)";
     let highest = shell.query_row(highest, [], |row| row.get::<_, String>(0));
@@ -290,14 +290,14 @@ fn rules_of_markets_come_back_as_they_were_written() {
         ..MarketRules::default()
     };
     let name = QuoteName { source: "binance".into(), symbol: "BTC/USDT".into() };
-    let mut desk = Desk::open(&path);
+    let mut bench = Bench::open(&path);
     for places in [5, 6, 6] {
         let mut batch = Batch::default();
         batch.markets.insert(name.clone(), rules(places));
-        desk.write(places.into(), batch).expect("a sound disk");
+        bench.write(places.into(), batch).expect("a sound disk");
     }
-    desk.store().send(DiskJob::Load).expect("room in the queue");
-    let told = desk.wait(|answer| match answer {
+    bench.store().send(DiskJob::Load).expect("room in the queue");
+    let told = bench.wait(|answer| match answer {
         Reply::Markets(list) => Ok(list),
         other => Err(other),
     });
@@ -312,8 +312,8 @@ fn a_check_says_what_is_wrong_and_changes_nothing() {
     let path = dir.path().join("history.db");
     assert_eq!(check(&path), Ok(()));
     assert_eq!(names(), 0);
-    let mut desk = Desk::open(&path);
-    desk.write(0, batch(0)).expect("a sound disk");
+    let mut bench = Bench::open(&path);
+    bench.write(0, batch(0)).expect("a sound disk");
     let before = names();
     assert_eq!(check(&path), Ok(()), "also while it is in use");
     assert_eq!(names(), before);
@@ -333,22 +333,22 @@ fn what_keeps_it_closed_is_told_once_and_what_passes_opens_it() {
     let path = dir.path().join("history.db");
     // A link to itself: no answer about the file, for now.
     std::os::unix::fs::symlink(&path, &path).expect("a link");
-    let mut desk = Desk::start(&path, Box::new(|| ())).expect("a thread");
+    let mut bench = Bench::start(&path, Box::new(|| ())).expect("a thread");
     for _ in 0..3 {
-        assert_eq!(desk.load().2, Err(StoreError::NotOpen));
-        let unwritten = desk.write(1, batch(0)).expect_err("it is not open");
+        assert_eq!(bench.load().2, Err(StoreError::NotOpen));
+        let unwritten = bench.write(1, batch(0)).expect_err("it is not open");
         assert_eq!(unwritten.error, StoreError::NotOpen);
         assert_eq!(*unwritten.batch, batch(0), "it comes back");
     }
-    let failure = desk.failure().expect("it was said");
+    let failure = bench.failure().expect("it was said");
     assert!(failure.may_pass() && !failure.is_refusal(), "{failure}");
-    assert_eq!(desk.failure(), None, "once");
+    assert_eq!(bench.failure(), None, "once");
     std::fs::remove_file(&path).expect("it is there");
-    desk.write(1, batch(0)).expect("a sound disk");
-    let opened = desk.wait(|answer| match answer {
+    bench.write(1, batch(0)).expect("a sound disk");
+    let opened = bench.wait(|answer| match answer {
         Reply::Opened(opened) => Ok(opened),
         other => Err(other),
     });
     assert!(opened.created);
-    world::check(&mut desk, 1..=1);
+    world::check(&mut bench, 1..=1);
 }

@@ -1,7 +1,7 @@
 //! Room: a disk that has none left, and a file that must not grow for ever.
 
+use super::bench::Bench;
 use super::child::{Child, Said, Task, written};
-use super::desk::Desk;
 use super::faults::Dir;
 use super::world::{self, START, batch, name};
 use marketd::history::{Batch, SeriesName};
@@ -30,7 +30,7 @@ fn a_full_disk_ends_nothing_and_loses_nothing() {
         let known = written(0, &said);
         full += u64::from(known < 40);
         if path.exists() {
-            world::check(&mut Desk::open(&path), known..=known + 1);
+            world::check(&mut Bench::open(&path), known..=known + 1);
         } else {
             assert_eq!(known, 0, "{said:?}");
         }
@@ -39,7 +39,7 @@ fn a_full_disk_ends_nothing_and_loses_nothing() {
         let said = limited(task, 1 << 20);
         assert_eq!(written(known, &said), 40, "{said:?}");
         assert_eq!(said.last(), Some(&Said::Stopped), "{said:?}");
-        world::check(&mut Desk::open(&path), 40..=40);
+        world::check(&mut Bench::open(&path), 40..=40);
     }
     assert!(full > 5, "some limits were met");
 }
@@ -57,13 +57,13 @@ fn large(number: u64) -> Batch {
 fn eviction_bounds_the_size_of_the_file() {
     let keep = 1500;
     let dir = Dir::new();
-    let mut desk = Desk::open(&dir.file());
+    let mut bench = Bench::open(&dir.file());
     let (mut settled, mut most) = (0, 0);
     for number in 0..150 {
-        let written = desk.write(number, large(number)).expect("a sound disk");
+        let written = bench.write(number, large(number)).expect("a sound disk");
         for (series, first) in START.into_iter().enumerate() {
             let newest = first + (number as i64 + 1) * 13 * 8;
-            desk.evict(&name(series), newest - keep).expect("a sound disk");
+            bench.evict(&name(series), newest - keep).expect("a sound disk");
         }
         most = most.max(written.bytes);
         if number == 30 {
@@ -72,10 +72,10 @@ fn eviction_bounds_the_size_of_the_file() {
     }
     eprintln!("{settled} bytes after two times what is kept, {most} after ten times");
     assert!(most <= settled + settled / 10, "{settled} bytes became {most}");
-    let (heads, _, _) = desk.load();
+    let (heads, _, _) = bench.load();
     assert!(heads.iter().all(|head| head.covered.len() == 1));
     assert!(heads.iter().all(|head| head.covered[0].end - head.covered[0].start == keep));
-    desk.stop();
+    bench.stop();
     let bytes = std::fs::metadata(dir.file()).expect("it is there").len();
     assert_eq!(bytes, most, "what was said is what is there");
 }
@@ -84,7 +84,7 @@ fn eviction_bounds_the_size_of_the_file() {
 /// every so often what is older than `keep` minutes goes. Sizes of the file, one for each `keep`.
 fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
     let dir = Dir::new();
-    let mut desk = Desk::open(&dir.file());
+    let mut bench = Bench::open(&dir.file());
     let series: Vec<SeriesName> = (0..symbols)
         .map(|symbol| SeriesName { symbol: format!("S{symbol}/USDT").into(), ..name(0) })
         .collect();
@@ -95,12 +95,12 @@ fn live(symbols: usize, minutes: i64, flush: i64, keep: i64) -> Vec<u64> {
             let candles = (slot..slot + flush).map(|slot| (slot, Some(world::live(symbol, slot))));
             all.of(series).answered(slot..slot + flush, candles);
         }
-        let written = desk.write(0, all).expect("a sound disk");
+        let written = bench.write(0, all).expect("a sound disk");
         most = most.max(written.bytes);
         let age = slot + flush - START[0];
         if age % (keep / 20) < flush {
             for series in &series {
-                desk.evict(series, slot + flush - keep).expect("a sound disk");
+                bench.evict(series, slot + flush - keep).expect("a sound disk");
             }
         }
         if age % keep < flush {

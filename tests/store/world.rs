@@ -4,7 +4,7 @@
 //! Each batch answers for the next eight slots of three series, says something new about the last
 //! candle of the batch before, lets some candle vanish, and saves a quote that carries its number.
 
-use super::desk::Desk;
+use super::bench::Bench;
 use super::support::chance::mix;
 use marketd::decimal::Decimal;
 use marketd::history::{Batch, QuoteName, SavedQuote, SeriesName};
@@ -105,8 +105,8 @@ pub fn expected(series: usize, batches: u64) -> BTreeMap<i64, Candle> {
 /// The file holds the first so many batches, each whole. Answers how many. Where slots were
 /// evicted, all from some slot on are there.
 #[track_caller]
-pub fn check(desk: &mut Desk, batches: RangeInclusive<u64>) -> u64 {
-    let (heads, quotes, loaded) = desk.load();
+pub fn check(bench: &mut Bench, batches: RangeInclusive<u64>) -> u64 {
+    let (heads, quotes, loaded) = bench.load();
     assert_eq!(loaded.map(|loaded| loaded.unsound), Ok(0));
     let count = match &quotes[..] {
         [] => 0,
@@ -124,7 +124,7 @@ pub fn check(desk: &mut Desk, batches: RangeInclusive<u64>) -> u64 {
         if begin < end {
             assert_eq!((head.covered.len(), head.covered[0].end), (1, end));
         }
-        let rows = desk.read(&head.series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest);
+        let rows = bench.read(&head.series, i64::MIN..i64::MAX, usize::MAX, Edge::Oldest);
         let rows = rows.expect("a sound disk");
         let expected = expected(series, count);
         assert!(rows.candles.iter().eq(expected.range(begin..).map(|(_, candle)| candle)));

@@ -34,7 +34,7 @@ use crate::core::clients::pending::Pending;
 use crate::core::clients::streams::EventStream;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::http::{BodyReader, EndlessBody, KeptRequest, Output, Request};
+use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
@@ -103,7 +103,7 @@ pub enum Phase {
 /// A request whose body is being read.
 pub struct PendingBody {
     /// The request.
-    pub request: KeptRequest,
+    pub request: OwnedRequest,
     /// Follows the framing.
     pub reader: BodyReader,
 }

@@ -153,7 +153,7 @@ mod tests {
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};
-    use crate::http::{HeadLimits, KeptRequest, Parsed, Responder, parse};
+    use crate::http::{HeadLimits, OwnedRequest, Parsed, Responder, parse};
     use crate::interval::Stored;
     use crate::market::{Market, SourceId, SymbolId};
     use crate::time::{Now, UnixMs};
@@ -217,7 +217,7 @@ mod tests {
             };
             let response = PendingResponse::InParts(Box::new(Parts(parts)), until);
             self.queue.insert(key, until);
-            let request = PendingRequest { request: KeptRequest::new(&request), served };
+            let request = PendingRequest { request: OwnedRequest::new(&request), served };
             let pending = Box::new(Pending { request, response });
             let connection = self.connections.get_mut(key).expect("it is there");
             connection.enter(Phase::Waiting(pending), &self.cx);

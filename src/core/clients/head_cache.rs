@@ -10,7 +10,7 @@
 
 use crate::core::Service;
 use crate::core::api::PreparedRequest;
-use crate::http::{KeptRequest, Request, RequestBody};
+use crate::http::{OwnedRequest, Request, RequestBody};
 
 /// Heads that are kept: as many as there are clients that are likely to poll at the same time.
 const PLACES: usize = 256;
@@ -38,7 +38,7 @@ struct Place {
 /// A head that is kept.
 #[derive(Debug)]
 pub struct CachedHead {
-    request: KeptRequest,
+    request: OwnedRequest,
     /// The prepared request, and for which listener and version of the catalog it is valid.
     prepared: Option<((Service, u64), PreparedRequest)>,
 }
@@ -76,7 +76,7 @@ impl HeadCache {
         let came_before = std::mem::replace(&mut place.last, hash) == hash;
         let may_be_kept = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
         if came_before && may_be_kept {
-            let request = KeptRequest::new(request);
+            let request = OwnedRequest::new(request);
             place.head = Some(Box::new(CachedHead { request, prepared: None }));
         }
     }

@@ -283,8 +283,8 @@ impl Clients {
         stats.http.durations.end_turn(took_us);
         responses.access_log.end_turn(took_us);
         stats.queues.clients += queue.len();
-        (stats.queues.held, stats.queues.running) = responses.deferred.depths();
-        (stats.queues.packing, stats.packed_bytes) = responses.compressed.depths();
+        (stats.queues.waiting, stats.queues.deferred) = responses.deferred.depths();
+        (stats.queues.compressing, stats.compressed_bytes) = responses.compressed.depths();
     }
 
     /// True if clients have held less than a quarter of the most that they held since the last time for so

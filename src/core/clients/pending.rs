@@ -7,7 +7,7 @@ use crate::core::api::Endpoint;
 use crate::core::api::{CompressedResponse, Deferred};
 use crate::core::clients::admission::Admitted;
 use crate::core::{CloseReason, Context};
-use crate::http::{KeptRequest, Output, Responder, Stamp};
+use crate::http::{Output, OwnedRequest, Responder, Stamp};
 use crate::time::Mono;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub struct Pending {
 /// A request whose response is deferred.
 pub struct PendingRequest {
     /// The request.
-    pub request: KeptRequest,
+    pub request: OwnedRequest,
     /// What the response is counted by.
     pub served: Served,
 }
@@ -72,7 +72,11 @@ impl Served {
         match took {
             None => http.durations.note(self.endpoint as usize, status),
             Some(took) => {
-                (http.durations).note_long(self.endpoint as usize, status, took.as_micros() as u64);
+                (http.durations).note_deferred(
+                    self.endpoint as usize,
+                    status,
+                    took.as_micros() as u64,
+                );
             }
         }
     }

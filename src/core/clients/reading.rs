@@ -18,7 +18,7 @@ use crate::core::clients::pending::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event, Service};
 use crate::http::{
-    BodyReader, CONTINUE, Error, HeadLimits, KeptRequest, Parsed, Request, RequestBody,
+    BodyReader, CONTINUE, Error, HeadLimits, OwnedRequest, Parsed, Request, RequestBody,
     empty_lines, parse,
 };
 use crate::table::{Key, Table};
@@ -293,7 +293,7 @@ impl RequestReader {
                 if request.expect_continue {
                     connection.output.bytes().extend_from_slice(CONTINUE);
                 }
-                let request = KeptRequest::new(request);
+                let request = OwnedRequest::new(request);
                 connection.enter(Phase::Body(Box::new(PendingBody { request, reader })), cx);
             }
             Err(error) => self.responses.reject(connection, error.into(), b"", cx),

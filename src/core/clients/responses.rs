@@ -17,7 +17,7 @@ use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, SH
 use crate::core::clients::streaming::Streams;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::Demo;
-use crate::http::{Cache, Head, KeptRequest, Output, Request, Responder, Stamp, normal_path};
+use crate::http::{Cache, Head, Output, OwnedRequest, Request, Responder, Stamp, normal_path};
 use crate::table::Table;
 
 /// Sent if the disk thread has as many jobs as it may have.
@@ -121,7 +121,7 @@ impl Responses {
             }
             outcome => {
                 self.spent += SHARE;
-                let request = PendingRequest { request: KeptRequest::new(request), served };
+                let request = PendingRequest { request: OwnedRequest::new(request), served };
                 self.defer(connection, outcome, request, cx);
             }
         }

@@ -60,8 +60,8 @@ impl Sweeper {
         self.next_sweep
     }
 
-    /// Does one part of a sweep. Returns true if that was its last part. A crowd whose
-    /// deadlines pass together is handled in several turns.
+    /// Does one part of a sweep. Returns true if that was its last part. Thousands of connections whose
+    /// deadlines pass together are handled in several turns.
     pub fn sweep(
         &mut self,
         connections: &mut Table<Connection>,

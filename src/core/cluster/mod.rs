@@ -284,7 +284,7 @@ impl Cluster {
     pub fn relay(&mut self, sources: &mut Sources, history: &History, cx: &mut Context) {
         for id in self.ids() {
             if self.leases[id.index()].collects() {
-                sources[id].answer_asked(history, cx);
+                sources[id].serve_asked(history, cx);
             }
             while let Some(told) = sources[id].next_told() {
                 self.tell(id, told, cx);

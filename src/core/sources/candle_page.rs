@@ -54,11 +54,7 @@ impl CandlePage {
             let mut unsorted: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
             rows = (order.into_iter().filter_map(|(_, at)| unsorted[at].take())).collect();
         }
-        let (between, is_whole) = match Evidence::of(key.interval, &slots, &rows, is_dated) {
-            Evidence::Answer { between, is_whole } => (between, is_whole),
-            // Never returned for an exchange's answer.
-            Evidence::History => (slots.clone(), true),
-        };
+        let (between, is_whole) = Evidence::of(key.interval, &slots, &rows, is_dated);
         CandlePage {
             key,
             result: PageResult { slots: slots.clone(), between, rows: rows.len(), is_new: false },
@@ -151,7 +147,7 @@ impl CandlePage {
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
         let (between, is_whole) = (self.result.between.clone(), self.is_whole);
-        let evidence = Evidence::Answer { between, is_whole };
+        let evidence = Evidence::Exchange { between, is_whole };
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
             let ingested = charts.ingest(key, slots, rows, &evidence, closed_before, changes);

@@ -94,7 +94,7 @@ impl Fault {
 
     /// True if the exchange sent an error status, or took too long after the connection was open. Such a
     /// failure of a request for one market may concern that market alone.
-    pub fn is_answer(&self) -> bool {
+    pub fn is_status_or_timeout(&self) -> bool {
         matches!(self, Fault::Status { .. } | Fault::Timeout(None))
     }
 

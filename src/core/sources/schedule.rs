@@ -311,7 +311,7 @@ impl Schedule {
                 cx.stats[id].failing_since.get_or_insert(cx.now.unix);
             }
         }
-        cx.market.quotes.arrived(id, Awaited::Answer);
+        cx.market.quotes.arrived(id, Awaited::PollEnd);
         cx.stats[id].quotes_polled = true;
         end
     }

@@ -143,7 +143,7 @@ pub enum Awaited {
     /// A poll that is begun after it.
     Poll,
     /// The end of that poll.
-    Answer,
+    PollEnd,
 }
 
 /// The quotes of one source.

@@ -484,7 +484,7 @@ fn a_source_without_any_quote_has_nothing_that_could_stand_still() {
 
 #[test]
 fn a_symbol_is_awaited_until_a_poll_ends_that_was_begun_after_its_list() {
-    use Awaited::{Answer, List, Poll};
+    use Awaited::{List, Poll, PollEnd};
     let mut quotes = quotes();
     let came = |quotes: &mut Quotes, all: &[Awaited]| {
         all.iter().for_each(|it| quotes.arrived(A, *it));
@@ -493,11 +493,11 @@ fn a_symbol_is_awaited_until_a_poll_ends_that_was_begun_after_its_list() {
     quotes.expect(A, [BTC]);
     assert!(!quotes.is_awaited(B, BTC));
     // Polls that know nothing of it yet.
-    assert_eq!(came(&mut quotes, &[Poll, Answer, Poll]), (true, false));
-    assert_eq!(came(&mut quotes, &[List, Answer]), (true, false));
+    assert_eq!(came(&mut quotes, &[Poll, PollEnd, Poll]), (true, false));
+    assert_eq!(came(&mut quotes, &[List, PollEnd]), (true, false));
     assert_eq!(came(&mut quotes, &[Poll]), (true, false));
     quotes.expect(A, [ETH]);
     assert_eq!(came(&mut quotes, &[List]), (true, true));
-    assert_eq!(came(&mut quotes, &[Answer]), (false, true));
-    assert_eq!(came(&mut quotes, &[Poll, Answer]), (false, false));
+    assert_eq!(came(&mut quotes, &[PollEnd]), (false, true));
+    assert_eq!(came(&mut quotes, &[Poll, PollEnd]), (false, false));
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::SyncSender;
 const MAX_DOUBTS: u32 = 3;
 
 /// Sends answers to the loop and wakes it.
-pub(super) struct Answers {
+pub(super) struct Replies {
     pub(super) queue: SyncSender<Reply>,
     pub(super) wake: Box<dyn Fn() + Send>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Answers {
 /// The file and its state.
 pub(super) struct Holder {
     path: PathBuf,
-    pub(super) answers: Answers,
+    pub(super) replies: Replies,
     state: State,
     /// The last state that was reported. Only changes are reported.
     reported: Option<Result<(), OpenError>>,
@@ -36,25 +36,25 @@ enum State {
     GivenUp,
 }
 
-impl Answers {
-    pub(super) fn send(&self, answer: Reply) {
+impl Replies {
+    pub(super) fn send(&self, reply: Reply) {
         // Without a receiver the loop has ended, and the queue of jobs ends too.
-        let _ = self.queue.send(answer);
+        let _ = self.queue.send(reply);
         (self.wake)();
     }
 }
 
 impl Holder {
     /// The state before the first job.
-    pub(super) fn new(path: PathBuf, answers: Answers) -> Holder {
-        Holder { path, answers, state: State::Closed, reported: None, doubts: 0 }
+    pub(super) fn new(path: PathBuf, replies: Replies) -> Holder {
+        Holder { path, replies, state: State::Closed, reported: None, doubts: 0 }
     }
 
     /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
     /// or checked as the error requires.
     pub(super) fn with<T>(
         &mut self,
-        work: impl FnOnce(&mut HistoryFile, &Answers) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut HistoryFile, &Replies) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.check_identity();
         if let State::Closed = self.state {
@@ -63,7 +63,7 @@ impl Holder {
         let State::Open(file) = &mut self.state else {
             return Err(StoreError::NotOpen);
         };
-        let done = work(file, &self.answers);
+        let done = work(file, &self.replies);
         match &done {
             Err(StoreError::Damaged(what)) => {
                 let what = what.clone();
@@ -117,7 +117,7 @@ impl Holder {
             Ok((file, opened)) => {
                 self.state = State::Open(Box::new(file));
                 if self.reported.replace(Ok(())) != Some(Ok(())) {
-                    self.answers.send(Reply::Opened(opened));
+                    self.replies.send(Reply::Opened(opened));
                 }
             }
             // Its directory was removed, or the file system was unmounted: it may come back.
@@ -137,7 +137,7 @@ impl Holder {
         let reported = Err(error.clone());
         if self.reported.as_ref() != Some(&reported) {
             self.reported = Some(reported);
-            self.answers.send(Reply::Failed(error));
+            self.replies.send(Reply::Failed(error));
         }
     }
 

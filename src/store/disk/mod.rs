@@ -42,7 +42,7 @@ pub use tools::{HistoryReader, Pruned, Renamed, prune, rename};
 use crate::history::{DiskJob, Loaded, Reply, StoreError, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
 use file::HistoryFile;
-use holder::{Answers, Holder};
+use holder::{Holder, Replies};
 use signal_hook::consts::SIGXFSZ;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(super) fn run(
     // With a handler, the write fails instead, as on a full disk. A system that does not accept
     // the handler has no such limit.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-    let mut holder = Holder::new(path, Answers { queue, wake });
+    let mut holder = Holder::new(path, Replies { queue, wake });
     let _ = holder.with(|_, _| Ok(()));
     // False after a failed checkpoint.
     let mut checkpoints = true;
@@ -71,18 +71,18 @@ pub(super) fn run(
         match job {
             DiskJob::Load => {
                 let result = holder.with(load);
-                holder.answers.send(Reply::Loaded(result));
+                holder.replies.send(Reply::Loaded(result));
             }
             DiskJob::Read(read) => {
                 let result = holder.with(|file, _| read::rows(&file.db, &read));
-                holder.answers.send(Reply::Rows { ticket: read.ticket, result });
+                holder.replies.send(Reply::Rows { ticket: read.ticket, result });
             }
             DiskJob::Write { number, batch } => {
                 let result = holder
                     .with(|HistoryFile { db, .. }, _| db.transaction(|| write::apply(db, &batch)));
                 let is_written = result.is_ok();
                 let result = result.map_err(|error| Unwritten { error, batch });
-                holder.answers.send(Reply::Written { number, result });
+                holder.replies.send(Reply::Written { number, result });
                 // It comes after the answer, so that it delays only later jobs.
                 if is_written {
                     let moved = holder.with(|file, _| file.flushed());
@@ -94,7 +94,7 @@ pub(super) fn run(
         }
     }
     let closed = holder.close();
-    holder.answers.send(Reply::Stopped(closed));
+    holder.replies.send(Reply::Stopped(closed));
 }
 
 /// Logs only changes.
@@ -108,15 +108,15 @@ fn log_checkpoint(moved: &Result<(), StoreError>, worked: bool) {
     }
 }
 
-fn load(file: &mut HistoryFile, answers: &Answers) -> Result<Loaded, StoreError> {
+fn load(file: &mut HistoryFile, replies: &Replies) -> Result<Loaded, StoreError> {
     let (heads, odd) = read::heads(&file.db)?;
     let (quotes, odd_quotes) = read::records(&file.db)?;
     let (markets, odd_markets) = read::records(&file.db)?;
     let unsound = odd + odd_quotes + odd_markets;
     let loaded = Loaded { series: heads.len(), quotes: quotes.len(), unsound };
-    in_pieces(heads, |piece| answers.send(Reply::Heads(piece)));
-    in_pieces(quotes, |piece| answers.send(Reply::Quotes(piece)));
-    in_pieces(markets, |piece| answers.send(Reply::Markets(piece)));
+    in_pieces(heads, |piece| replies.send(Reply::Heads(piece)));
+    in_pieces(quotes, |piece| replies.send(Reply::Quotes(piece)));
+    in_pieces(markets, |piece| replies.send(Reply::Markets(piece)));
     Ok(loaded)
 }
 

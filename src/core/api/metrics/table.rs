@@ -261,7 +261,7 @@ const HTTP: &[Metric] = &[
     metric("bytesOut", "http_sent_bytes_total", "Bytes sent.", Count(|it| it.http.bytes_out)),
     metric("connectionsOpen", "http_connections", "Open client connections.", Count(|it| it.http.open)),
     metric("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
-        Count(|it| it.view.status.packed_bytes as u64)),
+        Count(|it| it.view.status.compressed_bytes as u64)),
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",
         Count(|it| it.http.total)),
     metric("", "http_closes_total", "Closed client connections by reason.",
@@ -313,9 +313,9 @@ const PROCESS: &[Metric] = &[
             vec![
                 ("clients", queues.clients as u64),
                 ("upstreams", queues.upstreams as u64),
-                ("answers_held", queues.held as u64),
-                ("answers_running", queues.running as u64),
-                ("bodies_packing", queues.packing as u64),
+                ("answers_held", queues.waiting as u64),
+                ("answers_running", queues.deferred as u64),
+                ("bodies_packing", queues.compressing as u64),
                 ("polls_staged", queues.staged as u64),
             ]
         })),

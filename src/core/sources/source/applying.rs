@@ -65,7 +65,7 @@ impl Source {
     pub(super) fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
         // An exchange may fail at one market and serve the others.
         let blame = match fault.blame() {
-            Blame::Source if task.is_of_one_market() && fault.is_answer() => Blame::Call,
+            Blame::Source if task.is_of_one_market() && fault.is_status_or_timeout() => Blame::Call,
             blame => blame,
         };
         let what = task.describe(&cx.market);
@@ -197,7 +197,7 @@ impl Source {
         if is_last && !tickers.goes_on {
             let id = self.id;
             cx.market.quotes.end_poll(id, cx.now);
-            cx.market.quotes.arrived(id, Awaited::Answer);
+            cx.market.quotes.arrived(id, Awaited::PollEnd);
             cx.stats[id].quotes_polled = true;
             self.schedule.backoff.quotes_served(cx);
         }

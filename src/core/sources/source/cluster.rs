@@ -173,7 +173,7 @@ impl Source {
     }
 
     /// Answers what other nodes have asked for, as far as it is known now.
-    pub fn answer_asked(&mut self, history: &History, cx: &Context) {
+    pub fn serve_asked(&mut self, history: &History, cx: &Context) {
         let plans = &self.schedule.candles;
         let is_done = |AskedRange { key, slots, until }: &AskedRange| {
             let comes = plans.is_asking(*key, slots) || history.is_reading(*key, slots);

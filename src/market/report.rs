@@ -1,4 +1,4 @@
-//! Answers: what an exchange or the history file reports about the slots of a series.
+//! Reports: what an exchange or the history file says about the slots of a series.
 //!
 //! Owns the types. It changes nothing.
 
@@ -18,7 +18,7 @@ pub struct Reported {
 
 /// What an answer changed in a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AnswerCounts {
+pub struct IngestCounts {
     /// Candles stored in slots that had none.
     pub written: usize,
     /// Stored candles whose numbers changed.
@@ -34,7 +34,7 @@ pub struct AnswerCounts {
     pub evicted: usize,
 }
 
-impl AnswerCounts {
+impl IngestCounts {
     /// How many slots have another candle than before, or none any more.
     pub(super) fn changes(&self) -> usize {
         self.written + self.updated + self.removed
@@ -54,39 +54,37 @@ pub(super) struct Found<'a> {
 pub enum Evidence {
     /// The history file: nobody traded in a slot without a candle.
     History,
-    /// An exchange's answer, or a slice of one.
-    Answer {
+    /// A response of an exchange, or a slice of one.
+    Exchange {
         /// From the slot of its oldest sound candle to the slot after its newest. Slots in between
         /// without a candle are empty.
         between: Range<i64>,
-        /// True if the answer was not cut, so that it could have held candles of the other slots
+        /// True if the response was not cut, so that it could have held candles of the other slots
         /// too.
         is_whole: bool,
     },
 }
 
 impl Evidence {
-    /// Evaluates a whole answer of an exchange about these slots: it returns [`Evidence::Answer`], never
-    /// [`Evidence::History`]. `is_dated`: each of its rows has a time.
+    /// What a whole response proves about these slots: `between` and `is_whole` of
+    /// [`Evidence::Exchange`]. `is_dated`: each of its rows has a time.
     pub fn of(
         interval: Stored,
         asked: &Range<i64>,
         candles: &[Reported],
         is_dated: bool,
-    ) -> Evidence {
+    ) -> (Range<i64>, bool) {
         let slot = |it: &Reported| {
             let slot = interval.slot_of(it.candle.open_time);
             let is_aligned = interval.open_of(slot) == it.candle.open_time;
             (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
         };
         let slots = || candles.iter().filter_map(slot);
-        Evidence::Answer {
-            between: match (slots().min(), slots().max()) {
-                (Some(first), Some(last)) => first..last + 1,
-                _ => 0..0,
-            },
-            is_whole: is_dated && candles.len() < LEAST_PAGE,
-        }
+        let between = match (slots().min(), slots().max()) {
+            (Some(first), Some(last)) => first..last + 1,
+            _ => 0..0,
+        };
+        (between, is_dated && candles.len() < LEAST_PAGE)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The core at a desk: clients without sockets, time without a clock.
+//! The core at a bench: clients without sockets, time without a clock.
 //!
 //! A client's bytes go in when the core would read them, as the driver does it, and its answers
 //! are taken at once unless a test holds them back. The only exchange cannot be reached.
@@ -18,15 +18,15 @@ use std::time::Duration;
 const READ: usize = 16 * 1024;
 
 /// See the module's page.
-pub struct Desk {
+pub struct Bench {
     pub core: Core,
     now: Now,
-    guests: HashMap<Key, Guest>,
+    clients: HashMap<Key, Client>,
 }
 
 /// The client's end of a connection.
 #[derive(Default)]
-struct Guest {
+struct Client {
     /// What it was sent.
     got: Vec<u8>,
     /// Bytes of answers that it will still take.
@@ -63,14 +63,14 @@ pub fn show(bytes: &[u8]) -> String {
     }
 }
 
-impl Desk {
+impl Bench {
     /// One known symbol, `BTC/USDT`, and nothing collected.
-    pub fn new(limits: Limits) -> Desk {
-        Desk::configured(limits, |_| {})
+    pub fn new(limits: Limits) -> Bench {
+        Bench::configured(limits, |_| {})
     }
 
     /// The same with some more that the configuration says.
-    pub fn configured(limits: Limits, change: impl FnOnce(&mut Config)) -> Desk {
+    pub fn configured(limits: Limits, change: impl FnOnce(&mut Config)) -> Bench {
         let source = SourceConfig {
             url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
             symbols: vec!["BTC/USDT".to_string()],
@@ -80,13 +80,13 @@ impl Desk {
             Config { sources: vec![source], data: Data::Memory, limits, ..Config::default() };
         change(&mut config);
         let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
-        let mut desk = Desk {
+        let mut bench = Bench {
             core: Core::new(config, None, ProcessFacts::default, 7, now),
             now,
-            guests: HashMap::new(),
+            clients: HashMap::new(),
         };
-        desk.settle();
-        desk
+        bench.settle();
+        bench
     }
 
     /// A client that takes every answer at once.
@@ -114,8 +114,8 @@ impl Desk {
     }
 
     fn enter(&mut self, key: Key, appetite: usize) {
-        let guest = Guest { appetite, ..Guest::default() };
-        self.guests.insert(key, guest);
+        let client = Client { appetite, ..Client::default() };
+        self.clients.insert(key, client);
         self.take(key);
         self.settle();
     }
@@ -155,8 +155,8 @@ impl Desk {
 
     /// The client takes so many more bytes of its answers.
     pub fn feed(&mut self, key: Key, bytes: usize) {
-        let guest = self.guests.get_mut(&key).expect("it has connected");
-        guest.appetite = guest.appetite.saturating_add(bytes);
+        let client = self.clients.get_mut(&key).expect("it has connected");
+        client.appetite = client.appetite.saturating_add(bytes);
         self.take(key);
         self.settle();
     }
@@ -193,7 +193,7 @@ impl Desk {
 
     /// What a client was sent.
     pub fn got(&self, key: Key) -> &[u8] {
-        &self.guests[&key].got
+        &self.clients[&key].got
     }
 
     /// What a client was sent, in the words of the table.
@@ -203,11 +203,11 @@ impl Desk {
     }
 
     pub fn is_shut(&self, key: Key) -> bool {
-        self.guests[&key].shut || self.is_closed(key)
+        self.clients[&key].shut || self.is_closed(key)
     }
 
     pub fn is_closed(&self, key: Key) -> bool {
-        self.guests[&key].closed
+        self.clients[&key].closed
     }
 
     /// Sends these pieces on a connection of their own, and then the end of it.
@@ -221,7 +221,7 @@ impl Desk {
         self.end(key);
         assert!(self.is_closed(key), "a client that has ended is let go");
         assert_eq!(self.outcome(key).answers, outcome.answers, "nothing comes after the end");
-        self.guests.remove(&key);
+        self.clients.remove(&key);
         outcome
     }
 
@@ -248,7 +248,7 @@ impl Desk {
         let outcome = self.outcome(key);
         self.end(key);
         assert!(self.is_closed(key), "a client that has ended is let go");
-        self.guests.remove(&key);
+        self.clients.remove(&key);
         outcome
     }
 
@@ -270,8 +270,8 @@ impl Desk {
         let key = self.connect();
         self.send(key, format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
         self.end(key);
-        let guest = self.guests.remove(&key).expect("it has connected");
-        String::from_utf8(guest.got).expect("an answer is text")
+        let client = self.clients.remove(&key).expect("it has connected");
+        String::from_utf8(client.got).expect("an answer is text")
     }
 
     /// The strong tag of an answer that has one.
@@ -307,18 +307,18 @@ impl Desk {
 
     /// The client takes what is there for it.
     fn take(&mut self, key: Key) {
-        let Some(guest) = self.guests.get_mut(&key) else {
+        let Some(client) = self.clients.get_mut(&key) else {
             return;
         };
         loop {
             let outgoing = self.core.outgoing(key).to_vec();
-            let count = outgoing.len().min(guest.appetite);
-            if count == 0 || guest.closed {
+            let count = outgoing.len().min(client.appetite);
+            if count == 0 || client.closed {
                 return;
             }
-            assert!(!guest.shut, "bytes after the end");
-            guest.got.extend_from_slice(&outgoing[..count]);
-            guest.appetite -= if guest.appetite == usize::MAX { 0 } else { count };
+            assert!(!client.shut, "bytes after the end");
+            client.got.extend_from_slice(&outgoing[..count]);
+            client.appetite -= if client.appetite == usize::MAX { 0 } else { count };
             self.core.handle(key, Event::Sent(count), self.now);
         }
     }
@@ -343,13 +343,13 @@ impl Desk {
                 Some(Action::Flush(key)) => self.take(key),
                 Some(Action::Finish(key)) => {
                     self.core.handle(key, Event::Late(b""), self.now);
-                    if let Some(guest) = self.guests.get_mut(&key) {
-                        guest.shut = true;
+                    if let Some(client) = self.clients.get_mut(&key) {
+                        client.shut = true;
                     }
                 }
                 Some(Action::Close(key)) => {
-                    if let Some(guest) = self.guests.get_mut(&key) {
-                        guest.closed = true;
+                    if let Some(client) = self.clients.get_mut(&key) {
+                        client.closed = true;
                     }
                     self.core.closed(key);
                 }

@@ -14,46 +14,46 @@ use std::path::Path;
 pub type Load = (Vec<SeriesHead>, Vec<(QuoteName, SavedQuote)>, Result<Loaded, StoreError>);
 
 /// See the module's page.
-pub struct Desk {
+pub struct Bench {
     store: Option<Store>,
     /// Answers that came before the one that was waited for.
     early: Vec<Reply>,
     opened: Option<Opened>,
 }
 
-impl Desk {
+impl Bench {
     /// Opens a file that is sound.
     #[track_caller]
-    pub fn open(path: &Path) -> Desk {
-        Desk::try_open(path).unwrap_or_else(|error| panic!("{error}"))
+    pub fn open(path: &Path) -> Bench {
+        Bench::try_open(path).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Opens a file, or says why not.
-    pub fn try_open(path: &Path) -> Result<Desk, OpenError> {
-        Desk::open_with(path, Box::new(|| ()))
+    pub fn try_open(path: &Path) -> Result<Bench, OpenError> {
+        Bench::open_with(path, Box::new(|| ()))
     }
 
     /// The same, with something to be called after each answer.
-    pub fn open_with(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Desk, OpenError> {
-        let mut desk = Desk::start(path, wake)?;
-        let opened = desk.wait(|answer| match answer {
+    pub fn open_with(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Bench, OpenError> {
+        let mut bench = Bench::start(path, wake)?;
+        let opened = bench.wait(|answer| match answer {
             Reply::Opened(opened) => Ok(Ok(opened)),
             Reply::Failed(error) => Ok(Err(error)),
             other => Err(other),
         });
         match opened {
-            Ok(opened) => desk.opened = Some(opened),
+            Ok(opened) => bench.opened = Some(opened),
             Err(error) => {
-                desk.close();
+                bench.close();
                 return Err(error);
             }
         }
-        Ok(desk)
+        Ok(bench)
     }
 
     /// Starts the thread and waits for nothing.
-    pub fn start(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Desk, OpenError> {
-        Ok(Desk {
+    pub fn start(path: &Path, wake: Box<dyn Fn() + Send>) -> Result<Bench, OpenError> {
+        Ok(Bench {
             store: Some(Store::start(path.to_path_buf(), wake)?),
             early: Vec::new(),
             opened: None,
@@ -218,7 +218,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Bench {
     fn drop(&mut self) {
         self.close();
     }
