@@ -150,7 +150,7 @@ object! {
         // Some 300 charts of 1000 candles, which are 26 KB each in gzip.
         packed_bytes: usize = 8_388_608, "packedBytes" bytes(0, 1_073_741_824);
 
-        /// Time that a chart request waits for candles that were never requested of the exchange.
+        /// Time that a request for a chart waits for candles, from the history file or the exchange.
         // One round trip to an exchange is below half a second; people wait two.
         chart_wait: Duration = ms(2_000), "chartWaitMs" millis(0, 60_000);
 

@@ -7,9 +7,10 @@
 //! [`Core::outgoing`], [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
 //!
 //! Each part is lent the `Context` for the length of a call. Clients call [`api`], sources hand what they
-//! read to the history, and the cluster gives sources their roles and entries of other nodes. No other part
-//! calls another. A response that needs candles leaves a wish in the `Context`; [`Core`] passes it to the
-//! backend, which reads the candles from the file or has a source request them.
+//! read to the history and ask it whether they may request candles, and the cluster gives sources their
+//! roles and entries of other nodes. No other part calls another. A response that needs candles leaves a
+//! wish in the `Context`; [`Core`] passes it to the backend, which reads the candles from the file or has
+//! a source request them.
 //!
 //! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
 //! function that the driver lends), and no call takes long: what takes long is done

@@ -76,7 +76,7 @@ pub struct Queues {
     /// Responses that wait for candles.
     pub waiting: usize,
     /// Responses that are made in parts.
-    pub deferred: usize,
+    pub in_parts: usize,
     /// Bodies that wait to be compressed, or are being compressed.
     pub compressing: usize,
     /// Upstream responses that are read and not yet completely in the market.

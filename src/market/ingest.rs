@@ -23,8 +23,8 @@ impl Series {
     /// are closed.
     ///
     /// Slots that have ended become covered if they have a sound candle, or if [`Evidence`] proves them
-    /// empty. Any other slot that is left out keeps its state. It becomes empty when a second answer, at
-    /// least one re-read later, leaves it out too. An unsound candle changes nothing in its slot. A
+    /// empty. Any other slot that is left out keeps its state. It becomes empty when a second answer,
+    /// about a refresh later, leaves it out too. An unsound candle changes nothing in its slot. A
     /// candle that has not ended becomes the forming one.
     ///
     /// `changes` collects what is to be archived.

@@ -1,7 +1,7 @@
 //! Silences: slots that one answer has left out, where that alone proves nothing.
 //!
 //! Owns these slots and the times of the first and the last such answer. A second answer that leaves
-//! them out too, at least one re-read after the first, makes them empty. Silences are never stored: a
+//! them out too, about a refresh after the first, makes them empty. Silences are never stored: a
 //! lost one only costs another request.
 
 use crate::interval::Stored;

@@ -82,8 +82,8 @@ impl Window {
 pub(super) struct FoundRows {
     /// Rows of the body.
     pub(super) rows: usize,
-    /// First slot of the first bucket that has candles. It has no row if its volume has too many
-    /// digits.
+    /// First slot of the first bucket that has candles. That bucket may have no row, because its volume
+    /// has too many digits; then this is before `first`.
     pub(super) begin: Option<i64>,
     /// First slot of the first row's bucket.
     pub(super) first: Option<i64>,

@@ -107,9 +107,13 @@ impl Schedule {
         }
     }
 
-    /// What was waiting for a name may go on.
-    pub fn resolved(&mut self) {
+    /// What was waiting for a name may go on, or fails as the look-up did.
+    pub fn resolved(&mut self, has_failed: bool, now: u64) {
         self.credits = self.credits.max(self.lanes);
+        if has_failed {
+            self.trouble = now;
+            self.at_latest = self.at_latest.max(now + self.backoff_max);
+        }
     }
 
     /// A connection could not be opened. Either the next address is tried at once, or the request

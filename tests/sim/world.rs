@@ -465,7 +465,7 @@ impl World {
         self.resolving[source] = false;
         self.woken = true;
         self.trace.note(self.now, format!("source {source} resolves to {addresses:?}"));
-        self.schedules[source].resolved();
+        self.schedules[source].resolved(addresses.is_err(), self.now);
         let now = self.clocks();
         let place = SourceId(self.number_of(source) as u16);
         self.core.resolved(place, addresses, now);

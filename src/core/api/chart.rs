@@ -73,7 +73,7 @@ impl DeferredChart {
             Some(plan) if series.is_whole(spec, &plan) => None,
             plan => series.missing(spec).or_else(|| {
                 // In a market with few trades, a chart may depend on slots before those requested.
-                series.uncovered(series.settled(plan?.info().depends.clone()))
+                series.uncovered(series.without_newest(plan?.info().depends.clone()))
             }),
         };
         DeferredChart { needed: series.needed(spec), wanted, request, key, builder: None }
@@ -177,7 +177,7 @@ pub fn choose(view: &View<'_>, request: &ChartRequest) -> Result<SeriesKey, Erro
     for &source in sources.iter().filter(has_candles) {
         let key = key_of(source);
         let series = SeriesView::new(view, key);
-        let slots = series.settled(series.needed(spec));
+        let slots = series.without_newest(series.needed(spec));
         let known = charts.known(key, slots.clone());
         let is_there = series.series.is_some() || known > 0;
         if is_there && known >= slots.end.abs_diff(slots.start) {

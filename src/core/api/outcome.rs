@@ -58,7 +58,7 @@ pub struct Position {
     /// The version of all quotes.
     pub quotes: u64,
     /// How often the health of the service had changed.
-    pub health: u64,
+    pub health_changes: u64,
     /// The newest closed candle of each chart.
     pub closes: Vec<Option<UnixMs>>,
 }
@@ -69,7 +69,7 @@ const MINUTE_MS: i64 = 60_000;
 impl Position {
     /// Appends it as an id: hexadecimal numbers, of which the first is that of the run.
     pub fn write(&self, boot: u64, out: &mut Vec<u8>) {
-        let mut id = format!("id: {boot:x}-{:x}-{:x}", self.quotes, self.health);
+        let mut id = format!("id: {boot:x}-{:x}-{:x}", self.quotes, self.health_changes);
         for close in &self.closes {
             id.push('-');
             if let Some(open) = close {
@@ -94,7 +94,7 @@ impl Position {
         };
         let closes: Option<Vec<Option<UnixMs>>> = parts.map(close).collect();
         let closes = closes.filter(|closes| closes.len() == charts && run == boot)?;
-        Some(Position { quotes, health, closes })
+        Some(Position { quotes, health_changes: health, closes })
     }
 }
 
@@ -185,8 +185,11 @@ mod tests {
 
     #[test]
     fn a_position_reads_back_from_its_id_in_the_same_run_alone() {
-        let position =
-            Position { quotes: 0x1f, health: 2, closes: vec![Some(UnixMs(60_000 * 0x1b8)), None] };
+        let position = Position {
+            quotes: 0x1f,
+            health_changes: 2,
+            closes: vec![Some(UnixMs(60_000 * 0x1b8)), None],
+        };
         let mut out = Vec::new();
         position.write(0xabc, &mut out);
         assert_eq!(out, b"id: abc-1f-2-1b8-\n");

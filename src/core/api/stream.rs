@@ -14,7 +14,8 @@
 //!    `Streams::open` renders it for the first reader. If a client that comes back must not miss a change,
 //!    its version joins the ids ([`Position`]).
 //! 4. Its description in `openapi.json` under `/api/v1/stream`, its row in `src/docs/http-api.md`.
-//! 5. A test in `tests/loopback/stream.rs`; its name in `tests/sim/listeners.rs`, which knows all events.
+//! 5. A test in `tests/loopback/stream.rs`; its name in `tests/sim/listeners.rs` and
+//!    `src/page/feed.js`, which know all events.
 
 use super::chart::Followed;
 use super::error::{Error, echo};

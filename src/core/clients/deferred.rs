@@ -76,8 +76,8 @@ impl DeferredResponses {
         }
     }
 
-    /// Lets those responses run whose candles have come, are no longer requested (`comes`), or whose
-    /// deadline has passed.
+    /// Lets responses run: those whose candles are all there or are not on their way any more (`comes` is
+    /// false), and those whose deadline has passed.
     pub fn wake(
         &mut self,
         connections: &mut Table<Connection>,
@@ -88,8 +88,8 @@ impl DeferredResponses {
         for key in std::mem::take(&mut self.waiting) {
             if let Some(PendingResponse::InParts(deferred, until)) = response(connections, key) {
                 let missing = deferred.missing(view);
-                let comes = missing.iter().any(|(series, slots)| comes(*series, slots));
-                until.take_if(|until| *until <= view.now.mono || !comes);
+                let some_come = missing.iter().any(|(series, slots)| comes(*series, slots));
+                until.take_if(|until| *until <= view.now.mono || !some_come);
                 self.insert(key, *until);
             }
         }

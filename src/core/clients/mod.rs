@@ -283,7 +283,7 @@ impl Clients {
         stats.http.durations.end_turn(took_us);
         responses.access_log.end_turn(took_us);
         stats.queues.clients += queue.len();
-        (stats.queues.waiting, stats.queues.deferred) = responses.deferred.depths();
+        (stats.queues.waiting, stats.queues.in_parts) = responses.deferred.depths();
         (stats.queues.compressing, stats.compressed_bytes) = responses.compressed.depths();
     }
 

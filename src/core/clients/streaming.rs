@@ -122,7 +122,7 @@ impl Streams {
         }
         // This stream is sent the status with the figures of now. If the health has just changed, the status
         // is left to `note_changes`, which renders it and queues the other streams too.
-        if is_first || self.shared.health == view.status.health_changes {
+        if is_first || self.shared.health_changes == view.status.health_changes {
             self.shared.render_status(&view);
         }
         if let Some(address) = stream.served.admitted.client {
@@ -152,7 +152,7 @@ impl Streams {
         let market = &cx.market;
         !market.quotes.touched().is_empty()
             || !market.charts.touched.is_empty()
-            || cx.stats.health_changes != self.shared.health
+            || cx.stats.health_changes != self.shared.health_changes
     }
 
     /// Does one slice: notes changes with their readers, or sends one reader what has changed, or takes one
@@ -209,7 +209,7 @@ impl Streams {
         if cx.market.quotes.touched().is_empty() {
             shared.noted = cx.market.quotes.version();
         }
-        if cx.stats.health_changes != shared.health {
+        if cx.stats.health_changes != shared.health_changes {
             shared.render_status(&View::new(cx, compressed));
             for key in &self.open {
                 if let Some(stream) = stream_of(connections, *key) {
@@ -244,7 +244,7 @@ impl Streams {
         cx.stats.streams.events += events;
         if connection.output.is_empty() {
             connection.output.give_back(spare, usize::MAX);
-            if stream.has_events(self.shared.health) {
+            if stream.has_events(self.shared.health_changes) {
                 enqueue(&mut self.queue, connection.key, stream);
             }
             return;
@@ -259,7 +259,7 @@ impl Streams {
         let is_all = connection.output.is_empty();
         if let Some(stream) = &mut connection.stream {
             stream.sent_bytes += count;
-            if is_all && stream.has_events(self.shared.health) {
+            if is_all && stream.has_events(self.shared.health_changes) {
                 enqueue(&mut self.queue, connection.key, stream);
             }
         }

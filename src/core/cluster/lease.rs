@@ -10,8 +10,9 @@
 //! any -> Alone                      entries have a newer format: this node has left the cluster
 //! ```
 //!
-//! [`Lease`] owns these steps, the newest epoch that was seen, and the place in the stream. It sends
-//! nothing: `leasing` does.
+//! [`Lease`] owns these steps but the last, the newest epoch that was seen, the place in the stream and its
+//! sizes, the version of the market list, and the rival that may still collect. It sends nothing: `leasing`
+//! does.
 
 use super::streams::EntryId;
 use crate::core::sources::Role;

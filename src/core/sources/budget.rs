@@ -3,11 +3,12 @@
 //! [`Budget`] owns the count of units at hand. They come back steadily; each request takes what it
 //! costs. The bucket stays below the exchange's limit by a margin: within any span of the limit's length
 //! at most what the bucket holds and what comes back in that span is spent, which is `PERCENT_BURST` and
-//! `PERCENT_RATE` percent of the limit together.
+//! `PERCENT_RATE` percent of the limit together. A request that costs more than `PERCENT_BURST` makes the
+//! bucket as large as its cost. So the limit holds if no request costs more than a fifth of it, or if all
+//! cost the same; with a dearer one among cheap ones, it may be exceeded right after that one.
 //!
-//! If the budget is tight, quotes get half of what comes back while other requests wait, and those the
-//! other half ([`Share`]): otherwise a source whose round of quotes takes the whole budget would never
-//! show a chart.
+//! If the budget is tight, quotes and other requests take turns ([`Share`]): otherwise a source whose round
+//! of quotes takes the whole budget would never show a chart.
 
 use crate::exchange::BudgetLimit as Limit;
 use crate::time::Mono;

@@ -107,7 +107,7 @@ impl CandlePlans {
 
     /// True if some of the configured backfill is still to be requested.
     pub fn has_backfill(&self) -> bool {
-        self.plans.values().any(|plan| plan.backfill.is_some())
+        self.plans.values().any(|plan| plan.unasked.is_some())
     }
 
     /// Requests those of these slots for a client that only the exchange can tell of. `false`: none
@@ -176,7 +176,7 @@ impl CandlePlans {
                     false => part,
                 }
             }
-            (Urgency::Hole | Urgency::Backfill, _) => plan.backfill.clone()?.2,
+            (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => {
                 let known_end = (series.and_then(Series::newest_known))
                     .map_or(current.saturating_sub(rows), |last| last + 1);

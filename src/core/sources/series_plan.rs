@@ -73,14 +73,15 @@ pub struct SeriesPlan {
     pub asked: IntervalSet,
     /// The next request without a client: when it is due, how urgent it is, and its slots. These are the
     /// newest part that is missing or due again, or else the part that is due first.
-    pub backfill: Option<(Mono, Urgency, Range<i64>)>,
-    /// The slot after which no slot may stay missing, as it was at the first request ([`Series::reach`]).
-    /// `Some(None)`: nothing was known then. `None`: nothing was requested yet.
+    pub unasked: Option<(Mono, Urgency, Range<i64>)>,
+    /// Everything newer than this slot is fetched, however long the outage was ([`Series::reach`]). It is
+    /// fixed at the first request. `Some(None)`: nothing was known then. `None`: nothing was requested
+    /// yet.
     pub reach: Option<Option<i64>>,
     /// A response that may have been cut: the number of its rows, and a slot next to them. It was cut if that
     /// slot turns out to have a candle.
     suspected_cut: Option<(i64, i64)>,
-    /// Slots that were requested and did not come, the first time of them, and the last.
+    /// Slots that were requested and did not come, and when that first and last happened.
     unavailable: IntervalSet,
     unavailable_since: Mono,
     unavailable_last: Mono,
@@ -105,7 +106,7 @@ impl SeriesPlan {
 
     /// When the next page may be requested, and how urgent that is.
     pub fn next(&self, now: Now) -> (Mono, Urgency) {
-        let (at, urgency) = match &self.backfill {
+        let (at, urgency) = match &self.unasked {
             _ if !self.asked.is_empty() => (Mono::default(), Urgency::Client),
             Some((at, urgency, _)) if *at < self.refresh_at && self.refresh_at > now.mono => {
                 (*at, *urgency)
@@ -151,7 +152,7 @@ impl SeriesPlan {
         let told = if is_new { between } else { slots };
         self.keep_asked(series, told, exchange);
         self.note_unavailable(series, told, exchange, now);
-        self.backfill = self.next_backfill(series, (oldest, rows), exchange, now);
+        self.unasked = self.next_unasked(series, (oldest, rows), exchange, now);
         let last = current - 1;
         let is_told = series.covered().covers(last..current) || series.is_silent(last);
         self.misses = match is_told {
@@ -228,7 +229,7 @@ impl SeriesPlan {
 
     /// What is requested next without a client, and when: the newest part that is missing or due
     /// again, or else what will be due first.
-    fn next_backfill(
+    fn next_unasked(
         &self,
         series: &Series,
         (oldest, rows): (i64, i64),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! needed     the slots that a chart is made from, as far as is known before it is made
-//! settled    without the newest closed ones, which no client waits for
+//! newest     the closed slots that no client waits for: the next refresh brings them
 //! uncovered  from the first slot that memory does not have to the last
 //! missing    the uncovered part of what is needed, unless it comes without a request
 //! older      candles in the file before the needed ones, for a chart with too few rows
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The newest closed slots of a followed series. No client waits for them: the next refresh is due within
 /// a second, and until then each has a candle made from quotes.
-const UNSETTLED: i64 = 2;
+const NEWEST: i64 = 2;
 
 /// Slots in which older candles are looked for at a time: as many as a chart may have.
 const STRETCH: i64 = 5000;
@@ -71,8 +71,8 @@ impl<'v> SeriesView<'v> {
     }
 
     /// These slots without those that have just closed.
-    pub fn settled(&self, slots: Range<i64>) -> Range<i64> {
-        let end = slots.end.min(self.present() - UNSETTLED);
+    pub fn without_newest(&self, slots: Range<i64>) -> Range<i64> {
+        let end = slots.end.min(self.present() - NEWEST);
         slots.start..end.max(slots.start)
     }
 
@@ -89,7 +89,7 @@ impl<'v> SeriesView<'v> {
     /// them before.
     pub fn lacks_newest(&self, spec: &ChartSpec) -> bool {
         let last = self.series.and_then(|series| series.covered().last());
-        last.is_none_or(|last| last + 1 < self.present() - UNSETTLED)
+        last.is_none_or(|last| last + 1 < self.present() - NEWEST)
             && spec.from.is_none_or(|from| from <= self.now)
             && self.needed(spec).end == self.present()
     }
@@ -124,7 +124,7 @@ impl<'v> SeriesView<'v> {
         match self.lacks_newest(spec) {
             // The forming candle comes with the newest closed one, so it is requested too.
             true => self.uncovered(needed.start.min(needed.end - 1)..needed.end),
-            false => self.uncovered(self.settled(needed)),
+            false => self.uncovered(self.without_newest(needed)),
         }
     }
 }

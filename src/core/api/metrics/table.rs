@@ -314,7 +314,7 @@ const PROCESS: &[Metric] = &[
                 ("clients", queues.clients as u64),
                 ("upstreams", queues.upstreams as u64),
                 ("answers_held", queues.waiting as u64),
-                ("answers_running", queues.deferred as u64),
+                ("answers_running", queues.in_parts as u64),
                 ("bodies_packing", queues.compressing as u64),
                 ("polls_staged", queues.staged as u64),
             ]

@@ -194,7 +194,7 @@ impl History {
             (_, Some(first)) => key.interval.slot_of(first),
             (_, None) => at.floor(),
         };
-        let slots = at.settled(start.min(needed.end)..needed.end);
+        let slots = at.without_newest(start.min(needed.end)..needed.end);
         let unknown = match at.series {
             Some(series) => series.covered().missing(slots).pop(),
             None => Some(slots).filter(|slots| !slots.is_empty()),

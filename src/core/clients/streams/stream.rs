@@ -39,7 +39,7 @@ pub struct EventStream {
     known: Vec<u64>,
     changed: PlaceSet,
     /// The status that was last sent: how often the health had changed.
-    health: Option<u64>,
+    health_changes: Option<u64>,
 }
 
 /// What all streams are told together.
@@ -48,7 +48,7 @@ pub struct SharedEvents {
     /// The charts.
     pub charts: FollowedCharts,
     /// How often the health had changed at the newest status.
-    pub health: u64,
+    pub health_changes: u64,
     /// The event of that.
     status: Vec<u8>,
     /// The version of the quotes up to which all changes are noted with the streams.
@@ -58,7 +58,7 @@ pub struct SharedEvents {
 impl SharedEvents {
     /// Renders the newest status.
     pub fn render_status(&mut self, view: &View<'_>) {
-        self.health = view.status.health_changes;
+        self.health_changes = view.status.health_changes;
         self.status.clear();
         write_status(&mut self.status, view);
     }
@@ -84,7 +84,7 @@ impl EventStream {
             decimals,
             known: Vec::new(),
             changed: PlaceSet::default(),
-            health: resumed.as_ref().map(|it| it.health),
+            health_changes: resumed.as_ref().map(|it| it.health_changes),
         };
         stream.begin(resumed.map(|it| it.quotes), view);
         stream
@@ -137,13 +137,13 @@ impl EventStream {
 
     /// True if there is something to send.
     pub fn has_events(&self, health: u64) -> bool {
-        !self.changed.is_empty() || self.health != Some(health)
+        !self.changed.is_empty() || self.health_changes != Some(health)
     }
 
     /// Appends events of about one share. Returns their number.
     pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, shared: &mut SharedEvents) -> u64 {
         let mut events = Events::new(out);
-        if self.health.replace(shared.health) != Some(shared.health) {
+        if self.health_changes.replace(shared.health_changes) != Some(shared.health_changes) {
             events.next().extend_from_slice(&shared.status);
         }
         for _ in 0..PLACES_A_SLICE {
@@ -161,7 +161,7 @@ impl EventStream {
         let id = self.changed.is_empty().then(|| {
             let position = Position {
                 quotes: shared.noted,
-                health: shared.health,
+                health_changes: shared.health_changes,
                 closes: self.charts.iter().map(|chart| chart.closed).collect(),
             };
             (position, view.boot)
