@@ -303,7 +303,6 @@ impl Source {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
-    use crate::core::sources::replica::Outbound;
     use crate::core::sources::staged::Stager;
     use crate::core::stats::Status;
     use crate::decimal::Decimal;
@@ -315,8 +314,10 @@ mod tests {
 
     const SOURCE: SourceId = SourceId(0);
 
+    #[cfg(feature = "cluster")]
     #[test]
     fn the_other_nodes_learn_where_a_round_of_single_markets_begins_and_ends() {
+        use crate::core::sources::replica::Outbound;
         let config = Config { sources: vec![SourceConfig::of("coinbase")], ..Config::default() };
         let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let mut source = Source::new(SOURCE, &config, 0, now);
