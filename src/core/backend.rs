@@ -33,8 +33,11 @@ pub struct Backend {
     /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
     /// history or the cluster act must forget it, as [`Backend::relay`] does; debug builds compare each time.
     next_wake: Cell<Option<NextWake>>,
-    /// What the history could take when the sources were told last, and whether it was recalling.
+    /// What the history could take when the sources were told last, and whether the file had yet to tell
+    /// what it holds.
     pace: (Pace, bool),
+    /// True if it has told that since the last call of [`Backend::take_restored`].
+    has_restored: bool,
     /// True if something has come that a client may wait for.
     has_progressed: bool,
     /// The most sources that there may be, those that have ended included.
@@ -67,7 +70,8 @@ impl Backend {
         let first = Sources::capacity(&cx.config);
         let history = History::new(cx.now);
         Backend {
-            pace: (history.pace(), history.is_recalling()),
+            pace: (history.pace(), history.is_restoring()),
+            has_restored: false,
             history,
             cluster: OptionalCluster(Cluster::new(first, &mut sources, cx)),
             sources,
@@ -83,6 +87,12 @@ impl Backend {
     #[inline]
     pub fn take_progress(&mut self) -> bool {
         std::mem::take(&mut self.has_progressed)
+    }
+
+    /// True if, since the last call, the file has told what it holds, or is not waited for any more: the
+    /// candles that clients wait for are to be fetched again.
+    pub fn take_restored(&mut self) -> bool {
+        std::mem::take(&mut self.has_restored)
     }
 
     /// True if these candles are on their way.
@@ -266,8 +276,12 @@ impl Backend {
             return None;
         }
         let read = self.history.read(series, slots, cx);
-        let is_asked = source.ask(series, slots, cx);
-        Some((is_asked || read == ReadStart::Begun, read))
+        let comes = match read {
+            ReadStart::Later => true,
+            // Both may be needed: the exchange is asked for what the file does not hold.
+            _ => source.ask(series, slots, cx) || read == ReadStart::Begun,
+        };
+        Some((comes, read))
     }
 
     /// Bytes to be sent on a connection now, and whether bytes from it are welcome.
@@ -341,12 +355,15 @@ impl Backend {
     /// Some of the parts have acted: tells each what it must know of the others.
     fn relay(&mut self, cx: &mut Context) {
         let Backend { sources, history, .. } = self;
-        let (pace, was_recalling) = self.pace;
-        self.pace = (history.pace(), history.is_recalling());
+        let (pace, was_restoring) = self.pace;
+        self.pace = (history.pace(), history.is_restoring());
+        let has_restored = was_restoring && !self.pace.1;
         // Sources may wait for what the history has received, or for room in it.
-        if self.pace.0 > pace || was_recalling && !self.pace.1 {
+        if self.pace.0 > pace || has_restored {
             sources.wake_up(cx.now);
         }
+        self.has_restored |= has_restored;
+        self.has_progressed |= has_restored;
         if history.take_progress() {
             sources.note_stored(cx.now);
         }

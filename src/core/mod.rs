@@ -358,6 +358,10 @@ impl Core {
 
     #[inline(never)]
     fn wake_all(&mut self) {
+        if self.backend.take_restored() {
+            self.clients.wish_again(&mut self.cx);
+            self.grant_wishes();
+        }
         let comes = |series: SeriesKey, slots: &Range<i64>| self.backend.brings(series, slots);
         self.clients.wake(comes, &self.cx);
     }

@@ -358,6 +358,24 @@ fn one_silence_does_not_survive_a_restart_as_knowledge() {
     check_settled(&chart, at - 50, at);
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
+    let mut world = World::with_file(100);
+    world.run(200);
+    let last = world.current() - 10;
+    let before = world.minutes(last - 50, last);
+    assert!(before.is_complete(), "{before:?}");
+    world.exchange.is_failing = true;
+    let begin = world.time();
+    world.restart_on_slow_disk(3000);
+    world.run(2);
+    let after = world.minutes(last - 50, last);
+    assert!(after.is_complete(), "{after:?}");
+    assert_eq!(after.body, before.body);
+    assert!(world.time() - begin >= 3000, "the file had already told it");
+}
+
 /// Requests for minutes in a steady hour, and for a backfill of 1500.
 #[test]
 fn what_is_known_for_sure_costs_few_requests() {

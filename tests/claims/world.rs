@@ -27,6 +27,8 @@ pub struct Exchange {
     pub is_away: bool,
     /// Answers every request for candles with an empty list.
     pub is_mute: bool,
+    /// Answers every request for candles with an error.
+    pub is_failing: bool,
     /// Most rows of a page, whatever is asked, and whether the newest of them come.
     pub page: (usize, bool),
     /// Somebody trades in each slot whose number is a multiple of this.
@@ -72,6 +74,9 @@ struct File {
     dir: crate::support::daemon::TempDir,
     config: Config,
     lives: u64,
+    /// How long it takes after the begin until it answers, and the jobs until then.
+    slow_us: u64,
+    jobs: Vec<marketd::history::DiskJob>,
 }
 
 /// A chart as it was answered.
@@ -107,6 +112,7 @@ impl World {
             clock_ahead: 0,
             is_away: false,
             is_mute: false,
+            is_failing: false,
             page: (1000, false),
             every: 1,
             listed: 0,
@@ -172,6 +178,8 @@ impl World {
 
     fn step(&mut self, until: u64) {
         let next = self.core.poll_timeout().map_or(until, |at| at.0);
+        #[cfg(feature = "sqlite")]
+        let next = next.min(self.disk_due().unwrap_or(until));
         // No faster than a thousand turns a second: a loop without an end shows as one.
         let least = self.mono_us + 1000;
         self.mono_us = next.max(least).min(until.max(least));
@@ -180,6 +188,8 @@ impl World {
 
     fn turn(&mut self) {
         let now = self.now();
+        #[cfg(feature = "sqlite")]
+        self.run_disk();
         self.core.handle_timeout(now);
         self.carry_out();
         while self.core.has_work() {
@@ -338,6 +348,8 @@ impl World {
             dir: crate::support::daemon::TempDir::new(),
             config: config(backfill),
             lives: 1,
+            slow_us: 0,
+            jobs: Vec::new(),
         });
         world.begin(0);
         world
@@ -346,6 +358,28 @@ impl World {
     /// Is killed, and begins anew after so long.
     pub fn restart(&mut self, away_ms: i64) {
         self.begin(away_ms);
+    }
+
+    /// Is killed, and begins anew on a disk that answers nothing for so long.
+    pub fn restart_on_slow_disk(&mut self, slow_ms: u64) {
+        self.file.as_mut().expect("there is a file").slow_us = slow_ms * 1000;
+        self.begin(0);
+    }
+
+    /// When the disk answers what it has been asked, if something.
+    fn disk_due(&self) -> Option<u64> {
+        let file = self.file.as_ref()?;
+        (!file.jobs.is_empty()).then_some(file.slow_us)
+    }
+
+    fn run_disk(&mut self) {
+        if self.disk_due().is_some_and(|due| due <= self.mono_us) {
+            let file = self.file.as_mut().expect("it has jobs");
+            for job in std::mem::take(&mut file.jobs) {
+                self.answer_job(job);
+            }
+            self.carry_out();
+        }
     }
 
     fn begin(&mut self, away_ms: i64) {
@@ -372,6 +406,14 @@ impl World {
     }
 
     fn ask_file(&mut self, job: marketd::history::DiskJob) {
+        let file = self.file.as_mut().expect("there is a file");
+        match self.mono_us < file.slow_us {
+            true => file.jobs.push(job),
+            false => self.answer_job(job),
+        }
+    }
+
+    fn answer_job(&mut self, job: marketd::history::DiskJob) {
         use marketd::history::Reply;
         let file = self.file.as_ref().expect("there is a file");
         let store = file.store.as_ref().expect("it is open");
@@ -412,6 +454,7 @@ impl Exchange {
                 let time = now + self.stamps_ahead;
                 format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{time}}}]"#)
             }
+            _ if self.is_failing => return (500, String::new()),
             _ => {
                 let body = self.klines(query, now);
                 self.check_pace(time);

@@ -8,7 +8,7 @@
 //! A waiting response is small; one that is being made holds a body. So only the first few take turns, and
 //! the others queue. A connection may be gone by the time that its key is looked at.
 
-use crate::core::api::View;
+use crate::core::api::{SeriesSlots, View};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::pending::{Pending, PendingResponse};
 use crate::market::SeriesKey;
@@ -74,6 +74,19 @@ impl DeferredResponses {
             self.forget(key);
             self.running.push_back(key);
         }
+    }
+
+    /// The candles that each waiting response lacks.
+    pub fn missing(
+        &self,
+        connections: &mut Table<Connection>,
+        view: &View<'_>,
+    ) -> Vec<(Key, Vec<SeriesSlots>)> {
+        let missing = |key: &Key| match response(connections, *key)? {
+            PendingResponse::InParts(deferred, _) => Some((*key, deferred.missing(view))),
+            PendingResponse::Compressed(..) => None,
+        };
+        self.waiting.iter().filter_map(missing).collect()
     }
 
     /// Lets responses run: those whose candles are all there or are not on their way any more (`comes` is
@@ -149,7 +162,7 @@ mod tests {
     use crate::config::Config;
     use crate::core::api::Endpoint;
     use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Deferred, Outcome, SeriesSlots};
+    use crate::core::api::{Deferred, Outcome};
     use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::{PendingRequest, Served};
     use crate::core::{Context, Service, Status};

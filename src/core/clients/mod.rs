@@ -255,6 +255,14 @@ impl Clients {
         }
     }
 
+    /// Asks again for all candles that responses wait for.
+    pub fn wish_again(&mut self, cx: &mut Context) {
+        let Responses { deferred, compressed, .. } = &mut self.reader.responses;
+        for (key, missing) in deferred.missing(&mut self.connections, &View::new(cx, compressed)) {
+            cx.wish(Some(key), missing);
+        }
+    }
+
     /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
     /// their way.
     pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {

@@ -147,14 +147,15 @@ impl History {
     /// Reads those of these slots that are archived and not in memory; the series is open.
     pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
         match self.file.is_on() {
+            _ if self.is_awaited(key.source) => ReadStart::Later,
             true => self.reads.read(key, slots, cx),
             false => ReadStart::Nothing,
         }
     }
 
-    /// True if some of these slots are being read.
+    /// True if some of these slots are being read, or may be once the file has told what it holds.
     pub fn is_reading(&self, key: SeriesKey, slots: &Range<i64>) -> bool {
-        self.reads.is_reading(key, slots)
+        self.is_awaited(key.source) || self.reads.is_reading(key, slots)
     }
 
     /// When [`History::handle_timeout`] is wanted.

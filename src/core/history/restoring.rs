@@ -15,15 +15,21 @@ use crate::market::{SeriesKey, SourceId, SymbolId};
 impl History {
     /// Which candles of this source may be requested now: it may wait for what the file holds of it.
     pub fn pace_of(&self, source: SourceId) -> Pace {
-        match self.recalled.contains(&source) && !self.is_failing() {
+        match self.is_awaited(source) {
             true => Pace::Hold,
             false => self.pace(),
         }
     }
 
-    /// True if a source waits for what the file holds of it.
-    pub fn is_recalling(&self) -> bool {
-        !self.recalled.is_empty()
+    /// True while no candles of this source are requested, because the file has yet to tell whether it
+    /// holds them.
+    pub(super) fn is_awaited(&self, source: SourceId) -> bool {
+        self.file.is_awaited() || self.recalled.contains(&source) && !self.is_failing()
+    }
+
+    /// True while some sources wait for what the file holds of them.
+    pub fn is_restoring(&self) -> bool {
+        self.file.is_awaited() || !self.recalled.is_empty()
     }
 
     /// These sources are new: the file may hold something of them. Before the file is open, nothing is to
