@@ -37,14 +37,14 @@
 //!
 //! *A request.* [`net`] reads into its one buffer; the connection's request is parsed in
 //! place ([`http::parse`]), its path finds an endpoint ([`core::api`]), and the response is written to
-//! the connection's output: a head, and bytes that were rendered when they changed. One write sends it.
+//! the connection's output: a head, and bytes that were rendered once for all. Mostly one write sends it.
 //! A response that needs candles which are not in memory, or many of them, is deferred: only that
 //! client waits.
 //!
 //! *A closed candle.* Read and staged like a quote, it is stored in its series, and becomes a change
-//! in the batch for the file ([`history::Batch`]). A second after its first change, at once if it is
-//! heavy, the batch goes to the disk thread ([`store`]). Once that has acknowledged it, memory may drop
-//! the candle: it is read back when it is needed, and the exchange is not asked again.
+//! in the batch for the file ([`history::Batch`]). A second after the batch's first change, or at once if
+//! the batch is heavy, it goes to the disk thread ([`store`]). Once that has acknowledged it, memory may
+//! drop the candle: it is read back when it is needed, and the exchange is not asked again.
 //!
 //! # To read it
 //!

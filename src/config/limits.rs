@@ -8,10 +8,10 @@
 //! 1. Add an entry to the table: what it bounds, the reason of its default, field, type, default, key,
 //!    and the bounds of what the file may say, with a reason where it is not obvious. The key is the field
 //!    in camel case, with its unit: `Ms` or `Bytes`.
-//! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` (of the `Context` or
-//!    the `View`) at the moment that it counts, since a reload may have changed it. What keeps a copy of it
-//!    takes the new one in its `reconfigure`; what cannot be changed while marketd runs is listed in
-//!    `fixed!` of `config/reload.rs`, and in the table of `src/docs/operations.md`, "Signals".
+//! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` (of the `Context` or the
+//!    `View`) at the moment that it counts, since a reload may have changed it. What keeps a copy of it takes
+//!    the new one in its `reconfigure` (`net`: in `net/reload.rs`); what cannot be changed while marketd runs
+//!    is listed in `fixed!` of `config/reload.rs`, and in the table of `src/docs/operations.md`, "Signals".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 //! 5. Test it where its owner is tested. If a reload may break something with it, `change_limits` of
@@ -32,7 +32,8 @@ object! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits {
         /// Client connections in all.
-        // About 100 B each while idle. Above it, connections wait in the kernel.
+        // About 200 B each while idle. Above it, a silent one is closed for a new one, or the new one gets a
+        // 503.
         max_connections: usize = 16_384, "maxConnections" count(1, 1_000_000);
 
         /// Client connections of one address, an IPv6 one by its /64 network; 0: no limit.

@@ -8,8 +8,9 @@
 //!
 //! 1. Add a row to its struct.
 //! 2. If its value is a text of a new form, add the form to `forms`.
-//! 3. If it depends on other keys, compare them in `check`. If a reload cannot change it, list it in `fixed!`
-//!    of `reload`.
+//! 3. If it depends on other keys, compare them in `check`. What keeps a copy of it takes the new one in
+//!    its `reconfigure`. If a reload cannot change it, list it in `fixed!` of `reload`, and in the table of
+//!    `src/docs/operations.md`, "Signals".
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 
 use super::engine::EngineUrl;

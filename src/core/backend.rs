@@ -1,4 +1,4 @@
-//! The backend: what responses are made from. It conducts the sources, the history and the cluster.
+//! The backend: the half of the core that collects. It conducts the sources, the history and the cluster.
 //!
 //! [`Backend`] hands each event to the one of them that owns it, and then tells each what it must know of the
 //! others: sources that there is room in the history again, other nodes what was applied. After they have

@@ -13,8 +13,8 @@
 //! a source request them.
 //!
 //! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
-//! function that the driver lends), and no call takes long: what takes long is done
-//! in slices by [`Core::work`], one a call.
+//! function that the driver lends). What takes long is done in slices by [`Core::work`], one a call; only a
+//! market list is taken in in one, so that nobody sees half of it.
 
 pub mod api;
 mod backend;

@@ -127,7 +127,7 @@ pub struct HistoryStatus {
 /// Clients and their requests.
 #[derive(Clone, Debug, Default)]
 pub struct HttpStatus {
-    /// Requests understood well enough to be answered, malformed ones included.
+    /// Requests that got a response, also those whose response is an error.
     pub requests: u64,
     /// Requests whose response is not completely sent.
     pub in_flight: u64,
@@ -228,9 +228,9 @@ named! {
         /// No quotes have come yet, and nothing has failed since the last good response.
         #[default]
         Starting "starting"
-        /// The last request succeeded, and quotes of this source are served.
+        /// Quotes of this source are served, and it does not back off.
         Up "up"
-        /// The last request failed; the next one waits.
+        /// The source has failed, and no quotes have come since; the next request waits.
         Backoff "backoff"
         /// The same, and the last good poll of quotes (without any, the start) is `staleAfterMs` ago or
         /// more: no quote of this source is fresh.

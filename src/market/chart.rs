@@ -37,8 +37,8 @@ pub struct ChartInfo {
     pub last: Option<UnixMs>,
     /// Buckets of the answered range for whose slots the exchange was asked and had no candle.
     pub gaps: u64,
-    /// True if the exchange has reported every closed slot of the asked range, however old: from
-    /// `from`, or the oldest row, up to `to`, or now.
+    /// True if every closed slot of the asked range is covered, however old: from `from`, or the oldest
+    /// row, up to `to`, or now. If it ends now, the exchange's clock must be known too.
     pub complete: bool,
     /// True if all candles are final: none is read again.
     pub settled: bool,

@@ -2,8 +2,8 @@
 //!
 //! Owns the figures, their times of receipt, their staleness, and their rendered bodies.
 //!
-//! It reads no clock. Staleness, which time alone changes, is a flag that [`Quotes::update_staleness`]
-//! sets at the time of [`Quotes::staleness_due`]. It does not know which symbols are tracked.
+//! It reads no clock. A quote also grows stale while nothing comes: [`Quotes::update_staleness`] is to be
+//! called at the time of [`Quotes::staleness_due`]. It does not know which symbols are tracked.
 //!
 //! A quote is fresh, or stale for one of three reasons: its age has reached the `stale_after` of
 //! its source; its source is *frozen* (its polls succeed, but no figure has changed for

@@ -15,7 +15,7 @@
 //! is archived alone if the file holds it. Unknown slots before [`Series::forgotten_before`] are not
 //! requested without a client.
 //!
-//! It never mixes sources: what the exchange reports about a slot replaces what quotes made of it.
+//! What the exchange reports about a slot replaces what quotes made of it.
 //! It never serves a forming candle as a closed one. The same version gives the same rows, whatever
 //! the time.
 //!
@@ -168,7 +168,7 @@ impl Series {
         self.key.interval
     }
 
-    /// The closed slots that the exchange has reported, with a candle or without.
+    /// The closed slots of which memory knows the candle, or that nobody traded.
     pub fn covered(&self) -> &IntervalSet {
         &self.covered
     }

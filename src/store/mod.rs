@@ -28,10 +28,11 @@
 //!    next batch. Bound how many slots a batch evicts: jobs wait while it is written.
 //! 6. Send `Stop` at the end, wait for `Stopped`, and call [`Store::join`].
 //!
-//! Jobs are done in the order in which they were sent. Each has one answer. [`Store::send`] returns the
-//! job if the queue is full. `Failed` may come at any time. Until the next `Opened`, jobs fail with
-//! [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means that what was
-//! acknowledged before is not on disk. It is reported with the first job after the file was removed.
+//! Jobs are done in the order in which they were sent. Each ends with one reply; `Load` has others before.
+//! [`Store::send`] returns the job if the queue is full. `Failed` may come at any time. Until the next
+//! `Opened`, jobs fail with [`StoreError::NotOpen`], and batches come back. [`Unusable::Gone`] also means
+//! that what was acknowledged before is not on disk. It is reported with the first job after the file was
+//! removed.
 //!
 //! [`Batch::absorb`]: crate::history::Batch::absorb
 //! [`Batch::weight`]: crate::history::Batch::weight
@@ -52,12 +53,12 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Jobs that may wait. A read of a thousand candles takes about a millisecond. A client behind this
-/// many reads would wait so long that it is told to retry later instead.
+/// Jobs that may wait: more than the history ever sends at once, which are a read for each of 64 series, a
+/// write, and some loads.
 pub const JOBS: usize = 128;
 
 /// Replies that may wait for the loop. At this number the thread blocks.
-const ANSWERS: usize = 32;
+const REPLIES: usize = 32;
 
 /// Bytes of the thread's stack. SQLite needs less than a quarter of it.
 const STACK: usize = 1 << 20;
@@ -83,7 +84,7 @@ impl Store {
     /// [`Reply::Failed`]. The thread calls `wake` after each answer.
     pub fn start(path: PathBuf, wake: Box<dyn Fn() + Send>) -> Result<Store, OpenError> {
         let (jobs, inbox) = sync_channel(JOBS);
-        let (outbox, replies) = sync_channel(ANSWERS);
+        let (outbox, replies) = sync_channel(REPLIES);
         if cfg!(not(feature = "sqlite")) {
             return Err(Unusable::NotBuilt.at(&path));
         }

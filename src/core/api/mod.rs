@@ -14,21 +14,22 @@
 //!    `call.params([NAMES])`, the names written out there (`call.only_decimals` if `decimals` is its only
 //!    one), sends its body with `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong
 //!    request. `markets::categories` is the shortest example.
-//! 2. In `endpoint`: a variant, with its name in the metrics. Here: a row in one of four tables. `API` is for
-//!    what is below `/api/v1/`, `ECOSYSTEM` for what is below `/api/ecosystem/`. `COMMON` is for what every
-//!    listener serves. `PEOPLE` is for people and charting libraries: a build without the feature `page`
-//!    leaves it out.
-//!    The handler of a row is `Respond`. Take `Prepare` if clients send the same request again and again:
-//!    it reads the parameters into a type of the endpoint's own that implements [`Prepared`]. The head
-//!    cache keeps that value, and the same head is answered from it without being read again.
+//! 2. In `endpoint`: a variant, with its name in the metrics, unless that of its family does. Here: a row in
+//!    one of four tables. `API` is for what is below `/api/v1/`, `ECOSYSTEM` for what is below
+//!    `/api/ecosystem/`. `COMMON` is for what every listener serves. `PEOPLE` is for people and charting
+//!    libraries: a build without the feature `page` leaves it out. The handler of a row is `Respond`. Take
+//!    `Prepare` if clients send the same request again and again: it reads the parameters into a type of the
+//!    endpoint's own that implements [`Prepared`]. The head cache keeps that value, and the same head is
+//!    answered from it without being read again.
 //! 3. In `openapi.json`, behind the other paths of its table: its path, with its parameters and headers, and
 //!    an example of a response whose summary is `GET` and its target. The code of a new error joins the list
 //!    in the schema `Error`, and is named by the responses that have it. Tests hold the file to the code.
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`; a new error, in "Errors" there.
 //! 5. A test in `tests/loopback`. In `described.rs` there, a body that is not JSON joins `others`, and a new
-//!    name in braces `check_addresses`. It also has three numbers of addresses: of a listener for everything
-//!    (15), for the API (12) and for the ecosystem (9). A row in `API` raises the first two, one in
-//!    `ECOSYSTEM` the first and the last, one in `COMMON` all three, and one in `PEOPLE` the constant `PAGE`.
+//!    name in braces `check_addresses`. `described.rs` also has three numbers of addresses: of a listener for
+//!    everything (15), for the API (12) and for the ecosystem (9). A row in `API` raises the first two, one
+//!    in `ECOSYSTEM` the first and the last, one in `COMMON` all three, and one in `PEOPLE` the constant
+//!    `PAGE`.
 
 mod body;
 pub mod chart;

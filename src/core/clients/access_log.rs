@@ -1,8 +1,8 @@
 //! The access log: one line for each response, at level `info` under the target `access`.
 //!
-//! Owns the form of the line, and the lines of the current turn: the time that a response took is known at
-//! the end of the turn, and is that of the whole turn. If the log is off, which is the default, a response
-//! costs the check of one flag.
+//! Owns the form of the line, and the lines of the current turn: a response that is made in the turn that
+//! read its request took the whole turn, whose time is known at its end. If the log is off, which is the
+//! default, a response costs the check of one flag.
 //!
 //! It never writes a client's bytes unescaped: a byte that is not visible ASCII, a quote or a backslash is
 //! written like `\x0a`, and a long target is cut. So one line is one response.

@@ -1,11 +1,11 @@
 //! The request-head cache: parsed requests by the bytes of their heads.
 //!
 //! Clients of a price service send the same request again and again, and a proxy in front of many sends
-//! the same bytes for all of them. What a head means depends on its bytes and the catalog alone. So a head
-//! that comes back byte for byte is neither parsed nor looked up again.
+//! the same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
+//! prepared of it holds for the same listener and catalog. A reload empties the cache.
 //!
 //! Owns a fixed number of places, each for one head; the head's own bytes select its place. A head is
-//! copied when it is the second in a row to ask for its place, so heads that come once are never copied.
+//! copied when it asks for its place twice in a row, so heads that come once are never copied.
 //! It never holds a response: those are made from the current market.
 
 use crate::core::Service;

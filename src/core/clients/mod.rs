@@ -8,7 +8,7 @@
 //! - `reading`: requests (`head_cache`) and the order in which they are served.
 //! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `pending`,
 //!   `deferred`).
-//! - `streaming`: clients that are told of every change (`streams`).
+//! - `streaming`: clients that are told what changes (`streams`).
 //!
 //! To add a limit: `config/limits.rs`.
 

@@ -20,7 +20,7 @@ use crate::demo::Demo;
 use crate::http::{Cache, Head, Output, OwnedRequest, Request, Responder, Stamp, normal_path};
 use crate::table::Table;
 
-/// Sent if the disk thread has as many jobs as it may have.
+/// Sent if as many series are being read from the file as may be.
 const FULL_QUEUE: &str = "Too many charts wait for the history file.";
 
 /// Sent if too many earlier responses are not read.

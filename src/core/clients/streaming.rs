@@ -1,4 +1,4 @@
-//! Clients with a stream: they are told of every change of quotes, candles and health.
+//! Clients with a stream: they are told what changes of quotes, candles and health.
 //!
 //! A connection owns its stream (`streams`), and is in the phase `Streaming`, which owns its deadlines: the
 //! comment that keeps it open, and the end of a client that takes nothing. [`Streams`] owns the lists of who

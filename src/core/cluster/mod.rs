@@ -6,8 +6,8 @@
 //! is decided in [`leasing`]. This file passes on what happens, tells each source its role, and asks it what
 //! to tell.
 //!
-//! No source knows the cluster. It knows no socket: the engine's connections are driven like those to
-//! exchanges. Without a cluster in the configuration there is none of this.
+//! A source knows its role, and not the cluster. The cluster knows no socket: the engine's connections are
+//! driven like those to exchanges. Without a cluster in the configuration there is none of this.
 
 mod engine;
 mod lease;

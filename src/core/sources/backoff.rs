@@ -1,8 +1,8 @@
 //! The state of a source, and its back-off after failures.
 //!
 //! [`Backoff`] owns the count of failures in a row, the end of the running back-off, and the steps of
-//! [`SourceState`]. A source is up while quotes of it are served; it backs off after a failure; it is
-//! down once no quote of it is fresh any more.
+//! [`SourceState`]. A source is up while quotes of it are served; it backs off after a failure; if the quotes
+//! that came last grow stale before others come, it is down.
 
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
@@ -91,7 +91,7 @@ impl Backoff {
         backs_off.then(|| self.stale_at(cx))
     }
 
-    /// When no quote of the source is fresh any more.
+    /// When the quotes that came last grow stale.
     fn stale_at(&self, cx: &Context) -> Mono {
         self.quotes_at + cx.config.sources[self.source.index()].stale_after
     }

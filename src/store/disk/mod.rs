@@ -1,8 +1,8 @@
-//! The disk thread: takes jobs, does them in order, and sends an answer to each.
+//! The disk thread: takes jobs, does them in order, and sends replies.
 //!
 //! Owns the history file and its state: open, closed until the next job, or given up.
 //!
-//! It never drops a batch: a batch that could not be written goes back with the answer. It never
+//! It never drops a batch: a batch that could not be written goes back with the reply. It never
 //! writes again to a damaged file, and never ends before it is told to.
 //!
 //! Each file imports only from those below it:

@@ -130,7 +130,7 @@ impl ChartResponse<'_> {
     }
 }
 
-/// `complete` if every closed slot of the range is covered, else `partial`.
+/// `complete` or `partial`: see [`ChartInfo::complete`].
 pub fn coverage(info: &ChartInfo) -> &'static str {
     match info.complete {
         true => "complete",

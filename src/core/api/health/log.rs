@@ -1,4 +1,4 @@
-//! The health log: one line at each change of the service's health.
+//! The health log: one line at each change of the service's health, and reminders of what lasts.
 //!
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
 //! hours is more than one line at its beginning.

@@ -36,7 +36,7 @@ named! {
         Starting "starting"
         /// No quote of this source has come yet, and nothing has failed.
         SourceStarting "source_starting"
-        /// The last request for quotes of this source failed. Not all of its quotes are stale yet.
+        /// This source has failed, and no quotes of it have come since. Not all of its quotes are stale yet.
         SourceBackoff "source_backoff"
         /// This source has failed for longer than its quotes stay fresh.
         SourceDown "source_down"
