@@ -33,10 +33,11 @@ pub struct Backend {
     /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
     /// history or the cluster act must forget it, as [`Backend::relay`] does; debug builds compare each time.
     next_wake: Cell<Option<NextWake>>,
-    /// What the history could take when the sources were told last, and whether the file had yet to tell
-    /// what it holds.
-    pace: (Pace, bool),
-    /// True if it has told that since the last call of [`Backend::take_restored`].
+    /// [`History::pace`] at the last call of [`Backend::relay`].
+    pace: Pace,
+    /// [`History::is_restoring`] at the last call of [`Backend::relay`].
+    is_restoring: bool,
+    /// True if that has ended since the last call of [`Backend::take_restored`].
     has_restored: bool,
     /// True if something has come that a client may wait for.
     has_progressed: bool,
@@ -70,7 +71,8 @@ impl Backend {
         let first = Sources::capacity(&cx.config);
         let history = History::new(cx.now);
         Backend {
-            pace: (history.pace(), history.is_restoring()),
+            pace: history.pace(),
+            is_restoring: history.is_restoring(),
             has_restored: false,
             history,
             cluster: OptionalCluster(Cluster::new(first, &mut sources, cx)),
@@ -89,13 +91,13 @@ impl Backend {
         std::mem::take(&mut self.has_progressed)
     }
 
-    /// True if, since the last call, the file has told what it holds, or is not waited for any more: the
-    /// candles that clients wait for are to be fetched again.
+    /// True if a load of the history file that requests for candles waited for has ended, failed or timed out
+    /// since the last call. Candles whose fetch returned [`ReadStart::NotLoaded`] must then be fetched again.
     pub fn take_restored(&mut self) -> bool {
         std::mem::take(&mut self.has_restored)
     }
 
-    /// True if these candles are on their way.
+    /// True if some of these candles are being read or requested, or may be after a load.
     pub fn brings(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
         self.history.is_reading(series, slots)
             || self.sources[series.source].is_asking(series, slots)
@@ -262,8 +264,8 @@ impl Backend {
         true
     }
 
-    /// Has candles of a series read from the file, or requested. `None`: the source does not follow it.
-    /// Else whether they come, and whether the file could not take the read.
+    /// Has candles of a series read from the file, and those that it does not hold requested. `None`: the
+    /// source cannot follow the series. Otherwise: true if some may come, and what came of the read.
     pub fn fetch(
         &mut self,
         series: SeriesKey,
@@ -277,8 +279,8 @@ impl Backend {
         }
         let read = self.history.read(series, slots, cx);
         let comes = match read {
-            ReadStart::Later => true,
-            // Both may be needed: the exchange is asked for what the file does not hold.
+            ReadStart::NotLoaded => true,
+            // Both may be needed: some candles from the file, others from the exchange.
             _ => source.ask(series, slots, cx) || read == ReadStart::Begun,
         };
         Some((comes, read))
@@ -355,11 +357,11 @@ impl Backend {
     /// Some of the parts have acted: tells each what it must know of the others.
     fn relay(&mut self, cx: &mut Context) {
         let Backend { sources, history, .. } = self;
-        let (pace, was_restoring) = self.pace;
-        self.pace = (history.pace(), history.is_restoring());
-        let has_restored = was_restoring && !self.pace.1;
-        // Sources may wait for what the history has received, or for room in it.
-        if self.pace.0 > pace || has_restored {
+        let pace = std::mem::replace(&mut self.pace, history.pace());
+        let was_restoring = std::mem::replace(&mut self.is_restoring, history.is_restoring());
+        let has_restored = was_restoring && !self.is_restoring;
+        // Sources may wait for room in the history, or for a load.
+        if self.pace > pace || has_restored {
             sources.wake_up(cx.now);
         }
         self.has_restored |= has_restored;

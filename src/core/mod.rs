@@ -321,7 +321,7 @@ impl Core {
         }
     }
 
-    /// Has the backend read or request the candles that clients wait for.
+    /// Has the backend fetch the candles of all wishes.
     #[inline]
     fn grant_wishes(&mut self) {
         while let Some(wish) = self.cx.wishes.pop_front() {
@@ -329,7 +329,7 @@ impl Core {
         }
     }
 
-    /// Has the candles of one wish read from the file, or requested.
+    /// Has the backend fetch the candles of one wish. If none of them may come, the response is made without.
     #[inline(never)]
     fn grant(&mut self, wish: &Wish) {
         let mut comes = false;
@@ -348,7 +348,7 @@ impl Core {
         }
     }
 
-    /// Lets waiting clients check for their candles, if the backend has received something.
+    /// Calls [`Core::wake_all`] if the backend has received something.
     #[inline]
     fn wake_clients(&mut self) {
         if self.backend.take_progress() {
@@ -356,10 +356,12 @@ impl Core {
         }
     }
 
+    /// Lets waiting responses go on whose candles have come, will not come, or are late. After a load of the
+    /// history file, the missing candles are fetched first: those that nobody fetches count as not coming.
     #[inline(never)]
     fn wake_all(&mut self) {
         if self.backend.take_restored() {
-            self.clients.wish_again(&mut self.cx);
+            self.clients.renew_wishes(&mut self.cx);
             self.grant_wishes();
         }
         let comes = |series: SeriesKey, slots: &Range<i64>| self.backend.brings(series, slots);

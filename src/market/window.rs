@@ -77,25 +77,25 @@ impl Window {
     }
 }
 
-/// The rows found for a request, in slots.
+/// The rows found for a request. All slots are base slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FoundRows {
     /// Rows of the body.
     pub(super) rows: usize,
-    /// First slot of the first bucket that has candles. That bucket may have no row, because its volume
-    /// has too many digits; then this is before `first`.
+    /// First slot of the first known bucket. It is before `first` if that bucket has no row, because its
+    /// volume has too many digits.
     pub(super) begin: Option<i64>,
     /// First slot of the first row's bucket.
     pub(super) first: Option<i64>,
     /// First slot of the last row's bucket.
     pub(super) last: Option<i64>,
-    /// Buckets that the exchange has confirmed and that hold a candle.
+    /// Buckets that hold a candle and of which the exchange has confirmed every slot, with a row or without.
     pub(super) closed: u64,
 }
 
 impl FoundRows {
-    /// What is reported about the chart. `covered` are the slots that it was made from, `now` is the
-    /// exchange's clock, `keep` the kept window in base slots.
+    /// What is reported about the chart. `covered`: the slots that it may claim to know. `now`: the
+    /// exchange's clock. `keep`: the kept window in base slots.
     pub(super) fn info(
         &self,
         series: Option<&Series>,
@@ -106,32 +106,34 @@ impl FoundRows {
     ) -> ChartInfo {
         let window = Window::new(spec);
         let (interval, base) = (spec.interval, spec.interval.base());
-        let needed = window.needed(spec, now, keep);
-        let closed_end = window.end.min(base.slot_of(now));
-        let behind = self.last.map(|slot| interval.bucket_of(slot).end);
-        let cut = behind.filter(|behind| {
-            let rest = *behind..window.end;
-            // Flat candles reach up to the newest candle.
+        let (needed, present) = (window.needed(spec, now, keep), base.slot_of(now));
+        let closed_end = window.end.min(present);
+        // Where the rows end, if the limit may have cut off others: a candle or an unknown slot follows.
+        let rows_end = self.last.map(|slot| interval.bucket_of(slot).end);
+        let cut = rows_end.filter(|rows_end| {
+            let rest = *rows_end..window.end;
+            // Flat rows reach up to the newest candle, also to one after the window.
             let until = if spec.fill_previous && !rest.is_empty() { i64::MAX } else { rest.end };
-            let more =
+            let has_candle =
                 || series.is_some_and(|s| s.candle_slots(rest.start..until).next().is_some());
-            let full = window.keeps_oldest && self.rows >= spec.limit;
-            full && (!covered.covers(*behind..closed_end.max(*behind)) || more())
+            let is_full = window.keeps_oldest && self.rows >= spec.limit;
+            is_full && (!covered.covers(*rows_end..closed_end.max(*rows_end)) || has_candle())
         });
+        // The closed slots of the answered range, in which gaps are counted.
         let start =
             if window.keeps_oldest { window.start } else { self.begin.unwrap_or(needed.start) };
         let end = cut.unwrap_or(closed_end).min(closed_end);
         let from = if window.keeps_oldest { needed.start } else { start.min(needed.start) };
         let depends = from..end.max(needed.end);
-        // Slots older than the kept window were asked for too. Without a row it is unknown where
-        // the market begins.
+        // The closed slots of the asked range, also those older than the kept window. Without a row it is
+        // unknown where the market begins.
         let asked_from = match (window.keeps_oldest, self.begin) {
             (true, _) => window.start,
             (false, None) => 0,
             (false, Some(_)) => depends.start,
         };
         let asked = asked_from.min(end)..end;
-        let ends_now = cut.is_none() && window.end > base.slot_of(now);
+        let ends_now = cut.is_none() && window.end > present;
         let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
         let open_of = |slot: i64| base.open_of(slot);
         ChartInfo {

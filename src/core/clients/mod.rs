@@ -246,7 +246,7 @@ impl Clients {
         }
     }
 
-    /// Too many wait for the history file: this client's response is not made.
+    /// Too many reads of the history file are under way: this client's response is refused.
     pub fn refuse(&mut self, client: Option<Key>, cx: &mut Context) {
         if let Some(key) = client
             && let Some(connection) = self.connections.get_mut(key)
@@ -255,8 +255,8 @@ impl Clients {
         }
     }
 
-    /// Asks again for all candles that responses wait for.
-    pub fn wish_again(&mut self, cx: &mut Context) {
+    /// Wishes again for the candles that each waiting response still lacks.
+    pub fn renew_wishes(&mut self, cx: &mut Context) {
         let Responses { deferred, compressed, .. } = &mut self.reader.responses;
         for (key, missing) in deferred.missing(&mut self.connections, &View::new(cx, compressed)) {
             cx.wish(Some(key), missing);

@@ -284,9 +284,9 @@ impl Cluster {
     pub fn relay(&mut self, sources: &mut Sources, history: &History, cx: &mut Context) {
         for id in self.ids() {
             if self.leases[id.index()].collects() {
-                sources[id].serve_asked(history, cx);
+                sources[id].answer_request(history, cx);
             }
-            while let Some(told) = sources[id].next_told() {
+            while let Some(told) = sources[id].next_outbound() {
                 self.tell(id, told, cx);
             }
         }

@@ -39,7 +39,7 @@ impl Cluster {
         };
         let result = match (is_ask, self.leases[source.index()].hold) {
             (true, Hold::Collects { .. }) => {
-                decode(&bytes).map(|series| sources[source].asked(&series, history, cx))
+                decode(&bytes).map(|series| sources[source].take_request(&series, history, cx))
             }
             (false, Hold::Follows) => {
                 decode(&bytes).map(|entry| self.apply(source, id, entry, sources, history, cx))

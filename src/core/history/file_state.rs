@@ -21,7 +21,7 @@ use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
 use std::time::Duration;
 
-/// Time to tell what the file holds. On a slower disk, requests to the exchanges do not wait for it.
+/// How long requests for candles wait for the load of a file that was opened.
 const LOADING: Duration = Duration::from_secs(30);
 
 /// Before a load that failed is tried again.
@@ -49,7 +49,8 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 pub enum FileState {
     /// It cannot be used for now. If a load failed: when it is tried again.
     NotOpen(Option<Mono>),
-    /// The disk thread reports what the file holds. The time: until when requests for candles wait for it.
+    /// The disk thread reports what the file holds. Requests for candles wait for that until this time.
+    /// `None`: they do not wait.
     Loading(Option<Mono>),
     /// It can be used.
     On,
@@ -63,24 +64,25 @@ pub enum FileState {
 }
 
 impl FileState {
-    /// True if this series is one for the file, which grows for clients' requests only so far.
-    pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
+    /// True if there is a file, and its size allows candles of this series: of all markets below
+    /// `limits.historyBytes`, and from there on only of those that the configuration names.
+    pub fn may_store(&self, key: SeriesKey, cx: &Context) -> bool {
         let is_small = cx.stats.history.bytes < cx.config.limits.history_bytes;
         let is_named = || cx.market.catalog.is_named(key.source, key.symbol);
         !self.is_closed() && (is_small || is_named())
     }
 
-    /// True if it can be read, and has told what it holds.
+    /// True if it can be read, and is loaded.
     pub fn is_on(&self) -> bool {
         *self == FileState::On
     }
 
-    /// True while it tells what it holds. Nothing is written meanwhile.
+    /// True while it is being loaded. Nothing is written meanwhile.
     pub fn is_loading(&self) -> bool {
         matches!(self, FileState::Loading(_))
     }
 
-    /// True while candles are not requested, because the file may turn out to hold them.
+    /// True while requests for candles wait for the load, which may show that the file holds them.
     pub fn is_awaited(&self) -> bool {
         matches!(self, FileState::Loading(Some(_)))
     }
@@ -134,7 +136,7 @@ impl FileState {
         };
     }
 
-    /// It was loading, and has told what it holds, or could not. `true`: it is on.
+    /// The load has ended. `true`: the file is on. Otherwise the load is tried again.
     pub fn loaded(&mut self, result: &Result<Loaded, StoreError>, now: Now) -> bool {
         match result {
             Ok(loaded) => {

@@ -1,16 +1,15 @@
 //! The history file as the core sees it: its state, writes, reads and restores.
 //!
 //! [`History`] conducts its parts: `file_state` (whether the file can be used), `writer` (the batches),
-//! `reads` (candles for clients), `eviction`, `refill`, `restoring` (what the file holds when it is
-//! opened), and `saved_quotes`. It talks to the disk thread by [`Action::Store`](super::Action::Store) and
-//! [`History::handle`] alone, and never waits for it: with a file that fails, or with none, the core goes on
-//! from memory. It does not decide which candles are requested: `sources` does, by what the charts have
-//! archived.
+//! `reads` (candles for clients), `eviction`, `refill`, `restoring` (the load: what the file holds), and
+//! `saved_quotes`. It sends jobs to the disk thread ([`Action::Store`](super::Action::Store)), and takes in
+//! its replies ([`History::handle`]). The loop never blocks on them: without a usable file, the core serves
+//! from memory. Which candles are requested is decided by `sources`, from what is archived.
 //!
-//! What is written is [archived](crate::market::Series::archived) once it is acknowledged, and not
-//! before: what is lost with the process is unknown afterwards, and is requested again. Slots of
-//! which a change waits to be written are not archived until it is. While the file cannot be read, nothing is
-//! archived: what memory drops is requested again.
+//! A slot is [archived](crate::market::Series::archived) once the disk thread has acknowledged its write, and
+//! no longer once a later change of it waits to be written. What is lost with the process is unknown
+//! afterwards, and is requested again. While the file cannot be read, nothing is archived: what memory drops
+//! is requested again.
 
 mod eviction;
 mod file_state;
@@ -42,7 +41,7 @@ use work::Work;
 pub use writer::Pace;
 use writer::{FLUSH, Writer};
 
-/// For the last flush and the closing of the file, once the clients are gone.
+/// Time for the last flush and the closing of the file, in addition to `limits.shutdownMs`.
 const CLOSING: Duration = Duration::from_secs(10);
 
 /// See the module's page.
@@ -51,23 +50,23 @@ pub struct History {
     file: FileState,
     writer: Writer,
     reads: Reads,
-    /// When the next look for old candles is due.
+    /// When old candles are evicted next.
     evict_at: Mono,
     quotes: SavedQuotes,
     work: JobQueue<Work>,
     /// What the file lacks and memory holds.
     missing: Missing,
-    /// Sources that a reload has added, until the disk thread has reported what the file holds of them.
+    /// Sources that a reload of the configuration has added, until what the file holds of them is loaded.
     recalled: Vec<SourceId>,
     /// Loads for such sources that have not ended.
     recalls: usize,
-    /// True if more is stored than at the last call of [`History::take_progress`].
+    /// True if a batch was archived, or the file loaded, since the last call of [`History::take_progress`].
     has_progressed: bool,
     close_by: Option<Mono>,
 }
 
 impl History {
-    /// Without a file.
+    /// A history without a file.
     pub fn new(now: Now) -> History {
         History {
             evict_at: now.mono + SWEEP,
@@ -76,7 +75,7 @@ impl History {
         }
     }
 
-    /// There is a file. The disk thread has opened it, or has tried to.
+    /// Uses a file from now on. `opened`: what came of opening it.
     pub fn begin(&mut self, opened: Reply, cx: &mut Context) {
         self.file = FileState::NotOpen(None);
         cx.stats.history.enabled = true;
@@ -93,69 +92,72 @@ impl History {
         }
     }
 
-    /// True if more is stored than at the last call.
+    /// True if a batch was archived, or the file loaded, since the last call.
     pub fn take_progress(&mut self) -> bool {
         std::mem::take(&mut self.has_progressed)
     }
 
-    /// True if the disk does not take what waits for it, for now.
+    /// True if the disk counts as failing: the file is not usable, its load is slow, or the last write failed
+    /// or takes very long. Also true without a file.
     fn is_failing(&self) -> bool {
         let is_well = self.file.is_on() || self.file.is_awaited();
         !is_well || self.writer.is_failing()
     }
 
-    /// True if what leaves memory of this series can be read again from the file.
+    /// True if candles of this series that memory drops can be read back from the file.
     pub fn keeps(&self, key: SeriesKey, cx: &Context) -> bool {
-        self.file.is_on() && self.takes_more() && self.is_for(key, cx)
+        self.file.is_on() && self.batch_may_grow() && self.may_store(key, cx)
     }
 
-    /// True if candles of this series are stored. At the size limit, only markets that the configuration
-    /// names are.
-    pub fn is_for(&self, key: SeriesKey, cx: &Context) -> bool {
-        self.file.is_for(key, cx)
+    /// True if there is a file, and its size allows candles of this series. At the limit, it allows only
+    /// those of markets that the configuration names.
+    pub fn may_store(&self, key: SeriesKey, cx: &Context) -> bool {
+        self.file.may_store(key, cx)
     }
 
-    /// True if changes are taken. What was requested before there was too much is taken as well, unless
-    /// the disk fails.
-    fn takes_more(&self) -> bool {
+    /// True if further changes may join the batch. Without room, they may as long as the disk works: no
+    /// candles are requested then, so only those come that were requested before.
+    fn batch_may_grow(&self) -> bool {
         self.writer.has_room() || !self.is_failing()
     }
 
-    /// True if the file is closed, or there was none.
+    /// True if the file is closed, or there is none.
     pub fn is_closed(&self) -> bool {
         self.file.is_closed()
     }
 
-    /// The changes of a series for the next flush. `None`: nothing is written now.
+    /// The changes of a series in the next batch, to add to. `None`: its changes are left out.
     pub fn changes(&mut self, key: SeriesKey, cx: &Context) -> Option<&mut Changes> {
-        if !self.is_for(key, cx) {
+        if !self.may_store(key, cx) {
             return None;
         }
-        let takes_more = self.takes_more();
-        self.missing.note(takes_more, &self.writer);
-        let is_taken = takes_more && self.file.takes_changes();
+        let may_grow = self.batch_may_grow();
+        self.missing.note(may_grow, &self.writer);
+        let is_taken = may_grow && self.file.takes_changes();
         is_taken.then(|| self.writer.changes(key, cx))
     }
 
-    /// Removes these slots from the file. Taken even if too many changes wait: a removal weighs little.
+    /// Removes these slots from the file with the next batch, even if that has no room: a removal weighs
+    /// little.
     pub fn forget(&mut self, key: SeriesKey, slots: Range<i64>, cx: &Context) {
         if self.file.takes_changes() {
             self.writer.changes(key, cx).forget(slots);
         }
     }
 
-    /// Reads those of these slots that are archived and not in memory; the series is open.
+    /// Reads those of these slots that are archived and not in memory. The series must be open.
     pub fn read(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &mut Context) -> ReadStart {
         match self.file.is_on() {
-            _ if self.is_awaited(key.source) => ReadStart::Later,
+            _ if self.awaits_load(key.source) => ReadStart::NotLoaded,
             true => self.reads.read(key, slots, cx),
             false => ReadStart::Nothing,
         }
     }
 
-    /// True if some of these slots are being read, or may be once the file has told what it holds.
+    /// True if some of these slots are being read. Also true while the source awaits a load, which may show
+    /// that the file holds them.
     pub fn is_reading(&self, key: SeriesKey, slots: &Range<i64>) -> bool {
-        self.is_awaited(key.source) || self.reads.is_reading(key, slots)
+        self.awaits_load(key.source) || self.reads.is_reading(key, slots)
     }
 
     /// When [`History::handle_timeout`] is wanted.
@@ -198,19 +200,20 @@ impl History {
         self.work.push(round.map(Work::SaveQuotes));
     }
 
-    /// True if a batch is being written, or archived.
+    /// True if a batch is being written, or its slots are being archived.
     fn is_writing(&self) -> bool {
         self.writer.is_writing() || self.work.iter().any(Work::is_archiving)
     }
 
-    /// Writes what is gathered, unless a batch is being written, or the file tells what it held before.
+    /// Sends the batch to the disk thread, unless the last one is still being written or archived, or the
+    /// file is being loaded.
     fn flush(&mut self, cx: &mut Context) {
         if !self.file.is_loading() && !self.is_writing() {
             self.writer.flush(cx);
         }
     }
 
-    /// Evicts old candles with the next batch, if the disk takes it.
+    /// Adds the eviction of old candles to the batch, unless one is being written or the disk fails.
     fn evict(&mut self, cx: &mut Context) {
         let is_well = self.file.is_on() && !self.is_failing();
         let has_more = is_well && (self.is_writing() || evict(&mut self.writer.batch, cx));
@@ -218,7 +221,7 @@ impl History {
         self.flush_soon(cx);
     }
 
-    /// What is gathered is written soon, if that is anything.
+    /// Makes a flush due soon, unless the batch is empty.
     fn flush_soon(&mut self, cx: &Context) {
         if !self.writer.batch.is_empty() {
             self.writer.flush_soon(cx.now);
@@ -230,18 +233,18 @@ impl History {
         self.work.next(|work| self.can_step(work)).is_some()
     }
 
-    /// True if a job can go on now.
+    /// True if a job can be stepped now.
     fn can_step(&self, work: &Work) -> bool {
         let has_room = self.file.is_on() && self.writer.has_room();
         match work {
             Work::RestoreQuotes(_) | Work::ArchiveBatch(_) => true,
-            Work::SaveQuotes(_) => self.file.takes_changes() && self.takes_more(),
+            Work::SaveQuotes(_) => self.file.takes_changes() && self.batch_may_grow(),
             Work::SaveRules(..) => has_room,
             Work::Refill(_) => has_room && !self.is_failing(),
         }
     }
 
-    /// Steps the next job that can go on once.
+    /// Steps the first job that can be stepped, once.
     pub fn work(&mut self, cx: &mut Context) {
         let next = self.work.next(|work| self.can_step(work));
         let Some(mut work) = next.and_then(|at| self.work.take(at)) else {
@@ -251,7 +254,7 @@ impl History {
         let is_done = match &mut work {
             Work::RestoreQuotes(back) => self.quotes.restore_slice(back, cx),
             Work::ArchiveBatch(written) => {
-                // The file may have become unreadable since, or may be loading again.
+                // The file may have become unreadable since the write, or may be loading again.
                 let is_readable = self.file.is_on() || self.file.is_loading();
                 let is_done = self.writer.archive(written, is_readable, cx);
                 self.has_progressed |= is_done;
@@ -260,7 +263,7 @@ impl History {
             Work::SaveQuotes(round) => self.quotes.save(round, cx, batch),
             Work::SaveRules(source, from) => saved_quotes::save_rules(*source, from, cx, batch),
             Work::Refill(refill) => {
-                let is_done = refill.step(|key| self.file.is_for(key, cx), batch, cx);
+                let is_done = refill.step(|key| self.file.may_store(key, cx), batch, cx);
                 if is_done {
                     self.missing.refilled(&self.writer, cx);
                 }
@@ -273,14 +276,14 @@ impl History {
         }
     }
 
-    /// Begins to write from memory what was left out, if the disk takes it.
+    /// Begins a refill, if one is needed and the disk works.
     fn catch_up(&mut self) {
         let is_well = self.file.is_on() && !self.is_failing();
         let refill = self.missing.begin_refill(is_well);
         self.work.push(refill.map(Work::Refill));
     }
 
-    /// Begins the end: the last quotes are saved, and what is gathered is written at once.
+    /// Begins the shutdown: sends the batch at once, and begins to save the last quotes.
     pub fn shut_down(&mut self, cx: &mut Context) {
         if self.is_closed() || self.close_by.is_some() {
             return;
@@ -291,14 +294,14 @@ impl History {
         self.flush(cx);
     }
 
-    /// Closes the file, when nothing more will come. Called again until it is closed.
+    /// Closes the file once all changes are written, or cannot be. Called again until it is closed.
     pub fn close(&mut self, cx: &mut Context) {
         let is_busy = self.writer.is_writing() || self.has_work();
         if self.is_closed() || self.file == FileState::Closing || is_busy {
             return;
         }
         if self.missing.needs_refill && self.file.is_awaited() {
-            // The file has just been created anew, and is filled once it is loaded.
+            // The refill begins once the file is loaded.
             return;
         }
         let batch = &self.writer.batch;
@@ -312,7 +315,7 @@ impl History {
         self.file.close(cx);
     }
 
-    /// Takes in a message of the disk thread. `true`: clients may have waited for it.
+    /// Takes in a reply of the disk thread. `true`: clients may have waited for it.
     pub fn handle(&mut self, reply: Reply, cx: &mut Context) -> bool {
         match reply {
             Reply::Opened(opened) => self.file.opened(opened, cx),
@@ -342,11 +345,11 @@ impl History {
     fn failed(&mut self, error: &OpenError, cx: &mut Context) {
         self.file.failed(error, cx);
         if error.why == Unusable::Gone {
-            // What was acknowledged is not there any more.
+            // What was written is lost with the file.
             self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
-        // Nothing can be read from it. It tells what it holds once it is open again.
+        // Nothing can be read. Once the file is open again, it is loaded for all sources.
         (self.recalled, self.recalls) = (Vec::new(), 0);
         cx.stats.history.stored.clear();
         cx.market.charts.forget_archives();
@@ -361,7 +364,7 @@ impl History {
         if !self.file.is_loading() {
             self.recall_ended();
         } else if self.file.loaded(result, cx.now) {
-            // The file lacks the changes that wait.
+            // The batch is not in the file yet.
             self.writer.unarchive(cx);
             self.catch_up();
             self.has_progressed = true;

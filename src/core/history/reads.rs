@@ -40,8 +40,8 @@ pub enum ReadStart {
     Begun,
     /// The file holds none of them that memory lacks.
     Nothing,
-    /// The file has yet to tell what it holds. They are to be requested again then.
-    Later,
+    /// What the file holds of the source is not loaded yet. The caller must ask again after the load.
+    NotLoaded,
     /// Too many reads are under way.
     Refused,
 }

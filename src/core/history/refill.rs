@@ -88,7 +88,7 @@ impl Refill {
     /// Does one slice. `true`: all that memory holds is on its way.
     pub fn step(
         &mut self,
-        is_for_file: impl FnOnce(SeriesKey) -> bool,
+        may_store: impl FnOnce(SeriesKey) -> bool,
         batch: &mut Batch,
         cx: &Context,
     ) -> bool {
@@ -96,7 +96,7 @@ impl Refill {
             return true;
         };
         let key = series.key();
-        let slots = match is_for_file(key) {
+        let slots = match may_store(key) {
             true => unwritten(series, self.from.unwrap_or(i64::MIN)),
             false => None,
         };

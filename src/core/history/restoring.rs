@@ -1,8 +1,9 @@
-//! Restores what the file holds: of all sources at the start, and later of those that a reload has added.
+//! Restores what the file holds, as a *load* reports it: of all sources when the file is opened, and later of
+//! those that a reload of the configuration has added.
 //!
-//! The disk thread reports the whole file each time. After a reload, what it reports of the other sources is
-//! ignored: some of what is known of them may still be on its way to the file. Until it has reported, no
-//! candles of the added sources are requested, so nothing of them is on its way.
+//! Each load reports the whole file. After a reload, what it reports of the other sources is ignored: some of
+//! their changes may still be on their way to the file. Until it has ended, no candles of the added sources
+//! are requested, unless the disk fails.
 
 use super::names::market_of;
 use super::work::Work;
@@ -13,27 +14,26 @@ use crate::history::{DiskJob, Reply, SeriesName};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 
 impl History {
-    /// Which candles of this source may be requested now: it may wait for what the file holds of it.
+    /// Which candles of this source may be requested now: none while it awaits a load.
     pub fn pace_of(&self, source: SourceId) -> Pace {
-        match self.is_awaited(source) {
+        match self.awaits_load(source) {
             true => Pace::Hold,
             false => self.pace(),
         }
     }
 
-    /// True while no candles of this source are requested, because the file has yet to tell whether it
-    /// holds them.
-    pub(super) fn is_awaited(&self, source: SourceId) -> bool {
+    /// True while no candles of this source are requested, because a load may show that the file holds them.
+    pub(super) fn awaits_load(&self, source: SourceId) -> bool {
         self.file.is_awaited() || self.recalled.contains(&source) && !self.is_failing()
     }
 
-    /// True while some sources wait for what the file holds of them.
+    /// True while a load is under way that requests for candles wait for, or would if the disk did not fail.
     pub fn is_restoring(&self) -> bool {
         self.file.is_awaited() || !self.recalled.is_empty()
     }
 
-    /// These sources are new: the file may hold something of them. Before the file is open, nothing is to
-    /// be done: all that it holds is reported then.
+    /// Loads what the file holds of these sources, which are new. If the file is not open, nothing is done:
+    /// when it opens, it is loaded for all sources.
     pub fn recall(&mut self, sources: impl Iterator<Item = SourceId>, cx: &mut Context) {
         let is_open = self.file.is_on() || self.file.is_loading();
         let before = self.recalled.len();
@@ -44,7 +44,7 @@ impl History {
         }
     }
 
-    /// The disk thread has reported what the file holds, as asked by [`History::recall`].
+    /// A load that [`History::recall`] began has ended.
     pub(super) fn recall_ended(&mut self) {
         self.recalls = self.recalls.saturating_sub(1);
         if self.recalls == 0 {
@@ -52,7 +52,7 @@ impl History {
         }
     }
 
-    /// The market of these names, if what the file holds of it is restored.
+    /// The market with these names, if it is to be restored from the load that is under way.
     fn restored_market(
         &self,
         source: &str,
@@ -71,7 +71,7 @@ impl History {
         self.work.push([Work::SaveRules(source, 0)]);
     }
 
-    /// Restores some of what the file holds.
+    /// Restores one part of a load.
     pub(super) fn restore(&mut self, reply: Reply, cx: &mut Context) {
         match reply {
             Reply::Heads(heads) => {

@@ -114,8 +114,8 @@ impl Count {
             let slots = current - depth..current;
             self.series += 1;
             self.wanted += depth.unsigned_abs();
-            // In the file, if the series is one for it, or else in memory.
-            self.done += match history.is_for(key, cx) {
+            // In the file, if the series may go there, or else in memory.
+            self.done += match history.may_store(key, cx) {
                 true => charts.archived(key).map_or(0, |archived| archived.covered(slots)),
                 false => charts.known(key, slots),
             };

@@ -1,7 +1,7 @@
 //! A source of which one node of a cluster collects, and the others follow.
 //!
-//! [`Replica`] owns the role of this node, what is to be told to the others, and the candles that are
-//! asked for: those that this node waits for as a follower, and those that others wait for if it collects.
+//! [`Replica`] owns the role of this node, its messages to the others, and the open requests for candles: its
+//! own if it follows, and those of others if it collects.
 //! It decides neither who collects (`core::cluster` does) nor what is requested of the exchange.
 
 use crate::core::context::Context;
@@ -36,18 +36,18 @@ impl Role {
     }
 }
 
-/// Candles that are waited for: by this node if it follows, by another if it collects.
+/// An open request for candles: of this node if it follows, of another one if it collects.
 #[derive(Debug)]
 pub struct AskedRange {
-    /// Their series.
+    /// The series.
     pub key: SeriesKey,
-    /// Their slots.
+    /// The slots.
     pub slots: Range<i64>,
-    /// When they are waited for no longer.
+    /// When it times out.
     pub until: Mono,
 }
 
-/// What the other nodes are to be told.
+/// A message to the other nodes.
 #[derive(Debug)]
 pub enum Outbound {
     /// An entry of the stream.
@@ -64,14 +64,14 @@ pub struct Replica {
     role: Role,
     /// When it took on the role.
     pub since: Mono,
-    /// What the others are to be told, the oldest first.
-    pub told: VecDeque<Outbound>,
-    /// What is waited for in this role.
+    /// Messages that are not sent yet, the oldest first.
+    pub outbound: VecDeque<Outbound>,
+    /// The open requests for candles.
     pub asked: Vec<AskedRange>,
 }
 
 impl Replica {
-    /// Takes on a role. What was asked before belongs to the former one.
+    /// Takes on a role. The messages and requests of the former one are dropped.
     pub fn new(role: Role, now: Mono) -> Replica {
         Replica { role, since: now, ..Replica::default() }
     }
@@ -84,7 +84,7 @@ impl Replica {
         }
     }
 
-    /// True if the others are told what comes.
+    /// True if this node is the collector.
     pub fn publishes(&self) -> bool {
         self.role() == Role::Collector
     }

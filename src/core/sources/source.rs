@@ -190,7 +190,7 @@ impl Source {
             return;
         }
         if !self.replica.role().collects() {
-            return self.want_due(history, cx);
+            return self.request_due(history, cx);
         }
         self.schedule.begin_round(cx);
         let mut next = None;
@@ -273,7 +273,7 @@ impl Source {
             Job::WriteList(writer) => {
                 let list = writer.step(self.id, cx).map(Outbound::List);
                 let is_done = list.is_some();
-                self.replica.told.extend(list);
+                self.replica.outbound.extend(list);
                 is_done
             }
         };

@@ -174,7 +174,7 @@ impl Source {
                 ticker.fill_from(stats);
             }
         }
-        let tickers = self.named(&piece, cx);
+        let tickers = self.to_publish(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
         self.schedule.backoff.quotes_served(cx);
         let is_first = !self.schedule.round.has_good();
@@ -191,7 +191,7 @@ impl Source {
     ) -> bool {
         let (is_first, is_last) = tickers.ends();
         let piece = tickers.next_piece().unwrap_or_default();
-        let told = Update::Quotes { is_first, is_last, tickers: self.named(&piece, cx) };
+        let told = Update::Quotes { is_first, is_last, tickers: self.to_publish(&piece, cx) };
         self.publish(told, received, cx);
         self.apply_piece(piece, received, cx);
         if is_last && !tickers.goes_on {
@@ -349,7 +349,7 @@ mod tests {
                 }
             }
             let mut found = Vec::new();
-            while let Some(told) = source.next_told() {
+            while let Some(told) = source.next_outbound() {
                 if let Outbound::Entry(entry) = told
                     && let Update::Quotes { is_first, is_last, tickers } = entry.body
                 {

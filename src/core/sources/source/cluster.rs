@@ -1,6 +1,5 @@
-//! What a source does in a cluster. Where this node collects, it tells the other nodes what it applies, and
-//! answers what they ask for. Where another node does, it applies what that one tells, and asks it for
-//! candles.
+//! What a source does in a cluster. A collector publishes what it applies, and answers requests for candles.
+//! A follower applies what the collector publishes, and requests from it the candles that it lacks.
 
 use super::Source;
 use crate::core::context::Context;
@@ -21,29 +20,30 @@ use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Upd
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
-/// Requests for candles that a follower waits for at a time.
-const MOST_WANTED: usize = 16;
+/// The most requests for candles that a follower has open at a time.
+const FOLLOWER_REQUESTS: usize = 16;
 
-/// How long it waits: longer than a client does, and than the collector's exchange takes.
-const WANTED_FOR: Duration = Duration::from_secs(5);
+/// The most requests of followers that a collector holds. Further ones are dropped, and time out.
+const COLLECTOR_REQUESTS: usize = 64;
 
-/// Requests of followers that a collector holds. Above it, they are dropped, and the follower asks again.
-const MOST_ASKED: usize = 64;
+/// Timeout of such a request, at both nodes: by default, clients wait less.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long after its time a follower waits for the newest candles, which the collector reads unasked.
+/// How long after its due time a follower requests a page, unless a client waits for it: the collector mostly
+/// publishes it unasked.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Quotes that were received so long before others are passed over. The age of an entry is known to a round
-/// trip.
-const DISORDER: Duration = Duration::from_millis(200);
+/// Quotes that were received more than this before the newest ones are dropped. Less may be an error, because
+/// the age of an entry is known to within a round trip.
+const AGE_ERROR: Duration = Duration::from_millis(200);
 
-/// Longest pause of the exchange that is taken over.
-const MOST_REST_MS: u64 = 86_400_000;
+/// Longest back-off that a follower takes over.
+const BACKOFF_MAX_MS: u64 = 86_400_000;
 
-/// A follower's clock of the exchange that is this far off is set anew.
+/// A follower sets its clock of the exchange if that differs by more than this from the collector's.
 const CLOCK_OFF_MS: i64 = 500;
 
-/// Markets of a list that are read in one slice: some 0.1 ms.
+/// Markets of a list that one slice reads: some 0.1 ms.
 const MARKETS_A_SLICE: usize = 256;
 
 impl Source {
@@ -69,6 +69,7 @@ impl Source {
             self.schedule.candles.refresh_all(cx.now);
         }
         if role == Role::Alone {
+            // Another node may be collecting as well.
             self.schedule.budget.halve(cx.now.mono);
         }
         if self.schedule.has_list {
@@ -77,37 +78,38 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// Takes on the role of collector, with what the last one has left of the budget.
+    /// Takes on the role of collector. `left`: the units that the last one had left of the budget, and how
+    /// many milliseconds ago. `is_halved`: another node may be spending as well.
     pub fn collect(&mut self, left: Option<(u64, u64)>, is_halved: bool, cx: &mut Context) {
         self.set_role(Role::Collector, cx);
         self.schedule.budget.take_over(left, is_halved, cx.now.mono);
     }
 
-    /// What may still be requested.
+    /// The budget of requests to the exchange.
     pub fn budget(&mut self) -> &mut Budget {
         &mut self.schedule.budget
     }
 
-    /// The other nodes have been told of the budget.
+    /// The other nodes have been told what was left of the budget when so many units were spent.
     pub fn note_told(&mut self, spent: u64, now: Now) {
         self.schedule.budget.note_told(spent);
         self.wake_up(now);
     }
 
-    /// Takes out what the other nodes are to be told next.
-    pub fn next_told(&mut self) -> Option<Outbound> {
-        self.replica.told.pop_front()
+    /// Takes out the next message to the other nodes.
+    pub fn next_outbound(&mut self) -> Option<Outbound> {
+        self.replica.outbound.pop_front()
     }
 
-    /// Tells the other nodes of something that was received then.
+    /// Publishes an update that was received at `received`, if this node is the collector.
     pub(super) fn publish(&mut self, body: Update, received: Now, cx: &Context) {
         if self.replica.publishes() {
             let entry = Box::new(self.entry(body, received, cx));
-            self.replica.told.push_back(Outbound::Entry(entry));
+            self.replica.outbound.push_back(Outbound::Entry(entry));
         }
     }
 
-    /// The entry that tells the other nodes of `body`, received at `received`. Its epoch is set later.
+    /// The entry of an update that was received at `received`. The cluster sets its epoch when it sends it.
     pub fn entry(&self, body: Update, received: Now, cx: &Context) -> Entry {
         let status = &cx.stats[self.id];
         let head = EntryHead {
@@ -121,21 +123,21 @@ impl Source {
         Entry { head, body }
     }
 
-    /// Tickers under the ids of their markets at the exchange, if the other nodes are told of them.
-    pub(super) fn named(
+    /// These tickers as they are published, by the exchange's ids. Empty if this node is not the collector.
+    pub(super) fn to_publish(
         &self,
         all: &[(SymbolId, Ticker)],
         cx: &Context,
     ) -> Vec<(Box<str>, Ticker)> {
-        let named = |(symbol, ticker): &(SymbolId, Ticker)| {
+        let with_id = |(symbol, ticker): &(SymbolId, Ticker)| {
             let listing = cx.market.catalog.listing(self.id, *symbol)?;
             Some((listing.ticker_id.clone(), ticker.clone()))
         };
         let all = all.iter().filter(|_| self.replica.publishes());
-        all.filter_map(named).collect()
+        all.filter_map(with_id).collect()
     }
 
-    /// Writes the market list for the other nodes, which has changed.
+    /// Begins to write the market list for the other nodes, if this node is the collector.
     pub fn list_changed(&mut self) {
         if self.replica.publishes() {
             self.jobs.push([Job::WriteList(ListWriter::default())]);
@@ -143,26 +145,27 @@ impl Source {
     }
 }
 
-/// What a collector does for the candles that others ask for.
+/// How a collector answers requests for candles.
 impl Source {
-    /// The series that another node has named, if its market is known here.
-    pub(super) fn series_of(&self, named: &SeriesPart, cx: &Context) -> Option<SeriesKey> {
-        let Lookup::Known(symbol) = cx.market.catalog.find(named.symbol.as_bytes()) else {
+    /// The series of a message from another node, if its market is known here.
+    fn series_of(&self, part: &SeriesPart, cx: &Context) -> Option<SeriesKey> {
+        let Lookup::Known(symbol) = cx.market.catalog.find(part.symbol.as_bytes()) else {
             return None;
         };
-        Some(SeriesKey { source: self.id, symbol, interval: named.interval })
+        Some(SeriesKey { source: self.id, symbol, interval: part.interval })
     }
 
-    /// Another node asks for candles.
-    pub fn asked(&mut self, series: &SeriesPart, history: &mut History, cx: &mut Context) {
-        let (slots, until) = (series.slots.clone(), cx.now.mono + WANTED_FOR);
+    /// Takes in a request of another node for candles: has those that memory lacks read from the file, or
+    /// requested from the exchange. [`Source::answer_request`] answers it later.
+    pub fn take_request(&mut self, series: &SeriesPart, history: &mut History, cx: &mut Context) {
+        let (slots, until) = (series.slots.clone(), cx.now.mono + REQUEST_TIMEOUT);
         let key = self.series_of(series, cx).filter(|_| self.replica.publishes());
         let Some(key) = key.filter(|key| self.follow(*key, cx)) else {
             return;
         };
         let asked = &mut self.replica.asked;
         if !asked.iter().any(|it| it.key == key && it.slots == slots) {
-            if asked.len() >= MOST_ASKED {
+            if asked.len() >= COLLECTOR_REQUESTS {
                 return;
             }
             asked.push(AskedRange { key, slots, until });
@@ -172,12 +175,13 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// Answers what other nodes have asked for, as far as it is known now.
-    pub fn serve_asked(&mut self, history: &History, cx: &Context) {
+    /// Answers one request of another node for which nothing more is on its way, or whose time is up:
+    /// publishes what memory holds of its candles.
+    pub fn answer_request(&mut self, history: &History, cx: &Context) {
         let plans = &self.schedule.candles;
         let is_done = |AskedRange { key, slots, until }: &AskedRange| {
-            let comes = plans.is_asking(*key, slots) || history.is_reading(*key, slots);
-            *until <= cx.now.mono || !comes
+            let some_come = plans.is_asking(*key, slots) || history.is_reading(*key, slots);
+            *until <= cx.now.mono || !some_come
         };
         let Some(at) = self.replica.asked.iter().position(is_done) else {
             return;
@@ -209,9 +213,9 @@ impl Source {
     }
 }
 
-/// What a follower does.
+/// How a follower applies what the collector publishes, and requests candles from it.
 impl Source {
-    /// Applies an entry of the collector that was written so long ago.
+    /// Applies an entry that the collector wrote this long ago.
     pub fn follow_entry(
         &mut self,
         entry: Entry,
@@ -230,7 +234,7 @@ impl Source {
         self.follow_head(&entry.head, age, &entry.body, history, cx);
         match entry.body {
             // An engine that was restored from old data may send quotes older than those applied.
-            Update::Quotes { .. } if received.mono + DISORDER < self.newest_quotes => {}
+            Update::Quotes { .. } if received.mono + AGE_ERROR < self.newest_quotes => {}
             Update::Quotes { is_last, tickers, .. } => {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
                 cx.market.quotes.arrived(self.id, Awaited::Poll);
@@ -258,7 +262,7 @@ impl Source {
         }
     }
 
-    /// Takes over how the source does at its collector.
+    /// Takes over the state of the source at its collector: the exchange's time, back-off and failures.
     fn follow_head(
         &mut self,
         head: &EntryHead,
@@ -283,8 +287,8 @@ impl Source {
             None if !self.schedule.clock.is_in_doubt() => self.schedule.clock.doubt(cx),
             None => {}
         }
-        let rest = Duration::from_millis(head.rest_ms.min(MOST_REST_MS));
-        self.schedule.backoff.until = cx.now.mono + rest;
+        let left = Duration::from_millis(head.rest_ms.min(BACKOFF_MAX_MS));
+        self.schedule.backoff.until = cx.now.mono + left;
         let failing = [SourceState::Backoff, SourceState::Down];
         if let Some(state) = failing.into_iter().find(|it| *it as u8 == head.state) {
             let status = &mut cx.stats[id];
@@ -293,6 +297,7 @@ impl Source {
         }
     }
 
+    /// Begins to apply a page of candles. Requests for its series are over, whichever slots it has.
     fn follow_candles(&mut self, page: SentCandles, cx: &mut Context) {
         let Some(key) = self.series_of(&page.series, cx) else {
             return;
@@ -302,11 +307,11 @@ impl Source {
             return;
         };
         if !self.schedule.candles.follow(key, cx) {
-            // There is no room for the series: it is not asked for again before a client wants it.
+            // There is no room for the series: it is not requested again before a client needs it.
             return self.schedule.candles.retain(|it| *it != key);
         }
         self.schedule.candles.note_reach(key, cx);
-        // Our monotonic time at which the exchange's clock showed `closed_before`.
+        // This node's monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
         let sent_at =
             Now { mono: Mono((sent_ms.max(0) as u64).saturating_mul(1000)), unix: cx.now.unix };
@@ -320,7 +325,7 @@ impl Source {
         self.jobs.push([Job::ApplyCandles(applied, None)]);
     }
 
-    /// Takes in the market list of the collector. `false`: one is being applied.
+    /// Takes in the market list of the collector. `false`: not taken, because another one is being applied.
     pub fn follow_list(&mut self, list: Markets, cx: &mut Context) -> bool {
         let is_reading = |job: &Job| matches!(job, Job::ReadList(_) | Job::RefreshList);
         let can_read = !self.jobs.iter().any(is_reading);
@@ -332,7 +337,7 @@ impl Source {
         can_read
     }
 
-    /// Reads some of a list. `true`: all of it has been read, and the next job puts it in place.
+    /// Reads one slice of a list. `true`: the last one. The next job puts the list in place.
     pub(super) fn read_list(&mut self, list: &mut Markets, cx: &mut Context) -> bool {
         let id = self.id;
         let mut left = MARKETS_A_SLICE;
@@ -347,15 +352,16 @@ impl Source {
         is_read
     }
 
-    /// Asks the collector for the candles that are due, and works out when to look again.
-    pub(super) fn want_due(&mut self, history: &History, cx: &mut Context) {
-        for late in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
-            self.schedule.candles.failed(late.key, cx.now);
+    /// Requests from the collector the candles that are due, and sets when to look again.
+    pub(super) fn request_due(&mut self, history: &History, cx: &mut Context) {
+        for unanswered in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
+            self.schedule.candles.failed(unanswered.key, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
-        let has_rest = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
+        // As with an exchange, the market list and the clock come first.
+        let can_ask = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
         let mut next = None;
-        while has_rest && self.replica.asked.len() < MOST_WANTED && self.staged() == 0 {
+        while can_ask && self.replica.asked.len() < FOLLOWER_REQUESTS && self.staged() == 0 {
             let (plans, asked) = (&mut self.schedule.candles, &mut self.replica.asked);
             let Some(page) = plans.next(|key| asked.iter().any(|it| it.key == key), cx) else {
                 break;
@@ -364,10 +370,11 @@ impl Source {
                 break;
             }
             let PlannedPage { series: key, slots, .. } = page;
-            let is_known = cx.market.charts.get(key).and_then(|it| it.newest_known());
-            let is_late = page.when <= self.replica.since || plans.is_new(key);
-            let waits = page.urgency != Urgency::Client && is_known.is_some() && !is_late;
-            let when = page.when + if waits { GRACE } else { Duration::ZERO };
+            let newest = cx.market.charts.get(key).and_then(|it| it.newest_known());
+            // This node may have missed it: it was due before this node followed, or the series is new.
+            let is_missed = page.when <= self.replica.since || plans.is_new(key);
+            let may_come = page.urgency != Urgency::Client && newest.is_some() && !is_missed;
+            let when = page.when + if may_come { GRACE } else { Duration::ZERO };
             if when > cx.now.mono || history.pace_of(self.id) == Pace::Hold {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
@@ -381,8 +388,8 @@ impl Source {
                 slots.end - slots.start,
             );
             plans.note_reach(key, cx);
-            self.replica.told.push_back(Outbound::Ask(series_part(key, slots.clone(), cx)));
-            asked.push(AskedRange { key, slots, until: cx.now.mono + WANTED_FOR });
+            self.replica.outbound.push_back(Outbound::Ask(series_part(key, slots.clone(), cx)));
+            asked.push(AskedRange { key, slots, until: cx.now.mono + REQUEST_TIMEOUT });
         }
         let waiting = self.replica.asked.iter().map(|it| it.until).min();
         let all = [waiting, next, self.schedule.backoff.down_at(cx)];
