@@ -35,9 +35,9 @@ pub struct Backend {
     next_wake: Cell<Option<NextWake>>,
     /// [`History::pace`] at the last call of [`Backend::relay`].
     pace: Pace,
-    /// [`History::is_restoring`] at the last call of [`Backend::relay`].
-    is_restoring: bool,
-    /// True if that has ended since the last call of [`Backend::take_restored`].
+    /// [`History::awaited_loads`] at the last call of [`Backend::relay`].
+    awaited_loads: [bool; 2],
+    /// True if one of them has ended since the last call of [`Backend::take_restored`].
     has_restored: bool,
     /// True if something has come that a client may wait for.
     has_progressed: bool,
@@ -72,7 +72,7 @@ impl Backend {
         let history = History::new(cx.now);
         Backend {
             pace: history.pace(),
-            is_restoring: history.is_restoring(),
+            awaited_loads: history.awaited_loads(),
             has_restored: false,
             history,
             cluster: OptionalCluster(Cluster::new(first, &mut sources, cx)),
@@ -358,8 +358,8 @@ impl Backend {
     fn relay(&mut self, cx: &mut Context) {
         let Backend { sources, history, .. } = self;
         let pace = std::mem::replace(&mut self.pace, history.pace());
-        let was_restoring = std::mem::replace(&mut self.is_restoring, history.is_restoring());
-        let has_restored = was_restoring && !self.is_restoring;
+        let awaited = std::mem::replace(&mut self.awaited_loads, history.awaited_loads());
+        let has_restored = awaited.iter().zip(self.awaited_loads).any(|(was, is)| *was && !is);
         // Sources may wait for room in the history, or for a load.
         if self.pace > pace || has_restored {
             sources.wake_up(cx.now);

@@ -376,6 +376,25 @@ fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
     assert!(world.time() - begin >= 3000, "the file had already told it");
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_source_that_is_added_while_the_file_is_loaded_takes_nothing_from_those_who_wait_for_that() {
+    let mut world = World::with_file(100);
+    world.run(200);
+    let last = world.current() - 10;
+    let before = world.minutes(last - 50, last);
+    assert!(before.is_complete(), "{before:?}");
+    world.exchange.is_failing = true;
+    world.restart_on_slow_disk(3900);
+    // Both sources are polled between the two loads.
+    world.run(2);
+    world.add_source();
+    world.run(1);
+    let after = world.minutes(last - 50, last);
+    assert!(after.is_complete(), "{after:?}");
+    assert_eq!(after.body, before.body);
+}
+
 /// Requests for minutes in a steady hour, and for a backfill of 1500.
 #[test]
 fn what_is_known_for_sure_costs_few_requests() {

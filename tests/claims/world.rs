@@ -19,6 +19,10 @@ const BEGIN: i64 = 1_767_225_607_000;
 pub const MINUTE: i64 = 60_000;
 pub const HOUR: i64 = 60 * MINUTE;
 
+/// What a slow disk takes for a job.
+#[cfg(feature = "sqlite")]
+const SLOW_JOB_US: u64 = 500_000;
+
 /// How the exchange behaves.
 pub struct Exchange {
     /// How far its clock is ahead of the true time.
@@ -360,10 +364,20 @@ impl World {
         self.begin(away_ms);
     }
 
-    /// Is killed, and begins anew on a disk that answers nothing for so long.
+    /// Is killed, and begins anew on a disk that answers nothing for so long, and then one job after another.
     pub fn restart_on_slow_disk(&mut self, slow_ms: u64) {
         self.file.as_mut().expect("there is a file").slow_us = slow_ms * 1000;
         self.begin(0);
+    }
+
+    /// Reads a configuration with a second source.
+    pub fn add_source(&mut self) {
+        let mut config = self.file.as_ref().expect("there is a file").config.clone();
+        let second = SourceConfig { id: "second".to_string(), ..config.sources[0].clone() };
+        config.sources.push(second);
+        let now = self.now();
+        self.core.reconfigure(config, Vec::new(), now).expect("a sound configuration");
+        self.carry_out();
     }
 
     /// When the disk answers what it has been asked, if something.
@@ -375,9 +389,11 @@ impl World {
     fn run_disk(&mut self) {
         if self.disk_due().is_some_and(|due| due <= self.mono_us) {
             let file = self.file.as_mut().expect("it has jobs");
-            for job in std::mem::take(&mut file.jobs) {
-                self.answer_job(job);
+            let job = file.jobs.remove(0);
+            if !file.jobs.is_empty() {
+                file.slow_us += SLOW_JOB_US;
             }
+            self.answer_job(job);
             self.carry_out();
         }
     }

@@ -5,7 +5,7 @@
 //! Closed -> NotOpen          there is one, and it is about to be opened
 //! NotOpen -> Loading         it is open, and the disk thread reports what it holds
 //! Loading -> On              all of it is reported
-//! Loading -> NotOpen         the load failed: it is tried again after `RELOAD`
+//! Loading, On -> NotOpen     a load failed: it is tried again after `RELOAD`
 //! Loading, On -> NotOpen     it cannot be used for now: each further job tries to open it
 //! any -> GivenUp             it will not become usable, for example because it is damaged
 //! any -> Closing -> Closed   at the end
@@ -136,8 +136,8 @@ impl FileState {
         };
     }
 
-    /// The load has ended. `true`: the file is on. Otherwise the load is tried again.
-    pub fn loaded(&mut self, result: &Result<Loaded, StoreError>, now: Now) -> bool {
+    /// A load has ended: the file can be used, or is loaded again later.
+    pub fn loaded(&mut self, result: &Result<Loaded, StoreError>, now: Now) {
         match result {
             Ok(loaded) => {
                 let (series, quotes) = (loaded.series, loaded.quotes);
@@ -152,7 +152,6 @@ impl FileState {
             Ok(_) => FileState::On,
             Err(_) => FileState::NotOpen(Some(now.mono + RELOAD)),
         };
-        result.is_ok()
     }
 
     /// It is being closed.

@@ -349,23 +349,35 @@ impl History {
             self.work.retain(|work| !matches!(work, Work::ArchiveBatch(_) | Work::Refill(_)));
             self.missing.file_gone();
         }
-        // Nothing can be read. Once the file is open again, it is loaded for all sources.
-        (self.recalled, self.recalls) = (Vec::new(), 0);
-        cx.stats.history.stored.clear();
-        cx.market.charts.forget_archives();
+        self.unreadable(cx);
         if self.file == FileState::GivenUp {
             self.writer.give_up();
         }
     }
 
+    /// Nothing can be read. Once the file is open again, it is loaded for all sources.
+    fn unreadable(&mut self, cx: &mut Context) {
+        (self.recalled, self.recalls) = (Vec::new(), 0);
+        cx.stats.history.stored.clear();
+        cx.market.charts.forget_archives();
+    }
+
+    /// A load has ended: of all sources, or of those that a reload has added.
     fn loaded(&mut self, result: &Result<Loaded, StoreError>, cx: &mut Context) {
         let restores = self.quotes.loaded();
         self.work.push(restores.map(Work::RestoreQuotes));
         if !self.file.is_loading() {
             self.recall_ended();
-        } else if self.file.loaded(result, cx.now) {
-            // The batch is not in the file yet.
-            self.writer.unarchive(cx);
+        }
+        if self.file.is_loading() || self.file.is_on() && result.is_err() {
+            self.file.loaded(result, cx.now);
+        }
+        if result.is_err() {
+            self.unreadable(cx);
+        }
+        // What the batch changes is not in the file yet.
+        self.writer.unarchive(cx);
+        if self.file.is_on() {
             self.catch_up();
             self.has_progressed = true;
         }

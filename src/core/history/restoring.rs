@@ -24,12 +24,13 @@ impl History {
 
     /// True while no candles of this source are requested, because a load may show that the file holds them.
     pub(super) fn awaits_load(&self, source: SourceId) -> bool {
-        self.file.is_awaited() || self.recalled.contains(&source) && !self.is_failing()
+        let [of_all, of_added] = self.awaited_loads();
+        of_all || of_added && self.recalled.contains(&source)
     }
 
-    /// True while a load is under way that requests for candles wait for, or would if the disk did not fail.
-    pub fn is_restoring(&self) -> bool {
-        self.file.is_awaited() || !self.recalled.is_empty()
+    /// Whether requests for candles wait for a load of all sources, and for one of added sources.
+    pub fn awaited_loads(&self) -> [bool; 2] {
+        [self.file.is_awaited(), !self.recalled.is_empty() && !self.is_failing()]
     }
 
     /// Loads what the file holds of these sources, which are new. If the file is not open, nothing is done:

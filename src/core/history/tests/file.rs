@@ -65,15 +65,17 @@ fn a_load_that_failed_is_tried_again() {
     let mut bench = Bench::unopened(|_| {});
     bench.open();
     assert!(bench.history.file.is_awaited());
+    let key = bench.key("BTC/USDT");
+    bench.head("BTC/USDT", ago(50, 0));
     let error = StoreError::Io("a bad sector".to_string());
     bench.tell(Reply::Loaded(Err(error)));
     assert!(!bench.history.file.is_awaited(), "nobody waits for a bad disk");
+    assert_eq!(bench.archived(key), [], "it cannot be read");
     bench.pass(29);
     assert!(bench.jobs.is_empty());
     bench.pass(1);
     assert_eq!(bench.job(), DiskJob::Load);
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
-    let key = bench.key("BTC/USDT");
     assert!(bench.keeps(key));
 }
 
@@ -89,6 +91,56 @@ fn a_load_that_takes_long_is_not_waited_for() {
     bench.head("BTC/USDT", ago(50, 0));
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     let key = bench.key("BTC/USDT");
+    assert!(bench.keeps(key));
+}
+
+#[test]
+fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
+    let mut bench = Bench::unopened(|_| {});
+    bench.open();
+    bench.recall_source();
+    assert_eq!(bench.history.awaited_loads(), [true, true]);
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.history.awaited_loads(), [false, true]);
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.history.awaited_loads(), [false, false]);
+}
+
+#[test]
+fn on_a_failing_disk_nobody_waits_for_an_added_source_and_what_it_tells_then_is_not_archived() {
+    let mut bench = Bench::new();
+    let key = bench.btc();
+    bench.fetched(key, ago(5, 0), 5);
+    bench.pass(1);
+    let (number, batch) = bench.batch();
+    bench.recall_source();
+    assert_eq!(bench.history.awaited_loads(), [false, true]);
+    bench.unwritten(number, batch);
+    assert_eq!(bench.history.awaited_loads(), [false, false]);
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.archived(key), [(-50, -5)], "the rest waits to be written");
+}
+
+#[test]
+fn a_load_for_an_added_source_that_failed_is_told_and_tried_again() {
+    let mut bench = Bench::new();
+    let key = bench.key("BTC/USDT");
+    bench.recall_source();
+    let error = StoreError::Io("a bad sector".to_string());
+    let lines = logged::logged(|| {
+        bench.tell(Reply::Loaded(Err(error)));
+    });
+    assert_eq!(lines, ["ERROR load failed error=\"the disk failed: a bad sector\""]);
+    assert_eq!(bench.history.awaited_loads(), [false, false], "nobody waits for a bad disk");
+    assert!(!bench.keeps(key));
+    bench.pass(29);
+    assert!(bench.jobs.is_empty());
+    bench.pass(1);
+    assert_eq!(bench.job(), DiskJob::Load);
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.archived(key), [(-50, 0)]);
     assert!(bench.keeps(key));
 }
 

@@ -213,6 +213,12 @@ impl Bench {
         self.tell(Reply::Heads(vec![head]));
     }
 
+    /// A reload has added the source.
+    fn recall_source(&mut self) {
+        self.with(|history, cx| history.recall([SourceId(0)].into_iter(), cx));
+        assert_eq!(self.job(), DiskJob::Load);
+    }
+
     fn recall(&mut self, key: SeriesKey, slots: Range<i64>) -> ReadStart {
         self.with(|history, cx| history.read(key, &slots, cx))
     }
