@@ -273,7 +273,8 @@ impl Source {
     ) {
         let id = self.id;
         if matches!(body, Update::Quotes { .. }) {
-            cx.stats[id].last_success_at = Some(head.received);
+            let last = &mut cx.stats[id].last_success_at;
+            *last = (*last).max(Some(head.received));
         }
         match head.exchange_time {
             Some(time) => {
@@ -287,7 +288,7 @@ impl Source {
             None if !self.schedule.clock.is_in_doubt() => self.schedule.clock.doubt(cx),
             None => {}
         }
-        let left = Duration::from_millis(head.rest_ms.min(BACKOFF_MAX_MS));
+        let left = Duration::from_millis(head.rest_ms.min(BACKOFF_MAX_MS)).saturating_sub(age);
         self.schedule.backoff.until = cx.now.mono + left;
         let failing = [SourceState::Backoff, SourceState::Down];
         if let Some(state) = failing.into_iter().find(|it| *it as u8 == head.state) {
