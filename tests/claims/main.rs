@@ -395,6 +395,42 @@ fn a_source_that_is_added_while_the_file_is_loaded_takes_nothing_from_those_who_
     assert_eq!(after.body, before.body);
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_is_requested_before_the_file_has_told_what_it_holds_comes_from_the_source_that_it_knows() {
+    let mut world = World::with_file(100);
+    world.run(200);
+    let last = world.current() - 10;
+    let before = world.minutes(last - 50, last);
+    assert!(before.is_complete(), "{before:?}");
+    world.exchange.is_failing = true;
+    world.put_source_before();
+    world.restart_on_slow_disk(3000);
+    world.run(2);
+    let after = world.minutes(last - 50, last);
+    assert!(after.is_complete(), "{after:?}");
+    assert_eq!((after.header("Chart-Source"), &after.body), ("binance", &before.body));
+}
+
+/// Also where it ended longer ago than the chart is long.
+#[cfg(feature = "sqlite")]
+#[test]
+fn the_newest_candles_of_the_file_are_told_if_the_exchange_has_none() {
+    for is_away in [false, true] {
+        let mut world = World::with_file(100);
+        world.run(200);
+        let before = world.chart("&limit=20");
+        (world.exchange.is_away, world.exchange.is_failing) = (is_away, true);
+        world.restart(HOUR);
+        world.run(5);
+        let newest = world.chart("&limit=5");
+        assert!(!newest.is_complete(), "{newest:?}");
+        assert_eq!(newest.rows.len(), 5, "{newest:?}");
+        assert!(before.rows.contains(&newest.rows[0]), "{newest:?}");
+        assert_eq!(world.chart("&limit=5").body, newest.body);
+    }
+}
+
 /// Requests for minutes in a steady hour, and for a backfill of 1500.
 #[test]
 fn what_is_known_for_sure_costs_few_requests() {

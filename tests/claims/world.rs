@@ -370,11 +370,18 @@ impl World {
         self.begin(0);
     }
 
-    /// Reads a configuration with a second source.
+    /// From the next begin on, another source of the same exchange is before the one that the file knows.
+    pub fn put_source_before(&mut self) {
+        let config = &mut self.file.as_mut().expect("there is a file").config;
+        let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
+        config.sources.insert(0, other);
+    }
+
+    /// Reads a configuration with another source behind the one that the file knows.
     pub fn add_source(&mut self) {
         let mut config = self.file.as_ref().expect("there is a file").config.clone();
-        let second = SourceConfig { id: "second".to_string(), ..config.sources[0].clone() };
-        config.sources.push(second);
+        let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
+        config.sources.push(other);
         let now = self.now();
         self.core.reconfigure(config, Vec::new(), now).expect("a sound configuration");
         self.carry_out();

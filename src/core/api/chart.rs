@@ -39,8 +39,8 @@ pub struct DeferredChart {
     pub key: SeriesKey,
     /// The slots that it is made from.
     needed: Range<i64>,
-    /// From the first to the last slot that was not covered when it was requested.
-    wanted: Option<Range<i64>>,
+    /// The slots that it waits for.
+    wanted: Vec<Range<i64>>,
     builder: Option<ChartBuilder>,
 }
 
@@ -55,7 +55,7 @@ impl Prepared for ChartRequest {
             return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
         }
         let mut chart = Box::new(DeferredChart::new(view, self.clone(), key));
-        if chart.wanted.is_some() || !chart.step(view) {
+        if !chart.wanted.is_empty() || !chart.step(view) {
             return Ok(Outcome::Deferred(chart));
         }
         if chart.builder.is_some() {
@@ -76,14 +76,23 @@ impl DeferredChart {
                 series.uncovered(series.without_newest(plan?.info().depends.clone()))
             }),
         };
-        DeferredChart { needed: series.needed(spec), wanted, request, key, builder: None }
+        let latest = wanted.as_ref().and_then(|_| series.latest(spec));
+        let (needed, wanted) = (series.needed(spec), wanted.into_iter().collect());
+        let mut chart = DeferredChart { needed, wanted, request, key, builder: None };
+        latest.into_iter().for_each(|slots| chart.add(slots));
+        chart
+    }
+
+    fn add(&mut self, slots: Range<i64>) {
+        let needed = &self.needed;
+        self.needed = needed.start.min(slots.start)..needed.end.max(slots.end);
+        self.wanted.push(slots);
     }
 
     /// Waits for these slots next.
     pub fn wait_for(&mut self, slots: Range<i64>) {
-        let needed = &self.needed;
-        self.needed = needed.start.min(slots.start)..needed.end.max(slots.end);
-        self.wanted = Some(slots);
+        self.wanted.clear();
+        self.add(slots);
     }
 
     /// The chart that was made; `None` before it is done.
@@ -105,6 +114,14 @@ impl Deferred for DeferredChart {
         let series = SeriesView::new(view, self.key);
         let missing = wanted.filter_map(|wanted| series.uncovered(wanted));
         missing.map(|slots| (self.key, slots)).collect()
+    }
+
+    fn choose_again(&mut self, view: &View<'_>) {
+        if let Ok(key) = choose(view, &self.request)
+            && key != self.key
+        {
+            *self = DeferredChart::new(view, self.request.clone(), key);
+        }
     }
 
     fn step(&mut self, view: &View<'_>) -> bool {

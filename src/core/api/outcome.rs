@@ -122,6 +122,9 @@ pub trait Deferred {
         Vec::new()
     }
 
+    /// The history file is loaded: it may hold candles of other sources than the one that was chosen.
+    fn choose_again(&mut self, _view: &View<'_>) {}
+
     /// Makes one part. Returns true if that was the last one.
     fn step(&mut self, view: &View<'_>) -> bool;
 

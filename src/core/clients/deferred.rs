@@ -76,17 +76,21 @@ impl DeferredResponses {
         }
     }
 
-    /// The candles that each waiting response lacks.
-    pub fn missing(
+    /// Lets each waiting response choose its source again. Returns the candles that it is made of, and those
+    /// of them that it lacks.
+    pub fn choose_again(
         &self,
         connections: &mut Table<Connection>,
         view: &View<'_>,
-    ) -> Vec<(Key, Vec<SeriesSlots>)> {
-        let missing = |key: &Key| match response(connections, *key)? {
-            PendingResponse::InParts(deferred, _) => Some((*key, deferred.missing(view))),
+    ) -> Vec<(Key, Vec<SeriesSlots>, Vec<SeriesSlots>)> {
+        let choose_again = |key: &Key| match response(connections, *key)? {
+            PendingResponse::InParts(deferred, _) => {
+                deferred.choose_again(view);
+                Some((*key, deferred.needs(), deferred.missing(view)))
+            }
             PendingResponse::Compressed(..) => None,
         };
-        self.waiting.iter().filter_map(missing).collect()
+        self.waiting.iter().filter_map(choose_again).collect()
     }
 
     /// Lets responses run: those whose candles are all there or are not on their way any more (`comes` is

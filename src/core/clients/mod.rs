@@ -255,10 +255,12 @@ impl Clients {
         }
     }
 
-    /// Wishes again for the candles that each waiting response still lacks.
+    /// Lets each waiting response choose its source again, and wishes for the candles that it lacks.
     pub fn renew_wishes(&mut self, cx: &mut Context) {
         let Responses { deferred, compressed, .. } = &mut self.reader.responses;
-        for (key, missing) in deferred.missing(&mut self.connections, &View::new(cx, compressed)) {
+        let view = View::new(cx, compressed);
+        for (key, needed, missing) in deferred.choose_again(&mut self.connections, &view) {
+            needed.into_iter().for_each(|(series, slots)| cx.market.charts.want(series, slots));
             cx.wish(Some(key), missing);
         }
     }

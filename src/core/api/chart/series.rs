@@ -6,10 +6,13 @@
 //! uncovered  from the first slot that memory does not have to the last
 //! missing    the uncovered part of what is needed, unless it comes without a request
 //! older      candles in the file before the needed ones, for a chart with too few rows
+//! latest     the newest candles in the file, for a chart whose newest candles may not come
 //! ```
 
 use crate::core::api::view::View;
-use crate::market::{ChartBuilder, ChartPlan, ChartSpec, Series, SeriesKey, floor_slot, needed};
+use crate::market::{
+    ChartBuilder, ChartPlan, ChartSpec, IntervalSet, Series, SeriesKey, floor_slot, needed,
+};
 use crate::time::UnixMs;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,6 +34,8 @@ pub struct SeriesView<'v> {
     key: SeriesKey,
     /// `None` if it is not open.
     pub series: Option<&'v Series>,
+    /// The slots that the history file holds.
+    archived: Option<&'v IntervalSet>,
     /// The time of its exchange.
     pub now: UnixMs,
     /// How many of its candles are kept.
@@ -42,7 +47,8 @@ impl<'v> SeriesView<'v> {
     pub fn new(view: &View<'v>, key: SeriesKey) -> SeriesView<'v> {
         let charts = &view.market.charts;
         let (series, keep) = (charts.get(key), charts.keep(key.interval));
-        SeriesView { key, series, now: view.exchange_time(key.source), keep }
+        let archived = charts.archived(key);
+        SeriesView { key, series, archived, now: view.exchange_time(key.source), keep }
     }
 
     /// The newest slot that has begun.
@@ -99,8 +105,8 @@ impl<'v> SeriesView<'v> {
         plan.info().complete && !self.lacks_newest(spec)
     }
 
-    /// The candles in the file right before those that were read, for a chart that has fewer than its
-    /// limit because nobody traded in some of its slots. `None` if the chart has enough, or there are
+    /// The newest candles in the file before those that were read, for a chart that has fewer than its limit:
+    /// nobody traded in some of its slots, or some are unknown. `None` if the chart has enough, or there are
     /// none. `start`: the first slot that was read, if others than the needed ones were.
     pub fn older(
         &self,
@@ -111,11 +117,26 @@ impl<'v> SeriesView<'v> {
         if plan.info().rows >= spec.limit || spec.from.is_some() {
             return None;
         }
-        let series = self.series?;
-        let start = start.unwrap_or_else(|| self.needed(spec).start);
-        let unread = series.covered().missing(self.floor()..start).pop()?;
-        let stored = series.archived().within(unread.clone()).last()?;
-        (stored.end == unread.end).then(|| last_stretch(stored))
+        let range = self.floor()..start.unwrap_or_else(|| self.needed(spec).start);
+        let unread = match self.series {
+            Some(series) => series.covered().missing(range).pop()?,
+            None => range,
+        };
+        let end = self.archived?.within(unread.clone()).last()?.end;
+        Some(last_stretch(unread.start..end))
+    }
+
+    /// The newest candles in the file, as many as a chart needs, if it ends with the newest ones and memory
+    /// has none of those: the exchange may have been away for longer than the chart is.
+    pub fn latest(&self, spec: &ChartSpec) -> Option<Range<i64>> {
+        let needed = self.needed(spec);
+        let has_some = |series: &Series| series.covered().within(needed.clone()).next().is_some();
+        if spec.from.is_some() || self.series.is_some_and(has_some) {
+            return None;
+        }
+        let stored = self.archived?.within(self.floor()..needed.end).last()?;
+        let most = needed.end - needed.start;
+        Some(stored.start.max(stored.end - most)..stored.end)
     }
 
     /// The slots that a chart lacks. `None` if there are none, or if they come by themselves.

@@ -90,6 +90,10 @@ impl Deferred for DeferredCharts {
         charts.flat_map(|chart| chart.missing(view)).collect()
     }
 
+    fn choose_again(&mut self, view: &View<'_>) {
+        self.charts.iter_mut().for_each(|chart| chart.choose_again(view));
+    }
+
     fn step(&mut self, view: &View<'_>) -> bool {
         for _ in 0..CHARTS_A_STEP {
             let Some(chart) = self.charts.get_mut(self.at) else {

@@ -147,6 +147,11 @@ impl Deferred for History {
         self.chart.missing(view)
     }
 
+    fn choose_again(&mut self, view: &View<'_>) {
+        self.chart.choose_again(view);
+        self.last = None;
+    }
+
     fn step(&mut self, view: &View<'_>) -> bool {
         self.chart.step(view)
     }
