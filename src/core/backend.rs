@@ -35,8 +35,8 @@ pub struct Backend {
     next_wake: Cell<Option<NextWake>>,
     /// [`History::pace`] at the last call of [`Backend::relay`].
     pace: Pace,
-    /// [`History::awaited_loads`] at the last call of [`Backend::relay`].
-    awaited_loads: [bool; 2],
+    /// [`History::loads`] at the last call of [`Backend::relay`].
+    loads: [bool; 4],
     /// True if one of them has ended since the last call of [`Backend::take_restored`].
     has_restored: bool,
     /// True if something has come that a client may wait for.
@@ -72,7 +72,7 @@ impl Backend {
         let history = History::new(cx.now);
         Backend {
             pace: history.pace(),
-            awaited_loads: history.awaited_loads(),
+            loads: history.loads(),
             has_restored: false,
             history,
             cluster: OptionalCluster(Cluster::new(first, &mut sources, cx)),
@@ -91,8 +91,8 @@ impl Backend {
         std::mem::take(&mut self.has_progressed)
     }
 
-    /// True if a load of the history file that requests for candles waited for has ended, failed or timed out
-    /// since the last call. Candles whose fetch returned [`ReadStart::NotLoaded`] must then be fetched again.
+    /// True if a load of the history file has ended or failed, or is not waited for any more, since the last
+    /// call. What clients wait for must then be fetched again: the file may hold more than was known.
     pub fn take_restored(&mut self) -> bool {
         std::mem::take(&mut self.has_restored)
     }
@@ -358,8 +358,8 @@ impl Backend {
     fn relay(&mut self, cx: &mut Context) {
         let Backend { sources, history, .. } = self;
         let pace = std::mem::replace(&mut self.pace, history.pace());
-        let awaited = std::mem::replace(&mut self.awaited_loads, history.awaited_loads());
-        let has_restored = awaited.iter().zip(self.awaited_loads).any(|(was, is)| *was && !is);
+        let loads = std::mem::replace(&mut self.loads, history.loads());
+        let has_restored = loads.iter().zip(self.loads).any(|(was, is)| *was && !is);
         // Sources may wait for room in the history, or for a load.
         if self.pace > pace || has_restored {
             sources.wake_up(cx.now);

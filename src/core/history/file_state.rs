@@ -5,8 +5,8 @@
 //! Closed -> NotOpen          there is one, and it is about to be opened
 //! NotOpen -> Loading         it is open, and the disk thread reports what it holds
 //! Loading -> On              all of it is reported
-//! Loading, On -> NotOpen     a load failed: it is tried again after `RELOAD`
-//! Loading, On -> NotOpen     it cannot be used for now: each further job tries to open it
+//! Loading, On -> NotOpen     it cannot be used for now, or a load failed: each further job tries to open it
+//! NotOpen -> Loading         after `RELOAD`, if no job did
 //! any -> GivenUp             it will not become usable, for example because it is damaged
 //! any -> Closing -> Closed   at the end
 //! ```
@@ -47,7 +47,7 @@ pub fn note_size(bytes: u64, cx: &mut Context) {
 /// See the module's page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileState {
-    /// It cannot be used for now. If a load failed: when it is tried again.
+    /// It cannot be used for now. When it is loaded again, if no other job opens it before.
     NotOpen(Option<Mono>),
     /// The disk thread reports what the file holds. Requests for candles wait for that until this time.
     /// `None`: they do not wait.
@@ -97,7 +97,7 @@ impl FileState {
         *self == FileState::Closed
     }
 
-    /// It is open: loads it, unless it was open already.
+    /// It is open: loads it, unless it was open already, or a load has opened it.
     pub fn opened(&mut self, opened: Opened, cx: &mut Context) {
         note_size(opened.bytes, cx);
         if opened.log_set_aside {
@@ -106,13 +106,12 @@ impl FileState {
                 "stray log set aside suffix={LOG_SET_ASIDE}"
             );
         }
-        if !matches!(self, FileState::NotOpen(_)) {
-            return;
-        }
         if std::mem::take(&mut cx.stats.history.unusable) {
             log::info!(target: HISTORY, "file usable again");
         }
-        self.load(Some(cx.now.mono + LOADING), cx);
+        if matches!(self, FileState::NotOpen(_)) {
+            self.load(Some(cx.now.mono + LOADING), cx);
+        }
     }
 
     fn load(&mut self, wait_until: Option<Mono>, cx: &mut Context) {
@@ -120,7 +119,7 @@ impl FileState {
         cx.actions.push_back(Action::Store(DiskJob::Load));
     }
 
-    /// It cannot be used, for now or ever.
+    /// It cannot be used, for now or ever. Each further job tries to open it; if there is none, a load does.
     pub fn failed(&mut self, error: &OpenError, cx: &mut Context) {
         log::error!(target: HISTORY, "file unusable error={}", quoted(error));
         let status = &mut cx.stats.history;
@@ -131,7 +130,7 @@ impl FileState {
         }
         *self = match error.may_pass() {
             _ if matches!(self, FileState::Closing | FileState::Closed) => *self,
-            true => FileState::NotOpen(None),
+            true => FileState::NotOpen(Some(cx.now.mono + RELOAD)),
             false => FileState::GivenUp,
         };
     }
@@ -146,6 +145,8 @@ impl FileState {
                     log::warn!(target: HISTORY, "invalid rows skipped rows={}", loaded.unsound);
                 }
             }
+            // It was told why.
+            Err(StoreError::NotOpen) => {}
             Err(error) => log::error!(target: HISTORY, "load failed error={}", quoted(error)),
         }
         *self = match result {

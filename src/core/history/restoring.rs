@@ -29,8 +29,15 @@ impl History {
     }
 
     /// Whether requests for candles wait for a load of all sources, and for one of added sources.
-    pub fn awaited_loads(&self) -> [bool; 2] {
+    fn awaited_loads(&self) -> [bool; 2] {
         [self.file.is_awaited(), !self.recalled.is_empty() && !self.is_failing()]
+    }
+
+    /// Which loads are waited for, and which are under way: if one of these ends, the file may hold more than
+    /// was known.
+    pub fn loads(&self) -> [bool; 4] {
+        let [of_all, of_added] = self.awaited_loads();
+        [of_all, of_added, self.file.is_loading(), !self.recalled.is_empty()]
     }
 
     /// Loads what the file holds of these sources, which are new. If the file is not open, nothing is done:

@@ -95,15 +95,40 @@ fn a_load_that_takes_long_is_not_waited_for() {
 }
 
 #[test]
+fn a_file_that_failed_is_tried_again_also_if_nothing_is_to_be_written() {
+    let mut bench = Bench::new();
+    let key = bench.key("BTC/USDT");
+    bench.tell(broken(true));
+    bench.pass(29);
+    assert!(bench.jobs.is_empty());
+    bench.pass(1);
+    assert_eq!(bench.job(), DiskJob::Load);
+    let lines = logged::logged(|| {
+        bench.tell(Reply::Loaded(Err(StoreError::NotOpen)));
+    });
+    assert_eq!(lines, [""; 0], "it was told when it failed");
+    assert!(bench.cx.stats.history.unusable);
+    bench.pass(30);
+    assert_eq!(bench.job(), DiskJob::Load);
+    bench.tell(Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false }));
+    assert!(bench.jobs.is_empty(), "the load has opened it");
+    assert!(!bench.cx.stats.history.unusable);
+    bench.head("BTC/USDT", ago(50, 0));
+    bench.tell(Reply::Loaded(Ok(Loaded::default())));
+    assert_eq!(bench.archived(key), [(-50, 0)]);
+    assert!(bench.keeps(key));
+}
+
+#[test]
 fn requests_for_candles_wait_for_the_loads_of_all_sources_and_of_added_ones() {
     let mut bench = Bench::unopened(|_| {});
     bench.open();
     bench.recall_source();
-    assert_eq!(bench.history.awaited_loads(), [true, true]);
+    assert_eq!(bench.history.loads(), [true; 4]);
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
-    assert_eq!(bench.history.awaited_loads(), [false, true]);
+    assert_eq!(bench.history.loads(), [false, true, false, true]);
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
-    assert_eq!(bench.history.awaited_loads(), [false, false]);
+    assert_eq!(bench.history.loads(), [false; 4]);
 }
 
 #[test]
@@ -114,9 +139,9 @@ fn on_a_failing_disk_nobody_waits_for_an_added_source_and_what_it_tells_then_is_
     bench.pass(1);
     let (number, batch) = bench.batch();
     bench.recall_source();
-    assert_eq!(bench.history.awaited_loads(), [false, true]);
+    assert_eq!(bench.history.loads(), [false, true, false, true]);
     bench.unwritten(number, batch);
-    assert_eq!(bench.history.awaited_loads(), [false, false]);
+    assert_eq!(bench.history.loads(), [false, false, false, true]);
     bench.head("BTC/USDT", ago(50, 0));
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     assert_eq!(bench.archived(key), [(-50, -5)], "the rest waits to be written");
@@ -132,7 +157,7 @@ fn a_load_for_an_added_source_that_failed_is_told_and_tried_again() {
         bench.tell(Reply::Loaded(Err(error)));
     });
     assert_eq!(lines, ["ERROR load failed error=\"the disk failed: a bad sector\""]);
-    assert_eq!(bench.history.awaited_loads(), [false, false], "nobody waits for a bad disk");
+    assert_eq!(bench.history.loads(), [false; 4], "nobody waits for a bad disk");
     assert!(!bench.keeps(key));
     bench.pass(29);
     assert!(bench.jobs.is_empty());
