@@ -242,6 +242,10 @@ pub fn iso_8601(text: &[u8]) -> Option<i64> {
         return None;
     }
     let days = days_of(digits(&time[..4])?, month as u32, day as u32);
+    // Not every month has 31 days.
+    if day > 28 && i64::from(civil(days).2) != day {
+        return None;
+    }
     Some(days * DAY_MS + (hour * 3600 + minute * 60 + second) * 1000 + ms)
 }
 
@@ -281,6 +285,17 @@ mod tests {
             assert!(last.mono <= now.mono && now.mono <= behind.mono);
             assert!(now.unix <= behind.unix, "the wall clock is read, not guessed");
             last = now;
+        }
+    }
+
+    #[test]
+    fn days_that_a_month_does_not_have_are_no_dates() {
+        let read = |day: &str| iso_8601(format!("{day}T00:00:00").as_bytes());
+        for day in ["2024-02-29", "2026-02-28", "2026-04-30", "2026-12-31"] {
+            assert!(read(day).is_some(), "{day}");
+        }
+        for day in ["2026-02-29", "2026-02-30", "2026-04-31", "2026-12-32", "2026-00-01"] {
+            assert_eq!(read(day), None, "{day}");
         }
     }
 

@@ -87,7 +87,8 @@ pub(super) type ReadAgain = Box<dyn FnMut() -> Option<Config>>;
 /// What reading the configuration again needs.
 pub(super) struct Reread {
     pub(super) read: ReadAgain,
-    /// The configuration as it was last read and taken in: what this machine has made of it is not a change.
+    /// The configuration as it was last read and taken in, but for keys that need a restart: these are as at
+    /// the start. What this machine has made of it is not a change.
     pub(super) loaded: Config,
     /// True until the core has taken it in.
     pub(super) is_waiting: bool,

@@ -21,7 +21,7 @@ impl Driver {
         self.end_reload();
     }
 
-    fn reconfigure(&mut self, config: Config, now: Now) -> Result<(), String> {
+    fn reconfigure(&mut self, mut config: Config, now: Now) -> Result<(), String> {
         let mut next = config.clone();
         if let Some(source) = next.demo_source() {
             // It listens from the start or not at all.
@@ -32,6 +32,7 @@ impl Driver {
         let fixed = self.reread.loaded.fixed_changes(&config);
         let accepts = next.limits.accepts_per_turn;
         self.core.reconfigure(next, fixed, now)?;
+        config.keep_fixed(&self.reread.loaded);
         (self.accepts, self.reread.loaded) = (accepts, config);
         Ok(())
     }

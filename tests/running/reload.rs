@@ -219,7 +219,7 @@ fn what_holds_until_the_end_is_told_in_one_line() {
     let (first, second) = (exchange_of(&["BTC/USDT"]), exchange_of(&["ETH/USDT"]));
     let (a, b) = (source("a", &first), source("b", &second));
     let marketd = start(&config(&[a.clone(), b.clone()]));
-    let other = with(config(&[b, a]), "data", json!("other.db"));
+    let other = with(config(&[b.clone(), a.clone()]), "data", json!("other.db"));
     let other = with(other, "limits", json!({ "maxConnections": 7, "symbolsPerRequest": 1 }));
     reload_well(&marketd, &other);
     let line = marketd.await_log("restart needed keys=", LONG);
@@ -227,6 +227,12 @@ fn what_holds_until_the_end_is_told_in_one_line() {
     assert!(line.ends_with(keys), "{line}");
     let two = "/api/v1/quotes?symbols=BTC-USDT,ETH-USDT";
     assert_eq!(status_of(&marketd, two), 400, "other limits have changed");
+    // What needs a restart is compared with what runs, and not with what was read last.
+    reload_well(&marketd, &other);
+    for _ in 0..2 {
+        reload_well(&marketd, &config(&[a.clone(), b.clone()]));
+    }
+    assert_eq!(count(&marketd, "restart needed"), 2);
     assert!(!marketd.dir().path().join("other.db").exists());
 }
 
