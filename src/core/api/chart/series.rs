@@ -11,7 +11,7 @@
 
 use crate::core::api::view::View;
 use crate::market::{
-    ChartBuilder, ChartPlan, ChartSpec, IntervalSet, Series, SeriesKey, floor_slot, needed,
+    ChartBuilder, ChartPlan, ChartSpec, Charts, Series, SeriesKey, floor_slot, needed,
 };
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -34,8 +34,7 @@ pub struct SeriesView<'v> {
     key: SeriesKey,
     /// `None` if it is not open.
     pub series: Option<&'v Series>,
-    /// The slots that the history file holds.
-    archived: Option<&'v IntervalSet>,
+    charts: &'v Charts,
     /// The time of its exchange.
     pub now: UnixMs,
     /// How many of its candles are kept.
@@ -47,8 +46,7 @@ impl<'v> SeriesView<'v> {
     pub fn new(view: &View<'v>, key: SeriesKey) -> SeriesView<'v> {
         let charts = &view.market.charts;
         let (series, keep) = (charts.get(key), charts.keep(key.interval));
-        let archived = charts.archived(key);
-        SeriesView { key, series, archived, now: view.exchange_time(key.source), keep }
+        SeriesView { key, series, charts, now: view.exchange_time(key.source), keep }
     }
 
     /// The newest slot that has begun.
@@ -122,7 +120,7 @@ impl<'v> SeriesView<'v> {
             Some(series) => series.covered().missing(range).pop()?,
             None => range,
         };
-        let end = self.archived?.within(unread.clone()).last()?.end;
+        let end = self.charts.archived(self.key)?.within(unread.clone()).last()?.end;
         Some(last_stretch(unread.start..end))
     }
 
@@ -134,7 +132,7 @@ impl<'v> SeriesView<'v> {
         if spec.from.is_some() || self.series.is_some_and(has_some) {
             return None;
         }
-        let stored = self.archived?.within(self.floor()..needed.end).last()?;
+        let stored = self.charts.archived(self.key)?.within(self.floor()..needed.end).last()?;
         let most = needed.end - needed.start;
         Some(stored.start.max(stored.end - most)..stored.end)
     }
