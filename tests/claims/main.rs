@@ -358,15 +358,23 @@ fn one_silence_does_not_survive_a_restart_as_knowledge() {
     check_settled(&chart, at - 50, at);
 }
 
+/// A world whose file holds 51 minutes, the last of them, their chart, and an exchange that has no candles
+/// any more.
 #[cfg(feature = "sqlite")]
-#[test]
-fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
+fn stored() -> (World, i64, Chart) {
     let mut world = World::with_file(100);
     world.run(200);
     let last = world.current() - 10;
     let before = world.minutes(last - 50, last);
     assert!(before.is_complete(), "{before:?}");
     world.exchange.is_failing = true;
+    (world, last, before)
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
+    let (mut world, last, before) = stored();
     let begin = world.time();
     world.restart_on_slow_disk(3000);
     world.run(2);
@@ -379,12 +387,7 @@ fn what_is_requested_before_the_file_has_told_what_it_holds_is_read_from_it() {
 #[cfg(feature = "sqlite")]
 #[test]
 fn a_source_that_is_added_while_the_file_is_loaded_takes_nothing_from_those_who_wait_for_that() {
-    let mut world = World::with_file(100);
-    world.run(200);
-    let last = world.current() - 10;
-    let before = world.minutes(last - 50, last);
-    assert!(before.is_complete(), "{before:?}");
-    world.exchange.is_failing = true;
+    let (mut world, last, before) = stored();
     world.restart_on_slow_disk(3900);
     // Both sources are polled between the two loads.
     world.run(2);
@@ -398,12 +401,7 @@ fn a_source_that_is_added_while_the_file_is_loaded_takes_nothing_from_those_who_
 #[cfg(feature = "sqlite")]
 #[test]
 fn what_is_requested_before_the_file_has_told_what_it_holds_comes_from_the_source_that_it_knows() {
-    let mut world = World::with_file(100);
-    world.run(200);
-    let last = world.current() - 10;
-    let before = world.minutes(last - 50, last);
-    assert!(before.is_complete(), "{before:?}");
-    world.exchange.is_failing = true;
+    let (mut world, last, before) = stored();
     world.put_source_before();
     world.restart_on_slow_disk(3000);
     world.run(2);
