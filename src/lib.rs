@@ -1,5 +1,6 @@
 //! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
-//! HTTP GET: one small binary with one event loop; a disk thread and a resolver thread help it.
+//! HTTP GET: one small binary with one event loop; threads for the disk, the resolver and the
+//! log help it.
 //!
 //! # Layers
 //!
@@ -9,7 +10,7 @@
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code
 //!         commands  probe      what marketd does besides serving; one look at an exchange
-//!         logging              the form of the log's lines
+//!         logging              the log: its rules, the form of its lines, the thread that writes them
 //!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
 //! layer 3 core                 all decisions; no I/O, no clock

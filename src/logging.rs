@@ -1,17 +1,102 @@
-//! The log: where its lines go, and in which form.
+//! The log: which lines it takes, in which form, and where they go.
+//!
+//! Owns the one logger of the process. Whoever logs a line never waits for its reader (`writer`).
 //!
 //! Lines go to standard error. A line as text is `TIME LEVEL TARGET: MESSAGE`. Where journald reads standard
 //! error, it notes the time itself, and is told the level by a prefix (sd-daemon(3), "LOGGING"). A line as
 //! JSON is one object, for programs that collect logs.
 
+mod writer;
+
 use crate::config::LogFormat;
+use crate::core::LogFigures;
 use crate::json::json;
-use crate::time::UnixMs;
+use crate::log_targets::NET;
+use crate::time::{Clock, UnixMs};
+use arc_swap::ArcSwap;
+use env_filter::Filter;
 use log::{Level, Record};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use writer::LogWriter;
+
+/// How long the end of the process waits until the last lines are written.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// The logger of the process, once it has started.
+static LOGGER: OnceLock<Logger> = OnceLock::new();
+
+struct Logger {
+    /// The rules that choose the lines. A reload replaces them, also for the disk thread.
+    rules: ArcSwap<Filter>,
+    format: LineFormat,
+    clock: Clock,
+    writer: LogWriter,
+}
+
+impl Logger {
+    fn line(&self, record: &Record<'_>) -> Vec<u8> {
+        self.format.line(record, self.clock.now().unix)
+    }
+
+    /// The line that tells of lost lines.
+    fn tell(&self, lost: u64) -> Vec<u8> {
+        let mut record = Record::builder();
+        record.level(Level::Warn).target(NET);
+        self.line(&record.args(format_args!("log lines lost count={lost}")).build())
+    }
+}
+
+impl log::Log for Logger {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        self.rules.load().enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.rules.load().matches(record) {
+            self.writer.write(self.line(record), |lost| self.tell(lost));
+        }
+    }
+
+    fn flush(&self) {
+        self.writer.flush(FLUSH);
+    }
+}
+
+/// Starts the log. It takes the lines that these rules choose.
+///
+/// # Panics
+/// When it has started already.
+pub fn start(format: LineFormat, clock: Clock, rules: &str) -> io::Result<()> {
+    let writer = LogWriter::start(io::stderr())?;
+    let logger = Logger { rules: ArcSwap::from_pointee(filter("")), format, clock, writer };
+    let logger = LOGGER.get_or_init(|| logger);
+    log::set_logger(logger).expect("no other logger is set");
+    set_rules(rules);
+    Ok(())
+}
+
+/// Replaces the rules of the log.
+pub fn set_rules(rules: &str) {
+    if let Some(logger) = LOGGER.get() {
+        let rules = filter(rules);
+        log::set_max_level(rules.filter());
+        logger.rules.store(Arc::new(rules));
+    }
+}
+
+fn filter(rules: &str) -> Filter {
+    env_filter::Builder::new().parse(rules).build()
+}
+
+/// What has become of the lines so far.
+pub fn figures() -> LogFigures {
+    LOGGER.get().map(|logger| logger.writer.figures()).unwrap_or_default()
+}
 
 /// The form of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

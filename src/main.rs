@@ -3,8 +3,6 @@
 //! Owns standard output, standard error and the exit code. It never panics on what a person can
 //! mend: that is one clear line and exit code 2.
 
-use arc_swap::ArcSwap;
-use env_filter::Filter;
 use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
 use marketd::commands::history;
@@ -12,12 +10,11 @@ use marketd::config::{self, Command, Dialects, KnownDialect, LoadedConfig, Url};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::http::unpacked;
 use marketd::log_targets::{CONFIG, quoted};
-use marketd::logging::LineFormat;
+use marketd::logging::{self, LineFormat};
 use marketd::time::Clock;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Exit code for what a person can mend.
@@ -109,9 +106,16 @@ fn ask(loaded: &LoadedConfig) -> ExitCode {
 
 /// Starts the logger and runs the service to its end.
 fn serve(loaded: LoadedConfig) -> ExitCode {
-    start_log(&loaded);
+    let stream = std::env::var("JOURNAL_STREAM").ok();
+    let format = LineFormat::of(loaded.log_format, stream.as_deref());
+    if let Err(error) = logging::start(format, Clock::new(), &loaded.filter()) {
+        return fail("log: ", &[error]);
+    }
     // The warnings come second: the first line is the address, for scripts that start with port 0.
-    match marketd::net::run(loaded.config.clone(), || warn(&loaded), reread) {
+    let ended =
+        marketd::net::run(loaded.config.clone(), || warn(&loaded), reread, logging::figures);
+    log::logger().flush();
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail("marketd: ", &[error]),
     }
@@ -131,7 +135,7 @@ fn reread() -> Option<config::Config> {
     match config::reload(words, |name| std::env::var_os(name), &dialects()) {
         Ok(loaded) => {
             warn(&loaded);
-            set_rules(&loaded.filter());
+            logging::set_rules(&loaded.filter());
             Some(loaded.config)
         }
         Err(faults) => {
@@ -167,48 +171,6 @@ fn known(dialect: &Dialect) -> KnownDialect {
         symbol_cost,
         has_list: dialect.has_list(),
     }
-}
-
-/// The rules that choose the lines of the log. A reload replaces them, also for the disk thread.
-static RULES: LazyLock<ArcSwap<Filter>> =
-    LazyLock::new(|| ArcSwap::from_pointee(env_filter::Builder::new().build()));
-
-/// Writes the lines that the rules choose to standard error.
-struct Logger(env_logger::Logger);
-
-impl log::Log for Logger {
-    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
-        RULES.load().enabled(metadata)
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if RULES.load().matches(record) {
-            self.0.log(record);
-        }
-    }
-
-    fn flush(&self) {
-        self.0.flush();
-    }
-}
-
-fn start_log(loaded: &LoadedConfig) {
-    let stream = std::env::var("JOURNAL_STREAM").ok();
-    let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    let clock = Clock::new();
-    let lines = env_logger::Builder::new()
-        .filter_level(log::LevelFilter::Trace)
-        .format(move |out, record| out.write_all(&format.line(record, clock.now().unix)))
-        .build();
-    log::set_boxed_logger(Box::new(Logger(lines))).expect("no other logger is set");
-    set_rules(&loaded.filter());
-}
-
-/// Replaces the rules of the log.
-fn set_rules(rules: &str) {
-    let rules = env_filter::Builder::new().parse(rules).build();
-    log::set_max_level(rules.filter());
-    RULES.store(Arc::new(rules));
 }
 
 /// Writes lines to standard error. If nobody reads it, there is nobody to tell.

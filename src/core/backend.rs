@@ -377,7 +377,7 @@ impl Backend {
 
     /// Looks from which source each symbol is served, if that may have changed, and logs why the service
     /// is not ok.
-    fn watch(&mut self, cx: &mut Context) {
+    pub fn watch(&mut self, cx: &mut Context) {
         let Context { stats, market, now, .. } = cx;
         let has_logged = self.health.update(stats, &market.quotes, *now);
         stats.health_changes = self.health.changes();

@@ -117,6 +117,15 @@ pub struct ProcessFacts {
     pub cpu_us: u64,
 }
 
+/// What has become of the lines of the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogFigures {
+    /// Lines that were lost since the start, because their reader was too slow.
+    pub lost: u64,
+    /// True if every line is lost now.
+    pub is_full: bool,
+}
+
 /// Why a connection is broken, or was never open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {

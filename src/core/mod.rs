@@ -27,7 +27,7 @@ mod sources;
 mod stats;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
-pub use event::{Action, Broken, Census, CloseReason, Event, ProcessFacts, Service};
+pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, ProcessFacts, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
@@ -235,7 +235,9 @@ impl Core {
     pub fn poll_timeout(&self) -> Option<Mono> {
         // Once the clients have had their time, only the history is waited for.
         let stop_at = self.stop_at.filter(|_| !self.clients_done).unwrap_or(Mono::NEVER);
-        let next = self.backend.next_wake(&self.cx).due.min(self.clients.due()).min(stop_at);
+        let log_at = self.cx.stats.log.due();
+        let next = self.backend.next_wake(&self.cx).due.min(self.clients.due());
+        let next = next.min(stop_at).min(log_at);
         (next != Mono::NEVER).then_some(next)
     }
 
@@ -292,6 +294,14 @@ impl Core {
         (stats.queues.clients, stats.queues.upstreams) = waiting;
         stats.queues.staged = staged;
         self.clients.note_turn(took_us, stats);
+    }
+
+    /// Notes what has become of the lines of the log.
+    pub fn note_log(&mut self, log: LogFigures, now: Now) {
+        self.set_time(now);
+        if self.cx.stats.log.note(log, now.mono) {
+            self.backend.watch(&mut self.cx);
+        }
     }
 
     /// Begins the shutdown: no new requests; those in flight are finished.

@@ -2,11 +2,17 @@
 //!
 //! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
+use crate::core::LogFigures;
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
 use crate::market::{SourceId, StoredSeries};
 use crate::named::named;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::{Index, IndexMut};
+use std::time::Duration;
+
+/// How long the log counts as losing lines after the last one that it lost, so that a reader which is always
+/// a little too slow is one reason and not many.
+const LOG_LOSES_FOR: Duration = Duration::from_secs(60);
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -21,6 +27,8 @@ pub struct Status {
     pub sources: Vec<SourceStatus>,
     /// The history file.
     pub history: HistoryStatus,
+    /// The lines of the log.
+    pub log: LogStatus,
     /// The loop's turns.
     pub turns: Turns,
     /// The streams of clients.
@@ -122,6 +130,39 @@ pub struct HistoryStatus {
     pub evicted: u64,
     /// Size in bytes, without what is still in its log.
     pub bytes: u64,
+}
+
+/// What becomes of the lines of the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogStatus {
+    /// Lines lost since the start.
+    pub lost: u64,
+    /// While lines are lost: when none has been for [`LOG_LOSES_FOR`].
+    loses_until: Option<Mono>,
+}
+
+impl LogStatus {
+    /// True if lines are lost, or were a short while ago.
+    pub fn loses(&self) -> bool {
+        self.loses_until.is_some()
+    }
+
+    /// When [`LogStatus::note`] is wanted for the passing of time.
+    pub fn due(&self) -> Mono {
+        self.loses_until.unwrap_or(Mono::NEVER)
+    }
+
+    /// Notes how things stand. Returns true if [`LogStatus::loses`] has changed.
+    pub fn note(&mut self, figures: LogFigures, now: Mono) -> bool {
+        let did_lose = self.loses();
+        if figures.is_full || figures.lost > self.lost {
+            self.loses_until = Some(now + LOG_LOSES_FOR);
+        } else if self.due() <= now {
+            self.loses_until = None;
+        }
+        self.lost = figures.lost;
+        self.loses() != did_lose
+    }
 }
 
 /// Clients and their requests.

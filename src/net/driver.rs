@@ -12,7 +12,7 @@ use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
 use super::{activation, descriptors, process, tls};
 use crate::config::Config;
-use crate::core::{Core, Event};
+use crate::core::{Core, Event, LogFigures};
 use crate::demo::Demo;
 use crate::history::Reply;
 use crate::table::{Key, Pages};
@@ -117,6 +117,8 @@ pub(super) struct Driver {
     pub(super) notifier: Notifier,
     pub(super) reread: Reread,
     pub(super) pace: ClockPace,
+    /// What becomes of the lines of the log.
+    pub(super) log: fn() -> LogFigures,
     /// Which kind of long work is next.
     pub(super) next_slice: usize,
     /// True if the last turn left work that can wait.
@@ -127,7 +129,11 @@ pub(super) struct Driver {
 
 impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
-    pub(super) fn new(mut config: Config, read: ReadAgain) -> Result<Driver, String> {
+    pub(super) fn new(
+        mut config: Config,
+        read: ReadAgain,
+        log: fn() -> LogFigures,
+    ) -> Result<Driver, String> {
         let loaded = config.clone();
         let passed = activation::take(config.ecosystem_listen.is_some())?;
         descriptors::settle(&mut config)?;
@@ -171,6 +177,7 @@ impl Driver {
             notifier: Notifier::from_env(),
             reread: Reread { read, loaded, is_waiting: false },
             pace: ClockPace::default(),
+            log,
             next_slice: 0,
             has_more: true,
             turn_ended: now.mono,

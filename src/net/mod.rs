@@ -71,20 +71,22 @@ mod turn;
 pub use fetch::{Fetched, Fetcher, connect};
 
 use crate::config::Config;
+use crate::core::LogFigures;
 use crate::time::Clock;
 use driver::Driver;
 
 /// Runs until a signal asks it to stop.
 ///
 /// `listening` is called when every address is bound and logged, and `reread` when a signal asks for the
-/// configuration to be read again; it returns none if that has a fault. The error is one line, for the
-/// person who runs marketd.
+/// configuration to be read again; it returns none if that has a fault. `log` tells what becomes of the
+/// lines of the log. The error is one line, for the person who runs marketd.
 pub fn run(
     config: Config,
     listening: impl FnOnce(),
     reread: impl FnMut() -> Option<Config> + 'static,
+    log: fn() -> LogFigures,
 ) -> Result<(), String> {
-    let driver = Driver::new(config, Box::new(reread))?;
+    let driver = Driver::new(config, Box::new(reread), log)?;
     driver.announce();
     listening();
     driver.run()

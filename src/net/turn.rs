@@ -76,6 +76,7 @@ impl Driver {
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
         self.core.note_turn(self.turn_ended, waiting, now);
+        self.core.note_log((self.log)(), now);
         self.end_reload();
         let core = &self.core;
         self.notifier.turn(self.turn_ended, || core.status_line());

@@ -213,6 +213,7 @@ pub const METRICS: Shape = Object(&[
         Object(&[
             ("rssBytes", Maybe(&Count)),
             ("openFds", Maybe(&Count)),
+            ("logLinesLost", Count),
             ("loopMaxStallMs", Millis),
         ]),
     ),
@@ -303,6 +304,7 @@ const REASON: Shape = Object(&[
             "quotes_stale",
             "history_unusable",
             "history_write_failed",
+            "log_loses_lines",
             "source_starting",
             "source_backoff",
             "source_down",

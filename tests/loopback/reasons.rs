@@ -220,6 +220,46 @@ fn a_rule_for_one_target_of_the_log_leaves_the_others_at_info() {
     }
 }
 
+/// Asks until the log's reader, which does not read, has made it lose lines. Each request is answered.
+fn fill_log(marketd: &Marketd) {
+    let target = format!("/health/live?{}", "x".repeat(200));
+    let mut client = Client::connect(marketd.addr());
+    let before = metrics(marketd)["process"]["logLinesLost"].integer();
+    eventually(LONG, || {
+        let answers = (0..500).map(|_| client.get(&target).status);
+        assert!(answers.into_iter().all(|status| status == 200));
+        (metrics(marketd)["process"]["logLinesLost"].integer() > before).then_some(())
+    });
+}
+
+#[test]
+fn a_log_that_nobody_reads_holds_up_nobody_and_what_was_lost_is_told() {
+    for format in ["text", "json"] {
+        let exchange = exchange_of(&["BTC/USDT"]);
+        let limits = json!({ "requestsPerConnection": 1_000_000 });
+        let file = with(config(&[source("fake", &exchange)]), "limits", limits);
+        let rules = ["--log", "debug,access=info", "--log-format", format];
+        let marketd = Launch::new(&rules).config(file).start();
+        await_health(&marketd, "ok");
+        marketd.stall_log(true);
+        fill_log(&marketd);
+        let health = await_reasons(&marketd, &["log_loses_lines"]);
+        assert_eq!(health["status"], "degraded");
+        let message = health["reasons"][0]["message"].text().unwrap_or_default();
+        assert!(message.contains(" lines were lost since the start."), "{message}");
+        let page = get(marketd.addr(), "/metrics").text().to_string();
+        assert!(page.contains("\nmarketd_log_lines_lost_total "), "{page}");
+        marketd.stall_log(false);
+        // It tells in the same form as all lines, once it flows.
+        let line = marketd.await_log("log lines lost count=", LONG);
+        assert_eq!(line.starts_with("{\"time\":"), format == "json", "{line}");
+        marketd.stall_log(true);
+        fill_log(&marketd);
+        // The signal is heard, though nobody reads that it is.
+        assert_eq!(marketd.stop(LONG).code, Some(0));
+    }
+}
+
 #[test]
 fn a_closed_terminal_and_other_signals_end_nothing() {
     let exchange = exchange_of(&["BTC/USDT"]);

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Begin of the log line that names the address.
@@ -58,6 +58,8 @@ struct Process {
 /// What a process wrote, read by a thread as it comes.
 struct Output {
     lines: Arc<Mutex<Vec<String>>>,
+    /// True while nothing is read, so that the pipe fills; and what wakes the reader.
+    rests: Arc<(Mutex<bool>, Condvar)>,
     reader: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -239,6 +241,12 @@ impl Marketd {
         self.process.stderr.text()
     }
 
+    /// From now on nobody reads its log, as when a journal stalls, until it is let go on. At its end what is
+    /// in the pipe is read in any case.
+    pub fn stall_log(&self, stalls: bool) {
+        self.process.stderr.stall(stalls);
+    }
+
     /// Waits for a log line that holds `part`; panics when none comes within `within`.
     #[track_caller]
     pub fn await_log(&self, part: &str, within: Duration) -> String {
@@ -360,6 +368,8 @@ impl Output {
     fn of(pipe: Option<impl Read + Send + 'static>) -> Output {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (into, pipe) = (Arc::clone(&lines), pipe.expect("a piped stream is there once"));
+        let rests = Arc::new((Mutex::new(false), Condvar::new()));
+        let gate = Arc::clone(&rests);
         let reader = std::thread::spawn(move || {
             let mut pipe = BufReader::new(pipe);
             let mut line = Vec::new();
@@ -367,13 +377,21 @@ impl Output {
                 let text = String::from_utf8_lossy(&line).into_owned();
                 into.lock().unwrap_or_else(PoisonError::into_inner).push(text);
                 line.clear();
+                let rests = gate.0.lock().unwrap_or_else(PoisonError::into_inner);
+                drop(gate.1.wait_while(rests, |rests| *rests));
             }
         });
-        Output { lines, reader: Some(reader) }
+        Output { lines, rests, reader: Some(reader) }
+    }
+
+    fn stall(&self, stalls: bool) {
+        *self.rests.0.lock().unwrap_or_else(PoisonError::into_inner) = stalls;
+        self.rests.1.notify_one();
     }
 
     /// Waits for the end of the stream: the process is gone.
     fn join(&mut self) {
+        self.stall(false);
         if let Some(reader) = self.reader.take() {
             reader.join().expect("a reader of lines does not panic");
         }

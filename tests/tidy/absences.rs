@@ -8,7 +8,7 @@ type Absence = (&'static str, &'static str, &'static str, &'static [Trial]);
 
 type Trial = (&'static str, &'static str, &'static [usize]);
 
-const ABSENCES: [Absence; 11] = [
+const ABSENCES: [Absence; 13] = [
     // Only the loop knows what it waits with.
     (
         "mio signal_hook_mio",
@@ -102,7 +102,7 @@ const ABSENCES: [Absence; 11] = [
     (
         "::thread thread:: to_socket_addrs ToSocketAddrs Mutex RwLock Condvar park",
         "src",
-        "src/net/resolver.rs src/net/fetch.rs src/store src/commands",
+        "src/net/resolver.rs src/net/fetch.rs src/store src/commands src/logging",
         &[
             ("src/net/resolver.rs", "std::thread::spawn(f); (a, 1).to_socket_addrs()", &[]),
             ("src/store/disk.rs", "use std::thread;\nthread::sleep(d)", &[]),
@@ -110,6 +110,28 @@ const ABSENCES: [Absence; 11] = [
             ("src/net/mod.rs", "use std::thread;\nlet thread = 1;\nlet m: Mutex<u8>;", &[1, 3]),
             ("src/net/link.rs", "let all = host.to_socket_addrs();", &[1]),
         ],
+    ),
+    // Whoever reads standard error may stop reading. So `log!` hands its line to the log's thread, and
+    // nothing else writes there once the loop runs.
+    (
+        "stderr stdout eprintln! eprint! println! print! set_logger set_boxed_logger env_logger",
+        "src",
+        "src/main.rs src/logging",
+        &[
+            ("src/logging.rs", "log::set_logger(l);\nLogWriter::start(io::stderr())", &[]),
+            (
+                "src/net/turn.rs",
+                "// stderr\neprintln!(\"x\");\nlet out = std::io::stderr();",
+                &[2, 3],
+            ),
+            ("src/a.rs", "log::set_boxed_logger(l);\nprintln!();\nlog::info!(\"a\");", &[1, 2]),
+        ],
+    ),
+    (
+        "set_logger set_boxed_logger env_logger",
+        "src/main.rs",
+        "",
+        &[("src/main.rs", "log::set_boxed_logger(l);", &[1])],
     ),
     // The top layer opens files and sockets, and so does the configuration, which reads its file
     // before anything runs.

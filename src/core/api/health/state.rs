@@ -50,6 +50,8 @@ named! {
         HistoryLost "history_lost"
         /// The last write to the history file failed, or takes very long.
         HistoryWriteFailed "history_write_failed"
+        /// Lines of the log are lost, because its reader does not read or is too slow.
+        LogLosesLines "log_loses_lines"
         /// The engine that the nodes of the cluster share cannot be used.
         ClusterDown "cluster_down"
         /// The other nodes of the cluster speak a newer format.
@@ -87,6 +89,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::HistoryUnusable, history.unusable),
         of_all(Code::HistoryLost, history.lost),
         of_all(Code::HistoryWriteFailed, history.write_failed),
+        of_all(Code::LogLosesLines, status.log.loses()),
         of_all(Code::ClusterDown, !format && cluster.is_some_and(|it| !it.is_up)),
         of_all(Code::ClusterFormat, format),
     ];
@@ -161,6 +164,12 @@ impl Reason {
                 let why = &status.history.why;
                 format!("The last write to the history file failed, or takes very long: {why}.")
             }
+            (Code::LogLosesLines, _) => {
+                let lost = status.log.lost;
+                format!(
+                    "The reader of the log is too slow: {lost} lines were lost since the start."
+                )
+            }
             (Code::ClusterDown, _) => cluster_down(status),
             (Code::ClusterFormat, _) => {
                 "The other nodes of the cluster run a newer version; this one works by itself."
@@ -206,6 +215,7 @@ impl Reason {
 pub mod tests {
     use super::*;
     use crate::config::SourceConfig;
+    use crate::core::LogFigures;
     use crate::market::SymbolId;
     use crate::record::Ticker;
     use crate::time::{Mono, UnixMs};
@@ -236,6 +246,27 @@ pub mod tests {
                 source.state = SourceState::Up;
             }
         }
+    }
+
+    #[test]
+    fn the_log_loses_lines_until_none_was_lost_for_a_minute() {
+        let mut bench = Bench::new();
+        bench.up();
+        let mut check = |seconds: u64, lost: u64, is_full: bool, expected: &[Code]| {
+            bench.now.mono = bench.now.mono + Duration::from_secs(seconds);
+            bench.status.log.note(LogFigures { lost, is_full }, bench.now.mono);
+            let codes = reasons(&bench.status, &bench.quotes).map(|it| it.code);
+            assert_eq!(codes.collect::<Vec<_>>(), expected);
+            bench.status.log.due().since(bench.now.mono).as_secs()
+        };
+        let loses = [Code::LogLosesLines];
+        check(0, 0, false, &[]);
+        assert_eq!(check(1, 3, true, &loses), 60);
+        // A reader that stands still for an hour, with nothing to log.
+        assert_eq!(check(3600, 3, true, &loses), 60);
+        assert_eq!(check(59, 3, false, &loses), 1);
+        assert_eq!(check(0, 4, false, &loses), 60);
+        check(60, 4, false, &[]);
     }
 
     #[test]
@@ -275,9 +306,8 @@ pub mod tests {
         bench.status.history.unusable = true;
         bench.status.history.write_failed = true;
         bench.status.stopping = true;
-        assert_eq!(
-            codes(&bench),
-            [Stopping, QuotesStale, HistoryUnusable, HistoryWriteFailed, SourceFrozen]
-        );
+        bench.status.log.note(LogFigures { lost: 1, is_full: false }, bench.now.mono);
+        let whole = [Stopping, QuotesStale, HistoryUnusable, HistoryWriteFailed, LogLosesLines];
+        assert_eq!(codes(&bench), [&whole[..], &[SourceFrozen]].concat());
     }
 }

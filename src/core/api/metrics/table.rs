@@ -321,6 +321,9 @@ const PROCESS: &[Metric] = &[
         })),
     metric("", "loop_turn_seconds", "Turns of the event loop, from wake-up to sleep.",
         Durations(|it| vec![(String::new(), &it.view.status.turns.durations)])),
+    metric("logLinesLost", "log_lines_lost_total",
+        "Lines of the log that were lost, because its reader was too slow.",
+        Count(|it| it.view.status.log.lost)),
     metric("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
         Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
 ];

@@ -1,0 +1,202 @@
+//! The log's thread, which alone waits for whoever reads standard error.
+//!
+//! Owns the lines between the threads that log and standard error: at most [`BUFFER_BYTES`] of them. A line
+//! that finds the buffer full is lost and counted. Once the buffer is half empty, lines are taken again, and
+//! the first one comes behind a line that tells how many were lost.
+//!
+//! Standard error stays as it was opened: to make it non-blocking would do the same to the terminal or the
+//! pipe of other processes that share it.
+
+use crate::core::LogFigures;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes of lines that wait for the reader: some ten thousand lines, a second of a busy access log.
+const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// The way to the thread. See the module's page.
+pub struct LogWriter {
+    messages: Sender<Message>,
+    figures: Arc<Figures>,
+}
+
+enum Message {
+    /// Bytes to be written at once. Lost, they count as one line more than those that they tell to be lost.
+    Write { bytes: Vec<u8>, tells: u64 },
+    /// To be answered when all that came before is written.
+    Flush(SyncSender<()>),
+}
+
+#[derive(Default)]
+struct Figures {
+    /// Bytes that are not written yet.
+    waiting: AtomicUsize,
+    /// Lost lines since the start.
+    lost: AtomicU64,
+    /// Those that the log has not told.
+    untold: AtomicU64,
+}
+
+impl Figures {
+    fn lose(&self, tells: u64) {
+        self.lost.fetch_add(1, Relaxed);
+        self.untold.fetch_add(1 + tells, Relaxed);
+    }
+
+    /// True if lines are lost: the buffer was full, and is not half empty again.
+    fn is_full(&self) -> bool {
+        self.untold.load(Relaxed) > 0 && self.waiting.load(Relaxed) > BUFFER_BYTES / 2
+    }
+}
+
+impl LogWriter {
+    /// Starts the thread, which writes to `out`.
+    pub fn start(out: impl Write + Send + 'static) -> io::Result<LogWriter> {
+        let (messages, received) = channel();
+        let figures = Arc::new(Figures::default());
+        let shared = Arc::clone(&figures);
+        let thread = thread::Builder::new().name("log".to_string());
+        thread.spawn(move || write_all(&received, &shared, out))?;
+        Ok(LogWriter { messages, figures })
+    }
+
+    /// Has a line written, without waiting. `tell` makes the line that says how many were lost.
+    pub fn write(&self, line: Vec<u8>, tell: impl Fn(u64) -> Vec<u8>) {
+        let Figures { waiting, untold, .. } = &*self.figures;
+        if self.figures.is_full() || waiting.load(Relaxed) + line.len() > BUFFER_BYTES {
+            return self.figures.lose(0);
+        }
+        let tells = untold.swap(0, Relaxed);
+        let bytes = match tells {
+            0 => line,
+            _ => [tell(tells), line].concat(),
+        };
+        waiting.fetch_add(bytes.len(), Relaxed);
+        if self.messages.send(Message::Write { bytes, tells }).is_err() {
+            self.figures.lose(tells);
+        }
+    }
+
+    /// Waits until all lines are written, but not for longer than this.
+    pub fn flush(&self, within: Duration) {
+        let (done, is_done) = sync_channel(1);
+        if self.messages.send(Message::Flush(done)).is_ok() {
+            // If time is up, the reader does not read: the rest is lost with the process.
+            let _ = is_done.recv_timeout(within);
+        }
+    }
+
+    /// What has become of the lines.
+    pub fn figures(&self) -> LogFigures {
+        let Figures { lost, .. } = &*self.figures;
+        LogFigures { lost: lost.load(Relaxed), is_full: self.figures.is_full() }
+    }
+}
+
+/// Writes what comes, until nobody can log any more.
+fn write_all(messages: &Receiver<Message>, figures: &Figures, mut out: impl Write) {
+    for message in messages {
+        match message {
+            Message::Write { bytes, tells } => {
+                if out.write_all(&bytes).is_err() {
+                    figures.lose(tells);
+                }
+                figures.waiting.fetch_sub(bytes.len(), Relaxed);
+            }
+            Message::Flush(done) => {
+                // Who waited may have given up.
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Mutex, mpsc};
+
+    /// Takes a write each time that it is let.
+    struct Slow {
+        let_go: Receiver<io::Result<()>>,
+        text: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.let_go.recv().unwrap_or(Ok(()))?;
+            self.text.lock().expect("no panic").extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A log, the way to let it write, and what it has written.
+    fn slow() -> (LogWriter, Sender<io::Result<()>>, Arc<Mutex<Vec<u8>>>) {
+        let (let_go, waits) = mpsc::channel();
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let out = Slow { let_go: waits, text: Arc::clone(&text) };
+        (LogWriter::start(out).expect("a thread"), let_go, text)
+    }
+
+    fn write(log: &LogWriter, line: &str) {
+        log.write(line.into(), |lost| format!("lost {lost}\n").into_bytes());
+    }
+
+    #[test]
+    fn lines_beyond_the_buffer_are_lost_and_told_in_their_place_once_it_is_half_empty() {
+        let (log, let_go, text) = slow();
+        let line = format!("{}\n", "x".repeat(1023));
+        for _ in 0..1024 {
+            write(&log, &line);
+        }
+        assert_eq!((log.figures().lost, log.figures().is_full), (0, false));
+        for _ in 0..3 {
+            write(&log, &line);
+        }
+        assert_eq!((log.figures().lost, log.figures().is_full), (3, true));
+        // As long as it does not flow, a flush gives up.
+        log.flush(Duration::from_millis(1));
+        for _ in 0..511 {
+            let_go.send(Ok(())).expect("it waits");
+        }
+        while log.figures.waiting.load(Relaxed) > 513 * 1024 {
+            thread::yield_now();
+        }
+        write(&log, "lost too\n");
+        let_go.send(Ok(())).expect("it waits");
+        while log.figures().is_full {
+            thread::yield_now();
+        }
+        write(&log, "taken\n");
+        drop(let_go);
+        log.flush(Duration::from_secs(60));
+        assert_eq!((log.figures().lost, log.figures().is_full), (4, false));
+        let text = String::from_utf8(text.lock().expect("no panic").clone()).expect("UTF-8");
+        assert_eq!(text, line.repeat(1024) + "lost 4\ntaken\n");
+        assert_eq!(log.figures.waiting.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_are_lost_and_told_when_others_can() {
+        let (log, let_go, text) = slow();
+        for _ in 0..3 {
+            let_go.send(Err(io::ErrorKind::BrokenPipe.into())).expect("it waits");
+            write(&log, "a\n");
+            log.flush(Duration::from_secs(60));
+        }
+        assert_eq!(log.figures().lost, 3);
+        drop(let_go);
+        write(&log, "b\n");
+        log.flush(Duration::from_secs(60));
+        assert_eq!(log.figures().lost, 3);
+        assert_eq!(text.lock().expect("no panic").as_slice(), b"lost 3\nb\n");
+    }
+}
