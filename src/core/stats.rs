@@ -324,9 +324,11 @@ pub struct SourceStatus {
     pub quotes_at: Option<UnixMs>,
     /// Since when requests for quotes fail. `None`: the last one did not.
     pub failing_since: Option<UnixMs>,
-    /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until its
-    /// time was asked.
+    /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero, or the earliest that a
+    /// witness tells while it is in doubt. `None` until it was told.
     pub clock: Option<i64>,
+    /// Why the exchange's clock is in doubt. `None` also at the begin, until something was told.
+    pub clock_doubt: Option<Box<str>>,
     /// Items of responses that were refused.
     pub rejected: u64,
     /// How far its backfill has come.

@@ -101,6 +101,11 @@ impl Dialect {
         &self.file.base_url
     }
 
+    /// True if the exchange's time is the `Date` of a response, because no body has it.
+    pub fn is_dated(&self) -> bool {
+        self.file.time.date
+    }
+
     /// True if the exchange knows [`Call::Tickers`]. If not, each market is requested by
     /// [`Call::Ticker`].
     pub fn tickers_at_once(&self) -> bool {

@@ -315,25 +315,17 @@ impl Charts {
         }
     }
 
-    /// Forgets what was learned of slots from this time on, because the source's clock ran ahead.
-    /// Returns what to remove from the archive: each series, and the first slot.
-    pub fn doubt(&mut self, source: SourceId, since: UnixMs) -> Vec<(SeriesKey, i64)> {
-        let mut cut = Vec::new();
+    /// Hides what lies after this time, to which a source's clock went back: see [`Series::hide_from`].
+    pub fn hide_from(&mut self, source: SourceId, time: UnixMs) {
         for (key, series) in self.series.range_mut(keys_of(source)) {
-            let (bytes, slot) = (series.bytes(), key.interval.slot_of(since));
+            let bytes = series.bytes();
             self.touched.note(key.symbol);
-            if series.forget_from(slot) {
-                cut.push((*key, slot));
-            }
+            series.hide_from(key.interval.slot_of(time));
             self.bytes = self.bytes - bytes + series.bytes();
         }
-        for (key, spans) in self.unopened.range_mut(keys_of(source)) {
-            let slot = key.interval.slot_of(since);
-            if spans.remove(slot..i64::MAX) {
-                cut.push((*key, slot));
-            }
+        for (key, archived) in self.unopened.range_mut(keys_of(source)) {
+            archived.remove(key.interval.slot_of(time)..i64::MAX);
         }
-        cut
     }
 
     /// The counters. Visits every series.

@@ -43,7 +43,6 @@ impl Series {
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
         let (ended, open) = found.split_at(found.partition_point(|found| found.slot < open_from));
 
-        self.heal_clock(present, changes.as_deref_mut());
         for slots in self.decided(&closed, ended, evidence, closed_before) {
             let here = found_in(&found, &slots);
             if *evidence != Evidence::History {

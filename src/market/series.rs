@@ -288,16 +288,21 @@ impl Series {
         dropped.removed
     }
 
-    /// Forgets all slots from this one on, which a clock that ran ahead has taken as closed or
-    /// begun. Returns true if some of them are archived, or on their way there.
-    pub fn forget_from(&mut self, slot: i64) -> bool {
-        let was_archived = self.archived.remove(slot..i64::MAX);
-        let was_covered = self.uncover_from(slot);
-        self.store(&(slot..i64::MAX), &[], 0, &mut IngestCounts::default());
+    /// Hides the slots from this one on, because the exchange's clock went back before it: memory drops them,
+    /// and they count as unknown. The history file keeps what it has of them until the exchange has told them
+    /// again.
+    pub(super) fn hide_from(&mut self, slot: i64) {
+        let hidden = slot..i64::MAX;
+        for slots in [&mut self.archived, &mut self.covered, &mut self.unsettled] {
+            slots.remove(hidden.clone());
+        }
+        self.silences = Silences::default();
+        self.forming.retain(|forming| forming.slot < slot);
+        self.store(&hidden, &[], 0, &mut IngestCounts::default());
         self.frontier = self.frontier.min(slot);
         self.forgotten = self.forgotten.filter(|forgotten| *forgotten < slot);
+        self.bump_closed();
         self.check();
-        was_archived || was_covered
     }
 
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
@@ -446,39 +451,28 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_ran_ahead_heals() {
-        let mut series = Series::new(key(Stored::M1), 0);
-        series.ingest_whole(0..10, &minutes(0..10), minute(10), None);
-        // A day ahead: all of it seems closed and empty.
-        known(&mut series, 10..1450, &[], minute(1450));
-        series.tick(&price("3"), minute(1450));
-        series.ingest_whole(5..12, &minutes(5..12), minute(11) + 1, None);
-        assert_eq!(covered(&series), [(0, 13)]);
-        assert_eq!(series.last_row(), Some(10));
-        assert!(series.tick(&price("3"), minute(13)), "time goes on");
-        series.ingest_whole(10..14, &minutes(10..14), minute(14), None);
-        assert_eq!(covered(&series), [(0, 14)]);
-        // Quotes alone heal as well.
-        series.tick(&price("3"), minute(2000));
-        assert!(series.tick(&price("4"), minute(14)));
-        let newest = slots(&series, &all_of(Interval::M1), minute(14)).pop();
-        assert_eq!(newest, Some(14));
-    }
-
-    #[test]
-    fn what_a_clock_that_ran_ahead_has_judged_is_forgotten() {
+    fn what_lies_ahead_of_a_clock_that_went_back_is_hidden_until_it_is_told_again() {
         let mut series = Series::new(key(Stored::M1), 0);
         series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
         series.tick(&price("3"), minute(301));
-        series.forget_from(290);
+        series.archived.insert(0..300).expect("one range");
+        series.hide_from(290);
         assert_eq!(covered(&series), [(0, 290)]);
+        assert_eq!(series.unknown(0..300), [290..300]);
         assert_eq!(series.count(), 290);
         assert!(series.tick(&price("4"), minute(290)), "time goes on");
         let newest = slots(&series, &all_of(Interval::M1), minute(290)).pop();
         assert_eq!(newest, Some(290));
-        series.forget_from(0);
+        series.ingest_whole(288..292, &minutes(288..292), minute(292), None);
+        assert_eq!(covered(&series), [(0, 292)]);
+        series.hide_from(0);
         assert_eq!((series.count(), series.bytes()), (0, 0));
         assert_eq!(body(&series), "[]");
+        // Quotes alone begin earlier slots, too.
+        series.tick(&price("3"), minute(2000));
+        assert!(series.tick(&price("4"), minute(14)));
+        let newest = slots(&series, &all_of(Interval::M1), minute(14)).pop();
+        assert_eq!(newest, Some(14));
     }
 
     #[test]

@@ -7,8 +7,6 @@ use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
 use super::report::{Found, IngestCounts, found_in};
 use super::series::Series;
-use super::silence::Silences;
-use crate::history::Changes;
 use crate::record::Candle;
 use std::ops::Range;
 
@@ -103,40 +101,5 @@ impl Series {
         let at = self.forming.partition_point(|forming| forming.slot < slot);
         self.forming.insert(at, FormingCandle::new(slot, candle.clone()));
         self.version += 1;
-    }
-
-    /// Repairs a series after its clock ran ahead: future slots are no longer covered, unless the
-    /// exchange had a candle for them, and their forming candles are dropped. One slot ahead is no
-    /// error: answers may be applied in another order than they were made.
-    pub(super) fn heal_clock(&mut self, present: i64, changes: Option<&mut Changes>) {
-        let begin = present.saturating_add(2);
-        // These slots may still be on their way to the file.
-        let known = self.newest_known();
-        if let Some(changes) = changes.filter(|_| known >= Some(begin)) {
-            self.archived.remove(begin..i64::MAX);
-            changes.forget(begin..i64::MAX);
-        }
-        if self.frontier < begin {
-            return;
-        }
-        let begin = self.last_row().map_or(begin, |slot| begin.max(slot + 1));
-        self.uncover_from(begin);
-        let covered = self.covered.last().map_or(i64::MIN, |last| last + 1);
-        let forming = self.forming.last().map_or(i64::MIN, |forming| forming.slot);
-        self.frontier = present.max(covered).max(forming);
-        self.forgotten = self.forgotten.filter(|slot| *slot < present);
-    }
-
-    /// Forgets that slots from this one on have been covered or begun. Returns true if some were covered.
-    pub(super) fn uncover_from(&mut self, slot: i64) -> bool {
-        let was_covered = self.covered.remove(slot..i64::MAX);
-        self.unsettled.remove(slot..i64::MAX);
-        self.silences = Silences::default();
-        self.forming.retain(|forming| forming.slot < slot);
-        match was_covered {
-            true => self.bump_closed(),
-            false => self.version += 1,
-        }
-        was_covered
     }
 }

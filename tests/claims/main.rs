@@ -3,6 +3,7 @@
 //! Each test is about one way in which an exchange, the machine or an outage misleads. The core runs
 //! in virtual time beside an exchange whose true history is known: see [`world`].
 
+mod clock;
 #[path = "../support/mod.rs"]
 mod support;
 mod world;
@@ -297,6 +298,8 @@ fn quotes_with_odd_times_hide_no_jump_and_cost_one_request_in_ten_minutes() {
     assert!(world.exchange.times <= times + 1, "{}", world.exchange.times);
     world.exchange.clock_ahead = 2 * HOUR;
     world.run(20);
+    assert!(!world.chart("&limit=50").is_complete(), "one witness alone moves no clock");
+    world.run(80);
     let (chart, last) = (world.chart("&limit=50"), world.current() - 1);
     assert!(chart.rows.iter().any(|row| row.0 == last), "{:?}", chart.rows);
 }

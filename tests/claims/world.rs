@@ -55,6 +55,12 @@ pub struct Exchange {
     pub times: usize,
     /// Whether its time cannot be had.
     pub is_timeless: bool,
+    /// What its time call says, whatever its clock shows.
+    pub time_said: Option<i64>,
+    /// How long its time call takes.
+    pub time_takes_ms: i64,
+    /// What the newest ticker says, whatever its clock shows. Without times: `Some(None)`.
+    pub stamped: Option<Option<i64>>,
 }
 
 /// See the module's page.
@@ -67,6 +73,8 @@ pub struct World {
     /// How far the machine's wall clock is ahead of the true time.
     pub wall_ahead: i64,
     connections: BTreeMap<Key, Vec<u8>>,
+    /// An answer that comes later, and when.
+    late: Option<(u64, Key, String)>,
     client: Option<(Key, Vec<u8>)>,
     #[cfg(feature = "sqlite")]
     file: Option<File>,
@@ -128,6 +136,9 @@ impl World {
             recent: Vec::new(),
             times: 0,
             is_timeless: false,
+            time_said: None,
+            time_takes_ms: 0,
+            stamped: None,
         };
         let now = Now { mono: Mono(0), unix: UnixMs(BEGIN) };
         World {
@@ -137,6 +148,7 @@ impl World {
             began: BEGIN,
             wall_ahead: 0,
             connections: BTreeMap::new(),
+            late: None,
             client: None,
             #[cfg(feature = "sqlite")]
             file: None,
@@ -182,6 +194,7 @@ impl World {
 
     fn step(&mut self, until: u64) {
         let next = self.core.poll_timeout().map_or(until, |at| at.0);
+        let next = self.late.as_ref().map_or(next, |(due, ..)| next.min(*due));
         #[cfg(feature = "sqlite")]
         let next = next.min(self.disk_due().unwrap_or(until));
         // No faster than a thousand turns a second: a loop without an end shows as one.
@@ -194,6 +207,9 @@ impl World {
         let now = self.now();
         #[cfg(feature = "sqlite")]
         self.run_disk();
+        if let Some((_, key, answer)) = self.late.take_if(|(due, ..)| *due <= self.mono_us) {
+            self.core.handle(key, Event::Received(answer.as_bytes()), now);
+        }
         self.core.handle_timeout(now);
         self.carry_out();
         while self.core.has_work() {
@@ -263,6 +279,11 @@ impl World {
         };
         let length = body.len();
         let answer = format!("HTTP/1.1 {status} .\r\n{date}Content-Length: {length}\r\n\r\n{body}");
+        if target.ends_with("/time") && self.exchange.time_takes_ms > 0 {
+            let due = self.mono_us + self.exchange.time_takes_ms as u64 * 1000;
+            self.late = Some((due, key, answer));
+            return;
+        }
         for piece in answer.as_bytes().chunks(16 * 1024) {
             self.core.handle(key, Event::Received(piece), now);
         }
@@ -410,6 +431,7 @@ impl World {
         self.began = self.time() + away_ms;
         self.mono_us = 0;
         self.connections.clear();
+        self.late = None;
         let file = self.file.as_mut().expect("there is a file");
         file.lives += 1;
         let (config, lives) = (file.config.clone(), file.lives);
@@ -465,7 +487,7 @@ impl Exchange {
             "/api/v3/time" if self.is_timeless => return (500, String::new()),
             "/api/v3/time" => {
                 self.times += 1;
-                format!(r#"{{"serverTime":{now}}}"#)
+                format!(r#"{{"serverTime":{}}}"#, self.time_said.unwrap_or(now))
             }
             "/api/v3/exchangeInfo" => concat!(
                 r#"{"symbols":[{"symbol":"BTCUSDT","status":"TRADING","#,
@@ -474,8 +496,9 @@ impl Exchange {
             .to_string(),
             "/api/v3/ticker/24hr" => {
                 let last = self.last;
-                let time = now + self.stamps_ahead;
-                format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}","closeTime":{time}}}]"#)
+                let time = self.stamped.unwrap_or(Some(now + self.stamps_ahead));
+                let time = time.map_or(String::new(), |time| format!(r#","closeTime":{time}"#));
+                format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}"{time}}}]"#)
             }
             _ if self.is_failing => return (500, String::new()),
             _ => {

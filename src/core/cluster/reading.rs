@@ -42,7 +42,7 @@ impl Cluster {
                 decode(&bytes).map(|series| sources[source].take_request(&series, history, cx))
             }
             (false, Hold::Follows) => {
-                decode(&bytes).map(|entry| self.apply(source, id, entry, sources, history, cx))
+                decode(&bytes).map(|entry| self.apply(source, id, entry, sources, cx))
             }
             _ => Ok(()),
         };
@@ -65,7 +65,6 @@ impl Cluster {
         id: EntryId,
         entry: Entry,
         sources: &mut Sources,
-        history: &mut History,
         cx: &mut Context,
     ) {
         let lease = &mut self.leases[source.index()];
@@ -83,7 +82,7 @@ impl Cluster {
         let status = cx.stats.cluster.get_or_insert_default();
         status.applied += 1;
         status.sources[source.index()].lag_ms = Some(age_ms);
-        sources[source].follow_entry(entry, Duration::from_millis(age_ms), history, cx);
+        sources[source].follow_entry(entry, Duration::from_millis(age_ms), cx);
     }
 
     /// Notes where the stream is to be read from, and fetches the market list if there is a newer one.

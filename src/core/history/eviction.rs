@@ -26,8 +26,10 @@ pub fn evict(batch: &mut Batch, cx: &mut Context) -> bool {
         let keep = charts.keep(key.interval);
         let before = floor_slot(key.interval, source.exchange_time(cx.now), keep);
         let old = archived.first().filter(|first| *first < before - keep / SLACK);
-        // Only by the exchange's clock: this machine's may be years ahead, and would evict everything.
-        if let Some(first) = old.filter(|_| source.clock.is_some()) {
+        // Only by a clock on which two witnesses agree: one alone may be years ahead, and would evict
+        // everything.
+        let is_known = source.clock.is_some() && source.clock_doubt.is_none();
+        if let Some(first) = old.filter(|_| is_known) {
             let end = before.min(first + left);
             left -= end - first;
             leaving.push((key, end));

@@ -17,6 +17,7 @@ use crate::history::{Batch, Changes, DiskJob, Unwritten, Written, WrittenSeries}
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
+use std::ops::Range;
 use std::time::Duration;
 
 /// From the first change to its flush: what a whole round of polls brings shares one transaction, and
@@ -237,9 +238,12 @@ impl Writer {
             if !is_readable {
                 continue;
             }
+            let current = key.interval.slot_of(cx.exchange_time(key.source));
             let charts = &mut cx.market.charts;
             series.forgotten.into_iter().for_each(|slots| charts.unarchive(key, slots));
-            series.covered.into_iter().for_each(|slots| charts.archive(key, slots));
+            // If the clock went back since, what lies ahead is hidden, and is written once more.
+            let ended = |slots: Range<i64>| slots.start..slots.end.min(current);
+            series.covered.into_iter().for_each(|slots| charts.archive(key, ended(slots)));
             // What has changed since is not archived before that is written too.
             let later = self.batch.series.get(&series.name).into_iter().flat_map(Changes::ranges);
             later.for_each(|slots| charts.unarchive(key, slots));

@@ -6,7 +6,6 @@
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
-use crate::core::sources::clock::ExchangeClock;
 use crate::core::sources::replica::series_part;
 use crate::core::sources::series_plan::PageResult;
 use crate::market::{Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey};
@@ -102,15 +101,10 @@ impl CandlePage {
     /// Puts some of the page into its series, or makes room for it. `true`: that was the last slice.
     pub fn step(
         &mut self,
-        clock: &ExchangeClock,
         plans: &mut CandlePlans,
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        if clock.is_overtaken(self.sent_at.mono) {
-            // Which of its candles had closed is not known: it is requested again.
-            return true;
-        }
         self.ingest(history, cx);
         if !self.slices.is_empty() || cx.market.charts.trim() {
             return false;

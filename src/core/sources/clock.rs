@@ -1,64 +1,116 @@
-//! The exchange's time: measured, and measured again as soon as something contradicts it.
+//! The exchange's time, by witnesses.
 //!
-//! [`ExchangeClock`] decides whether the exchange's time is known. From the last time that the exchange
-//! told it, it follows our monotonic clock. It is in doubt before it was told first; when the machine's
-//! two clocks have moved against each other (it slept, it was paused, its clock was set); and when a
-//! response carries a time that the exchange cannot have reached yet, or has left behind. While it is
-//! in doubt no candles are requested, quotes change no candle, and no chart that ends now is complete.
+//! [`ExchangeClock`] owns what each witness has told: the exchange's time call, the `Date` of its responses,
+//! and the newest ticker of a whole poll. This machine's clock is the weakest witness. No witness is believed
+//! alone: the time holds once two of them agree, or one of them with itself a minute later. A clock that
+//! holds follows our monotonic clock. A witness that contradicts it has the time call read again at once;
+//! until the others have outvoted it, or it has moved the clock, the clock is *in doubt*.
+//!
+//! While it is in doubt, the exchange's time is the earliest that a witness has told. What has ended by then
+//! has ended by every witness: it is requested and served as usual. Nothing later closes, quotes change no
+//! candle, and no chart that ends now is complete.
+//!
+//! No time deletes a stored candle. If the clock goes back, memory drops what lies ahead, and takes the file
+//! for not having it: it is requested again when it has ended, and what the exchange then answers replaces it.
 
-use crate::core::context::Context;
-use crate::core::history::History;
+use crate::core::context::{Context, wall_zero};
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::interval::Stored;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Market, SourceId};
-use crate::named::named;
 use crate::time::{Mono, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
+use std::cmp::Reverse;
 use std::time::Duration;
 
-/// A step of the exchange's clock that makes the newest candles due.
-const CLOCK_OFFSET_MS: i64 = 2000;
+/// Two readings agree if they differ by no more than this. One that took longer to come is none.
+const TOLERANCE_MS: i64 = 2000;
 
-/// How far the time in a response may be from the exchange's time as we know it. Its servers' clocks
-/// differ by less, and a `Date` has whole seconds.
-const CONTRADICTION_MS: i64 = 5000;
+/// One witness confirms itself if it has told the same time, by the monotonic clock, for so long.
+const CONFIRMED: Duration = Duration::from_secs(60);
 
-/// After the exchange has told the same time as before, what contradicted it is ignored for this long,
-/// unless it contradicts by more: some responses carry times of another kind.
-const CONFIRMED: Duration = Duration::from_secs(600);
+/// The votes of an exchange's witness. It has one more if it has confirmed itself; this machine's clock and
+/// the clock that holds have one each.
+const VOTES: u32 = 2;
+
+/// The votes that a clock needs to hold: two witnesses, or one that has confirmed itself.
+const NEEDED: u32 = 3;
+
+/// If nobody traded for up to this long, the newest ticker tells nothing of the time.
+const QUIET_MS: i64 = 3_600_000;
+
+/// The pause before the time call is read again while the clock is in doubt. It grows with the doubt, up to
+/// [`RETRY_MAX`].
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The longest pause in doubt, and the least between two readings that nothing but an outvoted witness wants.
+const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// Between two readings of a clock that holds: clocks of machines drift by seconds a day.
+const HOURLY: Duration = Duration::from_secs(3600);
+
+/// Who tells the exchange's time, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// The exchange's time call.
+    Call,
+    /// The `Date` of a response that no cache has kept.
+    Date,
+    /// The newest ticker of a poll of all quotes.
+    Ticker,
+}
+
+/// Their names, in their order.
+const NAMES: [&str; 3] = ["time call", "date", "newest ticker"];
+
+/// What one witness tells. Times are what the exchange's clock showed when our monotonic clock was zero, in
+/// milliseconds.
+#[derive(Clone, Copy, Debug)]
+struct Story {
+    earliest: i64,
+    latest: i64,
+    /// Since when it tells the same: when the first request was sent, and when the last response came.
+    since: Mono,
+    until: Mono,
+    /// True if it was outvoted: it counts for nothing until it agrees with the clock that holds.
+    is_odd: bool,
+}
+
+impl Story {
+    /// True if both may tell the same time.
+    fn agrees(&self, other: &Story) -> bool {
+        let is_before = |a: &Story, b: &Story| a.earliest.saturating_sub(b.latest) <= TOLERANCE_MS;
+        is_before(self, other) && is_before(other, self)
+    }
+
+    /// One that tells exactly this time.
+    fn at(zero: i64) -> Story {
+        let (since, until) = Default::default();
+        Story { earliest: zero, latest: zero, since, until, is_odd: false }
+    }
+
+    fn votes(&self) -> u32 {
+        VOTES + u32::from(self.until.since(self.since) >= CONFIRMED)
+    }
+}
 
 /// See the module's page.
 #[derive(Debug)]
 pub struct ExchangeClock {
     source: SourceId,
-    /// When it is read next.
+    /// When the time call is read next.
     pub due: Mono,
-    /// Since when it is in doubt.
+    /// When it was last read.
+    asked_at: Option<Mono>,
+    /// By witness.
+    stories: [Option<Story>; NAMES.len()],
+    /// The last clock that held, as in a [`Story`].
+    estimate: Option<i64>,
+    /// True if our clocks have not moved against each other since it held.
+    is_running: bool,
+    /// Since when the clock is in doubt.
     in_doubt_since: Option<Mono>,
-    /// When the exchange last told its time; before that, when the source began.
-    told_at: Mono,
-    /// When it was last set to another time.
-    moved_at: Mono,
-    /// What contradicts it, and by how much.
-    contradiction: Option<(Sign, i64)>,
-    /// By kind: a contradiction that was not confirmed, and until when it is ignored.
-    refuted: [(i64, Mono); 3],
-    /// The newest time of the last poll of all quotes.
+    /// The time of the newest ticker of the last poll.
     newest: Option<UnixMs>,
-    /// How far the `Date` of responses is ahead, at most.
-    date_ahead: Option<i64>,
-}
-
-named! {
-    /// What may contradict the exchange's time as we know it.
-    enum Sign {
-        /// A time in a response that is still to come.
-        Ahead "a time in a response is ahead"
-        /// The newest quote, which is older than the one before.
-        Back "the newest quote went back"
-        /// The `Date` of a response, further ahead than before.
-        Date "the date of a response is ahead"
-    }
 }
 
 impl ExchangeClock {
@@ -67,13 +119,12 @@ impl ExchangeClock {
         ExchangeClock {
             source,
             due: now,
+            asked_at: None,
+            stories: [None; NAMES.len()],
+            estimate: None,
+            is_running: false,
             in_doubt_since: Some(now),
-            told_at: now,
-            moved_at: Mono(0),
-            contradiction: None,
-            refuted: [(0, now); 3],
             newest: None,
-            date_ahead: None,
         }
     }
 
@@ -82,100 +133,95 @@ impl ExchangeClock {
         self.in_doubt_since.is_some()
     }
 
-    /// True if the clock went into doubt after `sent_at` and still is, or was set to another time since:
-    /// it is then unknown which candles had closed at `sent_at`.
-    pub fn is_overtaken(&self, sent_at: Mono) -> bool {
-        self.in_doubt_since.is_some_and(|since| sent_at <= since) || sent_at < self.moved_at
+    /// The time call is being read.
+    pub fn asked(&mut self, now: Mono) {
+        self.asked_at = Some(now);
+        self.due = now + HOURLY;
     }
 
-    /// The time is not known from now on, and is read at once.
-    pub fn doubt(&mut self, cx: &mut Context) {
-        self.in_doubt_since = Some(cx.now.mono);
+    /// The time call has told nothing.
+    pub fn failed(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+        self.judge(plans, cx);
+        self.due = cx.now.mono + self.pause(cx.now.mono);
+    }
+
+    /// The pause before the time call is read again.
+    fn pause(&self, now: Mono) -> Duration {
+        let doubt = self.in_doubt_since.map_or(RETRY_MAX, |since| now.since(since));
+        doubt.clamp(RETRY, RETRY_MAX)
+    }
+
+    /// This machine's clocks have moved against each other: what was told before means nothing.
+    pub fn clocks_moved(&mut self, cx: &mut Context) {
+        self.stories = [None; NAMES.len()];
+        self.is_running = false;
+        self.begin_doubt("the machine slept, or its clock was set".to_string(), cx);
         self.due = cx.now.mono;
-        self.date_ahead = None;
-        cx.market.charts.doubt_clock(self.source, true);
     }
 
-    fn contradict(&mut self, sign: Sign, ms: i64, cx: &mut Context) {
-        let (refuted, until) = self.refuted[sign as usize];
-        let is_refuted = cx.now.mono < until && ms <= refuted + CONTRADICTION_MS;
-        if self.is_in_doubt() || is_refuted {
-            return;
-        }
-        self.contradiction = Some((sign, ms));
-        let (id, what) = (&cx.stats[self.source].id, sign.name());
-        log::info!(target: SOURCE, "clock in doubt source={id} reason={what:?} ms={ms}");
-        self.doubt(cx);
-    }
-
-    /// Compares the newest time of a response. `is_poll`: of all quotes, which never goes back.
-    pub fn check_time(&mut self, newest: UnixMs, is_poll: bool, cx: &mut Context) {
-        let ahead = newest - cx.exchange_time(self.source);
-        let before = match is_poll {
-            true => self.newest.replace(newest),
-            false => None,
-        };
-        let back = before.map_or(0, |before| before - newest);
-        if ahead > CONTRADICTION_MS {
-            self.contradict(Sign::Ahead, ahead, cx);
-        } else if back > CONTRADICTION_MS {
-            self.contradict(Sign::Back, back, cx);
-        }
-    }
-
-    /// Compares the `Date` of a response. One from a cache is old: only what lies ahead contradicts the
-    /// clock, and only by how much more than before, because the servers in front may have a clock of
-    /// their own.
-    pub fn check_date(&mut self, date: UnixMs, cx: &mut Context) {
-        if self.is_in_doubt() {
-            return;
-        }
-        let ahead = date - cx.exchange_time(self.source);
-        let before = *self.date_ahead.get_or_insert(ahead);
-        self.date_ahead = Some(before.max(ahead));
-        if ahead - before > CONTRADICTION_MS {
-            self.contradict(Sign::Date, ahead - before, cx);
-        }
-    }
-
-    /// Sets the exchange's time to `time`, from the response to a request sent at `asked`. The exchange
-    /// read its clock before the response left, so `time` is behind by at most one round trip.
-    pub fn set(
+    /// Takes in the time of the newest ticker of a poll of all quotes. It is old if nobody trades: only a time
+    /// that lies ahead, goes back or is older than a quiet market's says more than that.
+    pub fn note_newest(
         &mut self,
-        time: UnixMs,
-        asked: Mono,
+        newest: UnixMs,
+        sent: Mono,
         plans: &mut CandlePlans,
-        history: &mut History,
         cx: &mut Context,
     ) {
-        if self.in_doubt_since.is_some_and(|since| asked < since) {
-            // The request left before the clock came into doubt: its response proves nothing.
-            self.due = cx.now.mono;
-            return;
+        let last = self.newest.replace(newest);
+        let went_back = last.is_some_and(|last| newest - last < -TOLERANCE_MS);
+        let lag = self.estimate.map_or(0, |zero| zero - zero_of(newest, cx.now.mono));
+        if went_back || !(TOLERANCE_MS..QUIET_MS).contains(&lag) {
+            let told = (newest, newest + TOLERANCE_MS);
+            self.note(Witness::Ticker, told, sent, plans, cx);
         }
-        let before = cx.exchange_time(self.source);
-        cx.stats[self.source].clock = Some(time.0 - (cx.now.mono.0 / 1000) as i64);
-        if before - time > CLOCK_OFFSET_MS {
-            // Since it was last set, slots may have been taken for closed that were not.
-            let elapsed = cx.now.mono.since(self.told_at).as_millis() as i64;
-            for (key, slot) in cx.market.charts.doubt(self.source, time - elapsed) {
-                history.forget(key, slot..i64::MAX, cx);
+    }
+
+    /// Takes in what a response tells: the exchange's clock showed a time between these two while the request
+    /// that was sent at `sent` was on its way.
+    pub fn note(
+        &mut self,
+        witness: Witness,
+        (least, most): (UnixMs, UnixMs),
+        sent: Mono,
+        plans: &mut CandlePlans,
+        cx: &mut Context,
+    ) {
+        let now = cx.now.mono;
+        let is_call = witness == Witness::Call;
+        if now.since(sent).as_millis() as i64 <= TOLERANCE_MS {
+            let before = self.stories[witness as usize];
+            let mut told = Story {
+                earliest: zero_of(least, now),
+                latest: zero_of(most, sent),
+                since: sent,
+                until: now,
+                is_odd: before.is_some_and(|it| it.is_odd),
+            };
+            match before.filter(|it| it.agrees(&told)) {
+                Some(same) => told.since = same.since,
+                // What was outvoted may be right now.
+                None if told.is_odd => self.call_again(RETRY_MAX, now),
+                None => {}
+            }
+            self.stories[witness as usize] = Some(told);
+            self.judge(plans, cx);
+            if is_call && !self.is_in_doubt() {
+                return self.warn_of_difference(cx);
             }
         }
-        if (time - before).abs() > CLOCK_OFFSET_MS {
-            cx.market.charts.forget_silences(self.source);
-            plans.refresh_all(cx.now);
-            self.moved_at = cx.now.mono;
-            self.contradiction = None;
+        if is_call {
+            self.failed(plans, cx);
         }
-        if let Some((sign, ms)) = self.contradiction.take() {
-            self.refuted[sign as usize] = (ms, cx.now.mono + CONFIRMED);
-        }
-        self.told_at = cx.now.mono;
-        cx.market.charts.doubt_clock(self.source, false);
-        if self.in_doubt_since.take().is_some() {
-            self.begin_forming(plans, cx);
-        }
+    }
+
+    /// Has the time call read again, so long after the last time.
+    fn call_again(&mut self, pause: Duration, now: Mono) {
+        let at = self.asked_at.map_or(now, |at| at + pause);
+        self.due = self.due.min(at.max(now));
+    }
+
+    fn warn_of_difference(&self, cx: &Context) {
         let offset = cx.now.unix - cx.exchange_time(self.source);
         if offset.abs() > TOLD_DIFFERENCE_MS {
             // Candles follow the exchange's clock.
@@ -183,6 +229,102 @@ impl ExchangeClock {
             let (who, ms) = (who_is_ahead(offset), offset.abs());
             log::warn!(target: SOURCE, "clock differs source={id} ahead={who} ahead_ms={ms}");
         }
+    }
+
+    /// Finds the time that most witnesses tell, and whether it holds.
+    fn judge(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+        let credible: Vec<Story> =
+            self.stories.into_iter().flatten().filter(|it| !it.is_odd).collect();
+        // What was told before another witness began to tell something else proves nothing against that.
+        let begun = credible.iter().map(|it| it.since).max().unwrap_or_default();
+        let running = self.estimate.filter(|_| self.is_running).map(Story::at);
+        let machine = Story::at(wall_zero(cx.now));
+        let votes = |time: &Story| -> u32 {
+            let told = credible.iter().filter(|it| it.until >= begun && it.agrees(time));
+            let weak = [running, Some(machine)].into_iter().flatten();
+            told.map(Story::votes).sum::<u32>() + weak.filter(|it| it.agrees(time)).count() as u32
+        };
+        let all = || running.iter().chain(&credible);
+        let best = all().min_by_key(|it| Reverse(votes(it)));
+        let holds = |best: &&Story| {
+            let is_enough = running.is_some_and(|it| it.agrees(best)) || votes(best) >= NEEDED;
+            let is_outvoted = |it: &Story| it.agrees(best) || votes(it) < votes(best);
+            is_enough && all().all(is_outvoted)
+        };
+        let Some(best) = best.filter(holds).copied() else {
+            return self.begin_doubt(self.told(cx), cx);
+        };
+        for story in self.stories.iter_mut().flatten() {
+            story.is_odd = !story.agrees(&best);
+        }
+        // The exchange cannot have got further than its strongest witness tells.
+        let mut agree = self.stories.iter().flatten().filter(|it| !it.is_odd);
+        let before = self.estimate.filter(|it| Story::at(*it).agrees(&best));
+        let zero = match (self.stories[Witness::Call as usize].filter(|it| !it.is_odd), before) {
+            (Some(call), _) => call.earliest,
+            (None, Some(before)) => {
+                agree.rfold(before, |it, told| it.clamp(told.earliest, told.latest))
+            }
+            (None, None) => agree.next().map_or(best.earliest, |told| told.earliest),
+        };
+        self.hold(zero, plans, cx);
+    }
+
+    /// Sets the exchange's clock, which holds from now on. `zero`: what it showed when our monotonic clock was
+    /// zero.
+    fn hold(&mut self, zero: i64, plans: &mut CandlePlans, cx: &mut Context) {
+        let source = self.source;
+        let used = zero_of(cx.exchange_time(source), cx.now.mono);
+        let before = self.estimate.replace(zero).map_or(used, |it| it.max(used));
+        self.is_running = true;
+        cx.stats[source].clock = Some(zero);
+        let moved_ms = zero.saturating_sub(before);
+        if moved_ms < -TOLERANCE_MS {
+            let time = cx.exchange_time(source);
+            cx.market.charts.hide_from(source, time);
+        }
+        if moved_ms.saturating_abs() > TOLERANCE_MS {
+            cx.market.charts.forget_silences(source);
+            plans.refresh_all(cx.now);
+        }
+        if let Some(since) = self.in_doubt_since.take() {
+            if cx.stats[source].clock_doubt.take().is_some() {
+                let (id, s) = (&cx.stats[source].id, cx.now.mono.since(since).as_secs());
+                log::info!(target: SOURCE, "clock known source={id} moved_ms={moved_ms} after_s={s}");
+            }
+            cx.market.charts.doubt_clock(source, false);
+            self.begin_forming(plans, cx);
+        }
+    }
+
+    /// The time is not known from now on, and is read again soon.
+    pub fn begin_doubt(&mut self, why: String, cx: &mut Context) {
+        let (source, now) = (self.source, cx.now.mono);
+        if self.in_doubt_since.is_none() {
+            self.in_doubt_since = Some(now);
+            self.call_again(RETRY, now);
+            cx.market.charts.doubt_clock(source, true);
+        }
+        let told = self.stories.iter().flatten().filter(|it| !it.is_odd).map(|it| it.earliest);
+        let status = &mut cx.stats[source];
+        status.clock = told.chain(self.estimate).min();
+        if status.clock_doubt.is_none() {
+            log::warn!(target: SOURCE, "clock in doubt source={} reason={}", status.id, quoted(&why));
+        }
+        status.clock_doubt = Some(why.into());
+    }
+
+    /// What each witness tells, for people.
+    fn told(&self, cx: &Context) -> String {
+        let by_name = NAMES.iter().zip(&self.stories);
+        let mut told: Vec<String> = by_name
+            .filter_map(|(name, story)| {
+                let time = UnixMs((*story)?.earliest) + mono_ms(cx.now.mono);
+                Some(format!("{name} {time}"))
+            })
+            .collect();
+        told.push(format!("this machine {}", cx.now.unix));
+        told.join(", ")
     }
 
     /// Which slots are forming is known from now on: the quotes that came before begin them.
@@ -197,4 +339,13 @@ impl ExchangeClock {
             }
         }
     }
+}
+
+/// What a clock that shows `time` at `mono` showed when our monotonic clock was zero, in milliseconds.
+fn zero_of(time: UnixMs, mono: Mono) -> i64 {
+    (time - mono_ms(mono)).0
+}
+
+fn mono_ms(mono: Mono) -> i64 {
+    (mono.0 / 1000) as i64
 }

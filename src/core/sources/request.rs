@@ -16,7 +16,7 @@ use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{Caps, Meter, ReadError, Reading};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, RetryAfter, parse_response, read_current_date, read_date,
+    BodyReader, Decompressor, Encoding, RetryAfter, parse_response, read_current_date,
     write_request,
 };
 use crate::log_targets::SOURCE;
@@ -64,8 +64,10 @@ pub enum RequestEnd {
 /// What a head says of the exchange. It is used as soon as the head has come: the body may take long.
 #[derive(Debug)]
 pub struct HeadFacts {
-    /// When the response was made.
+    /// When the response was made, if no cache has kept it.
     pub date: Option<UnixMs>,
+    /// When the request was sent.
+    pub sent: Mono,
     /// How the budget stands, in the exchange's own count.
     pub metered: Option<u64>,
 }
@@ -166,11 +168,13 @@ impl RequestInFlight {
             return Ok(ResponseProgress::Partly);
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
+        let date = read_current_date(response.fields);
         self.head_facts = Some(HeadFacts {
             metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
-            date: response.fields.get("date").and_then(read_date),
+            date,
+            sent: self.sent_at.map_or(self.began, |at| at.mono),
         });
-        if let Some(date) = read_current_date(response.fields) {
+        if let Some(date) = date {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);
         }

@@ -18,27 +18,22 @@ use crate::core::history::Pace;
 use crate::core::sources::backoff::Backoff;
 use crate::core::sources::budget::{Budget, Share};
 use crate::core::sources::candle_plans::CandlePlans;
-use crate::core::sources::clock::ExchangeClock;
+use crate::core::sources::clock::{ExchangeClock, Witness};
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::SourceState;
 use crate::exchange::Meter;
 use crate::market::{Awaited, SymbolId};
-use crate::time::Mono;
+use crate::time::{Mono, UnixMs};
 use std::mem::discriminant;
 use std::time::Duration;
 
-/// Between two readings of the market list, and of the exchange's clock: listings change a few times a day,
-/// and clocks of machines drift by seconds a day.
+/// Between two readings of the market list: listings change a few times a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
-/// The pause before the next try of an hourly task that failed.
+/// The pause before the next try of a market list that failed.
 const HOURLY_RETRY: Duration = Duration::from_secs(60);
-
-/// The pause before the next reading of the clock, if the exchange's time is in doubt: no chart is complete
-/// without it.
-const CLOCK_RETRY: Duration = Duration::from_secs(5);
 
 /// See the module's page.
 pub struct Schedule {
@@ -193,10 +188,9 @@ impl Schedule {
             }
         };
         let stats = self.round.next_stats();
-        // No candles before the market list has come, which tells their names, and while the clock is in
-        // doubt, which tells which of them are closed; and none while the history file has yet to tell which
-        // of them it holds, or has too much to write.
-        let has_page = has_spare && has_list && !in_doubt && pace != Pace::Hold;
+        // No candles before the market list has come, which tells their names; and none while the history file
+        // has yet to tell which of them it holds, or has too much to write.
+        let has_page = has_spare && has_list && pace != Pace::Hold;
         let is_asked = |key| {
             let is_same =
                 |task: &&Task| matches!(task, Task::Candles { series, .. } if *series == key);
@@ -250,7 +244,7 @@ impl Schedule {
                 self.list_due = now + HOURLY;
                 cx.market.catalog.begin_list(id);
             }
-            Task::Time => self.clock.due = now + HOURLY,
+            Task::Time => self.clock.asked(now),
             Task::Candles { series, .. } => self.candles.note_reach(*series, cx),
         }
         let share = match task.is_quotes() {
@@ -287,10 +281,7 @@ impl Schedule {
                 };
                 cx.market.catalog.abandon_list(self.profile.id);
             }
-            Task::Time => {
-                let in_doubt = self.clock.is_in_doubt();
-                self.clock.due = cx.now.mono + if in_doubt { CLOCK_RETRY } else { HOURLY_RETRY };
-            }
+            Task::Time => self.clock.failed(&mut self.candles, cx),
             Task::Ticker(_) => return self.market_ended(false, cx),
             Task::Tickers | Task::Stats(_) => {}
         }
@@ -314,6 +305,20 @@ impl Schedule {
         cx.market.quotes.arrived(id, Awaited::PollEnd);
         cx.stats[id].quotes_polled = true;
         end
+    }
+
+    /// A response to a request that was sent at `sent` tells that the exchange's time was between these two.
+    pub fn note_time(
+        &mut self,
+        witness: Witness,
+        told: (UnixMs, UnixMs),
+        sent: Mono,
+        cx: &mut Context,
+    ) {
+        // Where the time call is the date of a response, both are one witness.
+        let is_second = witness == Witness::Call && self.profile.dialect.is_dated();
+        let witness = if is_second { Witness::Date } else { witness };
+        self.clock.note(witness, told, sent, &mut self.candles, cx);
     }
 
     /// The head of a response tells how the budget stands.

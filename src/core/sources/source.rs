@@ -15,6 +15,7 @@ use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
+use crate::core::sources::clock::Witness;
 use crate::core::sources::connections::{Connections, Ended};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
@@ -127,7 +128,7 @@ impl Source {
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
         self.drop_records(cx);
-        self.schedule.clock.doubt(cx);
+        self.schedule.clock.clocks_moved(cx);
         self.wake_up(cx.now);
     }
 
@@ -139,7 +140,7 @@ impl Source {
         cx: &mut Context,
     ) {
         let ended = self.connections.resolved(addresses, cx);
-        self.ended(ended, history, cx);
+        self.ended(ended, cx);
         self.start_due(history, cx);
     }
 
@@ -156,15 +157,16 @@ impl Source {
         if self.connections.is_decompressing(conn) {
             self.jobs.push([Job::Decompress(conn)]);
         }
-        if let Some(HeadFacts { date, metered }) = self.connections.head_facts.take() {
+        if let Some(HeadFacts { date, sent, metered }) = self.connections.head_facts.take() {
             if let Some(date) = date {
-                self.schedule.clock.check_date(date, cx);
+                // It has whole seconds.
+                self.schedule.note_time(Witness::Date, (date, date + 999), sent, cx);
             }
             if let Some(units) = metered {
                 self.schedule.metered(units, cx.now.mono);
             }
         }
-        let has_ended = self.ended(ended, history, cx);
+        let has_ended = self.ended(ended, cx);
         if has_ended {
             self.start_due(history, cx);
         }
@@ -177,7 +179,7 @@ impl Source {
         let mut has_ended = false;
         for conn in 0..self.connections.len() {
             let ended = self.connections.handle_timeout(conn, cx);
-            has_ended |= self.ended(ended, history, cx);
+            has_ended |= self.ended(ended, cx);
         }
         self.schedule.backoff.handle_timeout(cx);
         self.start_due(history, cx);
@@ -246,8 +248,8 @@ impl Source {
                 if let Some(received) = received.take().filter(|_| self.replica.publishes()) {
                     self.publish(Update::Candles(page.to_send(cx)), received, cx);
                 }
-                let (clock, plans) = (&self.schedule.clock, &mut self.schedule.candles);
-                let is_done = page.step(clock, plans, history, cx);
+                let plans = &mut self.schedule.candles;
+                let is_done = page.step(plans, history, cx);
                 if is_done {
                     let count = self.progress.applied(plans, cx.now);
                     self.jobs.push(count.map(Job::Count));
@@ -264,7 +266,7 @@ impl Source {
             Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);
-                has_ended = self.ended(ended, history, cx);
+                has_ended = self.ended(ended, cx);
                 is_done
             }
             Job::Count(count) => {
@@ -288,14 +290,14 @@ impl Source {
     }
 
     /// Takes in how a request has ended. `false`: none has.
-    fn ended(&mut self, ended: Option<Ended>, history: &mut History, cx: &mut Context) -> bool {
+    fn ended(&mut self, ended: Option<Ended>, cx: &mut Context) -> bool {
         let Some((request, how)) = ended else {
             return false;
         };
         match how {
             RequestEnd::Complete => {
                 let (task, began) = (request.task().clone(), request.began);
-                if let Err(fault) = self.complete(request, history, cx) {
+                if let Err(fault) = self.complete(request, cx) {
                     self.failed(&task, fault, began, cx);
                 }
             }

@@ -36,10 +36,15 @@ impl StagedTickers {
         self.pieces.iter().map(Vec::len).sum()
     }
 
-    /// The newest time of one of them.
+    /// The newest time that two of them have reached, or the only one: a ticker whose time is absurd stands
+    /// alone.
     pub fn newest(&self) -> Option<UnixMs> {
         let all = self.pieces.iter().flatten();
-        all.filter_map(|(_, ticker)| ticker.timestamp.or(self.default_time)).max()
+        let times = all.filter_map(|(_, ticker)| ticker.timestamp.or(self.default_time));
+        let (newest, second) = times.fold((None, None), |(newest, second), time| {
+            (newest.max(Some(time)), second.max(newest.min(Some(time))))
+        });
+        second.or(newest)
     }
 
     /// Takes out the first piece.

@@ -213,27 +213,27 @@ fn a_write_that_never_ends_shows() {
 }
 
 #[test]
-fn what_a_clock_that_ran_ahead_has_judged_is_taken_back_also_on_its_way() {
+fn what_lies_ahead_of_a_clock_that_went_back_is_unknown_and_stays_in_the_file() {
     let mut bench = Bench::new();
     let key = bench.btc();
     bench.fetched(key, ago(10, 4), 5);
     bench.pass(1);
     let (first, _) = bench.batch();
     bench.fetched(key, ago(4, 0), 5);
-    let since = Stored::M1.open_of(BEGIN - 6);
-    let cut = bench.cx.market.charts.doubt(SourceId(0), since);
-    assert_eq!(cut, [(key, BEGIN - 6)]);
-    for (key, slot) in cut {
-        (bench.history).forget(key, slot..i64::MAX, &bench.cx);
-    }
+    let back_ms = 6 * 60_000;
+    let clock = &mut bench.cx.stats.sources[0].clock;
+    *clock = clock.map(|zero| zero - back_ms);
+    let time = bench.cx.exchange_time(SourceId(0));
+    bench.cx.market.charts.hide_from(SourceId(0), time);
+    let before = Stored::M1.slot_of(time) - BEGIN;
     bench.written(first);
-    assert_eq!(bench.archived(key), [(-10, -6)]);
+    assert_eq!(bench.archived(key), [(-10, before)]);
     bench.pass(1);
     let (second, batch) = bench.batch();
     let changes = &batch.series[&name("BTC/USDT", &bench.cx.config)];
-    assert_eq!(changes.candles().count(), 0);
+    assert_eq!(changes.candles().count(), 4, "what was on its way is written");
     bench.written(second);
-    assert_eq!(bench.archived(key), [(-10, -6)]);
+    assert_eq!(bench.archived(key), [(-10, before)]);
 }
 
 #[test]

@@ -4,10 +4,12 @@ use super::Source;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
+use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{Job, SymbolsLeft};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
+use crate::core::sources::schedule::Schedule;
 use crate::core::sources::staged::{Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RefusalKind;
@@ -29,7 +31,6 @@ impl Source {
     pub(super) fn complete(
         &mut self,
         request: Box<RequestInFlight>,
-        history: &mut History,
         cx: &mut Context,
     ) -> Result<(), Fault> {
         let sent_at = request.sent_at.unwrap_or(cx.now);
@@ -58,7 +59,7 @@ impl Source {
             self.schedule.backoff.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        self.apply(staged, sent_at, history, cx)
+        self.apply(staged, sent_at, cx)
     }
 
     /// Records the failure of a task that began at `began`. Nothing that is served changes.
@@ -122,19 +123,15 @@ impl Source {
 
     /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
     /// of a cluster are told when it is applied, so that they apply responses in the same order.
-    fn apply(
-        &mut self,
-        staged: Staged,
-        sent_at: Now,
-        history: &mut History,
-        cx: &mut Context,
-    ) -> Result<(), Fault> {
-        let newest_candle = staged.candles.iter().map(|row| row.candle.open_time).max();
-        if let Some(newest) = staged.tickers.newest().or(newest_candle) {
-            self.schedule.clock.check_time(newest, staged.task == Task::Tickers, cx);
-        }
+    fn apply(&mut self, staged: Staged, sent_at: Now, cx: &mut Context) -> Result<(), Fault> {
         match staged.task {
-            Task::Tickers => self.jobs.push([Job::ApplyTickers(staged.tickers, cx.now)]),
+            Task::Tickers => {
+                if let Some(newest) = staged.tickers.newest() {
+                    let Schedule { clock, candles, .. } = &mut self.schedule;
+                    clock.note_newest(newest, sent_at.mono, candles, cx);
+                }
+                self.jobs.push([Job::ApplyTickers(staged.tickers, cx.now)]);
+            }
             Task::Ticker(_) => self.apply_of_round(staged.tickers, cx),
             Task::Stats(symbol) => {
                 if let Some(stats) = staged.stats
@@ -151,8 +148,7 @@ impl Source {
             }
             Task::Time => {
                 if let Some(time) = staged.time {
-                    let (clock, plans) = (&mut self.schedule.clock, &mut self.schedule.candles);
-                    clock.set(time, sent_at.mono, plans, history, cx);
+                    self.schedule.note_time(Witness::Call, (time, time), sent_at.mono, cx);
                 }
                 self.publish(Update::Status(None), cx.now, cx);
             }
@@ -383,7 +379,7 @@ mod tests {
         assert!(stager.wants("BTCUSDT"));
         stager.ticker("BTCUSDT", Ticker::of_last(Decimal::from(5)));
         let symbol = stager.symbol.expect("it is listed");
-        source.apply(staged, received, &mut history, &mut cx).expect("it is sound");
+        source.apply(staged, received, &mut cx).expect("it is sound");
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };

@@ -7,9 +7,10 @@ use crate::core::history::{History, Pace};
 use crate::core::sources::budget::Budget;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::candle_plans::PlannedPage;
+use crate::core::sources::clock::Witness;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
-use crate::core::sources::schedule::HOURLY;
+use crate::core::sources::schedule::{HOURLY, Schedule};
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::SourceState;
@@ -116,7 +117,7 @@ impl Source {
             epoch: 0,
             waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
             received: received.unix,
-            exchange_time: status.clock.map(|_| cx.exchange_time(self.id)),
+            exchange_time: (!self.schedule.clock.is_in_doubt()).then(|| cx.exchange_time(self.id)),
             state: status.state as u8,
             rest_ms: self.schedule.backoff.until.since(cx.now.mono).as_millis() as u64,
         };
@@ -216,13 +217,7 @@ impl Source {
 /// How a follower applies what the collector publishes, and requests candles from it.
 impl Source {
     /// Applies an entry that the collector wrote this long ago.
-    pub fn follow_entry(
-        &mut self,
-        entry: Entry,
-        age: Duration,
-        history: &mut History,
-        cx: &mut Context,
-    ) {
+    pub fn follow_entry(&mut self, entry: Entry, age: Duration, cx: &mut Context) {
         if self.has_ended || self.replica.role() != Role::Follower {
             return;
         }
@@ -231,7 +226,7 @@ impl Source {
             mono: Mono(cx.now.mono.0.saturating_sub(age_ms.saturating_mul(1000))),
             unix: entry.head.received,
         };
-        self.follow_head(&entry.head, age, &entry.body, history, cx);
+        self.follow_head(&entry.head, age, &entry.body, cx);
         match entry.body {
             // An engine that was restored from old data may send quotes older than those applied.
             Update::Quotes { .. } if received.mono + AGE_ERROR < self.newest_quotes => {}
@@ -263,30 +258,22 @@ impl Source {
     }
 
     /// Takes over the state of the source at its collector: the exchange's time, back-off and failures.
-    fn follow_head(
-        &mut self,
-        head: &EntryHead,
-        age: Duration,
-        body: &Update,
-        history: &mut History,
-        cx: &mut Context,
-    ) {
+    fn follow_head(&mut self, head: &EntryHead, age: Duration, body: &Update, cx: &mut Context) {
         let id = self.id;
         if matches!(body, Update::Quotes { .. }) {
             let last = &mut cx.stats[id].last_success_at;
             *last = (*last).max(Some(head.received));
         }
+        let Schedule { clock, candles, .. } = &mut self.schedule;
         match head.exchange_time {
             Some(time) => {
                 let time = time + age.as_millis() as i64;
-                let clock = &mut self.schedule.clock;
                 let off = (time - cx.exchange_time(id)).abs();
                 if clock.is_in_doubt() || off > CLOCK_OFF_MS {
-                    clock.set(time, cx.now.mono, &mut self.schedule.candles, history, cx);
+                    clock.note(Witness::Call, (time, time), cx.now.mono, candles, cx);
                 }
             }
-            None if !self.schedule.clock.is_in_doubt() => self.schedule.clock.doubt(cx),
-            None => {}
+            None => clock.begin_doubt("it is in doubt at the collector".to_string(), cx),
         }
         let left = Duration::from_millis(head.rest_ms.min(BACKOFF_MAX_MS)).saturating_sub(age);
         self.schedule.backoff.until = cx.now.mono + left;
@@ -360,7 +347,7 @@ impl Source {
         }
         let follows = self.replica.role() == Role::Follower;
         // As with an exchange, the market list and the clock come first.
-        let can_ask = follows && self.schedule.has_list && !self.schedule.clock.is_in_doubt();
+        let can_ask = follows && self.schedule.has_list && cx.stats[self.id].clock.is_some();
         let mut next = None;
         while can_ask && self.replica.asked.len() < FOLLOWER_REQUESTS && self.staged() == 0 {
             let (plans, asked) = (&mut self.schedule.candles, &mut self.replica.asked);

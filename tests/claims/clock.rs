@@ -1,0 +1,192 @@
+//! The exchange's clock, by witnesses that err, lie, fail or take long.
+
+use crate::world::*;
+
+/// Milliseconds of some ten years.
+const TEN_YEARS: i64 = 10 * 365 * 24 * HOUR;
+
+/// The newest hundred minutes are all known, and none was requested again since `pages` was called.
+#[track_caller]
+fn check_untouched(world: &mut World, what: &str) {
+    let last = world.current() - 1;
+    let chart = world.minutes(last - 90, last);
+    assert!(chart.is_complete(), "{what}: {chart:?}");
+    assert_eq!((chart.rows.len(), chart.gaps()), (91, "0"), "{what}");
+}
+
+/// What `/health` says of the clock, if something.
+fn doubt(world: &mut World) -> Option<String> {
+    let (_, body) = world.get("/health");
+    let at = body.find("source_clock_in_doubt")?;
+    Some(body[at..].to_string())
+}
+
+/// A settled world, by hand: a source with this depth that has run for some minutes.
+fn settled(has_date: bool) -> World {
+    let mut world = World::new(100);
+    world.exchange.has_date = has_date;
+    world.run(200);
+    world.run_to_second(10);
+    world
+}
+
+/// What a time call may say once: zero, seconds in place of milliseconds, ten years ahead, an hour behind.
+fn lies(now: i64) -> [i64; 4] {
+    [0, now / 1000, now + TEN_YEARS, now - HOUR]
+}
+
+#[test]
+fn one_wrong_reading_moves_nothing_whatever_else_the_exchange_tells() {
+    for (has_date, has_stamps) in [(true, true), (true, false), (false, true), (false, false)] {
+        for at in 0..4 {
+            let mut world = settled(has_date);
+            if !has_stamps {
+                world.exchange.stamped = Some(None);
+                world.run(10);
+            }
+            world.pages();
+            // The hourly reading lies, and the next one does not.
+            let times = world.exchange.times;
+            world.exchange.time_said = Some(lies(world.time() + HOUR)[at]);
+            let limit = world.time() + 2 * HOUR;
+            while world.exchange.times == times && world.time() < limit {
+                world.run(1);
+            }
+            assert_eq!(world.exchange.times, times + 1);
+            world.exchange.time_said = None;
+            let what = format!("lie {at}, date {has_date}, stamps {has_stamps}");
+            let chart = world.chart("&limit=90");
+            assert_eq!(chart.rows.len(), 90, "{what}: nothing is hidden");
+            world.run(20);
+            check_untouched(&mut world, &what);
+            assert_eq!(doubt(&mut world), None, "{what}");
+            let old = world.current() - 70;
+            let again = world.pages().into_iter().filter(|(first, _)| *first < old).count();
+            assert_eq!(again, 0, "{what}: requested again");
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_wrong_first_reading_takes_nothing_from_the_file() {
+    for (has_date, at) in [(true, 0), (true, 1), (true, 2), (false, 0), (false, 1), (false, 2)] {
+        let mut world = World::with_file(100);
+        world.exchange.has_date = has_date;
+        world.run(200);
+        world.run_to_second(10);
+        let last = world.current() - 5;
+        let before = world.minutes(last - 80, last);
+        assert!(before.is_complete(), "{before:?}");
+        world.exchange.time_said = Some(lies(world.time())[at]);
+        world.exchange.is_failing = true;
+        world.restart(0);
+        // Longer than from one sweep for old candles to the next.
+        world.run(90);
+        world.exchange.time_said = None;
+        let what = format!("lie {at}, date {has_date}");
+        world.run(90);
+        let after = world.minutes(last - 80, last);
+        assert!(after.is_complete(), "{what}: {after:?}");
+        assert_eq!(after.body, before.body, "{what}");
+        world.restart(0);
+        world.run(10);
+        let after = world.minutes(last - 80, last);
+        assert_eq!(after.body, before.body, "{what}: in the file");
+    }
+}
+
+#[test]
+fn an_exchange_without_a_time_call_is_dated_by_its_responses() {
+    let mut world = World::new(100);
+    world.exchange.has_date = true;
+    world.exchange.is_timeless = true;
+    world.exchange.stamped = Some(None);
+    world.run(200);
+    world.run_to_second(10);
+    check_untouched(&mut world, "by the date");
+    assert_eq!(doubt(&mut world), None);
+    let old = world.current() - 20_000;
+    world.minutes(old, old + 50);
+    assert!(world.minutes(old, old + 50).is_complete());
+}
+
+#[test]
+fn without_any_witness_but_this_machine_only_the_newest_end_is_in_doubt() {
+    let mut world = World::new(100);
+    world.exchange.is_timeless = true;
+    world.exchange.stamped = Some(None);
+    world.run(200);
+    world.run_to_second(10);
+    let old = world.current() - 20_000;
+    world.minutes(old, old + 50);
+    assert!(world.minutes(old, old + 50).is_complete());
+    let newest = world.chart("&limit=50");
+    assert!(!newest.is_complete(), "{newest:?}");
+    let told = doubt(&mut world).expect("a reason");
+    assert!(told.contains("binance") && told.contains("this machine"), "{told}");
+}
+
+#[test]
+fn a_time_call_that_takes_three_seconds_is_no_clock() {
+    for has_date in [true, false] {
+        let mut world = World::new(100);
+        world.exchange.has_date = has_date;
+        world.exchange.time_takes_ms = 3000;
+        world.run(200);
+        world.run_to_second(10);
+        world.pages();
+        check_untouched(&mut world, "slow");
+        world.run(3700);
+        check_untouched(&mut world, "slow for an hour");
+        let pages = world.pages().len();
+        assert!(pages <= 64, "{pages} pages in an hour");
+        assert_eq!(doubt(&mut world), None);
+    }
+}
+
+#[test]
+fn a_machine_and_an_exchange_that_disagree_are_settled_by_a_second_reading_a_minute_later() {
+    let mut world = World::new(100);
+    world.exchange.stamped = Some(None);
+    world.wall_ahead = 3 * HOUR;
+    world.run(30);
+    assert!(!world.chart("&limit=50").is_complete());
+    let told = doubt(&mut world).expect("a reason");
+    assert!(told.contains("time call 2026-01-01T00:00"), "{told}");
+    world.run(120);
+    assert!(world.chart("&limit=50").is_complete());
+    assert_eq!(doubt(&mut world), None);
+    let times = world.exchange.times;
+    assert!(times <= 6, "{times} requests for the time");
+}
+
+#[test]
+fn a_ticker_of_the_year_2100_hides_no_jump() {
+    let mut world = settled(true);
+    world.exchange.stamped = Some(Some(4_102_444_800_000));
+    world.run(600);
+    check_untouched(&mut world, "2100");
+    let times = world.exchange.times;
+    world.run(1200);
+    assert_eq!(world.exchange.times, times, "it is outvoted once");
+    world.exchange.clock_ahead = 2 * HOUR;
+    world.run(60);
+    check_untouched(&mut world, "after the jump");
+}
+
+#[test]
+fn a_clock_that_really_goes_back_deletes_nothing_and_reads_again_what_lies_ahead() {
+    let mut world = settled(true);
+    let current = world.current();
+    world.exchange.clock_ahead = -30 * MINUTE;
+    world.run(30);
+    let chart = world.minutes(current - 90, current);
+    assert!(chart.rows.iter().all(|row| row.0 <= world.current()), "{:?}", chart.rows);
+    world.pages();
+    world.run(31 * 60);
+    let last = world.current() - 3;
+    let chart = world.minutes(last - 60, last);
+    assert!(chart.is_complete(), "{chart:?}");
+    assert!(chart.rows.iter().all(|row| row.1 == 3), "{:?}", chart.rows);
+}
