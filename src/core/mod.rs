@@ -70,10 +70,7 @@ impl Core {
         boot: u64,
         now: Now,
     ) -> Core {
-        let mut market = Market::new(&config);
-        for at in 0..config.sources.len() {
-            market.charts.doubt_clock(SourceId(at as u16), true);
-        }
+        let market = Market::new(&config);
         let stats = Status::new(config.sources.iter().map(|source| &*source.id), now);
         let mut cx = Context::new(config, market, stats, now);
         (cx.boot, cx.facts) = (boot, facts);

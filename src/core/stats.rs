@@ -324,11 +324,10 @@ pub struct SourceStatus {
     pub quotes_at: Option<UnixMs>,
     /// Since when requests for quotes fail. `None`: the last one did not.
     pub failing_since: Option<UnixMs>,
-    /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero, or the earliest that a
-    /// witness tells while it is in doubt. `None` until it was told.
+    /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until it was told.
     pub clock: Option<i64>,
-    /// Why the exchange's clock is in doubt. `None` also at the begin, until something was told.
-    pub clock_doubt: Option<Box<str>>,
+    /// Why it is in doubt. `None` also at the begin, until something was told.
+    pub clock_doubt: Option<ClockDoubt>,
     /// Items of responses that were refused.
     pub rejected: u64,
     /// How far its backfill has come.
@@ -365,6 +364,23 @@ impl SourceStatus {
             None => now.unix,
         }
     }
+
+    /// The exchange's time now, or the earliest by any witness while that is in doubt: what has ended by then
+    /// is closed.
+    pub fn sure_time(&self, now: Now) -> UnixMs {
+        let doubted = self.clock_doubt.as_ref().map(|it| it.earliest);
+        let sure = doubted.map(|zero| UnixMs(zero) + (now.mono.0 / 1000) as i64);
+        sure.unwrap_or(UnixMs(i64::MAX)).min(self.exchange_time(now))
+    }
+}
+
+/// A doubt about the exchange's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClockDoubt {
+    /// What speaks for and against it.
+    pub why: Box<str>,
+    /// The earliest that a witness tells, as in [`SourceStatus::clock`].
+    pub earliest: i64,
 }
 
 /// A point on the monotonic clock, as the wall clock will show it.

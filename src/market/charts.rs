@@ -38,8 +38,8 @@ pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
     unopened: BTreeMap<SeriesKey, IntervalSet>,
-    /// Sources whose clock is unknown.
-    in_doubt: Vec<SourceId>,
+    /// Sources whose clock is in doubt, and from when on.
+    in_doubt: BTreeMap<SourceId, UnixMs>,
     max_series: usize,
     max_bytes: usize,
     history: HistoryConfig,
@@ -97,7 +97,7 @@ impl Charts {
         let mut series = Series::new(key, self.next_version);
         series.archived = self.unopened.remove(&key).unwrap_or_default();
         series.unsettle_ends();
-        series.doubt_clock(self.in_doubt.contains(&key.source));
+        series.doubt_clock(self.in_doubt.get(&key.source).copied());
         self.series.insert(key, series);
         true
     }
@@ -296,14 +296,14 @@ impl Charts {
         }
     }
 
-    /// Sets whether the clock of a source is in doubt. Its charts that end now depend on it.
-    pub fn doubt_clock(&mut self, source: SourceId, in_doubt: bool) {
-        self.in_doubt.retain(|it| *it != source);
-        if in_doubt {
-            self.in_doubt.push(source);
+    /// The clock of a source is in doubt from this time on, or known. Charts that end later depend on it.
+    pub fn doubt_clock(&mut self, source: SourceId, from: Option<UnixMs>) {
+        match from {
+            Some(from) => drop(self.in_doubt.insert(source, from)),
+            None => drop(self.in_doubt.remove(&source)),
         }
         for (_, series) in self.series.range_mut(keys_of(source)) {
-            series.doubt_clock(in_doubt);
+            series.doubt_clock(from);
         }
     }
 

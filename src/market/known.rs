@@ -100,9 +100,10 @@ impl Series {
         }
     }
 
-    /// Sets whether the exchange's clock is in doubt. A chart that ends now depends on it.
-    pub(super) fn doubt_clock(&mut self, in_doubt: bool) {
-        if std::mem::replace(&mut self.clock_in_doubt, in_doubt) != in_doubt {
+    /// The exchange's clock is in doubt from this time on, or known. A chart that ends later depends on it.
+    pub(super) fn doubt_clock(&mut self, from: Option<UnixMs>) {
+        let from = from.map(|time| self.interval().slot_of(time));
+        if std::mem::replace(&mut self.doubted_from, from) != from {
             self.version += 1;
         }
     }

@@ -86,8 +86,8 @@ pub struct Series {
     /// slots after their close. Not stored: after a restart it holds the last slots of each
     /// archived stretch.
     pub(super) unsettled: IntervalSet,
-    /// True if the exchange's clock is unknown.
-    pub(super) clock_in_doubt: bool,
+    /// If the exchange's clock is in doubt: the first slot of which some witness tells that it has not ended.
+    pub(super) doubted_from: Option<i64>,
     /// Oldest first. The last one is forming, or was if no quote came since.
     pub(super) forming: Vec<FormingCandle>,
     /// The newest slot known to have begun, by the times of answers and quotes.
@@ -118,7 +118,7 @@ impl Series {
             archived: IntervalSet::default(),
             silences: Silences::default(),
             unsettled: IntervalSet::default(),
-            clock_in_doubt: false,
+            doubted_from: None,
             forming: Vec::new(),
             frontier: i64::MIN,
             count: 0,

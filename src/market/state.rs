@@ -47,7 +47,6 @@ impl Market {
                 // What another exchange has told under this id is not this one's.
                 self.quotes.begin(source, &config.sources[source.index()]);
                 self.charts.retain(source, |_| false);
-                self.charts.doubt_clock(source, true);
             }
         }
     }

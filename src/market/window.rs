@@ -133,8 +133,8 @@ impl FoundRows {
             (false, Some(_)) => depends.start,
         };
         let asked = asked_from.min(end)..end;
-        let ends_now = cut.is_none() && window.end > present;
-        let in_doubt = series.is_some_and(|series| ends_now && series.clock_in_doubt);
+        let doubted = series.and_then(|series| series.doubted_from);
+        let in_doubt = doubted.is_some_and(|from| cut.unwrap_or(window.end) > from);
         let open_of = |slot: i64| base.open_of(slot);
         ChartInfo {
             rows: self.rows,

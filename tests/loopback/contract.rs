@@ -273,6 +273,7 @@ const UPSTREAM: Shape = Object(&[
     ("returns", Count),
     ("stale", Count),
     ("frozen", Bool),
+    ("clockInDoubt", Bool),
     (
         "backfill",
         Object(&[
@@ -309,6 +310,7 @@ const REASON: Shape = Object(&[
             "source_backoff",
             "source_down",
             "source_frozen",
+            "source_clock_in_doubt",
         ]),
     ),
     ("source", Maybe(&Slug)),

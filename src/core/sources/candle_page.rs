@@ -76,7 +76,7 @@ impl CandlePage {
         let rows = self.slices.iter().flat_map(|(_, rows)| rows);
         SentCandles {
             series: series_part(self.key, self.result.slots.clone(), cx),
-            closed_before: cx.stats[self.key.source].exchange_time(self.sent_at),
+            closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
             is_dated: self.is_dated,
             // Each node judges by itself how many rows a page has.
             is_full: false,
@@ -125,7 +125,7 @@ impl CandlePage {
         };
         // Closed by the exchange's clock when the request left: later it may have closed one more,
         // but then what it sent may be older than that.
-        let closed_before = cx.stats[key.source].exchange_time(self.sent_at);
+        let closed_before = cx.stats[key.source].sure_time(self.sent_at);
         let mut changes = history.changes(key, cx);
         let charts = &mut cx.market.charts;
         if changes.is_none() {

@@ -15,6 +15,7 @@
 
 use crate::core::context::{Context, wall_zero};
 use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::stats::ClockDoubt;
 use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Market, SourceId};
@@ -292,7 +293,7 @@ impl ExchangeClock {
                 let (id, s) = (&cx.stats[source].id, cx.now.mono.since(since).as_secs());
                 log::info!(target: SOURCE, "clock known source={id} moved_ms={moved_ms} after_s={s}");
             }
-            cx.market.charts.doubt_clock(source, false);
+            cx.market.charts.doubt_clock(source, None);
             self.begin_forming(plans, cx);
         }
     }
@@ -303,15 +304,18 @@ impl ExchangeClock {
         if self.in_doubt_since.is_none() {
             self.in_doubt_since = Some(now);
             self.call_again(RETRY, now);
-            cx.market.charts.doubt_clock(source, true);
         }
         let told = self.stories.iter().flatten().filter(|it| !it.is_odd).map(|it| it.earliest);
+        let earliest = told.chain(self.estimate).min();
         let status = &mut cx.stats[source];
-        status.clock = told.chain(self.estimate).min();
+        status.clock = self.estimate.or(earliest);
         if status.clock_doubt.is_none() {
             log::warn!(target: SOURCE, "clock in doubt source={} reason={}", status.id, quoted(&why));
         }
-        status.clock_doubt = Some(why.into());
+        let earliest = earliest.unwrap_or(wall_zero(cx.now));
+        status.clock_doubt = Some(ClockDoubt { why: why.into(), earliest });
+        let sure = status.sure_time(cx.now);
+        cx.market.charts.doubt_clock(source, Some(sure));
     }
 
     /// What each witness tells, for people.

@@ -90,6 +90,7 @@ impl Sources {
         let all: Vec<Source> = ids.map(new).collect();
         for (source, status) in all.iter().zip(&mut cx.stats.sources) {
             status.intervals = source.intervals();
+            cx.market.charts.doubt_clock(source.id, Some(cx.now.unix));
         }
         Sources {
             all,
@@ -120,6 +121,7 @@ impl Sources {
     /// Begins a source. It continues the budget and back-off of ended sources of its exchange.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
+        cx.market.charts.doubt_clock(id, Some(cx.now.unix));
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
         status.intervals = source.intervals();
         match self.all.get_mut(id.index()) {

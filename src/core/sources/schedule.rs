@@ -200,7 +200,11 @@ impl Schedule {
             (has_page && !is_in_flight(&Task::Time)).then(|| self.candles.next(is_asked, cx));
         let page = page.flatten().filter(|page| {
             let is_client = page.urgency == Urgency::Client;
-            (goes_on || is_client) && (pace == Pace::Free || page.urgency <= Urgency::Newest)
+            // What a witness takes for the future cannot be judged.
+            let sure = cx.stats[self.profile.id].sure_time(cx.now);
+            (goes_on || is_client)
+                && (pace == Pace::Free || page.urgency <= Urgency::Newest)
+                && page.slots.end <= page.series.interval.slot_of(sure) + 1
         });
         let candles = |is_history: bool| {
             let page = page.clone().filter(|it| (it.urgency >= Urgency::Hole) == is_history)?;

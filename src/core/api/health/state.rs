@@ -42,6 +42,8 @@ named! {
         SourceDown "source_down"
         /// This source responds, but none of its figures has changed for `frozenAfterMs`.
         SourceFrozen "source_frozen"
+        /// What tells this source's time disagrees, or nothing tells it.
+        SourceClockInDoubt "source_clock_in_doubt"
         /// There are quotes, and every one of them is stale.
         QuotesStale "quotes_stale"
         /// The history file cannot be used.
@@ -93,15 +95,16 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::ClusterDown, !format && cluster.is_some_and(|it| !it.is_up)),
         of_all(Code::ClusterFormat, format),
     ];
-    let of_sources = status.running().filter_map(|(id, source)| {
-        let code = match source.state {
-            SourceState::Starting => Code::SourceStarting,
-            SourceState::Backoff => Code::SourceBackoff,
-            SourceState::Down => Code::SourceDown,
-            SourceState::Up if quotes.frozen(id) => Code::SourceFrozen,
-            SourceState::Up => return None,
+    let of_sources = status.running().flat_map(|(id, source)| {
+        let by_state = match source.state {
+            SourceState::Starting => Some(Code::SourceStarting),
+            SourceState::Backoff => Some(Code::SourceBackoff),
+            SourceState::Down => Some(Code::SourceDown),
+            SourceState::Up => quotes.frozen(id).then_some(Code::SourceFrozen),
         };
-        Some(Reason { code, source: Some(id) })
+        let by_clock = source.clock_doubt.as_ref().map(|_| Code::SourceClockInDoubt);
+        let codes = [by_state, by_clock].into_iter().flatten();
+        codes.map(move |code| Reason { code, source: Some(id) })
     });
     whole.into_iter().flatten().chain(of_sources)
 }
@@ -181,7 +184,13 @@ impl Reason {
                 let since = on_wall(since.unwrap_or(now.mono), now);
                 format!("No figure of this source has changed since {since}.")
             }
-            (Code::SourceBackoff | Code::SourceDown, None) => String::new(),
+            (Code::SourceClockInDoubt, Some(source)) => {
+                let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
+                format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
+            }
+            (Code::SourceBackoff | Code::SourceDown | Code::SourceClockInDoubt, None) => {
+                String::new()
+            }
             (Code::SourceBackoff, Some(source)) => {
                 let since = source.failing_since.unwrap_or(now.unix);
                 match source.backoff_until {
@@ -216,6 +225,7 @@ pub mod tests {
     use super::*;
     use crate::config::SourceConfig;
     use crate::core::LogFigures;
+    use crate::core::stats::ClockDoubt;
     use crate::market::SymbolId;
     use crate::record::Ticker;
     use crate::time::{Mono, UnixMs};
@@ -300,6 +310,9 @@ pub mod tests {
             all(&bench);
         }
         bench.up();
+        bench.status.sources[0].clock_doubt = Some(ClockDoubt::default());
+        assert_eq!(codes(&bench), [SourceClockInDoubt]);
+        bench.status.sources[0].clock_doubt = None;
         bench.now.mono = bench.now.mono + Duration::from_secs(86_400);
         bench.quotes.end_poll(SourceId(0), bench.now);
         assert_eq!(codes(&bench), [QuotesStale, SourceFrozen]);

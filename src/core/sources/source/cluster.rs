@@ -191,7 +191,7 @@ impl Source {
         let Some(series) = cx.market.charts.get(asked.key) else {
             return;
         };
-        let closed_before: UnixMs = cx.exchange_time(asked.key.source);
+        let closed_before: UnixMs = cx.stats[asked.key.source].sure_time(cx.now);
         let current = asked.key.interval.slot_of(closed_before);
         let closed = series.covered().within(asked.slots.clone()).map(|slots| {
             let rows = series.candles(&slots).into_iter();
