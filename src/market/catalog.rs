@@ -325,6 +325,12 @@ impl Catalog {
         staging.as_ref().map(|_| ()).ok_or(EmptyList)
     }
 
+    /// Keeps the markets that the list which was read to its end may have left out by mistake, until another
+    /// list leaves them out too. `is_quoted`: true if tickers of a symbol come. Returns how many are kept.
+    pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) -> usize {
+        self.rosters[source.index()].doubt(is_quoted)
+    }
+
     /// The id of a source in the configuration, for the log.
     pub fn id_of(&self, source: SourceId) -> &str {
         &self.rosters[source.index()].id

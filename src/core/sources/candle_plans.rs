@@ -53,17 +53,14 @@ impl CandlePlans {
         }
     }
 
-    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. Until
-    /// the first market list, it has the series that an earlier run stored.
+    /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. A market
+    /// that is not listed has what is stored of it; before the first list it may be listed yet.
     pub fn follow(&mut self, key: SeriesKey, cx: &mut Context) -> bool {
         let exchange = cx.exchange_time(self.source);
         let Market { catalog, charts, .. } = &mut cx.market;
+        let is_listed = catalog.listing(self.source, key.symbol).is_some();
         let is_archived = || charts.archived(key).is_some_and(|slots| !slots.is_empty());
-        let has_it = match catalog.has_list(self.source) {
-            true => catalog.listing(self.source, key.symbol).is_some(),
-            false => is_archived(),
-        };
-        if !has_it || !self.dialect.has_interval(key.interval) {
+        if !(is_listed || is_archived()) || !self.dialect.has_interval(key.interval) {
             return false;
         }
         if !charts.open(key) {
@@ -79,7 +76,9 @@ impl CandlePlans {
             }
         }
         charts.touch(key, exchange);
-        self.plans.entry(key).or_insert_with(|| SeriesPlan::new(cx.now.mono));
+        if is_listed || !catalog.has_list(self.source) {
+            self.plans.entry(key).or_insert_with(|| SeriesPlan::new(cx.now.mono));
+        }
         true
     }
 
@@ -178,8 +177,12 @@ impl CandlePlans {
             }
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => {
+                let first_page = match cx.config.history.of(key.interval).backfill {
+                    0 => 0,
+                    _ => rows,
+                };
                 let known_end = (series.and_then(Series::newest_known))
-                    .map_or(current.saturating_sub(rows), |last| last + 1);
+                    .map_or(current.saturating_sub(first_page), |last| last + 1);
                 // What is older than what is kept would be dropped at once.
                 let oldest_kept = current.saturating_sub(charts.keep(key.interval));
                 let from = known_end.saturating_sub(REREAD).max(oldest_kept);

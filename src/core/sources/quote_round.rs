@@ -101,6 +101,12 @@ impl QuoteRound {
         self.stats_due.push_back((now + STATS_AGE, symbol));
     }
 
+    /// Leaves out the markets that `is_kept` rejects.
+    pub fn retain(&mut self, is_kept: impl Fn(SymbolId) -> bool) {
+        self.left.retain(|symbol| is_kept(*symbol));
+        self.stats_due.retain(|(_, symbol)| is_kept(*symbol));
+    }
+
     /// A market that was being requested is to be requested again.
     pub fn put_back(&mut self, symbol: SymbolId) {
         self.in_flight = self.in_flight.saturating_sub(1);

@@ -32,8 +32,8 @@ use std::time::Duration;
 /// Between two readings of the market list: listings change a few times a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
-/// The pause before the next try of a market list that failed.
-const HOURLY_RETRY: Duration = Duration::from_secs(60);
+/// The pause before a market list that failed, or lacks markets that may be there, is read again.
+pub const HOURLY_RETRY: Duration = Duration::from_secs(60);
 
 /// See the module's page.
 pub struct Schedule {

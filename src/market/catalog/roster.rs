@@ -14,6 +14,9 @@ use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A list that lacks more than this part of the markets may have been cut.
+const MANY: usize = 10;
+
 /// The most characters of a skipped market's name in the log.
 const EXAMPLE_CHARS: usize = 64;
 
@@ -82,6 +85,8 @@ pub(super) struct Roster {
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     pub(super) staging: Option<Staging>,
+    /// The markets that the last list lacked and that have stayed.
+    doubted: BTreeSet<SymbolId>,
     warned: Warned,
 }
 
@@ -204,6 +209,32 @@ impl Roster {
         };
     }
 
+    /// Keeps those markets that the list lacks and may have left out by mistake: those whose tickers still
+    /// come, and all of them if they are many. What the list before lacked too is not kept. Returns how many
+    /// are.
+    pub(super) fn doubt(&mut self, is_quoted: impl Fn(SymbolId) -> bool) -> usize {
+        let Some(staging) = &mut self.staging else {
+            return 0;
+        };
+        let listed = self.listings.iter().zip(0..).filter(|(it, _)| it.is_some());
+        let mut tracked: BTreeSet<_> = listed.map(|(_, at)| SymbolId(at)).collect();
+        tracked.extend(&self.remembered);
+        let says =
+            |it: &SymbolId| !matches!(staging.said.get(it.index()), None | Some(Said::Nothing));
+        let lacking = || tracked.iter().copied().filter(|it| !says(it));
+        let are_many = lacking().count() > tracked.len() / MANY;
+        let is_new = |it: &SymbolId| !self.doubted.contains(it);
+        let doubted = lacking().filter(|it| is_new(it) && (are_many || is_quoted(*it)));
+        self.doubted = doubted.collect();
+        staging.said.resize_with(staging.said.len().max(self.listings.len()), Said::default);
+        for symbol in &self.doubted {
+            if self.listings.get(symbol.index()).is_some_and(Option::is_some) {
+                staging.said[symbol.index()] = Said::Unchanged;
+            }
+        }
+        self.doubted.len()
+    }
+
     /// The symbols about which something changes with this list; sorted.
     pub(super) fn touched_by(&self, staging: &Staging) -> Vec<SymbolId> {
         let symbols =
@@ -215,19 +246,20 @@ impl Roster {
                 Some(Said::Nothing) | None => self.listing(*symbol).is_some(),
             })
             .collect();
+        touched.extend(&self.remembered);
         if !self.has_list {
             // Named symbols that the first list does not have turn inactive.
-            touched.extend(self.named.iter().chain(&self.remembered));
-            touched.sort_unstable();
-            touched.dedup();
+            touched.extend(&self.named);
         }
+        touched.sort_unstable();
+        touched.dedup();
         touched
     }
 
     /// Tracks the markets of this list in place of those before.
     pub(super) fn replace(&mut self, mut staging: Staging) {
         self.has_list = true;
-        self.remembered.clear();
+        self.remembered.retain(|symbol| self.doubted.contains(symbol));
         self.recalled.clear();
         let places = self.listings.len().max(staging.said.len());
         self.listings.resize_with(places, || None);

@@ -9,7 +9,7 @@ use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::jobs::{Job, SymbolsLeft};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
-use crate::core::sources::schedule::Schedule;
+use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
 use crate::core::sources::staged::{Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RefusalKind;
@@ -229,7 +229,21 @@ impl Source {
     /// them.
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
         let (id, schedule) = (self.id, &mut self.schedule);
-        let change = cx.market.catalog.refresh_list(id, cx.now.unix);
+        let source = &cx.stats[id].id;
+        let Market { catalog, quotes, .. } = &mut cx.market;
+        if self.replica.role().collects() {
+            let is_quoted = |symbol| quotes.of(id, symbol).is_some_and(|quote| !quote.stale());
+            let doubted = catalog.doubt_list(id, is_quoted);
+            if doubted > 0 {
+                log::warn!(target: SOURCE, "market list doubted source={source} missing={doubted}");
+                schedule.list_due = cx.now.mono + HOURLY_RETRY;
+            }
+        }
+        let change = catalog.refresh_list(id, cx.now.unix);
+        if !change.removed.is_empty() {
+            let markets = change.removed.len();
+            log::info!(target: SOURCE, "markets removed source={source} markets={markets}");
+        }
         schedule.candles.retain(|key| {
             if change.removed.binary_search(&key.symbol).is_ok() {
                 cx.market.charts.close(*key);
@@ -237,6 +251,7 @@ impl Source {
             // The candles of a market that is named and not listed stay as they are.
             cx.market.catalog.listing(id, key.symbol).is_some()
         });
+        schedule.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
         history.listed(id);
         if schedule.has_list {
             cx.market.quotes.expect(id, change.added);
