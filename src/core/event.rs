@@ -81,6 +81,8 @@ pub enum Action {
         host: String,
         /// The port of the addresses.
         port: u16,
+        /// True if an address of the name has answered well: then it goes before others.
+        has_worked: bool,
     },
     /// Send a job to the disk thread, whose replies come by [`super::Core::stored`]. There are never more
     /// under way than its queue takes.

@@ -25,6 +25,7 @@ mod event;
 mod history;
 mod sources;
 mod stats;
+mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
 pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, ProcessFacts, Service};

@@ -36,7 +36,7 @@ pub use response::{
     CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota, Responder,
     Stamp,
 };
-pub use tunnel::write_connect;
+pub use tunnel::{parse_connected, write_connect};
 pub use upstream::{
     Encoding, Response, ResponseHead, RetryAfter, parse_response, read_current_date, read_date,
     write_request,

@@ -1,10 +1,15 @@
 //! The request for a tunnel through a proxy.
 //!
-//! Owns the request (CONNECT, RFC 9110, 9.3.6) and its credentials (Basic, RFC 7617). The head of the
-//! response is parsed with [`super::parse_response`]. After a 2xx the tunnel begins at once, even if the
-//! head announces a body.
+//! Owns the request (CONNECT, RFC 9110, 9.3.6), its credentials (Basic, RFC 7617) and the response. After a
+//! 2xx the tunnel begins at once, even if the head announces a body.
 
-use super::upstream::write_start;
+use super::upstream::{parse_raw, write_start};
+
+/// Parses the head of the response to a CONNECT: its status and its length. `None` while it is not complete.
+/// What its fields say about a body is ignored. Limits and errors are those of [`super::parse_response`].
+pub fn parse_connected(bytes: &[u8], most: usize) -> Result<Option<(u16, usize)>, &'static str> {
+    Ok(parse_raw(bytes, most)?.map(|raw| (raw.status, raw.used)))
+}
 
 /// Appends a CONNECT to `place`, which is `HOST:PORT` with an IPv6 address in brackets. `credentials`
 /// are user and password.

@@ -83,13 +83,28 @@ pub struct Response<'a> {
     pub used: usize,
 }
 
-/// The error of a head that is larger than allowed.
-const TOO_LARGE: &str = "the head is too large";
-
 /// Parses the head of the response that begins with `bytes`; `None` while it is not complete. Interim
 /// responses (1xx) are skipped. All of it has at most `most` bytes; its first line has no limit of its own.
 /// The error says what is wrong. After it the connection cannot be used any more.
 pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>, &'static str> {
+    let Some(raw) = parse_raw(bytes, most)? else {
+        return Ok(None);
+    };
+    let head = read(&raw)?;
+    Ok(Some(Response { head, fields: raw.fields, used: raw.used }))
+}
+
+/// A complete head whose fields are not read yet.
+pub(super) struct RawHead<'a> {
+    pub(super) status: u16,
+    version: u8,
+    fields: Fields<'a>,
+    /// See [`Response::used`].
+    pub(super) used: usize,
+}
+
+/// Finds the head that [`parse_response`] reads.
+pub(super) fn parse_raw(bytes: &[u8], most: usize) -> Result<Option<RawHead<'_>>, &'static str> {
     const WHOLE: &str = "httparse has found a complete head";
     let window = &bytes[..bytes.len().min(most)];
     let mut config = httparse::ParserConfig::default();
@@ -104,7 +119,7 @@ pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>,
         let length = match found.map_err(malformed)? {
             httparse::Status::Complete(length) => length,
             httparse::Status::Partial if bytes.len() < most => return Ok(None),
-            httparse::Status::Partial => return Err(TOO_LARGE),
+            httparse::Status::Partial => return Err("the head is too large"),
         };
         used += length;
         let status = raw.code.expect(WHOLE);
@@ -117,15 +132,14 @@ pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>,
         // The names and values point into `rest`.
         let begin = |field: &httparse::Header| field.name.as_ptr().addr() - rest.as_ptr().addr();
         let lines = raw.headers.first().map_or(&b""[..], |it| &rest[begin(it)..length]);
-        let fields = Fields::of_parsed(lines);
-        let head = read(status, raw.version.expect(WHOLE), fields)?;
-        return Ok(Some(Response { head, fields, used }));
+        let (version, fields) = (raw.version.expect(WHOLE), Fields::of_parsed(lines));
+        return Ok(Some(RawHead { status, version, fields, used }));
     }
 }
 
 fn malformed(error: httparse::Error) -> &'static str {
     match error {
-        httparse::Error::TooManyHeaders => TOO_LARGE,
+        httparse::Error::TooManyHeaders => "the head has more than 128 fields",
         httparse::Error::HeaderName => "malformed field name",
         httparse::Error::HeaderValue => "malformed field value",
         httparse::Error::Version => "malformed version",
@@ -133,7 +147,8 @@ fn malformed(error: httparse::Error) -> &'static str {
     }
 }
 
-fn read(status: u16, version: u8, fields: Fields) -> Result<ResponseHead, &'static str> {
+fn read(raw: &RawHead<'_>) -> Result<ResponseHead, &'static str> {
+    let &RawHead { status, version, fields, .. } = raw;
     let mut length = None;
     let mut chunked = false;
     let mut persistence = Persistence::default();

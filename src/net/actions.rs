@@ -37,7 +37,7 @@ impl Driver {
             },
             Action::Connect(key, address) => self.connect(key, address, now),
             Action::Secure(key, host) => self.secure(key, &host, now),
-            Action::Resolve { source, host, port } => {
+            Action::Resolve { source, host, port, .. } => {
                 if let Err(why) = self.resolver.look_up(source, &host, port) {
                     self.core.resolved(source, Err(why), now);
                 }

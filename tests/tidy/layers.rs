@@ -4,7 +4,7 @@ use super::*;
 
 /// The modules from the lowest layer to the highest. A module may import from the layers below its
 /// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "lib docs named time table job_queue rng decimal fingerprint log_targets resp",
     "durations interval record json",
     "config history",
@@ -12,6 +12,7 @@ const LAYERS: [&str; 15] = [
     "core/event",
     "core/stats",
     "core/context",
+    "core/upstream",
     "core/api core/history",
     "core/clients core/sources",
     "core/cluster",

@@ -1,18 +1,19 @@
 //! The engine: a Redis or Valkey, and the two connections to it.
 //!
-//! [`Engine`] owns the connections (one for commands, one that waits for entries of streams), the way to it
-//! ([`EngineRoute`]), the back-off, the names of its keys and of the loaded scripts, its time, and why it is
-//! down. It is up once user and password are taken, the scripts are loaded, and one of them has run: so a
-//! replica, a full engine and one that still loads are down.
+//! [`Engine`] owns the two connections of its [`Upstream`] (one for commands, one that waits for entries of
+//! streams) and what they carry ([`Link`]), the way to it ([`EngineRoute`]), the back-off, the names of its
+//! keys and of the loaded scripts, its time, and why it is down. It is up once user and password are taken,
+//! the scripts are loaded, and one of them has run: so a replica, a full engine and one that still loads
+//! are down.
 //!
 //! No log line or error of it contains the user or the password.
 
-use super::link::{EngineCommand, Link};
+use super::link::{EngineCommand, Link, TIMEOUT};
 use super::route::EngineRoute;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
 use crate::core::context::Context;
-use crate::core::{Action, Broken};
+use crate::core::upstream::{Told, Upstream, User};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
@@ -28,9 +29,6 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Longest wait before the next try: all nodes are to be back soon after the engine is.
 const MOST_BACKOFF: Duration = Duration::from_secs(2);
-
-/// Deadlines are looked at each second. After a longer gap this process was paused, or the machine slept.
-const AWAY: Duration = Duration::from_millis(1500);
 
 /// Heartbeats from which the time of the engine is computed. The one with the shortest trip is the most
 /// exact.
@@ -48,16 +46,23 @@ pub enum Which {
     Reader,
 }
 
+impl Which {
+    /// Both.
+    const ALL: [Which; 2] = [Which::Commands, Which::Reader];
+}
+
 /// See the module's page.
 pub struct Engine {
     /// True if it takes commands.
     pub is_up: bool,
     /// Why it is down.
     pub trouble: Option<String>,
-    /// When it is tried again, unless its name is being looked up.
+    /// When it is tried again, once it is closed.
     pub retry_at: Mono,
     /// Whose connection a key names, until its socket is closed.
     pub connections: Table<Which>,
+    /// Its connections, by `Which`.
+    pub upstream: Upstream,
     /// By `Which`.
     links: [Link; 2],
     route: EngineRoute,
@@ -71,26 +76,26 @@ pub struct Engine {
     zeros: VecDeque<i64>,
     /// Random numbers for back-off and jitter.
     pub rng: Rng,
-    /// When deadlines were last looked at.
-    looked_at: Mono,
 }
 
 impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
     pub fn new(url: EngineUrl, prefix: &str, first: usize, rng: Rng, now: Mono) -> Engine {
+        let route = EngineRoute::new(url);
+        let user = User { id: SourceId::ENGINE, target: CLUSTER };
         Engine {
             is_up: false,
             trouble: None,
             retry_at: now,
             connections: Table::behind(first, MOST_CONNECTIONS),
+            upstream: Upstream::new(user, route.direct(), Which::ALL.len()),
             links: Default::default(),
-            route: EngineRoute::new(url),
+            route,
             failures: 0,
             prefix: format!("{{{prefix}}}"),
             scripts: Default::default(),
             zeros: VecDeque::new(),
             rng,
-            looked_at: now,
         }
     }
 
@@ -102,15 +107,15 @@ impl Engine {
     /// Whose connection this is.
     pub fn which(&self, key: Key) -> Option<Which> {
         let which = *self.connections.get(key)?;
-        (self.links[which as usize].key == Some(key)).then_some(which)
+        self.upstream.has_key(which as usize, key).then_some(which)
     }
 
     /// Bytes to send on a connection, and whether bytes from it are welcome.
     pub fn interest(&self, key: Key) -> (&[u8], bool) {
-        match self.which(key).map(|which| &self.links[which as usize]) {
-            Some(link) => (link.outgoing(), link.connecting.is_open()),
-            None => (&[], false),
-        }
+        let Some(which) = self.which(key).map(|which| which as usize) else {
+            return (&[], false);
+        };
+        self.upstream.interest(which, key).unwrap_or((self.links[which].outgoing(), true))
     }
 
     /// True if nothing waits to be sent, or nothing can be.
@@ -118,85 +123,72 @@ impl Engine {
         !self.is_up || self.links[Which::Commands as usize].has_sent()
     }
 
-    /// When [`Engine::handle_timeout`] is wanted.
-    pub fn due(&self) -> Mono {
-        let is_closed = self.links[Which::Commands as usize].key.is_none();
-        let retry = is_closed.then_some(self.retry_at);
-        self.links.iter().filter_map(Link::due).chain(retry).min().unwrap_or(Mono::NEVER)
+    /// True if this connection carries commands.
+    pub fn is_open(&self, which: Which) -> bool {
+        self.upstream.is_open(which as usize)
     }
 
-    /// Gives up what is late, and connects. `true`: this process was paused.
-    pub fn handle_timeout(&mut self, cx: &mut Context) -> bool {
+    /// When [`Engine::handle_timeout`] is wanted.
+    pub fn due(&self) -> Mono {
+        let is_closed = self.upstream.is_closed(Which::Commands as usize);
+        let retry = is_closed.then_some(self.retry_at);
+        let replies = self.links.iter().filter_map(Link::due);
+        replies.chain(retry).chain(self.upstream.due()).min().unwrap_or(Mono::NEVER)
+    }
+
+    /// Gives up what is late, and connects.
+    pub fn handle_timeout(&mut self, cx: &mut Context) {
         let now = cx.now.mono;
-        let gap = now.since(std::mem::replace(&mut self.looked_at, now));
-        let was_away = gap > AWAY;
-        if was_away {
-            self.links.iter_mut().for_each(|link| link.postpone(gap));
+        for which in Which::ALL {
+            if let Told::Unreachable(obstacle) = self.upstream.handle_timeout(which as usize, cx) {
+                return self.fail(&obstacle.to_string(), cx);
+            }
         }
-        if let Some(late) = self.links.iter().find(|it| it.due().is_some_and(|due| due <= now)) {
-            let why = match late.connecting.obstacle() {
-                None => "no reply in time".to_string(),
-                Some(obstacle) => format!("{obstacle}: no reply in time"),
-            };
-            self.fail(&why, cx);
-            return was_away;
+        if self.links.iter().any(|it| it.due().is_some_and(|due| due <= now)) {
+            return self.fail("no reply in time", cx);
         }
-        let is_closed = |link: &Link| link.key.is_none();
-        if is_closed(self.link(Which::Commands)) && self.retry_at <= now {
+        if self.upstream.is_closed(Which::Commands as usize) && self.retry_at <= now {
             self.connect(Which::Commands, cx);
         }
-        if self.is_up && is_closed(self.link(Which::Reader)) {
+        if self.is_up && self.upstream.is_closed(Which::Reader as usize) {
             self.connect(Which::Reader, cx);
         }
-        was_away
+    }
+
+    /// This process was paused: moves all deadlines, so that replies that came meanwhile count.
+    pub fn postpone(&mut self, by: Duration) {
+        self.upstream.postpone(by);
+        self.links.iter_mut().for_each(|link| link.postpone(by));
     }
 
     fn connect(&mut self, which: Which, cx: &mut Context) {
-        let Some(address) = self.route.address() else {
-            self.retry_at = Mono::NEVER;
-            let url = self.route.url();
-            cx.actions.push_back(Action::Resolve {
-                source: SourceId::ENGINE,
-                host: url.host.clone(),
-                port: url.port,
-            });
-            return;
-        };
-        let Some(key) = self.connections.insert(which) else {
-            // Old sockets are not closed yet.
-            self.retry_at = cx.now.mono + FIRST_BACKOFF;
-            return;
-        };
-        let route = self.route.direct();
-        self.link(which).opening(key, address, &route, cx.now);
-        cx.actions.push_back(Action::Connect(key, address));
+        self.upstream.want(which as usize, cx.now.mono + TIMEOUT, cx);
+    }
+
+    /// Has the driver open the connections that are wanted.
+    pub fn open_connections(&mut self, cx: &mut Context) {
+        let Engine { upstream, connections, .. } = self;
+        upstream.open(|conn| connections.insert(Which::ALL[conn]), cx);
     }
 
     /// Takes in the addresses of the host, or why there are none.
     pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
-        self.retry_at = cx.now.mono;
-        match addresses {
-            Ok(addresses) => self.route.resolved(addresses),
-            Err(why) => self.fail(&why, cx),
+        if let Some((_, why)) = self.upstream.resolved(addresses, cx) {
+            self.fail(&why, cx);
         }
     }
 
-    /// A connection is open, or its handshake is done.
-    pub fn connected(&mut self, which: Which, key: Key, cx: &mut Context) {
-        let (url, route) = (self.route.url().clone(), self.route.direct());
-        let connecting = &mut self.link(which).connecting;
-        connecting.advance(&route, cx.now);
-        if !connecting.is_open() {
-            return cx.actions.push_back(Action::Secure(key, url.host));
-        }
+    /// A connection is open.
+    pub fn opened(&mut self, which: Which, cx: &mut Context) {
+        let url = self.route.url().clone();
         if let Some(it) = url.credentials {
             let words: [&[u8]; 3] = [b"AUTH", &it.user, &it.password];
             let words = if it.user.is_empty() { &[words[0], words[2]] } else { &words[..] };
-            self.link(which).send(EngineCommand::Auth, words, cx);
+            self.send_on(which, EngineCommand::Auth, words, cx);
         }
         if url.database != 0 {
             let number = url.database.to_string();
-            self.link(which).send(EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
+            self.send_on(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
         if which == Which::Commands {
             self.load_scripts(cx);
@@ -222,6 +214,7 @@ impl Engine {
         if was_down {
             (self.failures, self.trouble) = (0, None);
             self.route.arrived();
+            self.upstream.worked(Which::Commands as usize, cx.now);
             log::info!(target: CLUSTER, "engine up address={}", self.route.url());
             self.connect(Which::Reader, cx);
         }
@@ -249,7 +242,21 @@ impl Engine {
 
     /// Sends a command.
     pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
-        self.link(Which::Commands).send(command, words, cx);
+        self.send_on(Which::Commands, command, words, cx);
+    }
+
+    /// Sends a command on a connection, if that is open.
+    pub fn send_on(
+        &mut self,
+        which: Which,
+        command: EngineCommand,
+        words: &[&[u8]],
+        cx: &mut Context,
+    ) {
+        if self.is_open(which) {
+            self.link(which).push(command, words, cx.now.mono);
+            self.upstream.flush(which as usize, cx);
+        }
     }
 
     /// Runs a script, once it is loaded. `body` comes behind the other arguments.
@@ -288,35 +295,30 @@ impl Engine {
         self.run(Script::Beat, SourceId::ENGINE, &[&run, &LEASE_MS], None, cx);
     }
 
-    /// A connection has ended, or was never open.
-    pub fn lost(&mut self, which: Which, why: Option<&Broken>, cx: &mut Context) {
-        let obstacle = self.link(which).connecting.obstacle().unwrap_or("connection lost");
-        let why = why.map_or("closed by the peer".to_string(), ToString::to_string);
-        self.fail(&format!("{obstacle}: {why}"), cx);
-    }
-
     /// Follows `MOVED`: connects to the node of the Redis cluster that has the keys.
     pub fn moved(&mut self, told: &[u8], cx: &mut Context) {
         if let Err(why) = self.route.moved(told) {
             return self.fail(why, cx);
         }
         self.close(cx);
+        self.upstream.reroute(self.route.direct(), cx);
         self.retry_at = cx.now.mono;
         log::info!(target: CLUSTER, "engine moved address={}", self.route.url());
     }
 
     fn close(&mut self, cx: &mut Context) {
-        for link in &mut self.links {
-            link.close(cx);
-        }
-        self.is_up = false;
+        self.upstream.close_all(cx);
+        (self.links, self.is_up) = (Default::default(), false);
     }
 
     /// Closes both connections, logs why, and schedules the next try.
     pub fn fail(&mut self, why: &str, cx: &mut Context) {
         let url = self.route.url().clone();
-        self.route.failed(self.is_up);
+        self.upstream.failed(Which::Commands as usize, cx.now.mono, cx);
         self.close(cx);
+        if self.route.failed(self.upstream.has_other()) {
+            self.upstream.reroute(self.route.direct(), cx);
+        }
         let doubled = FIRST_BACKOFF * 2u32.saturating_pow(self.failures.min(16));
         let step = doubled.min(MOST_BACKOFF);
         self.failures += 1;

@@ -1,22 +1,13 @@
-//! One connection to the engine: commands out, replies in, in their order.
+//! What a connection to the engine carries: commands out, replies in, in their order.
 //!
-//! ```text
-//! Closed -> Connecting (-> Securing) -> Open -> Closed
-//! ```
-//!
-//! [`Link`] owns how far it is connected, the bytes that are to be sent, those of a reply that is not
-//! complete, and the commands that wait for one, each with its deadline.
+//! [`Link`] owns the bytes that are to be sent, those of a reply that is not complete, and the commands that
+//! wait for one, each with its deadline. It is empty while its connection is not open.
 
 use super::scripts::Script;
-use crate::core::Action;
-use crate::core::context::Context;
-use crate::core::sources::{Connecting, Route};
 use crate::market::SourceId;
 use crate::resp::write_command;
-use crate::table::Key;
-use crate::time::{Mono, Now};
+use crate::time::Mono;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long the engine may take to connect, and to reply: a slow one is better than none, as long as a
@@ -56,10 +47,6 @@ pub enum EngineCommand {
 /// See the module's page.
 #[derive(Default)]
 pub struct Link {
-    /// The key of its socket; `None` if it is closed.
-    pub key: Option<Key>,
-    /// How far it is connected.
-    pub connecting: Connecting,
     /// What has come behind the last complete reply.
     pub inbox: Vec<u8>,
     /// The commands that wait for a reply, the oldest first.
@@ -79,44 +66,23 @@ pub struct PendingCommand {
 }
 
 impl Link {
-    /// Starts to connect to an address, under this key.
-    pub fn opening(&mut self, key: Key, address: SocketAddr, route: &Route, now: Now) {
-        *self = Link { key: Some(key), ..Link::default() };
-        self.connecting.begin([address].into(), now.mono + TIMEOUT);
-        self.connecting.next_attempt(route, now);
-    }
-
-    /// Closes it. What waits for a reply gets none.
-    pub fn close(&mut self, cx: &mut Context) {
-        if let Some(key) = self.key.take() {
-            cx.actions.push_back(Action::Close(key));
-        }
-        *self = Link::default();
-    }
-
     /// True if there is room for one more command with so many bytes.
     pub fn has_room(&self, bytes: usize) -> bool {
         let waiting = self.out.len() - self.sent;
         (waiting == 0 || waiting + bytes <= MOST_WAITING) && self.pending.len() < MOST_PENDING
     }
 
-    /// Sends a command.
-    pub fn send(&mut self, command: EngineCommand, words: &[&[u8]], cx: &mut Context) {
-        let Some(key) = self.key else { return };
-        let sent_at = cx.now.mono;
+    /// Adds a command, to be sent now.
+    pub fn push(&mut self, command: EngineCommand, words: &[&[u8]], sent_at: Mono) {
         let wait = if command == EngineCommand::Read { BLOCK } else { Duration::ZERO };
         write_command(&mut self.out, words);
         let deadline = sent_at + wait + TIMEOUT;
         self.pending.push_back(PendingCommand { command, sent_at, deadline });
-        cx.actions.push_back(Action::Flush(key));
     }
 
     /// Bytes to send.
     pub fn outgoing(&self) -> &[u8] {
-        match self.connecting.is_open() {
-            true => &self.out[self.sent..],
-            false => &[],
-        }
+        &self.out[self.sent..]
     }
 
     /// So many of them were sent.
@@ -142,18 +108,13 @@ impl Link {
         self.inbox = inbox;
     }
 
-    /// The deadline of the connection attempt, or of the oldest command.
+    /// The deadline of the oldest command.
     pub fn due(&self) -> Option<Mono> {
-        match self.connecting.is_open() {
-            true => self.pending.front().map(|it| it.deadline),
-            false => self.key.map(|_| self.connecting.deadline),
-        }
+        self.pending.front().map(|it| it.deadline)
     }
 
-    /// Moves all deadlines by the time that this process was paused, so that replies that came meanwhile
-    /// count.
+    /// Moves all deadlines.
     pub fn postpone(&mut self, by: Duration) {
-        self.connecting.deadline = self.connecting.deadline + by;
         for pending in &mut self.pending {
             pending.deadline = pending.deadline + by;
         }

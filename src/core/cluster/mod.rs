@@ -22,11 +22,12 @@ mod streams;
 #[cfg(all(test, feature = "cluster"))]
 mod tests;
 
-use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::{Role, Sources};
 use crate::core::stats::{ClusterSource, ClusterStatus};
+use crate::core::upstream::Told;
+use crate::core::{Broken, Event};
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
 use crate::replication::HAS_CLUSTERS;
@@ -45,6 +46,9 @@ pub use engine::MOST_CONNECTIONS;
 
 /// Time between two looks at a lease, two renewals, and two heartbeats.
 const TICK: Duration = Duration::from_secs(1);
+
+/// A wake-up that comes later than that shows that this process was paused, or the machine slept.
+const AWAY: Duration = Duration::from_millis(1500);
 
 /// How long the shutdown waits until the engine has taken the last commands.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
@@ -170,16 +174,19 @@ impl Cluster {
         let Some(which) = self.engine.which(key) else {
             return;
         };
-        match event {
-            Event::Connected | Event::Secured => self.engine.connected(which, key, cx),
-            Event::Sent(count) => self.engine.link(which).sent_bytes(count),
-            Event::Received(bytes) => {
+        match self.engine.upstream.handle(which as usize, key, event, cx) {
+            Told::Nothing => {}
+            Told::Opened => self.engine.opened(which, cx),
+            Told::Sent(count) => self.engine.link(which).sent_bytes(count),
+            Told::Received(bytes) => {
                 self.engine.link(which).inbox.extend_from_slice(bytes);
                 self.take_replies(which, key, sources, cx);
             }
-            Event::Eof => self.engine.lost(which, None, cx),
-            Event::Failed(why) => self.engine.lost(which, Some(why), cx),
-            Event::Late(_) => {}
+            Told::Lost(why) => {
+                let why = why.unwrap_or(&Broken::Closed);
+                self.engine.fail(&format!("connection lost: {why}"), cx);
+            }
+            Told::Unreachable(obstacle) => self.engine.fail(&obstacle.to_string(), cx),
         }
         self.update_sources(sources, cx);
     }
@@ -191,10 +198,6 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        if cx.stats.cluster.as_ref().is_some_and(|it| it.format.is_some()) {
-            // It has left for a newer format while the look-up was under way.
-            return;
-        }
         self.engine.resolved(addresses, cx);
         self.handle_timeout(sources, cx);
     }
@@ -205,7 +208,13 @@ impl Cluster {
             self.is_over = ends_at <= cx.now.mono;
             return;
         }
-        let was_away = self.engine.handle_timeout(cx);
+        let late = cx.now.mono.since(self.due());
+        let was_away = late > AWAY;
+        if was_away {
+            // What came meanwhile has yet to be read.
+            self.engine.postpone(late + AWAY);
+        }
+        self.engine.handle_timeout(cx);
         self.update_sources(sources, cx);
         if !self.engine.is_up {
             return;
@@ -292,5 +301,6 @@ impl Cluster {
         }
         // A market list may have been applied. Then the stream of its source can be read.
         self.read_on(cx);
+        self.engine.open_connections(cx);
     }
 }

@@ -125,8 +125,9 @@ impl Cluster {
 
     /// Waits for more entries, if all that was read is applied.
     pub(super) fn read_on(&mut self, cx: &mut Context) {
-        let reader = self.engine.link(Which::Reader);
-        if !reader.connecting.is_open() || !reader.pending.is_empty() || !self.unread.is_empty() {
+        let is_open = self.engine.is_open(Which::Reader);
+        let is_reading = !self.engine.link(Which::Reader).pending.is_empty();
+        if !is_open || is_reading || !self.unread.is_empty() {
             return;
         }
         let mut places = Vec::new();
@@ -155,7 +156,7 @@ impl Cluster {
             vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
         let names = self.streams.iter().map(|stream| &stream.name);
         words.extend(names.chain(&places).map(String::as_bytes));
-        self.engine.link(Which::Reader).send(EngineCommand::Read, &words, cx);
+        self.engine.send_on(Which::Reader, EngineCommand::Read, &words, cx);
     }
 
     /// Takes in the reply to a read.

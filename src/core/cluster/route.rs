@@ -6,9 +6,7 @@
 //! knows better.
 
 use crate::config::EngineUrl;
-use crate::core::sources::Route;
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use crate::core::upstream::Route;
 
 /// Nodes that may send us on before one of them has served: a cluster whose nodes agree needs one, and one
 /// more while it moves the slot.
@@ -28,15 +26,13 @@ pub struct EngineRoute {
     /// Where it leads after the next failure, unless only one place is known.
     other: Option<Place>,
     hops: u8,
-    addresses: VecDeque<SocketAddr>,
 }
 
 impl EngineRoute {
     /// To the configured address.
     pub fn new(url: EngineUrl) -> EngineRoute {
         let configured = (url.host.clone(), url.port);
-        let addresses = literal(&configured);
-        EngineRoute { url, configured, other: None, hops: 0, addresses }
+        EngineRoute { url, configured, other: None, hops: 0 }
     }
 
     /// Where it leads now.
@@ -46,17 +42,8 @@ impl EngineRoute {
 
     /// The same as a route: without a proxy.
     pub fn direct(&self) -> Route {
-        Route { host: self.url.host.clone(), port: self.url.port, https: self.url.tls, proxy: None }
-    }
-
-    /// The next address to try. `None`: the name is to be looked up.
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.addresses.front().copied()
-    }
-
-    /// The name has been looked up.
-    pub fn resolved(&mut self, addresses: Vec<SocketAddr>) {
-        self.addresses = addresses.into();
+        let (host, port) = (self.url.host.clone(), self.url.port);
+        Route { host, port, is_tls: self.url.tls, proxy: None }
     }
 
     /// The engine there is up.
@@ -64,17 +51,16 @@ impl EngineRoute {
         self.hops = 0;
     }
 
-    /// It cannot be used. The next address is tried, or the other place.
-    pub fn failed(&mut self, was_up: bool) {
+    /// It cannot be used. Unless another of its addresses may be, the other place has its turn: then it is
+    /// `true`.
+    pub fn failed(&mut self, has_other_address: bool) -> bool {
         self.hops = 0;
-        if let Some(other) = self.other.take() {
+        let other = self.other.take_if(|_| !has_other_address);
+        let leads_elsewhere = other.is_some();
+        if let Some(other) = other {
             self.other = Some(self.lead_to(other));
-        } else if !was_up {
-            self.addresses.pop_front();
-            if self.addresses.is_empty() {
-                self.addresses = literal(&self.configured);
-            }
         }
+        leads_elsewhere
     }
 
     /// The engine has said where the keys are: `slot host:port`.
@@ -90,18 +76,11 @@ impl EngineRoute {
     }
 
     /// Leads to a place from now on. Returns the former one.
-    fn lead_to(&mut self, place: Place) -> Place {
-        self.addresses = literal(&place);
-        let (host, port) = place;
+    fn lead_to(&mut self, (host, port): Place) -> Place {
         let former = (std::mem::replace(&mut self.url.host, host), self.url.port);
         self.url.port = port;
         former
     }
-}
-
-/// An address needs no look-up.
-fn literal((host, port): &Place) -> VecDeque<SocketAddr> {
-    host.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, *port)).into_iter().collect()
 }
 
 /// Reads `slot host:port`. No host means the one that is connected to.
@@ -163,12 +142,9 @@ mod tests {
         let mut route = route();
         assert_eq!(route.moved(b"1 10.0.0.2:7001"), Ok(()));
         route.arrived();
-        let ports = [0; 4].map(|_| {
-            route.failed(true);
-            (port(&route), route.address().map(|it| it.port()))
-        });
-        let of = |port| (port, Some(port));
-        assert_eq!(ports, [of(7000), of(7001), of(7000), of(7001)]);
+        assert!(!route.failed(true), "it has another address");
+        let ports = [0; 4].map(|_| (route.failed(false), port(&route)));
+        assert_eq!(ports, [7000, 7001, 7000, 7001].map(|port| (true, port)));
         assert_eq!(route.url().to_string(), "rediss://***@10.0.0.2:7001/0");
     }
 
@@ -182,20 +158,5 @@ mod tests {
         assert!(route.moved(b"1 10.0.0.2:7000").is_err());
         route.failed(false);
         assert_eq!(route.moved(b"1 10.0.0.2:7000"), Ok(()));
-    }
-
-    #[test]
-    fn addresses_of_a_name_are_tried_one_after_the_other() {
-        let mut route =
-            EngineRoute::new(EngineUrl::parse("redis://name").expect("it is well-formed"));
-        assert_eq!(route.address(), None);
-        let address = |last| SocketAddr::from(([10, 0, 0, last], 6379));
-        route.resolved(vec![address(1), address(2)]);
-        route.failed(false);
-        assert_eq!(route.address(), Some(address(2)));
-        route.failed(true);
-        assert_eq!(route.address(), Some(address(2)));
-        route.failed(false);
-        assert_eq!(route.address(), None, "it is looked up again");
     }
 }

@@ -1,199 +1,103 @@
-//! The upstream connections of one source: what each event of one of them leads to.
+//! The requests of one source to its exchange: what each event of a connection leads to.
 //!
-//! [`Connections`] owns each connection's socket key, how far it is connected (TCP, tunnel, TLS:
-//! [`Connecting`]) and its request in flight, and the addresses of the host. It does not decide what is
-//! requested. A request tries one address after the other, and fails behind the last or at its deadline.
+//! [`Connections`] owns the request in flight of each connection; the connections are its [`Upstream`]'s. It
+//! does not decide what is requested. A request tries one address after the other while it has none, and
+//! fails behind the last or at its deadline.
 //!
-//! A request on a reused connection that ends before its response has begun has not failed: the
-//! exchange had closed the connection while it was idle (RFC 9112, 9.3.1). Its task is due again at
-//! once, and costs as much again, because the exchange may have counted the first one.
+//! A request on a reused connection that ends before its response has begun has not failed: the exchange had
+//! closed the connection while it was idle (RFC 9112, 9.3.1), or a network has forgotten it, so that nothing
+//! comes in time. Its task is due again at once, and costs as much again, because the exchange may have
+//! counted the first one. What rests at the same address is closed, so a silent address gets one second
+//! chance, on a new connection.
 
+use crate::core::Event;
 use crate::core::context::Context;
-use crate::core::sources::addresses::Addresses;
-use crate::core::sources::connecting::{ConnectPhase, Connecting, Route};
-use crate::core::sources::fault::Fault;
+use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight, ResponseProgress};
 use crate::core::sources::task::Profile;
-use crate::core::{Action, Broken, Event};
-use crate::log_targets::{SOURCE, quoted};
+use crate::core::upstream::{Obstacle, Route, Told, Upstream, User};
+use crate::log_targets::SOURCE;
 use crate::market::SourceId;
 use crate::table::Key;
 use crate::time::Mono;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 
 /// See the module's page.
 pub struct Connections {
     source: SourceId,
-    route: Route,
-    addresses: Addresses,
-    all: Vec<UpstreamConnection>,
+    /// The connections.
+    pub upstream: Upstream,
+    /// By connection.
+    requests: Vec<Option<Box<RequestInFlight>>>,
     /// What a head that has just come says; [`Source::handle`](super::Source::handle) takes it out.
     pub head_facts: Option<HeadFacts>,
 }
 
-#[derive(Default)]
-struct UpstreamConnection {
-    /// Set while there is a socket.
-    key: Option<Key>,
-    connecting: Connecting,
-    request: Option<Box<RequestInFlight>>,
-}
-
-impl UpstreamConnection {
-    /// True if its request waits for the addresses of the name.
-    fn is_resolving(&self) -> bool {
-        self.request.is_some() && self.connecting.phase == ConnectPhase::Closed
-    }
-}
-
-/// A request that has ended, and how.
-pub type Ended = (Box<RequestInFlight>, RequestEnd);
+/// A request that has ended, on which connection, and how.
+pub type Ended = (usize, Box<RequestInFlight>, RequestEnd);
 
 impl Connections {
     /// `count` connections, all of them closed.
     pub fn new(profile: &Profile, count: usize) -> Connections {
-        let route = Route::new(&profile.url, profile.config.proxy.clone());
-        if let Some(proxy) = &route.proxy {
-            log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
-        }
-        let (host, port) = route.peer();
+        let user = User { id: profile.id, target: SOURCE };
         Connections {
             source: profile.id,
-            addresses: Addresses::of(host, port),
-            route,
-            all: (0..count).map(|_| UpstreamConnection::default()).collect(),
+            upstream: Upstream::new(user, route(profile), count),
+            requests: (0..count).map(|_| None).collect(),
             head_facts: None,
         }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.requests.len()
     }
 
     /// The requests in flight.
     pub fn requests(&self) -> impl Iterator<Item = &RequestInFlight> {
-        self.all.iter().filter_map(|it| it.request.as_deref())
+        self.requests.iter().filter_map(Option::as_deref)
     }
 
     /// A connection without a request.
     pub fn idle(&self) -> Option<usize> {
-        self.all.iter().position(|it| it.request.is_none())
+        self.requests.iter().position(Option::is_none)
     }
 
     /// When [`Connections::handle_timeout`] is wanted.
     pub fn due(&self) -> Option<Mono> {
-        let busy = self.all.iter().filter_map(|it| Some((it.request.as_ref()?, it)));
-        let dues =
-            busy.flat_map(|(request, it)| [Some(request.deadline), it.connecting.give_up_at]);
-        dues.flatten().min()
+        self.requests().map(|it| it.deadline).chain(self.upstream.due()).min()
     }
 
     /// Sends a request on an idle connection, which is opened first if it is closed.
     pub fn send(&mut self, conn: usize, mut request: Box<RequestInFlight>, cx: &mut Context) {
-        let it = &mut self.all[conn];
-        if let Some(key) = it.key {
-            request.is_on_reused = true;
-            cx.actions.push_back(Action::Flush(key));
-        }
-        it.request = Some(request);
-        if it.key.is_none() {
-            self.connect(conn, cx);
-        }
+        request.is_on_reused = self.upstream.want(conn, request.deadline, cx);
+        self.requests[conn] = Some(request);
     }
 
-    /// Opens a connection, or waits for the addresses first.
-    fn connect(&mut self, conn: usize, cx: &mut Context) {
-        self.look_up(cx);
-        if self.addresses.is_empty() {
-            return;
-        }
-        let it = &mut self.all[conn];
-        let deadline = it.request.as_ref().map_or(cx.now.mono, |it| it.deadline);
-        it.connecting.begin(self.addresses.in_order(), deadline);
-        let begun = it.connecting.next_attempt(&self.route, cx.now);
-        debug_assert!(begun.is_some(), "there is a first address");
-    }
-
-    /// Looks the name up, if that is due. A request only waits for it if no address is known.
-    fn look_up(&mut self, cx: &mut Context) {
-        if self.addresses.look_up(cx.now) {
-            let (host, port) = self.route.peer();
-            cx.actions.push_back(Action::Resolve {
-                source: self.source,
-                host: host.to_string(),
-                port,
-            });
-        }
-    }
-
-    /// Has the driver open the connections that are wanted, each under a new key.
-    pub fn open(&mut self, mut new_key: impl FnMut(usize) -> Key, cx: &mut Context) {
-        for (conn, it) in self.all.iter_mut().enumerate() {
-            let is_wanted = it.key.is_none() && it.connecting.phase == ConnectPhase::Connecting;
-            if let Some(address) = it.connecting.address.filter(|_| is_wanted) {
-                let (key, id) = (new_key(conn), &cx.stats[self.source].id);
-                log::debug!(target: SOURCE, "connect source={id} address={address}");
-                it.key = Some(key);
-                cx.actions.push_back(Action::Connect(key, address));
-            }
-        }
-    }
-
-    /// Takes in the addresses of the host, or why the look-up failed. After a failure, known addresses are
-    /// kept, and the first request that waited for an address fails. The source then puts back all other
-    /// unsent requests.
+    /// Takes in the addresses of the host, or why the look-up failed. Returns the request that has failed for
+    /// that. The source then puts back all other unsent requests.
     pub fn resolved(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
         cx: &mut Context,
     ) -> Option<Ended> {
-        let is_waiting = |conn: &usize| self.all[*conn].is_resolving();
-        let waiting: Vec<usize> = (0..self.all.len()).filter(is_waiting).collect();
-        if self.addresses.skip_former() {
-            if !waiting.is_empty() {
-                self.look_up(cx);
-            }
-            return None;
-        }
-        match addresses {
-            Ok(list) => {
-                self.addresses.found(list, cx.now);
-                waiting.into_iter().for_each(|conn| self.connect(conn, cx));
-                None
-            }
-            Err(why) => {
-                if self.addresses.not_found(cx.now) && !self.addresses.is_empty() {
-                    let id = &cx.stats[self.source].id;
-                    log::warn!(
-                        target: SOURCE,
-                        "name look-up failed source={id} addresses=kept error={why:?}"
-                    );
-                }
-                self.end(*waiting.first()?, RequestEnd::Failed(Fault::Transport(why)), cx)
-            }
-        }
+        let (conn, why) = self.upstream.resolved(addresses, cx)?;
+        self.end(conn, RequestEnd::Failed(Fault::Transport(why)), cx)
     }
 
-    /// Bytes to send on a connection, and whether bytes from it are welcome. Those of the TLS handshake are
-    /// the driver's, and while something is to be decompressed, nothing more is read.
+    /// Bytes to send on a connection, and whether bytes from it are welcome. While something is to be
+    /// decompressed, nothing more is read.
     pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
-        let it = &self.all[conn];
-        match (it.connecting.phase, &it.request) {
-            _ if it.key != Some(key) => (&[], false),
-            (ConnectPhase::Tunnelling, _) => (it.connecting.outgoing(), true),
-            (ConnectPhase::Open, Some(request)) => {
-                (request.outgoing(), !request.is_decompressing())
-            }
-            (ConnectPhase::Open, None) => (&[], true),
-            _ => (&[], false),
+        match (self.upstream.interest(conn, key), &self.requests[conn]) {
+            (Some(interest), _) => interest,
+            (None, Some(request)) => (request.outgoing(), !request.is_decompressing()),
+            (None, None) => (&[], true),
         }
     }
 
     /// True if [`Connections::decompress`] has something to do.
     pub fn is_decompressing(&self, conn: usize) -> bool {
-        self.all[conn].request.as_deref().is_some_and(RequestInFlight::is_decompressing)
+        self.requests[conn].as_deref().is_some_and(RequestInFlight::is_decompressing)
     }
 
     /// Takes in what happened to a connection. Returns the request that has ended.
@@ -204,69 +108,51 @@ impl Connections {
         event: Event<'_>,
         cx: &mut Context,
     ) -> Option<Ended> {
-        let it = &mut self.all[conn];
-        if it.key != Some(key) {
-            return None;
-        }
-        match event {
-            Event::Connected | Event::Secured => {
-                it.connecting.advance(&self.route, cx.now);
-                self.phase_began(conn, key, cx);
+        let told = self.upstream.handle(conn, key, event, cx);
+        self.told(conn, told, cx)
+    }
+
+    fn told(&mut self, conn: usize, told: Told<'_>, cx: &mut Context) -> Option<Ended> {
+        let request = self.requests[conn].as_mut()?;
+        let how = match told {
+            Told::Nothing | Told::Opened => return None,
+            Told::Sent(count) => {
+                request.sent(count, cx.now);
+                return None;
             }
-            Event::Sent(count) => match &mut it.request {
-                Some(request) if it.connecting.is_open() => request.sent(count, cx.now),
-                _ => it.connecting.sent_bytes(count),
-            },
-            Event::Received(bytes) if it.connecting.is_open() => {
+            Told::Received(bytes) => {
                 cx.stats[self.source].bytes_received += bytes.len() as u64;
-                let Some(request) = &mut it.request else {
-                    // Nothing was requested: these bytes could not be told from the next response.
-                    self.close(conn, cx);
-                    return None;
-                };
-                let read = request.receive(bytes, &mut cx.market.catalog, &cx.config.limits);
+                let (catalog, limits) = (&mut cx.market.catalog, &cx.config.limits);
+                let read = request.receive(bytes, catalog, limits, cx.now.mono);
                 self.head_facts = request.head_facts.take();
                 return self.was_read(conn, read, cx);
             }
-            Event::Received(bytes) => {
-                let (route, limits) = (&self.route, &cx.config.limits);
-                match it.connecting.receive(bytes, route, limits, cx.now) {
-                    Ok(()) => self.phase_began(conn, key, cx),
-                    Err(error) => {
-                        let why = format!("no tunnel through the proxy: {error}");
-                        return self.end(conn, RequestEnd::Failed(Fault::Transport(why)), cx);
-                    }
-                }
+            Told::Lost(_) if request.is_on_reused && request.received == 0 => RequestEnd::PutBack,
+            Told::Lost(None) => match request.closed() {
+                Ok(()) => RequestEnd::Complete,
+                Err(fault) => RequestEnd::Failed(request.cut_short(fault)),
+            },
+            Told::Lost(Some(why)) => {
+                let fault = Fault::Transport(format!("connection lost: {why}"));
+                RequestEnd::Failed(request.cut_short(fault))
             }
-            // Only clients' connections have this event.
-            Event::Late(_) => {}
-            Event::Eof => return self.lost(conn, None, cx),
-            Event::Failed(why) => return self.lost(conn, Some(why), cx),
-        }
-        None
-    }
-
-    /// Does what the new phase of a connection needs.
-    fn phase_began(&mut self, conn: usize, key: Key, cx: &mut Context) {
-        let connecting = &self.all[conn].connecting;
-        match (connecting.phase, connecting.address) {
-            (ConnectPhase::Securing, _) => {
-                let host = self.route.host.clone();
-                cx.actions.push_back(Action::Secure(key, host));
+            Told::Unreachable(Obstacle { what, why: None }) => {
+                RequestEnd::Failed(Fault::Timeout(Some(what)))
             }
-            (ConnectPhase::Open, Some(address)) => self.addresses.worked(address),
-            _ => {}
-        }
+            Told::Unreachable(obstacle) => {
+                RequestEnd::Failed(Fault::Transport(obstacle.to_string()))
+            }
+        };
+        self.end(conn, how, cx)
     }
 
     /// Decompresses one slice of a response.
     pub fn decompress(&mut self, conn: usize, cx: &mut Context) -> Option<Ended> {
-        let it = &mut self.all[conn];
-        let request = it.request.as_mut().filter(|it| it.is_decompressing())?;
+        let request = self.requests[conn].as_mut().filter(|it| it.is_decompressing())?;
         let read = request.decompress(&mut cx.market.catalog);
         // What the kernel holds was not read meanwhile, and there is no second event for it.
-        if let (false, Some(key)) = (request.is_decompressing(), it.key) {
-            cx.actions.push_back(Action::Flush(key));
+        if !request.is_decompressing() {
+            self.upstream.flush(conn, cx);
         }
         self.was_read(conn, read, cx)
     }
@@ -278,17 +164,15 @@ impl Connections {
         read: Result<ResponseProgress, Fault>,
         cx: &mut Context,
     ) -> Option<Ended> {
-        match read {
-            Ok(ResponseProgress::Partly) => None,
-            Ok(ResponseProgress::WholeAndClose) => self.end(conn, RequestEnd::Complete, cx),
-            Ok(ResponseProgress::Whole) => {
-                self.all[conn].request.take().map(|it| (it, RequestEnd::Complete))
+        match (read, &self.requests[conn]) {
+            (Ok(ResponseProgress::Partly), _) | (_, None) => None,
+            (Ok(ResponseProgress::WholeAndClose), _) => self.end(conn, RequestEnd::Complete, cx),
+            (Ok(ResponseProgress::Whole), _) => {
+                self.upstream.rest(conn, cx);
+                self.requests[conn].take().map(|it| (conn, it, RequestEnd::Complete))
             }
-            Err(fault) => {
-                let fault = match &self.all[conn].request {
-                    Some(request) => request.cut_short(fault),
-                    None => fault,
-                };
+            (Err(fault), Some(request)) => {
+                let fault = request.cut_short(fault);
                 self.end(conn, RequestEnd::Failed(fault), cx)
             }
         }
@@ -296,62 +180,38 @@ impl Connections {
 
     /// Gives up what has had its time.
     pub fn handle_timeout(&mut self, conn: usize, cx: &mut Context) -> Option<Ended> {
-        let it = &self.all[conn];
-        let request = it.request.as_deref()?;
-        if request.deadline <= cx.now.mono {
-            let obstacle = match it.is_resolving() {
-                true => Some("cannot resolve the name"),
-                false => it.connecting.obstacle(),
-            };
-            let fault = request.cut_short(Fault::Timeout(obstacle));
-            return self.end(conn, RequestEnd::Failed(fault), cx);
+        if !self.upstream.is_open(conn) || self.requests[conn].is_none() {
+            let told = self.upstream.handle_timeout(conn, cx);
+            return self.told(conn, told, cx);
         }
-        let is_stuck = (it.connecting.give_up_at).is_some_and(|at| at <= cx.now.mono);
-        let lost = || self.lost(conn, Some(&Broken::Io(ErrorKind::TimedOut)), cx);
-        is_stuck.then(lost).flatten()
+        let request = self.requests[conn].as_deref().filter(|it| it.deadline <= cx.now.mono)?;
+        let how = match request.is_on_reused && request.received == 0 {
+            true => {
+                self.upstream.failed(conn, request.began, cx);
+                RequestEnd::PutBack
+            }
+            false => RequestEnd::Failed(request.cut_short(Fault::Timeout(None))),
+        };
+        self.end(conn, how, cx)
     }
 
-    /// A connection has ended, or was never open. Without `why`, the peer has closed it in order.
-    fn lost(&mut self, conn: usize, why: Option<&Broken>, cx: &mut Context) -> Option<Ended> {
-        let obstacle = self.all[conn].connecting.obstacle();
-        log::debug!(
-            target: SOURCE,
-            "connection ended source={} connected={} reason={}",
-            cx.stats[self.source].id,
-            obstacle.is_none(),
-            why.map_or(quoted("closed by the peer"), quoted),
-        );
-        self.close(conn, cx);
-        if obstacle.is_some() && self.all[conn].request.is_some() {
-            self.addresses.doubt();
-            self.look_up(cx);
-            if self.all[conn].connecting.next_attempt(&self.route, cx.now).is_some() {
-                return None;
-            }
+    /// The request that ended on a connection, and was begun then, was answered well.
+    pub fn worked(&mut self, conn: usize, cx: &Context) {
+        self.upstream.worked(conn, cx.now);
+    }
+
+    /// The request that ended on a connection, and was begun then, has failed. What says nothing of the
+    /// exchange as a whole says nothing of its address.
+    pub fn failed(&mut self, conn: usize, fault: &Fault, begun: Mono, cx: &mut Context) {
+        if fault.blame() == Blame::Source {
+            self.upstream.failed(conn, begun, cx);
         }
-        let request = self.all[conn].request.as_mut()?;
-        let fault = match (obstacle, why) {
-            (Some(what), why) => {
-                Fault::Transport(format!("{what}: {}", why.unwrap_or(&Broken::Closed)))
-            }
-            (None, _) if request.is_on_reused && request.received == 0 => {
-                return self.end(conn, RequestEnd::PutBack, cx);
-            }
-            (None, Some(why)) => {
-                request.cut_short(Fault::Transport(format!("connection lost: {why}")))
-            }
-            (None, None) => match request.closed() {
-                Ok(()) => return self.end(conn, RequestEnd::Complete, cx),
-                Err(fault) => request.cut_short(fault),
-            },
-        };
-        self.end(conn, RequestEnd::Failed(fault), cx)
     }
 
     /// Ends a request, and its connection with it.
     fn end(&mut self, conn: usize, how: RequestEnd, cx: &mut Context) -> Option<Ended> {
-        self.close(conn, cx);
-        self.all[conn].request.take().map(|request| (request, how))
+        self.upstream.close(conn, cx);
+        self.requests[conn].take().map(|request| (conn, request, how))
     }
 
     /// Ends those requests that are chosen, through nobody's fault.
@@ -360,40 +220,25 @@ impl Connections {
         is_chosen: impl Fn(&RequestInFlight) -> bool,
         cx: &mut Context,
     ) -> Vec<Ended> {
-        let is_chosen = |it: &UpstreamConnection| it.request.as_deref().is_some_and(&is_chosen);
-        let chosen: Vec<usize> =
-            (0..self.all.len()).filter(|conn| is_chosen(&self.all[*conn])).collect();
+        let is_chosen = |conn: &usize| self.requests[*conn].as_deref().is_some_and(&is_chosen);
+        let chosen: Vec<usize> = (0..self.len()).filter(is_chosen).collect();
         chosen.into_iter().filter_map(|conn| self.end(conn, RequestEnd::PutBack, cx)).collect()
-    }
-
-    /// Closes a connection. Its request stays.
-    fn close(&mut self, conn: usize, cx: &mut Context) {
-        self.all[conn].connecting.close();
-        if let Some(key) = self.all[conn].key.take() {
-            cx.actions.push_back(Action::Close(key));
-        }
-    }
-
-    /// Closes every connection. Their requests have been put back.
-    pub fn close_all(&mut self, cx: &mut Context) {
-        for conn in 0..self.all.len() {
-            self.close(conn, cx);
-        }
     }
 
     /// The exchange is reached elsewhere from now on: every connection is closed. Their requests have been
     /// put back.
     pub fn reroute(&mut self, profile: &Profile, cx: &mut Context) {
-        self.close_all(cx);
-        let mut new = Connections::new(profile, self.all.len());
-        new.await_look_up(self);
-        *self = new;
+        self.upstream.reroute(route(profile), cx);
     }
+}
 
-    /// Waits for the look-up of the former connections, if one is under way.
-    pub fn await_look_up(&mut self, former: &Connections) {
-        self.addresses.await_look_up(&former.addresses);
+/// The route to a source's exchange.
+fn route(profile: &Profile) -> Route {
+    let proxy = profile.config.proxy.clone();
+    if let Some(proxy) = &proxy {
+        log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
     }
+    Route::new(&profile.url, proxy)
 }
 
 #[cfg(test)]
@@ -536,10 +381,9 @@ mod tests {
         bench.resolve("a.com");
         bench.resolved(Ok(&["[::1]:443", "1.1.1.1:443"]));
         bench.connect("[::1]:443");
-        // The market list may take four times `timeoutMs`.
-        bench.pass(Duration::from_secs(10));
+        bench.pass(Duration::from_millis(2500));
         let actions = bench.actions();
-        let [Action::Resolve { .. }, Action::Connect(key, to)] = actions[..] else {
+        let [Action::Connect(key, to)] = actions[..] else {
             panic!("{actions:?}");
         };
         assert_eq!(to, address("1.1.1.1:443"));
@@ -647,15 +491,18 @@ mod tests {
             "market list: no tunnel through the proxy: status 407, the proxy rejects the user and password",
         );
         bench.back_off();
-        let key = bench.connect("1.1.1.9:3128");
+        let actions = bench.actions();
+        let [Action::Resolve { .. }, Action::Connect(key, _)] = actions[..] else {
+            panic!("{actions:?}");
+        };
+        bench.resolved(Ok(&["1.1.1.9:3128"]));
         bench.handle(key, Event::Connected);
         bench.handle(key, Event::Received(b"HTTP/1.1 200 OK\r\n\r\n"));
         assert_eq!(bench.actions(), [Action::Secure(key, "a.com".to_string())]);
         let why = Broken::Tls("the certificate has expired".into());
         bench.handle(key, Event::Failed(&why));
         let text = "TLS handshake: the certificate has expired";
-        let actions = bench.actions();
-        assert!(matches!(actions[..], [Action::Resolve { .. }]), "{actions:?}");
+        // It was looked up just now.
         bench.failed(&format!("market list: {text}"));
     }
 

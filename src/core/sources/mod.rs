@@ -7,14 +7,12 @@
 //!
 //! No client is served here. Quotes and candles go to the market.
 
-mod addresses;
 mod backfill_progress;
 mod backoff;
 mod budget;
 mod candle_page;
 mod candle_plans;
 mod clock;
-mod connecting;
 mod connections;
 mod failover;
 mod fault;
@@ -37,7 +35,6 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
-pub use connecting::{Connecting, Route};
 use failover::Failover;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
@@ -127,7 +124,7 @@ impl Sources {
         match self.all.get_mut(id.index()) {
             Some(former) => {
                 former.end(cx);
-                source.connections.await_look_up(&former.connections);
+                source.connections.upstream.await_look_up(&former.connections.upstream);
                 cx.stats[id] = status;
             }
             None => cx.stats.sources.push(status),
@@ -171,11 +168,8 @@ impl Sources {
     /// Opens the connections that a source wants after it has acted.
     fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
         let Sources { all, connections, .. } = self;
-        let new_key = |conn| {
-            let key = connections.insert(ConnectionOwner { source, conn });
-            key.expect("the table has two entries for every connection")
-        };
-        all[source.index()].connections.open(new_key, cx);
+        let new_key = |conn| connections.insert(ConnectionOwner { source, conn });
+        all[source.index()].connections.upstream.open(new_key, cx);
     }
 
     /// The socket of a connection is closed.

@@ -22,6 +22,7 @@ use crate::http::{
 use crate::log_targets::SOURCE;
 use crate::market::Catalog;
 use crate::time::{Mono, Now, UnixMs};
+use std::time::Duration;
 
 /// See the module's page.
 pub struct RequestInFlight {
@@ -31,6 +32,10 @@ pub struct RequestInFlight {
     pub sent_at: Option<Now>,
     /// When it has taken too long.
     pub deadline: Mono,
+    /// How long it may take to bring the next bytes.
+    timeout: Duration,
+    /// How long it may take in all.
+    end_by: Mono,
     /// True if its connection carried a request before.
     pub is_on_reused: bool,
     /// Bytes of the response so far.
@@ -110,12 +115,16 @@ impl RequestInFlight {
         let meter = profile.dialect.meter().map(|meter| match meter {
             Meter::Used(name) | Meter::Left(name) => name,
         });
-        // A market list is up to a hundred times the size of anything else, and nobody waits for it.
+        // A market list is up to a hundred times the size of anything else, and nobody waits for it. So it
+        // may take longer, as long as it goes on.
         let patience = if task == Task::Markets { 4 } else { 1 };
+        let timeout = profile.config.timeout;
         RequestInFlight {
             began: cx.now.mono,
             sent_at: None,
-            deadline: cx.now.mono + profile.config.timeout * patience,
+            deadline: cx.now.mono + timeout,
+            timeout,
+            end_by: cx.now.mono + timeout * patience,
             is_on_reused: false,
             received: 0,
             reading: Reading::new(profile.dialect, &call, Caps::from(&cx.config.limits)),
@@ -157,8 +166,10 @@ impl RequestInFlight {
         bytes: &[u8],
         catalog: &mut Catalog,
         limits: &Limits,
+        now: Mono,
     ) -> Result<ResponseProgress, Fault> {
         self.received += bytes.len() as u64;
+        self.deadline = self.end_by.min(now + self.timeout);
         if self.head.is_some() {
             return self.receive_body(bytes, catalog);
         }

@@ -291,25 +291,31 @@ impl Source {
 
     /// Takes in how a request has ended. `false`: none has.
     fn ended(&mut self, ended: Option<Ended>, cx: &mut Context) -> bool {
-        let Some((request, how)) = ended else {
+        let Some((conn, request, how)) = ended else {
             return false;
         };
-        match how {
-            RequestEnd::Complete => {
-                let (task, began) = (request.task().clone(), request.began);
-                if let Err(fault) = self.complete(request, cx) {
-                    self.failed(&task, fault, began, cx);
-                }
+        let (task, began) = (request.task().clone(), request.began);
+        let result = match how {
+            RequestEnd::Complete => self.complete(request, cx),
+            RequestEnd::Failed(fault) => Err(fault),
+            RequestEnd::PutBack => {
+                self.schedule.put_back(&task, cx.now.mono);
+                return true;
             }
-            RequestEnd::Failed(fault) => self.failed(request.task(), fault, request.began, cx),
-            RequestEnd::PutBack => self.schedule.put_back(request.task(), cx.now.mono),
+        };
+        match result {
+            Ok(()) => self.connections.worked(conn, cx),
+            Err(fault) => {
+                self.connections.failed(conn, &fault, began, cx);
+                self.failed(&task, fault, began, cx);
+            }
         }
         true
     }
 
     /// Ends those requests that are chosen. Their tasks are due again at once.
     fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
-        for (request, _) in self.connections.put_back_all(is_chosen, cx) {
+        for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
             self.schedule.put_back(request.task(), cx.now.mono);
         }
     }
@@ -342,7 +348,7 @@ impl Source {
     /// for it.
     pub fn end(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
-        self.connections.close_all(cx);
+        self.connections.upstream.close_all(cx);
         self.jobs = JobQueue::default();
         self.schedule.candles.retain(|_| false);
         cx.stats[self.id].has_ended = true;

@@ -59,6 +59,10 @@ struct World {
     is_engine_up: bool,
     /// How late the engine replies.
     delay_ms: u64,
+    /// True while it accepts connections and says nothing on them.
+    is_mute: bool,
+    /// Connections to it that were opened.
+    engine_connects: usize,
     /// Commands whose reply is lost: the connection breaks after they were run.
     lost_replies: usize,
     nodes: Vec<Option<Node>>,
@@ -79,6 +83,8 @@ impl World {
             model: Model::default(),
             is_engine_up: true,
             delay_ms: 0,
+            is_mute: false,
+            engine_connects: 0,
             lost_replies: 0,
             nodes: Vec::new(),
             demo: Demo::new(1),
@@ -198,6 +204,7 @@ impl World {
                     let why = Broken::Io(ErrorKind::ConnectionRefused);
                     return node.core.handle(key, Event::Failed(&why), now);
                 }
+                self.engine_connects += usize::from(engine.is_some());
                 let wire = Wire { engine, ..Wire::default() };
                 node.wires.insert(key, wire);
                 node.core.handle(key, Event::Connected, now);
@@ -233,7 +240,8 @@ impl World {
         let Some(engine) = wire.engine else {
             return self.exchange(at, key, node);
         };
-        while wire.waiting.is_none()
+        while !self.is_mute
+            && wire.waiting.is_none()
             && let Some(command) = Model::next_command(&mut wire.bytes)
         {
             match self.model.ask(engine, &command, false) {
@@ -540,6 +548,25 @@ fn an_engine_that_refuses_is_told_in_words_and_without_the_password() {
         world.ends_with_one_collector_each();
         world.agrees(3100);
     }
+}
+
+#[test]
+fn an_engine_that_accepts_and_says_nothing_is_left_after_its_deadline_every_time() {
+    let mut world = World::settled(2);
+    world.is_mute = true;
+    world.run(7000);
+    for node in world.nodes.iter().flatten() {
+        let (_, why) = node.stats().down.as_ref().expect("it is down");
+        assert_eq!(&**why, "no reply in time");
+    }
+    // Each try of each node takes three seconds, and is followed by a pause of at most two.
+    world.engine_connects = 0;
+    world.run(60_000);
+    assert!((24..=40).contains(&world.engine_connects), "{}", world.engine_connects);
+    world.is_mute = false;
+    world.run(10_000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
 }
 
 #[test]

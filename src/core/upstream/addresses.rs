@@ -1,10 +1,12 @@
-//! The addresses of a source's exchange, or of the proxy in front of it.
+//! The addresses of a host, in the order in which they are tried.
 //!
-//! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again:
-//! after five minutes, and when a connection fails; never more than once at a time, and no poll waits
-//! for it while an address is known. The last good addresses are kept for ever: most failures of name
-//! servers pass, and most addresses stay. A numeric address is never looked up. The driver does the
-//! look-up.
+//! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again: after
+//! five minutes, and when an address fails; never more than once at a time, and nobody waits for it while a
+//! good address is known. The last good addresses are kept for ever: most failures of name servers pass,
+//! and most addresses stay. A numeric address is never looked up. The driver does the look-up.
+//!
+//! A good answer makes an address good: it is tried first from then on. A failure makes it bad: it is tried
+//! last, behind those that failed before it, until it has answered well.
 
 use crate::time::{Mono, Now};
 use std::collections::VecDeque;
@@ -21,10 +23,11 @@ const REST: Duration = Duration::from_secs(5);
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Addresses {
-    /// In the order in which they are tried: the last that worked, then those behind it, then those
-    /// before it.
-    list: VecDeque<SocketAddr>,
+    /// In the order in which they are tried.
+    list: Vec<Address>,
     is_literal: bool,
+    /// True if one of them has ever answered well.
+    pub have_worked: bool,
     /// True while a look-up is under way.
     is_looking_up: bool,
     /// True while that is one of the name before this one.
@@ -37,12 +40,27 @@ pub struct Addresses {
     has_failed: bool,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    at: SocketAddr,
+    /// When it last answered well.
+    good_at: Mono,
+    /// When it failed; zero if it has not failed since it last answered well.
+    failed_at: Mono,
+}
+
+impl Address {
+    fn new(at: SocketAddr) -> Address {
+        Address { at, good_at: Mono::default(), failed_at: Mono::default() }
+    }
+}
+
 impl Addresses {
     /// The address of a numeric host; none yet of a name.
     pub fn of(host: &str, port: u16) -> Addresses {
-        let literal = host.parse::<IpAddr>().ok();
+        let literal = host.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, port));
         Addresses {
-            list: literal.map(|ip| SocketAddr::new(ip, port)).into_iter().collect(),
+            list: literal.map(Address::new).into_iter().collect(),
             is_literal: literal.is_some(),
             ..Addresses::default()
         }
@@ -65,9 +83,24 @@ impl Addresses {
         self.list.is_empty()
     }
 
+    /// True if this is one of them.
+    pub fn has(&self, address: SocketAddr) -> bool {
+        self.list.iter().any(|it| it.at == address)
+    }
+
+    /// True while a look-up is under way.
+    pub fn is_looking_up(&self) -> bool {
+        self.is_looking_up
+    }
+
+    /// True if one of them has not failed since it last answered well.
+    pub fn has_good(&self) -> bool {
+        self.list.iter().any(|it| it.failed_at == Mono::default())
+    }
+
     /// All of them in the order in which they are tried.
     pub fn in_order(&self) -> VecDeque<SocketAddr> {
-        self.list.clone()
+        self.list.iter().map(|it| it.at).collect()
     }
 
     /// True if the name is to be looked up now. Then the look-up counts as begun.
@@ -78,26 +111,40 @@ impl Addresses {
         ask
     }
 
-    /// No connection to an address: the name may have moved.
-    pub fn doubt(&mut self) {
-        self.old_from = Mono::default();
+    /// A request to this address was answered well.
+    pub fn worked(&mut self, address: SocketAddr, now: Now) {
+        // It may have left the list meanwhile.
+        if let Some(at) = self.list.iter().position(|it| it.at == address) {
+            (self.list[at].good_at, self.list[at].failed_at) = (now.mono, Mono::default());
+            self.have_worked = true;
+            self.put_first(at);
+        }
     }
 
-    /// A connection to this address was opened.
-    pub fn worked(&mut self, address: SocketAddr) {
-        // It may have left the list meanwhile.
-        if let Some(at) = self.list.iter().position(|known| *known == address) {
-            self.list.rotate_left(at);
+    /// What was begun at an address then has failed: the name may have moved. `false`: the address has
+    /// answered something else well meanwhile, so that it is not at fault.
+    pub fn failed(&mut self, address: SocketAddr, begun: Mono, now: Now) -> bool {
+        let known = self.list.iter_mut().find(|it| it.at == address);
+        if known.as_ref().is_some_and(|it| it.good_at > begun) {
+            return false;
         }
+        self.old_from = Mono::default();
+        if let Some(known) = known {
+            known.failed_at = now.mono;
+            self.list.sort_by_key(|it| it.failed_at);
+        }
+        true
     }
 
     /// The look-up has found these, at least one.
     pub fn found(&mut self, list: Vec<SocketAddr>, now: Now) {
-        let last = self.list.front().copied();
-        self.list = alternating(list).into();
-        if let Some(last) = last {
-            self.worked(last);
-        }
+        let known = |at| self.list.iter().find(|it| it.at == at).copied();
+        let known = |at| known(at).unwrap_or(Address::new(at));
+        let (list, last) = (alternating(list).into_iter().map(known).collect(), self.list.first());
+        let last = last.map(|it| it.at);
+        self.list = list;
+        let last = self.list.iter().position(|it| Some(it.at) == last);
+        self.put_first(last.unwrap_or(0));
         self.is_looking_up = false;
         self.has_failed = false;
         self.old_from = now.mono + AGE;
@@ -109,6 +156,12 @@ impl Addresses {
         self.is_looking_up = false;
         self.rest_until = now.mono + REST;
         !std::mem::replace(&mut self.has_failed, true)
+    }
+
+    /// Puts an address first, then those behind it, then those before it; but bad ones last.
+    fn put_first(&mut self, at: usize) {
+        self.list.rotate_left(at);
+        self.list.sort_by_key(|it| it.failed_at);
     }
 }
 
@@ -157,8 +210,8 @@ mod tests {
     fn an_address_that_is_written_as_one_is_never_looked_up() {
         for host in ["127.0.0.1", "::1"] {
             let mut addresses = Addresses::of(host, 80);
-            assert_eq!(addresses.in_order().len(), 1, "{host}");
-            addresses.doubt();
+            let address = addresses.in_order()[0];
+            assert!(addresses.failed(address, at(0).mono, at(1)), "{host}");
             assert!(!addresses.look_up(at(1000)), "{host}");
         }
     }
@@ -181,7 +234,7 @@ mod tests {
         assert!(!addresses.look_up(at(314)));
         assert!(addresses.look_up(at(315)));
         addresses.found(list(&["1.1.1.1:1"]), at(315));
-        addresses.doubt();
+        assert!(addresses.failed(list(&["1.1.1.1:1"])[0], at(315).mono, at(316)));
         assert!(!addresses.look_up(at(319)));
         assert!(addresses.look_up(at(320)));
     }
@@ -191,7 +244,7 @@ mod tests {
         let all = ["1.1.1.1:1", "1.1.1.2:1", "1.1.1.3:1"];
         let mut addresses = Addresses::of("okx.com", 443);
         addresses.found(list(&all), at(0));
-        addresses.worked(list(&all)[1]);
+        addresses.worked(list(&all)[1], at(0));
         let check = |addresses: &Addresses, expected: [usize; 3]| {
             let expected = expected.map(|at| list(&all)[at]);
             assert_eq!(addresses.in_order(), expected);
@@ -199,9 +252,38 @@ mod tests {
         check(&addresses, [1, 2, 0]);
         addresses.found(list(&[all[2], all[1], all[0]]), at(1));
         check(&addresses, [1, 0, 2]);
-        addresses.worked("9.9.9.9:1".parse().expect("an address"));
+        addresses.worked("9.9.9.9:1".parse().expect("an address"), at(1));
         check(&addresses, [1, 0, 2]);
         addresses.found(list(&["9.9.9.9:1"]), at(2));
         assert_eq!(addresses.in_order().len(), 1);
+    }
+
+    #[test]
+    fn what_failed_is_tried_last_until_it_has_answered_well() {
+        let all = list(&["1.1.1.1:1", "1.1.1.2:1", "1.1.1.3:1"]);
+        let mut addresses = Addresses::of("okx.com", 443);
+        addresses.found(all.clone(), at(0));
+        let check = |addresses: &Addresses, expected: &[usize]| {
+            let expected: Vec<_> = expected.iter().map(|at| all[*at]).collect();
+            assert_eq!(addresses.in_order(), expected);
+        };
+        assert!(addresses.failed(all[0], at(1).mono, at(2)));
+        check(&addresses, &[1, 2, 0]);
+        // Whatever the order of the name server: a new one before one that failed, too.
+        addresses.found(vec![all[0], all[2], all[1]], at(3));
+        check(&addresses, &[1, 2, 0]);
+        assert!(addresses.failed(all[1], at(3).mono, at(4)));
+        check(&addresses, &[2, 0, 1]);
+        assert!(addresses.failed(all[2], at(4).mono, at(5)));
+        assert!(!addresses.has_good());
+        check(&addresses, &[0, 1, 2]);
+        addresses.worked(all[1], at(6));
+        check(&addresses, &[1, 0, 2]);
+        // It answered well after what has failed was begun.
+        assert!(!addresses.failed(all[1], at(5).mono, at(7)));
+        check(&addresses, &[1, 0, 2]);
+        let new: SocketAddr = "1.1.1.9:1".parse().expect("an address");
+        addresses.found(vec![all[0], new], at(8));
+        assert_eq!(addresses.in_order(), [new, all[0]]);
     }
 }

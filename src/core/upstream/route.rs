@@ -1,0 +1,95 @@
+//! The way to a host: its name and port, whether TLS is spoken, and the tunnel through a proxy.
+//!
+//! Through a proxy every host is reached by a tunnel (CONNECT), also over plain http: so the proxy's response
+//! can never be mistaken for the host's, and the credentials are sent once a connection and to nobody else.
+
+use crate::config::{Proxy, Url};
+use crate::http::{parse_connected, write_connect};
+
+/// The host to reach, and the proxy in front of it.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The name that the certificate must have.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// True if TLS is spoken.
+    pub is_tls: bool,
+    /// The proxy.
+    pub proxy: Option<Proxy>,
+}
+
+impl Route {
+    /// The route to the host of this URL.
+    pub fn new(url: &Url, proxy: Option<Proxy>) -> Route {
+        Route { host: url.host.clone(), port: url.port, is_tls: url.https, proxy }
+    }
+
+    /// Host and port of the socket's peer: the proxy, if there is one.
+    pub fn peer(&self) -> (&str, u16) {
+        match &self.proxy {
+            Some(proxy) => (&proxy.host, proxy.port),
+            None => (&self.host, self.port),
+        }
+    }
+}
+
+/// The request for a tunnel, and the proxy's response. It has no `Debug`, because it holds a proxy's
+/// credentials while they are sent.
+#[derive(Default)]
+pub struct Tunnel {
+    request: Vec<u8>,
+    sent: usize,
+    inbox: Vec<u8>,
+}
+
+impl Tunnel {
+    /// Asks the route's proxy, if there is one, for a tunnel.
+    pub fn new(route: &Route) -> Option<Tunnel> {
+        let proxy = route.proxy.as_ref()?;
+        let place = match route.host.contains(':') {
+            true => format!("[{}]:{}", route.host, route.port),
+            false => format!("{}:{}", route.host, route.port),
+        };
+        let credentials = proxy.credentials.as_ref();
+        let credentials = credentials.map(|it| (it.user.as_slice(), it.password.as_slice()));
+        let mut tunnel = Tunnel::default();
+        write_connect(&mut tunnel.request, &place, credentials);
+        Some(tunnel)
+    }
+
+    /// Bytes for the proxy.
+    pub fn outgoing(&self) -> &[u8] {
+        &self.request[self.sent..]
+    }
+
+    /// Notes that `count` more bytes were sent to the proxy.
+    pub fn sent_bytes(&mut self, count: usize) {
+        self.sent += count;
+    }
+
+    /// Takes in bytes of the proxy's response, whose head has at most `most`. `true`: the tunnel is open. The
+    /// error says why the proxy opens none.
+    pub fn receive(&mut self, bytes: &[u8], route: &Route, most: usize) -> Result<bool, String> {
+        self.inbox.extend_from_slice(bytes);
+        let parsed = parse_connected(&self.inbox, most);
+        let Some((status, used)) = parsed.map_err(|error| format!("malformed answer: {error}"))?
+        else {
+            return Ok(false);
+        };
+        let is_identified = route.proxy.as_ref().is_some_and(|it| it.credentials.is_some());
+        match status {
+            200..300 => {}
+            407 if is_identified => {
+                return Err("status 407, the proxy rejects the user and password".to_string());
+            }
+            407 => return Err("status 407, the proxy requires a user and password".to_string()),
+            status => return Err(format!("status {status}")),
+        }
+        // The host behind the tunnel speaks second, in TLS as in HTTP.
+        if used < self.inbox.len() {
+            return Err("the proxy sent data before any request".to_string());
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,393 @@
+//! A source in virtual time whose exchange has several addresses, some of them dead in one way or another,
+//! and whose name server may be.
+
+use crate::config::{Config, Proxy, SourceConfig, Url};
+use crate::core::{Action, Broken, Core, Event, ProcessFacts};
+use crate::demo::Demo;
+use crate::market::SourceId;
+use crate::table::Key;
+use crate::time::{Mono, Now, UnixMs};
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const STEP_MS: u64 = 50;
+const POLL_MS: u64 = 1000;
+const TIMEOUT_MS: u64 = 3000;
+
+/// What one dead part may cost: a poll that has failed, and this long from the quotes before it.
+const MOST_MS: u64 = POLL_MS + TIMEOUT_MS + 2000;
+
+const A: &str = "1.1.1.1:80";
+const B: &str = "1.1.1.2:80";
+const C: &str = "[::3]:80";
+
+/// What becomes of those who connect to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    Serves,
+    /// Takes requests and says nothing.
+    Hangs,
+    /// Says half a head and then nothing.
+    Stalls,
+    Closes,
+    Resets,
+    /// Answers 503, and keeps the connection.
+    Fails,
+    /// Opens no tunnel.
+    Refuses,
+    /// Nobody is there.
+    Rejects,
+    /// Nothing comes back.
+    Swallows,
+}
+
+/// The manners that accept a connection.
+const HALF_DEAD: [Manner; 5] =
+    [Manner::Hangs, Manner::Stalls, Manner::Closes, Manner::Resets, Manner::Fails];
+
+struct World {
+    core: Core,
+    ms: u64,
+    demo: Demo,
+    manners: BTreeMap<SocketAddr, Manner>,
+    /// What the name server says, and after how many milliseconds. `None`: that it does not know.
+    names: Option<Vec<SocketAddr>>,
+    name_ms: u64,
+    /// Look-ups that are under way: when they end.
+    look_ups: Vec<u64>,
+    /// Look-ups that have begun.
+    looked_up: usize,
+    conns: HashMap<Key, Conn>,
+    /// Addresses that were connected to.
+    connects: Vec<SocketAddr>,
+    is_proxied: bool,
+}
+
+struct Conn {
+    address: SocketAddr,
+    /// A connection that stood when its network forgot it.
+    is_forgotten: bool,
+    has_tunnel: bool,
+}
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+impl World {
+    fn new(manners: &[(&str, Manner)], names: &[&str], proxy: Option<&str>, poll_ms: u64) -> World {
+        let source = SourceConfig {
+            url: Url::parse("http://a.com").ok(),
+            proxy: proxy.map(|host| Proxy { host: host.to_string(), port: 80, credentials: None }),
+            poll: Duration::from_millis(poll_ms),
+            timeout: Duration::from_millis(TIMEOUT_MS),
+            ..SourceConfig::of("binance")
+        };
+        let config = Config { sources: vec![source], ..Config::default() };
+        let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_790_000_001_000) };
+        let mut world = World {
+            core: Core::new(config, None, ProcessFacts::default, 1, now),
+            ms: 1000,
+            demo: Demo::new(1),
+            manners: manners.iter().map(|(at, manner)| (address(at), *manner)).collect(),
+            names: None,
+            name_ms: 20,
+            look_ups: Vec::new(),
+            looked_up: 0,
+            conns: HashMap::new(),
+            connects: Vec::new(),
+            is_proxied: proxy.is_some(),
+        };
+        world.lead_to(names);
+        world
+    }
+
+    /// One that has been polled well for ten seconds.
+    fn settled(manners: &[(&str, Manner)], names: &[&str]) -> World {
+        let mut world = World::new(manners, names, None, POLL_MS);
+        world.run(10_000);
+        assert_eq!(world.errors(), 0);
+        world
+    }
+
+    fn lead_to(&mut self, names: &[&str]) {
+        self.names = Some(names.iter().map(|it| address(it)).collect());
+    }
+
+    fn set(&mut self, at: &str, manner: Manner) {
+        self.manners.insert(address(at), manner);
+    }
+
+    fn now(&self) -> Now {
+        Now { mono: Mono(self.ms * 1000), unix: UnixMs(1_790_000_000_000 + self.ms as i64) }
+    }
+
+    fn errors(&self) -> u64 {
+        self.core.cx.stats.sources[0].errors
+    }
+
+    /// Milliseconds since quotes last came.
+    fn age_ms(&self) -> u64 {
+        let at = self.core.cx.stats.sources[0].quotes_at;
+        at.map_or(self.ms - 1000, |at| (self.now().unix - at) as u64)
+    }
+
+    /// Lets time pass. Returns the longest time that no quotes came.
+    fn run(&mut self, ms: u64) -> u64 {
+        let (end, mut longest) = (self.ms + ms, 0);
+        while self.ms < end {
+            self.ms += STEP_MS;
+            longest = longest.max(self.age_ms());
+            let ended = self.look_ups.iter().filter(|at| **at <= self.ms).count();
+            self.look_ups.retain(|at| *at > self.ms);
+            for _ in 0..ended {
+                let why = || "cannot resolve a.com: try again".to_string();
+                let names = self.names.clone().ok_or_else(why);
+                self.core.resolved(SourceId(0), names, self.now());
+            }
+            self.core.handle_timeout(self.now());
+            self.act();
+        }
+        longest
+    }
+
+    fn act(&mut self) {
+        for _ in 0..1000 {
+            match self.core.poll_action() {
+                Some(Action::Resolve { host, .. }) => {
+                    assert_eq!(host, if self.is_proxied { "proxy.corp" } else { "a.com" });
+                    self.look_ups.push(self.ms + self.name_ms);
+                    self.looked_up += 1;
+                    assert_eq!(self.look_ups.len(), 1, "one at a time");
+                }
+                Some(Action::Connect(key, to)) => self.connect(key, to),
+                Some(Action::Flush(key)) => self.pump(key),
+                Some(Action::Close(key)) => {
+                    self.conns.remove(&key);
+                    self.core.closed(key);
+                }
+                Some(other) => panic!("{other:?}"),
+                None if self.core.has_work() => self.core.work(self.now()),
+                None => return,
+            }
+        }
+        panic!("there is no end of work");
+    }
+
+    fn connect(&mut self, key: Key, to: SocketAddr) {
+        self.connects.push(to);
+        match self.manners[&to] {
+            Manner::Swallows => return,
+            Manner::Rejects => {
+                let why = Broken::Io(ErrorKind::ConnectionRefused);
+                return self.core.handle(key, Event::Failed(&why), self.now());
+            }
+            _ => {}
+        }
+        let conn = Conn { address: to, is_forgotten: false, has_tunnel: !self.is_proxied };
+        self.conns.insert(key, conn);
+        self.core.handle(key, Event::Connected, self.now());
+        self.pump(key);
+    }
+
+    /// Takes what is sent, and answers as the address does.
+    fn pump(&mut self, key: Key) {
+        let now = self.now();
+        loop {
+            let sent = self.core.outgoing(key).to_vec();
+            let Some(conn) = self.conns.get_mut(&key).filter(|_| !sent.is_empty()) else {
+                return;
+            };
+            self.core.handle(key, Event::Sent(sent.len()), now);
+            if conn.is_forgotten {
+                return;
+            }
+            let mut answer = |text: &[u8]| self.core.handle(key, Event::Received(text), now);
+            match self.manners[&conn.address] {
+                Manner::Serves if !conn.has_tunnel => {
+                    conn.has_tunnel = true;
+                    answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+                }
+                Manner::Serves => self.serve(key, &sent),
+                Manner::Refuses => answer(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
+                Manner::Stalls => answer(b"HTTP/1.1 200 OK\r\nContent-"),
+                Manner::Fails => answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"),
+                Manner::Closes => self.core.handle(key, Event::Eof, now),
+                Manner::Resets => {
+                    let why = Broken::Io(ErrorKind::ConnectionReset);
+                    self.core.handle(key, Event::Failed(&why), now);
+                }
+                Manner::Hangs | Manner::Rejects | Manner::Swallows => return,
+            }
+        }
+    }
+
+    fn serve(&mut self, key: Key, request: &[u8]) {
+        let text = String::from_utf8_lossy(request);
+        let target = text.split(' ').nth(1).expect("a request has a target");
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (mut body, now) = (Vec::new(), self.now());
+        self.demo.respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        self.core.handle(key, Event::Received(&[head.as_bytes(), &body].concat()), now);
+    }
+
+    /// Nothing comes on the connections that stand now.
+    fn forget_connections(&mut self) {
+        self.conns.values_mut().for_each(|it| it.is_forgotten = true);
+    }
+
+    /// Addresses that the open connections have.
+    #[track_caller]
+    fn all_are_at(&self, at: &str) {
+        assert!(!self.conns.is_empty());
+        let is_there = |it: &Conn| it.address == address(at);
+        assert!(self.conns.values().all(is_there), "not all are at {at}");
+    }
+}
+
+#[test]
+fn a_half_dead_address_costs_one_poll_from_the_start() {
+    for manner in HALF_DEAD.into_iter().chain([Manner::Rejects, Manner::Swallows]) {
+        for names in [[A, B], [C, B]] {
+            let bad = names[0];
+            let mut world =
+                World::new(&[(bad, manner), (B, Manner::Serves)], &names, None, POLL_MS);
+            let longest = world.run(60_000);
+            // The market list and the clock are asked for together.
+            assert!(world.errors() <= 2, "{manner:?}: {} errors", world.errors());
+            assert!(longest <= MOST_MS, "{manner:?}: {longest} ms");
+            world.all_are_at(B);
+        }
+    }
+}
+
+#[test]
+fn an_address_that_dies_later_costs_one_poll() {
+    for manner in HALF_DEAD.into_iter().chain([Manner::Rejects, Manner::Swallows]) {
+        let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A, B]);
+        world.set(A, manner);
+        let longest = world.run(60_000);
+        assert!(world.errors() <= 1, "{manner:?}: {} errors", world.errors());
+        assert!(longest <= MOST_MS, "{manner:?}: {longest} ms");
+    }
+}
+
+#[test]
+fn the_others_are_found_among_several_that_are_dead() {
+    let mut world = World::new(
+        &[(A, Manner::Hangs), (B, Manner::Fails), (C, Manner::Serves)],
+        &[A, B, C],
+        None,
+        POLL_MS,
+    );
+    world.run(60_000);
+    assert!(world.errors() <= 2, "{} errors", world.errors());
+    world.all_are_at(C);
+}
+
+#[test]
+fn an_address_that_dies_is_left_for_where_the_name_leads_now() {
+    for manner in HALF_DEAD.into_iter().chain([Manner::Rejects, Manner::Swallows]) {
+        let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A]);
+        world.set(A, manner);
+        world.lead_to(&[B]);
+        let longest = world.run(60_000);
+        assert!(world.errors() <= 1, "{manner:?}: {} errors", world.errors());
+        assert!(longest <= MOST_MS, "{manner:?}: {longest} ms");
+        world.all_are_at(B);
+    }
+}
+
+#[test]
+fn with_all_dead_the_first_that_lives_is_found_within_a_pause() {
+    for manner in [Manner::Hangs, Manner::Fails, Manner::Rejects] {
+        let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A, B]);
+        (world.names, world.name_ms) = (None, 10_000);
+        world.set(A, manner);
+        world.set(B, manner);
+        world.run(120_000);
+        let status = &world.core.cx.stats.sources[0];
+        let pause = status.backoff_until.map_or(0, |until| until.0 - world.now().unix.0).max(0);
+        assert!(world.errors() > 2);
+        world.set(B, Manner::Serves);
+        // The pause, and the other address, if that comes first.
+        let all = world.core.cx.config.limits.backoff_max.as_millis() as u64;
+        world.run(pause as u64 + all + TIMEOUT_MS + 2000);
+        assert!(world.age_ms() <= 2 * POLL_MS, "{manner:?}: {} ms", world.age_ms());
+        world.all_are_at(B);
+    }
+}
+
+#[test]
+fn a_connection_that_its_network_has_forgotten_costs_no_poll() {
+    for names in [&[A][..], &[A, B]] {
+        let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], names);
+        world.forget_connections();
+        let longest = world.run(20_000);
+        assert_eq!(world.errors(), 0);
+        assert!(longest <= MOST_MS, "{longest} ms");
+    }
+}
+
+#[test]
+fn a_request_is_repeated_once_and_only_on_a_new_connection() {
+    let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
+    world.set(A, Manner::Hangs);
+    let connects = world.connects.len();
+    while world.errors() == 0 {
+        world.run(STEP_MS);
+    }
+    assert_eq!(world.connects.len(), connects + 1);
+    assert!(world.age_ms() <= POLL_MS + 2 * TIMEOUT_MS + 2 * STEP_MS, "{}", world.age_ms());
+}
+
+#[test]
+fn a_name_is_looked_up_every_five_minutes_and_what_has_left_it_is_closed() {
+    let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A]);
+    world.lead_to(&[B]);
+    let longest = world.run(285_000);
+    assert_eq!(world.looked_up, 1);
+    world.all_are_at(A);
+    assert_eq!(longest, POLL_MS);
+    assert_eq!(world.run(15_000), POLL_MS, "no answer is cut short");
+    assert_eq!((world.looked_up, world.errors()), (2, 0));
+    world.all_are_at(B);
+}
+
+#[test]
+fn a_connection_without_requests_is_closed_after_a_minute() {
+    let manners = [(A, Manner::Serves)];
+    let mut world = World::new(&manners, &[A], None, 100_000);
+    world.run(20_000);
+    assert!(!world.conns.is_empty());
+    world.run(70_000);
+    assert!(world.conns.is_empty(), "{} are open", world.conns.len());
+    world.run(200_000);
+    assert_eq!(world.errors(), 0);
+}
+
+#[test]
+fn a_proxy_with_two_addresses_is_asked_at_both() {
+    for manner in [Manner::Refuses].into_iter().chain(HALF_DEAD) {
+        let manners = [(A, manner), (B, Manner::Serves)];
+        let mut world = World::new(&manners, &[A, B], Some("proxy.corp"), POLL_MS);
+        let longest = world.run(60_000);
+        assert_eq!(world.errors(), 0, "{manner:?}");
+        assert!(longest <= MOST_MS, "{manner:?}: {longest} ms");
+        world.all_are_at(B);
+    }
+}
+
+#[test]
+fn a_name_server_that_dies_costs_nothing_while_an_address_lives() {
+    let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A, B]);
+    (world.names, world.name_ms) = (None, 10_000);
+    assert_eq!(world.run(400_000), POLL_MS);
+    world.set(A, Manner::Closes);
+    let longest = world.run(60_000);
+    assert!(world.errors() <= 1);
+    assert!(longest <= MOST_MS, "{longest} ms");
+}
