@@ -132,14 +132,14 @@ object! {
         streams_per_address: usize = 0, "streamsPerAddress" count(0, 1_000_000);
 
         /// Symbols that one stream names. `*` names all, and costs 8 B for each.
-        // As many as a request line holds; 24 B each.
+        // As many as a request line holds; 28 B each.
         stream_symbols: usize = 1_000, "streamSymbols" count(1, 10_000);
 
         /// Charts of one stream.
         // A wall of charts. Each may be one more series to poll.
         stream_charts: usize = 16, "streamCharts" count(1, 1_000);
 
-        /// Time without an event after which a stream sends a comment.
+        /// Time without an event after which a stream says that it is alive.
         // Proxies close what is silent for 60 s, some for 30.
         stream_heartbeat: Duration = ms(15_000), "streamHeartbeatMs" millis(100, 3_600_000);
 

@@ -151,6 +151,11 @@ impl Catalog {
         self.symbols.find(text, |symbol| self.is_known(symbol))
     }
 
+    /// Like [`Catalog::find`], also among the symbols that no source tracks any more, or not yet.
+    pub fn find_any(&self, text: &[u8]) -> Lookup {
+        self.symbols.find(text, |_| true)
+    }
+
     /// The name of a symbol.
     pub fn name(&self, symbol: SymbolId) -> &SymbolName {
         self.symbols.name(symbol)

@@ -31,9 +31,17 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub struct Quotes {
     feeds: Vec<Feed>,
-    /// By symbol: the number of sources with a quote.
-    holders: Vec<u16>,
+    /// By symbol.
+    holders: Vec<Holders>,
     totals: Totals,
+}
+
+/// The sources with a quote of one symbol.
+#[derive(Clone, Copy, Debug, Default)]
+struct Holders {
+    count: u16,
+    /// The version at which a source last dropped its quote; 0 if none has.
+    dropped: u64,
 }
 
 impl Quotes {
@@ -178,12 +186,13 @@ impl Quotes {
         let Some(quote) = feed.quotes.get_mut(symbol.index()).and_then(Option::take) else {
             return;
         };
-        self.totals.dropped = self.totals.changed(symbol, true);
+        let holders = &mut self.holders[symbol.index()];
+        holders.count -= 1;
+        holders.dropped = self.totals.changed(symbol, true);
+        self.totals.counts.symbols -= usize::from(holders.count == 0);
         self.totals.counts.cached -= 1;
         self.totals.counts.stale -= usize::from(quote.stale);
         feed.stale -= usize::from(quote.stale);
-        self.holders[symbol.index()] -= 1;
-        self.totals.counts.symbols -= usize::from(self.holders[symbol.index()] == 0);
     }
 
     /// The quote to serve for a symbol: the first fresh one of `sources`, which are in the order of
@@ -256,9 +265,9 @@ impl Quotes {
         self.totals.availability_changes
     }
 
-    /// The version at which a quote was last dropped.
-    pub fn dropped(&self) -> u64 {
-        self.totals.dropped
+    /// The version at which a source last dropped its quote of a symbol; 0 if none has.
+    pub fn dropped(&self, symbol: SymbolId) -> u64 {
+        self.holders.get(symbol.index()).map_or(0, |holders| holders.dropped)
     }
 
     /// The symbols with a quote that has changed, come or gone.
@@ -275,10 +284,10 @@ impl Quotes {
     fn insert(&mut self, mut quote: Quote) {
         let at = quote.symbol.index();
         if self.holders.len() <= at {
-            self.holders.resize(at + 1, 0);
+            self.holders.resize(at + 1, Holders::default());
         }
-        self.totals.counts.symbols += usize::from(self.holders[at] == 0);
-        self.holders[at] += 1;
+        self.totals.counts.symbols += usize::from(self.holders[at].count == 0);
+        self.holders[at].count += 1;
         self.totals.counts.cached += 1;
         quote.version = self.totals.changed(quote.symbol, true);
         let quotes = &mut self.feeds[quote.source.index()].quotes;

@@ -56,6 +56,11 @@ export const feed = new Feed(address("api/v1/stream", { symbols: "*", decimals: 
     if (!panel.symbol) chooseFirst();
     stateSoon();
   },
+  gone({ symbol }) {
+    table.remove(symbol);
+    panel.gone(symbol);
+    stateSoon();
+  },
   status(status) {
     health = status;
     service.health(status);

@@ -4,7 +4,7 @@
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 10_000;
-/** A dead connection looks like a quiet one; a new one costs little. */
+/** A stream that is open says so every 15 seconds, unless the limit is set otherwise. */
 const SILENCE_MS = 60_000;
 const HIDDEN_MS = 60_000;
 
@@ -30,7 +30,7 @@ export class Feed {
       this.heard();
     };
     source.onerror = () => this.failed();
-    for (const name of ["quote", "candle", "status", "bye"]) {
+    for (const name of ["quote", "candle", "status", "gone", "alive", "bye"]) {
       source.addEventListener(name, (event) => {
         this.heard();
         if (name === "bye") return this.set("lost");

@@ -94,6 +94,11 @@ export class Panel {
     this.series = this.symbol = this.interval = null;
   }
 
+  /** A market is not served any more: its last quote is none of now. */
+  gone(symbol) {
+    if (symbol === this.symbol) this.elements.mark.textContent = "not served";
+  }
+
   /** The newest quote of the market that is shown. */
   quote(quote) {
     if (!quote || quote.symbol !== this.symbol) return;

@@ -55,6 +55,11 @@ export class Table {
     } else this.reorderSoon();
   }
 
+  /** Forgets a market. */
+  remove(symbol) {
+    if (this.quotes.delete(symbol)) this.reorderSoon();
+  }
+
   /** Forgets the markets that are not in `symbols`. */
   retain(symbols) {
     for (const symbol of this.quotes.keys()) if (!symbols.has(symbol)) this.quotes.delete(symbol);

@@ -25,6 +25,18 @@ fn is_quote(event: &ServerEvent, of: &str, price: &str) -> bool {
     event.name == "quote" && symbol(event) == of && last(event) == price
 }
 
+/// What an event `gone` says: the symbol, the interval if it is about a chart, and the code.
+fn gone(event: &ServerEvent) -> Option<(String, Option<String>, String)> {
+    if event.name != "gone" {
+        return None;
+    }
+    let said = event.exact();
+    let text = |key: &str| said[key].text().map(str::to_string);
+    let is_chart = said.keys() == ["symbol", "interval", "code"];
+    assert!(is_chart || said.keys() == ["symbol", "code"], "{event:?}");
+    Some((text("symbol")?, is_chart.then(|| text("interval")).flatten(), text("code")?))
+}
+
 fn limited(exchange: &Binance, limits: Value) -> Marketd {
     start(&with(config(&[source("fake", exchange)]), "limits", limits))
 }
@@ -160,7 +172,8 @@ fn a_client_that_comes_back_gets_what_has_changed_since() {
 fn a_client_that_comes_back_gets_nothing_if_nothing_has_changed() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let slow = with(source("fake", &exchange), "pollMs", json!(3_600_000));
-    let marketd = start(&config(&[with(slow, "staleAfterMs", json!(7_200_000))]));
+    let slow = config(&[with(slow, "staleAfterMs", json!(7_200_000))]);
+    let marketd = start(&with(slow, "limits", json!({ "streamHeartbeatMs": 3000 })));
     let addr = marketd.addr();
     let mut stream = EventSource::open(addr, BTC_ETH);
     stream.until(|event| event.id.is_some());
@@ -170,8 +183,10 @@ fn a_client_that_comes_back_gets_nothing_if_nothing_has_changed() {
     // Whoever begins after it is served after it.
     EventSource::open(addr, BTC_ETH).until(|event| event.id.is_some());
     assert_eq!(events(), before.map(|count| count + 3));
-    assert!(same.client().take_some().is_ok_and(|bytes| bytes.starts_with(b"0000000d\r\nretry: ")));
     assert!(same.client().unread().is_empty());
+    // The first event has the pause before a client comes back, whichever it is.
+    assert_eq!(same.next().expect("a sign of life").name, "alive");
+    assert!(same.retry_ms.is_some_and(|wait| (1500..2500).contains(&wait)));
 }
 
 /// An exchange whose minute ends in some seconds, and a daemon that knows its clock.
@@ -227,6 +242,33 @@ fn a_forming_candle_comes_at_first_and_its_close_as_the_exchange_confirms_it() {
 }
 
 #[test]
+fn who_was_away_for_long_is_told_of_a_bounded_number_of_closes() {
+    let (exchange, marketd) = before_a_close();
+    let addr = marketd.addr();
+    let target = "/api/v1/stream?charts=BTCUSDT:1m";
+    // All of this is in memory.
+    let chart = "/api/ecosystem/chart?symbol=BTCUSDT&interval=1m&limit=3000";
+    await_answer(addr, chart, |answer| answer.exact().items().len() == 3000);
+    let mut stream = EventSource::open(addr, target);
+    stream.until(|event| event.id.is_some());
+    let (rest, _) = stream.last_id.rsplit_once('-').expect("an id has parts");
+    for long_ago in ["0", "1"] {
+        let mut resumed = EventSource::resume(addr, target, &format!("{rest}-{long_ago}"));
+        let mut closes = Vec::new();
+        resumed.until(|event| match minute(event) {
+            Some((open, true)) => {
+                closes.push(open);
+                false
+            }
+            newest => newest.is_some(),
+        });
+        assert!(closes.is_sorted() && (490..=501).contains(&closes.len()), "{}", closes.len());
+        let newest = exchange.now() - 3 * 60_000;
+        assert!(closes.last().is_some_and(|last| *last > newest), "{closes:?}");
+    }
+}
+
+#[test]
 fn the_head_alone_and_a_client_of_http_1_0_are_served() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT"]);
     let marketd = start(&config(&[source("fake", &exchange)]));
@@ -264,6 +306,8 @@ fn a_wrong_request_is_an_error_before_the_stream_begins() {
         ("?symbols=,", 400, "empty_parameter", Some("symbols")),
         ("?charts=", 400, "empty_parameter", Some("charts")),
         ("?symbols=NOPE", 404, "symbol_not_found", Some("symbols")),
+        ("?symbols=NOPE,NO-PE", 404, "symbol_not_found", Some("symbols")),
+        ("?symbols=NOPE&charts=NOPE:1m", 404, "symbol_not_found", Some("symbols")),
         ("?symbols=BTCUSDT,a.b", 400, "invalid_symbol", Some("symbols")),
         ("?symbols=A,B,C", 400, "too_many_symbols", Some("symbols")),
         ("?charts=BTCUSDT:1m,BTCUSDT:1h", 400, "too_many_symbols", Some("charts")),
@@ -277,6 +321,67 @@ fn a_wrong_request_is_an_error_before_the_stream_begins() {
         let answer = get(marketd.addr(), &format!("/api/v1/stream{query}"));
         error(&answer, status, code, param);
     }
+}
+
+#[test]
+fn an_unknown_symbol_among_known_ones_is_told_and_ends_nothing() {
+    let exchange = Binance::generated(1, 9);
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let addr = marketd.addr();
+    let found = |target: &str| {
+        let mut stream = EventSource::open(addr, target);
+        let mut told = Vec::new();
+        stream.until(|event: &ServerEvent| {
+            match gone(event) {
+                Some((symbol, interval, code)) => {
+                    assert_eq!(code, "symbol_not_found");
+                    told.push(interval.map_or(symbol.clone(), |it| format!("{symbol}:{it}")));
+                }
+                None if event.name == "quote" => told.push(symbol(event)),
+                None if event.name == "candle" => told.push("candle".to_string()),
+                None => {}
+            }
+            event.id.is_some() && told.len() >= 4
+        });
+        told.sort();
+        told
+    };
+    let symbols = "/api/v1/stream?symbols=nopeusdt,BTCUSDT,GO-NE,gone/usdt,BTC-USDT,GO-NE";
+    assert_eq!(found(symbols), ["BTC/USDT", "GO-NE", "gone/usdt", "nopeusdt"]);
+    let charts = "/api/v1/stream?symbols=BTCUSDT&charts=NOPE:1m,BTCUSDT:1m,NOPE:5m";
+    assert_eq!(found(charts), ["BTC/USDT", "NOPE:1m", "NOPE:5m", "candle"]);
+}
+
+#[test]
+fn a_cut_in_a_long_first_batch_is_resumed_where_it_was() {
+    let exchange = Binance::generated(1500, 11);
+    let slow = with(source("fake", &exchange), "pollMs", json!(3_600_000));
+    let marketd = start(&config(&[with(slow, "staleAfterMs", json!(7_200_000))]));
+    let (addr, target) = (marketd.addr(), "/api/v1/stream?symbols=*");
+    let quotes = metrics(&marketd)["quotes"]["symbols"].integer().expect("a number") as usize;
+    let mut seen = BTreeMap::new();
+    let mut id = String::new();
+    let mut streams = 0;
+    while seen.len() < quotes {
+        streams += 1;
+        let mut stream = match id.as_str() {
+            "" => EventSource::open(addr, target),
+            id => EventSource::resume(addr, target, id),
+        };
+        // Each one is cut at the first id. What came before an id never comes again.
+        let mut batch = Vec::new();
+        stream.until(|event| {
+            batch.extend((event.name == "quote").then(|| symbol(event)));
+            event.id.is_some()
+        });
+        id = stream.last_id.clone();
+        for symbol in batch {
+            assert_eq!(seen.insert(symbol, streams), None);
+        }
+    }
+    assert!((4..40).contains(&streams), "{streams} streams for {quotes} quotes");
+    // A change of what has come already is not lost.
+    assert!(EventSource::resume(addr, target, &id).client().unread().is_empty());
 }
 
 #[test]
@@ -299,7 +404,7 @@ fn streams_are_limited_in_all_and_by_address() {
 }
 
 #[test]
-fn a_silent_stream_sends_a_comment_and_one_that_takes_nothing_is_closed() {
+fn a_silent_stream_says_that_it_is_alive_and_one_that_takes_nothing_is_closed() {
     let exchange = Binance::generated(600, 3);
     let limits = json!({ "streamHeartbeatMs": 300, "writeTimeoutMs": 1500 });
     let marketd = limited(&exchange, limits);
@@ -316,8 +421,12 @@ fn a_silent_stream_sends_a_comment_and_one_that_takes_nothing_is_closed() {
     });
     assert!(metrics(&marketd)["streams"]["conflated"].integer() > Some(0));
     silence(&exchange);
-    quick.await_comment();
-    quick.await_comment();
+    let first = quick.next_of("alive");
+    assert_eq!(first.exact().keys(), ["time"]);
+    let time = |event: &ServerEvent| event.exact()["time"].integer().expect("milliseconds");
+    let next = quick.next_of("alive");
+    assert!((time(&first) + 300..time(&first) + 30_000).contains(&time(&next)), "{next:?}");
+    assert_eq!((first.id, next.id), (None, None), "an id stays that of the last change");
 }
 
 /// A market of those that are made up.

@@ -174,6 +174,18 @@ export const CHECKS = [
     },
   },
   {
+    name: "a market that is not served any more leaves the table, and may come back",
+    breaks: ["app.js", (text) => text.replace("table.remove(symbol);", "")],
+    async run(world, open) {
+      const page = await open();
+      await page.until(`app.table.order.length === 6`);
+      const gone = `{ symbol: "ETH/USDT", code: "symbol_not_found" }`;
+      const held = await page.run(`(app.feed.on.gone(${gone}), app.table.quotes.has("ETH/USDT"))`);
+      same(held, false, "it is forgotten");
+      await page.until(`app.table.order.length === 6`, 5000, "its next quote brings it back");
+    },
+  },
+  {
     name: "search, category and sort",
     breaks: ["table.js", (text) => text.replace("includes(wanted)) continue", "includes(wanted)) {}")],
     async run(world, open) {

@@ -104,6 +104,69 @@ fn markets_and_categories_follow_the_file() {
 }
 
 #[test]
+fn a_stream_is_told_what_a_reload_takes_away_and_what_comes_back() {
+    let exchange = Binance::generated(3, 9);
+    let symbols = exchange.symbols();
+    let [stays, goes, comes] = [&*symbols[0], &*symbols[1], &*symbols[2]];
+    let of = |symbols: &[&str]| config(&[tracking("a", &exchange, symbols)]);
+    let both = of(&[stays, goes]);
+    let marketd = start(&both);
+    let quotes = format!("/api/v1/stream?symbols={goes},{stays},{comes}&source=a");
+    let candles = format!("/api/v1/stream?charts={goes}:1m,{comes}:1m,{stays}:1m&source=a");
+    let open = |target: &str| EventSource::open(marketd.addr(), target);
+    let mut all = open("/api/v1/stream?symbols=*");
+    let (mut named, mut chart) = (open(&quotes), open(&candles));
+    let says = |event: &ServerEvent, name: &str, symbol: &str| {
+        event.name == name && event.exact()["symbol"].text() == Some(symbol)
+    };
+    for (stream, name) in [(&mut named, "quote"), (&mut chart, "candle")] {
+        let mut missing = vec![("gone", comes), (name, goes), (name, stays)];
+        stream.until(|event| {
+            missing.retain(|(name, symbol)| !says(event, name, symbol));
+            missing.is_empty() && event.id.is_some()
+        });
+    }
+    all.until(|event| says(event, "quote", goes));
+    let id = named.last_id.clone();
+    reload_well(&marketd, &of(&[stays, comes]));
+    for stream in [&mut named, &mut all] {
+        let gone = stream.until(|event| says(event, "gone", goes));
+        let expected = format!(r#"{{"symbol":"{goes}","code":"symbol_not_found"}}"#);
+        assert_eq!(gone.data, expected);
+        stream.until(|event| says(event, "quote", comes));
+    }
+    let gone = chart.until(|event| says(event, "gone", goes));
+    let expected = format!(r#"{{"symbol":"{goes}","interval":"1m","code":"symbol_not_found"}}"#);
+    assert_eq!(gone.data, expected);
+    chart.until(|event| says(event, "candle", comes));
+    // Whoever was away is told too, and once.
+    let mut back = EventSource::resume(marketd.addr(), &quotes, &id);
+    let mut was_told = false;
+    back.until(|event| {
+        was_told |= says(event, "gone", goes);
+        was_told && event.id.is_some()
+    });
+    let mut again = EventSource::resume(marketd.addr(), &quotes, &back.last_id);
+    again.until(|event| {
+        assert_ne!(event.name, "gone");
+        says(event, "quote", comes)
+    });
+    reload_well(&marketd, &both);
+    for stream in [&mut named, &mut all, &mut back, &mut again] {
+        stream.until(|event| {
+            assert!(!says(event, "gone", goes), "it is gone already");
+            says(event, "quote", goes)
+        });
+    }
+    chart.until(|event| says(event, "candle", goes));
+    // All that a stream has may go.
+    reload_well(&marketd, &of(&[comes]));
+    for stream in [&mut named, &mut all, &mut chart] {
+        stream.until(|event| says(event, "gone", stays));
+    }
+}
+
+#[test]
 fn a_symbol_that_is_named_anew_is_unready_until_it_was_asked_for() {
     let exchange = exchange_of(&["BTC/USDT", "ETH/USDT", "NEW/USDT"]);
     let tickers = [ticker("BTCUSDT", "1.5"), ticker("ETHUSDT", "2.5")].join(",");

@@ -9,6 +9,7 @@
 use super::answers::{Answer, read_answer};
 use super::client::{Ending, Nature, Reading, Stage};
 use super::grammar::Side;
+use super::ledger::Tri;
 use super::setup::add_client;
 use super::trace::excerpt;
 use super::verdict::Context;
@@ -17,9 +18,12 @@ use super::world::World;
 use crate::support::message::{field, parse_head};
 use crate::support::{Json, Rng};
 use marketd::core::{Broken, Event as Told, Service};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
+
+/// A symbol that no exchange has.
+const NOBODY: &str = "NO/BODY";
 
 /// What one turn of a stream makes: one share, and the event that goes over it.
 const MOST_PENDING: usize = 64 * 1024 + 4096;
@@ -43,7 +47,9 @@ pub struct Listener {
     made: u64,
     /// By symbol: the newest quote that was made for it.
     newest: BTreeMap<String, String>,
-    /// What has not reached it yet, with the end of each event in the stream.
+    /// The symbols of those of them that are of this stream, and not of the one before.
+    told: BTreeSet<String>,
+    /// What has not reached it yet, with the end of each event in the stream. What is gone has no value.
     underway: VecDeque<(u64, String, String)>,
     /// What has: the quotes, and the last id.
     pub known: BTreeMap<String, String>,
@@ -94,6 +100,7 @@ impl Listener {
             };
             match name.as_str() {
                 "id" => self.id = value,
+                _ if value.is_empty() => _ = self.known.remove(&name),
                 _ => _ = self.known.insert(name, value),
             }
         }
@@ -134,7 +141,7 @@ impl Listener {
         self.stage = Heard::Error;
         let unknown = || {
             let books = context.books();
-            let all = self.markets.iter().all(|it| books.known(*it) == super::ledger::Tri::Yes);
+            let all = self.markets.iter().all(|it| books.known(*it) == Tri::Yes);
             !all || self.source.is_some()
         };
         match status {
@@ -191,19 +198,26 @@ impl Listener {
                 Some(("data", it)) => data = it,
                 Some(("id", it)) => id = Some(it.to_string()),
                 Some(("retry", _)) => {}
-                _ if line == ":" => {}
                 _ => return Err(format!("a line {line:?} in a stream")),
             }
         }
-        self.events += u64::from(!data.is_empty());
+        if data.is_empty() {
+            return Err(format!("a block without data: {block:?}"));
+        }
+        self.events += 1;
         match name {
             "quote" => self.take_quote(data, context)?,
             "candle" => self.take_candle(data)?,
+            "gone" => self.take_gone(data, context)?,
             "bye" => self.stage = Heard::Bye,
-            "" | "status" => {}
+            "alive" | "status" => {}
             other => return Err(format!("an event {other:?}")),
         }
         if let Some(id) = id {
+            // Another run tells everything, and not what has gone since.
+            if id.split('-').next() != self.id.split('-').next() {
+                self.newest.retain(|symbol, _| self.told.contains(symbol));
+            }
             self.underway.push_back((self.made, "id".to_string(), id));
         }
         Ok(())
@@ -225,8 +239,36 @@ impl Listener {
                 return Err(format!("{symbol} is told twice: {data}"));
             }
         }
+        self.told.insert(symbol.clone());
         self.underway.push_back((self.made, symbol, data.to_string()));
         Ok(())
+    }
+
+    fn take_gone(&mut self, data: &str, context: &Context<'_>) -> Result<(), String> {
+        let gone = Json::parse(data)?;
+        let symbol = gone["symbol"].text().unwrap_or_default().to_string();
+        let code = gone["code"].text().unwrap_or_default();
+        let (books, is_chart) = (context.books(), gone.keys().contains(&"interval"));
+        if is_chart {
+            self.closes.remove(&format!("{} {}", gone["symbol"], gone["interval"]));
+        } else {
+            self.newest.remove(&symbol);
+            self.underway.push_back((self.made, symbol.clone(), String::new()));
+        }
+        if symbol == NOBODY {
+            return Ok(());
+        }
+        let market = books.market(&symbol)?;
+        let is_right = match code {
+            "symbol_not_found" => self.source.is_some() || books.known(market) != Tri::Yes,
+            "quote_not_ready" | "quote_not_found" => !is_chart,
+            "invalid_interval" => is_chart,
+            _ => false,
+        };
+        match is_right && (is_chart || books.has_quote(market, self.source) != Tri::Yes) {
+            true => Ok(()),
+            false => Err(format!("{data}, which is served")),
+        }
     }
 
     fn take_candle(&mut self, data: &str) -> Result<(), String> {
@@ -261,7 +303,10 @@ pub fn add_listeners(world: &mut World, until: u64, rng: &mut Rng) {
         markets.dedup();
         let names: Vec<String> = markets.iter().map(|it| world.symbols[*it].clone()).collect();
         let is_all = rng.chance(1, 4);
-        let list = if is_all { "*".to_string() } else { names.join(",") };
+        let mut list = if is_all { "*".to_string() } else { names.join(",") };
+        if !is_all && names.len() == 2 {
+            list += &format!(",{NOBODY}");
+        }
         let is_text = rng.chance(1, 4);
         let source = rng.chance(1, 4).then(|| rng.below(world.ledgers.len() as u64) as usize);
         let mut target = format!("/api/v1/stream?symbols={list}");
@@ -382,12 +427,19 @@ impl World {
             Some(_) => Service::Api,
             None => Service::Both,
         };
-        let Some(body) = self.ask_as_stranger(&target, service) else {
+        let Some(answer) = self.answer_to(&target, service, 0) else {
             return;
+        };
+        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        let is_served = match answer.status {
+            200 => true,
+            404 => false,
+            503 if body.contains("quote_not_ready") => false,
+            _ => return,
         };
         // To ask takes time, in which a quote may have turned stale.
         let told = self.clients[at].listener.as_ref().and_then(|it| it.newest.get(symbol));
-        if told != Some(&body) && !self.core.has_work() {
+        if told != Some(&body).filter(|_| is_served) && !self.core.has_work() {
             self.fail(&format!("client {at} was last told {told:?}, and {target} says {body}"));
         }
     }
@@ -410,13 +462,13 @@ impl World {
 
     /// The body of a 200 to somebody who comes for this alone.
     fn ask_as_stranger(&mut self, target: &str, service: Service) -> Option<String> {
-        let answer = self.answer_to(target, service, 0)?;
+        let answer = self.answer_to(target, service, 0).filter(|answer| answer.status == 200)?;
         Some(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
     /// The same, where the answer may take some turns. No time passes in them.
     pub fn answer_to_stranger(&mut self, target: &str, service: Service) -> Option<Answer> {
-        self.answer_to(target, service, 400)
+        self.answer_to(target, service, 400).filter(|answer| answer.status == 200)
     }
 
     fn answer_to(&mut self, target: &str, service: Service, turns: usize) -> Option<Answer> {
@@ -444,8 +496,7 @@ impl World {
         let gone = Broken::Io(ErrorKind::ConnectionReset);
         self.core.handle(key, Told::Failed(&gone), now);
         match read_answer(&made, false) {
-            Ok(Some((answer, _))) if answer.status == 200 => Some(answer),
-            Ok(_) => None,
+            Ok(answer) => answer.map(|(answer, _)| answer),
             Err(why) => self.fail(&format!("{why} in {}", excerpt(&made))),
         }
     }

@@ -18,8 +18,6 @@ pub struct EventSource {
     text: String,
     /// Set once the last chunk has come.
     pub is_over: bool,
-    /// Comments so far.
-    pub comments: usize,
     /// What `retry` last said.
     pub retry_ms: Option<u64>,
     /// The id of the last event that had one.
@@ -77,7 +75,6 @@ impl EventSource {
             raw: Vec::new(),
             text: String::new(),
             is_over: false,
-            comments: 0,
             retry_ms: None,
             last_id: String::new(),
         }
@@ -93,10 +90,7 @@ impl EventSource {
         loop {
             if let Some(end) = self.text.find("\n\n") {
                 let block: String = self.text.drain(..end + 2).collect();
-                if let Some(event) = self.block(block.trim_end_matches('\n')) {
-                    return Ok(event);
-                }
-                continue;
+                return Ok(self.block(block.trim_end_matches('\n')));
             }
             if self.is_over {
                 return Err(ClientError::Closed(self.text.clone()));
@@ -113,29 +107,13 @@ impl EventSource {
 
     /// The next event that is as wanted; others are passed over. Panics if none comes.
     #[track_caller]
-    pub fn until(&mut self, wanted: impl Fn(&ServerEvent) -> bool) -> ServerEvent {
+    pub fn until(&mut self, mut wanted: impl FnMut(&ServerEvent) -> bool) -> ServerEvent {
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             match self.next() {
                 Ok(event) if wanted(&event) => return event,
                 Ok(event) => assert!(Instant::now() < deadline, "never, but {event:?}"),
                 Err(fault) => panic!("no such event: {fault}"),
-            }
-        }
-    }
-
-    /// Waits for a comment.
-    #[track_caller]
-    pub fn await_comment(&mut self) {
-        let before = self.comments;
-        while self.comments == before {
-            let end = self.text.find("\n\n");
-            match end {
-                Some(end) => {
-                    let block: String = self.text.drain(..end + 2).collect();
-                    self.block(block.trim_end_matches('\n'));
-                }
-                None => self.read().unwrap_or_else(|fault| panic!("no comment: {fault}")),
             }
         }
     }
@@ -169,8 +147,8 @@ impl EventSource {
         Ok(())
     }
 
-    /// Reads a block; an event if it has data.
-    fn block(&mut self, block: &str) -> Option<ServerEvent> {
+    /// Reads a block, which is an event.
+    fn block(&mut self, block: &str) -> ServerEvent {
         let mut event = ServerEvent { name: "message".to_string(), data: String::new(), id: None };
         for line in block.split('\n') {
             match line.split_once(": ") {
@@ -178,13 +156,14 @@ impl EventSource {
                 Some(("data", data)) => event.data.push_str(data),
                 Some(("id", id)) => event.id = Some(id.to_string()),
                 Some(("retry", wait)) => self.retry_ms = wait.parse().ok(),
-                _ if line.starts_with(':') => self.comments += 1,
                 _ => panic!("a line that we do not send: {line:?}"),
             }
         }
         if let Some(id) = &event.id {
             self.last_id = id.clone();
         }
-        (!event.data.is_empty()).then_some(event)
+        // Some clients make an event of every block, whatever it has.
+        assert!(!event.data.is_empty(), "a block without data: {block:?}");
+        event
     }
 }

@@ -9,7 +9,8 @@ use crate::interval::Interval;
 use crate::json::{Decimals, json};
 use crate::market::{SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
-use std::fmt::Debug;
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug, Display, Formatter};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,10 +39,12 @@ pub type PreparedRequest = (Endpoint, Box<dyn Prepared>);
 /// A request for a stream: what the stream is to send.
 #[derive(Debug)]
 pub struct StreamRequest {
+    /// The candles of these charts.
+    pub charts: Vec<(Option<SymbolId>, Interval)>,
     /// The quotes of these symbols.
     pub symbols: StreamedSymbols,
-    /// The candles of these charts.
-    pub charts: Vec<(SymbolId, Interval)>,
+    /// The names that stand for no symbol yet, by place: charts come before symbols.
+    pub unknown: BTreeMap<usize, Box<[u8]>>,
     /// All of this source, if given.
     pub source: Option<SourceId>,
     /// The form of its numbers.
@@ -55,12 +58,52 @@ pub struct StreamRequest {
 /// How far a stream has come, as the ids of its events say: everything up to here was sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The version of all quotes.
-    pub quotes: u64,
+    /// Which changes of quotes.
+    pub quotes: Round,
     /// How often the health of the service had changed.
     pub health_changes: u64,
     /// The newest closed candle of each chart.
     pub closes: Vec<Option<UnixMs>>,
+}
+
+/// How far a stream has come in a round over its places. A round sends what had changed before it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// The places before this one have had their turn.
+    pub places: usize,
+    /// The version of all quotes at which the round began.
+    pub version: u64,
+    /// The version up to which all changes of the other places were sent. 0: nothing was.
+    pub before: u64,
+}
+
+impl Round {
+    /// The version up to which all changes of a place were sent.
+    pub fn of(&self, place: usize) -> u64 {
+        if place < self.places { self.version } else { self.before }
+    }
+
+    /// Reads it back from a part of an id.
+    fn read(text: &str) -> Option<Round> {
+        let mut parts = text.split('.').map(|part| u64::from_str_radix(part, 16).ok());
+        let before = parts.next()??;
+        let Some(places) = parts.next() else {
+            return Some(Round { places: 0, version: before, before });
+        };
+        let (places, version) = (usize::try_from(places?).ok()?, parts.next()??);
+        parts.next().is_none().then_some(Round { places, version, before })
+    }
+}
+
+/// A round that is over, or has told nothing new yet, is its version alone.
+impl Display for Round {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Round { places, version, before } = self;
+        match before == version {
+            true => write!(out, "{version:x}"),
+            false => write!(out, "{before:x}.{places:x}.{version:x}"),
+        }
+    }
 }
 
 /// Ids of events have times in minutes: every interval is a multiple of one.
@@ -69,7 +112,7 @@ const MINUTE_MS: i64 = 60_000;
 impl Position {
     /// Appends it as an id: hexadecimal numbers, of which the first is that of the run.
     pub fn write(&self, boot: u64, out: &mut Vec<u8>) {
-        let mut id = format!("id: {boot:x}-{:x}-{:x}", self.quotes, self.health_changes);
+        let mut id = format!("id: {boot:x}-{}-{:x}", self.quotes, self.health_changes);
         for close in &self.closes {
             id.push('-');
             if let Some(open) = close {
@@ -83,8 +126,10 @@ impl Position {
     /// Reads an id back. `None` if it is of another run, or of a stream with another number of charts.
     pub fn read(id: &[u8], boot: u64, charts: usize) -> Option<Position> {
         let mut parts = str::from_utf8(id).ok()?.split('-');
-        let mut number = || u64::from_str_radix(parts.next()?, 16).ok();
-        let (run, quotes, health) = (number()?, number()?, number()?);
+        let number = |part: &str| u64::from_str_radix(part, 16).ok();
+        let run = number(parts.next()?)?;
+        let quotes = Round::read(parts.next()?)?;
+        let health = number(parts.next()?)?;
         let close = |part: &str| match part {
             "" => Some(None),
             part => {
@@ -101,8 +146,8 @@ impl Position {
 /// The symbols whose quotes a stream tells.
 #[derive(Debug)]
 pub enum StreamedSymbols {
-    /// These, each once.
-    Named(Box<[SymbolId]>),
+    /// These, each once: a place is empty if its symbol has another one, or is unknown.
+    Named(Box<[Option<SymbolId>]>),
     /// Every one, also those that become known later.
     All,
 }
@@ -188,19 +233,27 @@ mod tests {
 
     #[test]
     fn a_position_reads_back_from_its_id_in_the_same_run_alone() {
-        let position = Position {
-            quotes: 0x1f,
-            health_changes: 2,
-            closes: vec![Some(UnixMs(60_000 * 0x1b8)), None],
-        };
-        let mut out = Vec::new();
-        position.write(0xabc, &mut out);
-        assert_eq!(out, b"id: abc-1f-2-1b8-\n");
-        let id = &out[4..out.len() - 1];
-        assert_eq!(Position::read(id, 0xabc, 2), Some(position));
-        assert_eq!(Position::read(id, 0xabd, 2), None, "another run");
-        assert_eq!(Position::read(id, 0xabc, 1), None, "another stream");
-        for id in [&b""[..], b"abc", b"abc-1-", b"abc-1-2-x", b"\xff", b"abc-1-2--7fffffffffffffff"]
+        let closes = vec![Some(UnixMs(60_000 * 0x1b8)), None];
+        let mut position = Position { health_changes: 2, closes, ..Position::default() };
+        for (places, version, before, expected) in [
+            (0, 0x1f, 0x1f, "id: abc-1f-2-1b8-\n"),
+            (0x10, 0x20, 0x1f, "id: abc-1f.10.20-2-1b8-\n"),
+            (0x10, 0x20, 0, "id: abc-0.10.20-2-1b8-\n"),
+        ] {
+            position.quotes = Round { places, version, before };
+            let mut out = Vec::new();
+            position.write(0xabc, &mut out);
+            assert_eq!(out, expected.as_bytes());
+            let id = &out[4..out.len() - 1];
+            assert_eq!(Position::read(id, 0xabc, 2).as_ref(), Some(&position));
+            assert_eq!(Position::read(id, 0xabd, 2), None, "another run");
+            assert_eq!(Position::read(id, 0xabc, 1), None, "another stream");
+        }
+        let far = b"abc-1-2--7fffffffffffffff";
+        let rounds = [b"abc-1.2-2", b"abc-1.2.-", b"abc-1..2-"];
+        for id in [&b""[..], b"abc", b"abc-1-", b"abc-1-2-x", b"\xff", far, b"abc-1.2.3.4-2"]
+            .into_iter()
+            .chain(rounds.map(|it| &it[..]))
         {
             for charts in 0..3 {
                 assert_eq!(Position::read(id, 0xabc, charts), None, "{id:?}");

@@ -134,7 +134,7 @@ fn find<'v>(
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.
-fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error {
+pub fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error {
     if let Err(error) = check_tracked(view, symbol, source) {
         return error;
     }

@@ -25,19 +25,24 @@ use super::error::{Error, echo};
 use super::health;
 use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
 use super::params::{ApiRequest, decimals, items};
+use super::quotes::missing;
 use super::records::fragment;
 use super::symbols::{check_tracked, look_up};
 use super::view::View;
 use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
 use crate::interval::Interval;
-use crate::json::{Decimals, Ready, Value, json};
-use crate::market::{Quote, SourceId, SymbolId};
-use std::collections::HashSet;
+use crate::json::{Decimals, Object, Ready, Value, json};
+use crate::market::{Lookup, Quote, SourceId, SymbolId};
+use crate::time::UnixMs;
+use std::collections::{BTreeMap, HashSet};
 
 pub use super::symbols::served_quote;
 
 /// Tells nginx, and other proxies that read this field, not to buffer the stream.
 const FIELDS: &[u8] = b"X-Accel-Buffering: no\r\n";
+
+/// The code of an unknown symbol.
+pub const UNKNOWN: &str = "symbol_not_found";
 
 /// Reads a request for `/api/v1/stream`.
 pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
@@ -49,21 +54,30 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
                        BTC/USDT:1m,ETH/USDT:1h.";
         return Err(Error::bad("missing_parameter", "symbols", message));
     }
+    let mut names = Names { call, source, unknown: BTreeMap::new(), is_served: false, error: None };
+    let charts = match charts.as_deref() {
+        None => Vec::new(),
+        Some(text) => read_charts(&mut names, text)?,
+    };
     let symbols = match symbols.as_deref() {
         None => StreamedSymbols::Named(Box::default()),
         Some(text) if text.trim_ascii() == b"*" => StreamedSymbols::All,
-        Some(text) => StreamedSymbols::Named(read_symbols(call, text, source)?),
+        Some(text) => StreamedSymbols::Named(read_symbols(&mut names, text, charts.len())?),
     };
-    let charts = match charts.as_deref() {
-        None => Vec::new(),
-        Some(text) => read_charts(call, text, source)?,
-    };
+    let Names { unknown, is_served, error, .. } = names;
+    if let Some(error) = error
+        && !is_served
+        && !matches!(symbols, StreamedSymbols::All)
+    {
+        return Err(error);
+    }
     let mut fields = call.request.fields;
     let last_id = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"last-event-id"));
     let resumed = last_id.and_then(|(_, id)| Position::read(id, call.view.boot, charts.len()));
     Ok(Outcome::Stream(Box::new(StreamRequest {
-        symbols,
         charts,
+        symbols,
+        unknown,
         source,
         decimals,
         resumed,
@@ -71,38 +85,76 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     })))
 }
 
-fn read_symbols(
-    call: &ApiRequest<'_>,
-    text: &[u8],
+/// Reads the names of a list. One that nobody serves does not end a stream that has another one.
+struct Names<'c, 'r> {
+    call: &'c ApiRequest<'r>,
     source: Option<SourceId>,
-) -> Result<Box<[SymbolId]>, Error> {
-    let most = call.view.config.limits.stream_symbols;
-    let items = items(text, "symbols", most)?;
-    let mut seen = HashSet::with_capacity(items.len());
-    let mut symbols = Vec::with_capacity(items.len());
-    for item in items {
-        let symbol = look_up(call.view, item).map_err(|error| error.about("symbols"))?;
-        check_tracked(call.view, symbol, source)?;
-        if seen.insert(symbol) {
-            symbols.push(symbol);
-        }
-    }
-    Ok(symbols.into())
+    /// By place: the names that stand for no symbol yet.
+    unknown: BTreeMap<usize, Box<[u8]>>,
+    /// True if one of the symbols is served.
+    is_served: bool,
+    /// Why the last one that is not served is not.
+    error: Option<Error>,
 }
 
-/// Reads charts: a symbol, a colon and an interval each.
-fn read_charts(
-    call: &ApiRequest<'_>,
+impl Names<'_, '_> {
+    /// The symbol that a name at this place stands for, if it ever did.
+    fn read(
+        &mut self,
+        place: usize,
+        name: &[u8],
+        param: &'static str,
+    ) -> Result<Option<SymbolId>, Error> {
+        let view = self.call.view;
+        let served = look_up(view, name).map_err(|error| error.about(param)).and_then(|symbol| {
+            check_tracked(view, symbol, self.source)?;
+            Ok(symbol)
+        });
+        match served {
+            Ok(symbol) => {
+                self.is_served = true;
+                return Ok(Some(symbol));
+            }
+            Err(error) if error.status == 404 => self.error = Some(error),
+            Err(error) => return Err(error),
+        }
+        match view.market.catalog.find_any(name) {
+            Lookup::Known(symbol) => Ok(Some(symbol)),
+            Lookup::Unknown | Lookup::Malformed => {
+                self.unknown.insert(place, name.into());
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Reads symbols, the first of which has this place. One that was named before is `None`.
+fn read_symbols(
+    names: &mut Names<'_, '_>,
     text: &[u8],
-    source: Option<SourceId>,
-) -> Result<Vec<(SymbolId, Interval)>, Error> {
-    let items = items(text, "charts", call.view.config.limits.stream_charts)?;
-    let mut charts = Vec::with_capacity(items.len());
-    for item in items {
+    first: usize,
+) -> Result<Box<[Option<SymbolId>]>, Error> {
+    let items = items(text, "symbols", names.call.view.config.limits.stream_symbols)?;
+    let (mut seen, mut texts) = (HashSet::with_capacity(items.len()), HashSet::new());
+    let read = |(place, item)| match texts.insert(item) {
+        true => Ok(names.read(place, item, "symbols")?.filter(|symbol| seen.insert(*symbol))),
+        false => Ok(None),
+    };
+    (first..).zip(items).map(read).collect()
+}
+
+/// Reads charts: a symbol, a colon and an interval each. One that was named before has no symbol.
+fn read_charts(
+    names: &mut Names<'_, '_>,
+    text: &[u8],
+) -> Result<Vec<(Option<SymbolId>, Interval)>, Error> {
+    let view = names.call.view;
+    let items = items(text, "charts", view.config.limits.stream_charts)?;
+    let (mut charts, mut texts) = (Vec::with_capacity(items.len()), HashSet::new());
+    for (place, item) in items.into_iter().enumerate() {
         let colon = item.iter().rposition(|byte| *byte == b':');
         let (name, interval) = item.split_at(colon.unwrap_or(item.len()));
         let interval = interval.strip_prefix(b":").unwrap_or_default();
-        let symbol = look_up(call.view, name.trim_ascii()).map_err(|it| it.about("charts"))?;
         let Some(interval) = Interval::parse(interval.trim_ascii()) else {
             let good = Interval::ALL.map(Interval::name).join(" ");
             let item = echo(item);
@@ -110,16 +162,19 @@ fn read_charts(
                 format!("Invalid chart \"{item}\": expected SYMBOL:INTERVAL, with one of {good}.");
             return Err(Error::bad("invalid_interval", "charts", message));
         };
-        let followed = Followed { symbol, interval, source };
+        let symbol = match texts.insert(item) {
+            true => names.read(place, name.trim_ascii(), "charts")?,
+            false => None,
+        };
         // Where nothing has been collected yet, the stream waits for it.
-        if let Err(error) = followed.series(call.view)
-            && error.status != 503
+        if let Some(symbol) = symbol
+            && let Err(error) = (Followed { symbol, interval, source: names.source }).series(view)
+            && error.status == 400
         {
             return Err(error);
         }
-        if !charts.contains(&(symbol, interval)) {
-            charts.push((symbol, interval));
-        }
+        let symbol = symbol.filter(|symbol| !charts.contains(&(Some(*symbol), interval)));
+        charts.push((symbol, interval));
     }
     Ok(charts)
 }
@@ -131,15 +186,17 @@ pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
     responder.begin_endless(&head, body)
 }
 
-/// Appends how many milliseconds a client is to wait before it connects again.
+/// Appends how many milliseconds a client is to wait before it connects again. It is a part of an event:
+/// some clients take it for one if it stands alone.
 pub fn write_retry(out: &mut Vec<u8>, wait_ms: u64) {
-    out.extend_from_slice(format!("retry: {wait_ms}\n\n").as_bytes());
+    out.extend_from_slice(format!("retry: {wait_ms}\n").as_bytes());
 }
 
-/// Appends the last event of a stream that marketd ends.
+/// Appends the last event of a stream that marketd ends, and its end.
 pub fn write_bye(out: &mut Vec<u8>, wait_ms: u64) {
-    out.extend_from_slice(b"event: bye\ndata: {}\n");
+    write_event(out, "bye", Ready(b"{}"));
     write_retry(out, wait_ms);
+    out.push(b'\n');
 }
 
 /// Appends an event. Its data has no line end.
@@ -154,6 +211,46 @@ fn write_event(out: &mut Vec<u8>, name: &str, data: impl Value) {
 /// Appends a quote, as its own address has it.
 pub fn write_quote(out: &mut Vec<u8>, view: &View<'_>, quote: &Quote, decimals: Decimals) {
     write_event(out, "quote", Ready(&fragment(view, quote, decimals)));
+}
+
+/// Appends that a symbol is not served, and why. `interval`: that of its chart, if that is what is gone.
+pub fn write_gone(out: &mut Vec<u8>, symbol: &str, interval: Option<Interval>, code: &str) {
+    write_event(out, "gone", |out: &mut Vec<u8>| {
+        let mut object = Object::open(out);
+        object.put("symbol", symbol);
+        if let Some(interval) = interval {
+            object.put("interval", interval.name());
+        }
+        object.put("code", code);
+        object.close();
+    });
+}
+
+/// Why a symbol has no quote now: the code of the error at its own address.
+pub fn why_gone(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> &'static str {
+    match is_served(view, symbol, source) {
+        true => missing(view, symbol, source).code,
+        false => UNKNOWN,
+    }
+}
+
+/// Why a chart has no candles now, unless it waits for them.
+pub fn why_chart_gone(view: &View<'_>, chart: &Followed) -> Option<&'static str> {
+    if !is_served(view, chart.symbol, chart.source) {
+        return Some(UNKNOWN);
+    }
+    chart.series(view).err().filter(|error| error.status != 503).map(|error| error.code)
+}
+
+/// True if a source tracks the symbol, or this one, if given.
+pub fn is_served(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> bool {
+    view.market.catalog.is_known(symbol) && check_tracked(view, symbol, source).is_ok()
+}
+
+/// Appends that the stream is open, though nothing changes.
+pub fn write_alive(out: &mut Vec<u8>, now: UnixMs) {
+    write_event(out, "alive", |out: &mut Vec<u8>| json!(out, { "time": now }));
+    out.push(b'\n');
 }
 
 /// Appends the health of the service, as its own address has it.

@@ -12,7 +12,7 @@
 //! Waiting    no     the deferred response is written                 (none)
 //! Writing    no     the output is sent                               write: closes
 //! Queued     no     its turn in the queue comes                      (none)
-//! Streaming  yes    the client closes; its bytes are dropped         heartbeat: a comment is sent;
+//! Streaming  yes    the client closes; its bytes are dropped         heartbeat: `alive` is sent;
 //!                                                                    with unsent output, write: closes
 //! Finishing  no     the last output is sent; then lingers or closes  write: closes
 //! Lingering  yes    the client closes; its bytes are dropped         linger: closes
@@ -38,9 +38,6 @@ use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
-
-/// A comment (WHATWG HTML, 9.2.7), so that no proxy closes a stream that is silent.
-const HEARTBEAT: &[u8] = b":\n\n";
 
 /// See the module's page.
 pub struct Connection {
@@ -312,7 +309,10 @@ impl Connection {
             Phase::Head => return Some(CloseReason::HeadTimeout),
             Phase::Body(_) => return Some(CloseReason::BodyTimeout),
             Phase::Streaming(body) if self.output.is_empty() => {
-                body.write(self.output.bytes(), |out| out.extend_from_slice(HEARTBEAT));
+                if let Some(stream) = &mut self.stream {
+                    body.write(self.output.bytes(), |out| stream.write_alive(out, cx.now.unix));
+                    cx.stats.streams.events += 1;
+                }
                 self.since = cx.now.mono;
                 cx.actions.push_back(Action::Flush(self.key));
             }

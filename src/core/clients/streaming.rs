@@ -11,7 +11,7 @@
 //! While there is no stream, nothing is watched, and a change costs the check of one flag.
 
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::stream::{write_bye, write_retry};
+use crate::core::api::stream::write_bye;
 use crate::core::api::{Error, StreamRequest, View};
 use crate::core::clients::address_counts::AddressCounts;
 use crate::core::clients::connection::{Connection, Phase};
@@ -109,16 +109,18 @@ impl Streams {
             cx.market.quotes.touched_mut().watch(true);
             cx.market.charts.touched.watch(true);
             self.shared.noted = cx.market.quotes.version();
+            self.shared.catalog = cx.market.catalog.version();
         }
+        let wait_ms = self.wait_ms(RETRY_MS);
         let view = View::new(cx, compressed);
         let (key, body) = (connection.key, request.body);
-        let wait_ms = self.wait_ms(RETRY_MS);
-        body.write(connection.output.bytes(), |out| write_retry(out, wait_ms));
-        let stream = EventStream::new(request, served, &view);
+        let stream = EventStream::new(request, served, wait_ms, (self.shared.noted, &view));
         self.quotes.add(key, &stream.symbols, stream.source, stream.charts.len());
         let mut candles = Vec::new();
-        for (place, chart) in stream.charts.iter().enumerate() {
-            candles.extend(self.shared.charts.add(chart.followed, (key, place), &view));
+        for place in 0..stream.charts.len() {
+            let chart = stream.chart(place);
+            let added = chart.map(|chart| self.shared.charts.add(chart, (key, place), &view));
+            candles.extend(added.flatten());
         }
         // This stream is sent the status with the figures of now. If the health has just changed, the status
         // is left to `note_changes`, which renders it and queues the other streams too.
@@ -153,6 +155,7 @@ impl Streams {
         !market.quotes.touched().is_empty()
             || !market.charts.touched.is_empty()
             || cx.stats.health_changes != self.shared.health_changes
+            || market.catalog.version() != self.shared.catalog
     }
 
     /// Does one slice: notes changes with their readers, or sends one reader what has changed, or takes one
@@ -167,8 +170,8 @@ impl Streams {
             self.note_changes(connections, compressed, cx);
         } else if let Some((key, stream)) = self.ended.pop() {
             self.quotes.remove(key, &stream.symbols, stream.source);
-            for chart in &stream.charts {
-                self.shared.charts.remove(chart.followed, key);
+            for chart in (0..stream.charts.len()).filter_map(|place| stream.chart(place)) {
+                self.shared.charts.remove(chart, key);
             }
         } else if let Some(key) = self.queue.pop_front()
             && let Some(connection) = connections.get_mut(key)
@@ -209,8 +212,13 @@ impl Streams {
         if cx.market.quotes.touched().is_empty() {
             shared.noted = cx.market.quotes.version();
         }
-        if cx.stats.health_changes != shared.health_changes {
+        let catalog = cx.market.catalog.version();
+        let is_new = std::mem::replace(&mut shared.catalog, catalog) != catalog;
+        let has_status = cx.stats.health_changes != shared.health_changes;
+        if has_status {
             shared.render_status(&View::new(cx, compressed));
+        }
+        if is_new || has_status {
             for key in &self.open {
                 if let Some(stream) = stream_of(connections, *key) {
                     enqueue(queue, *key, stream);
@@ -238,13 +246,27 @@ impl Streams {
             return;
         }
         let view = View::new(cx, compressed);
+        if stream.is_outdated(&self.shared) {
+            for place in stream.look_again(&view, &mut self.shared) {
+                let at = (connection.key, place);
+                match stream.chart(place) {
+                    Some(chart) => _ = self.shared.charts.add(chart, at, &view),
+                    None => {
+                        let symbol = stream.symbol(place);
+                        symbol
+                            .into_iter()
+                            .for_each(|it| self.quotes.add_one(at, it, stream.source));
+                    }
+                }
+            }
+        }
         connection.output.borrow(spare);
         let write = |out: &mut Vec<u8>| stream.write(out, &view, &mut self.shared);
         let events = body.write(connection.output.bytes(), write);
         cx.stats.streams.events += events;
         if connection.output.is_empty() {
             connection.output.give_back(spare, usize::MAX);
-            if stream.has_events(self.shared.health_changes) {
+            if stream.has_events(&self.shared) {
                 enqueue(&mut self.queue, connection.key, stream);
             }
             return;
@@ -259,7 +281,7 @@ impl Streams {
         let is_all = connection.output.is_empty();
         if let Some(stream) = &mut connection.stream {
             stream.sent_bytes += count;
-            if is_all && stream.has_events(self.shared.health_changes) {
+            if is_all && stream.has_events(&self.shared) {
                 enqueue(&mut self.queue, connection.key, stream);
             }
         }

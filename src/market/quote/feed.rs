@@ -53,8 +53,6 @@ pub struct QuoteCounts {
 pub(super) struct Totals {
     pub(super) version: u64,
     pub(super) availability_changes: u64,
-    /// The version at which a quote was last dropped.
-    pub(super) dropped: u64,
     pub(super) touched: Touched,
     /// `fresh` is not kept.
     pub(super) counts: QuoteCounts,

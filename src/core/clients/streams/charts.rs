@@ -19,6 +19,10 @@ use std::ops::Bound;
 /// Closed candles of one chart that are sent together: of a client that was away, there may be thousands.
 const CLOSES_A_PART: usize = 32;
 
+/// The slots before the newest closed candle whose closes a client is told that was away: as many as a chart
+/// has that is requested without a limit. Who was away for longer has to read the chart anyway.
+const MISSED_CLOSES: i64 = 500;
+
 /// Charts without a series that are asked for again in one second. Each costs a request or two.
 const ASKED_A_SECOND: usize = 16;
 
@@ -68,8 +72,10 @@ struct Rendered {
 /// A chart, and what was sent of it.
 #[derive(Debug)]
 pub struct ChartPlace {
-    /// The chart.
-    pub followed: Followed,
+    /// The market. `None` if its name is unknown, or another place has the same chart.
+    pub symbol: Option<SymbolId>,
+    /// The interval of its candles.
+    pub interval: Interval,
     /// Its newest candle that was sent as closed, or the newest closed one when the stream began.
     pub closed: Option<UnixMs>,
 }
@@ -89,6 +95,13 @@ impl FollowedCharts {
         }
         chart.readers.insert(stream, place);
         missing(&followed, view)
+    }
+
+    /// A chart is not served any more: it begins anew with its next candle.
+    pub fn gone(&mut self, followed: Followed) {
+        if let Some(chart) = self.all.get_mut(&followed) {
+            (chart.newest, chart.rendered) = Default::default();
+        }
     }
 
     /// A stream does not follow it any more.
@@ -147,21 +160,22 @@ impl FollowedCharts {
     }
 
     /// The next events that the reader of a chart lacks, candles that have closed first. False if there are
-    /// more.
+    /// more. `closed`: as in its [`ChartPlace`].
     pub fn events(
         &mut self,
-        place: &mut ChartPlace,
+        followed: &Followed,
+        closed: &mut Option<UnixMs>,
         decimals: Decimals,
         view: &View<'_>,
     ) -> (&[Vec<u8>], bool) {
-        let followed = &place.followed;
         let Some(Chart { newest: Some(newest), rendered, .. }) = self.all.get_mut(followed) else {
             return (&[], true);
         };
         // A stream that begins is told the newest candle alone.
         let before = followed.interval.step(newest.open, -1);
-        let behind = place.closed.unwrap_or(before);
-        place.closed = place.closed.or(newest.closed).or(Some(before));
+        let missed = newest.closed.map(|newest| followed.interval.step(newest, -MISSED_CLOSES));
+        let behind = closed.unwrap_or(before).max(missed.unwrap_or(before));
+        *closed = closed.or(newest.closed).or(Some(before));
         if behind >= newest.open {
             return (&[], true);
         }
@@ -169,7 +183,7 @@ impl FollowedCharts {
         let known = rendered.take_if(|it| it.behind == behind);
         let part = known.unwrap_or_else(|| newest.render(followed, behind, decimals, view));
         let part = rendered.insert(part);
-        place.closed = part.cut_at.or(place.closed.max(newest.closed));
+        *closed = part.cut_at.or((*closed).max(newest.closed));
         (&part.events, part.cut_at.is_none())
     }
 }

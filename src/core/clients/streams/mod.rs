@@ -1,6 +1,7 @@
 //! What the readers of streams are told: each one's stream, and what all of them share.
 //!
 //! - `stream`: one reader's stream; what has changed, and what was sent.
+//! - `events`: the text of what it is sent at a time.
 //! - `places`: a set of places of a stream.
 //! - `readers`: who reads what.
 //! - `charts`: the charts that are followed, and what of them is rendered for all readers.
@@ -8,6 +9,7 @@
 //! `streaming` decides when a stream is written to.
 
 mod charts;
+mod events;
 mod places;
 mod readers;
 mod stream;

@@ -99,11 +99,22 @@ impl QuoteReaders {
         match symbols {
             StreamedSymbols::All => self.all.entry(source).or_default().insert(key, first),
             StreamedSymbols::Named(symbols) => {
-                for (symbol, place) in symbols.iter().zip(first..) {
-                    self.named.entry((*symbol, source)).or_default().insert(key, place);
+                let places = symbols.iter().zip(first..);
+                for (symbol, place) in places.filter_map(|(it, place)| Some(((*it)?, place))) {
+                    self.add_one((key, place), symbol, source);
                 }
             }
         }
+    }
+
+    /// A stream reads one more symbol from now on, at this place.
+    pub fn add_one(
+        &mut self,
+        (key, place): (Key, usize),
+        symbol: SymbolId,
+        source: Option<SourceId>,
+    ) {
+        self.named.entry((symbol, source)).or_default().insert(key, place);
     }
 
     /// A stream does not read them any more.
@@ -111,7 +122,7 @@ impl QuoteReaders {
         match symbols {
             StreamedSymbols::All => leave(&mut self.all, &source, key),
             StreamedSymbols::Named(symbols) => {
-                for symbol in symbols {
+                for symbol in symbols.iter().flatten() {
                     leave(&mut self.named, &(*symbol, source), key);
                 }
             }
@@ -190,8 +201,9 @@ mod tests {
 
     fn stream(symbols: StreamedSymbols, view: &View<'_>) -> EventStream {
         let request = StreamRequest {
-            symbols,
             charts: Vec::new(),
+            symbols,
+            unknown: BTreeMap::new(),
             source: None,
             decimals: Decimals::Number,
             resumed: None,
@@ -204,7 +216,7 @@ mod tests {
             line: None,
             asked_at: view.now.mono,
         };
-        EventStream::new(request, served, view)
+        EventStream::new(request, served, 0, (0, view))
     }
 
     #[test]
@@ -221,7 +233,7 @@ mod tests {
         let keys = [(); 3].map(|()| keys.insert(()).expect("room for all"));
         let mut readers = QuoteReaders::default();
         let mut streams = BTreeMap::new();
-        let named = || StreamedSymbols::Named([symbol].into());
+        let named = || StreamedSymbols::Named([Some(symbol)].into());
         let mut add = |key: Key, symbols: StreamedSymbols, cx: &Context| {
             readers.add(key, &symbols, None, 0);
             let view = View::new(cx, &compressed);

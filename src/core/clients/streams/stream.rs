@@ -5,17 +5,28 @@
 //! sent is sent once, in its newest state. So the memory of a stream depends on its places, and not on how
 //! slow its reader is.
 //!
-//! An event has an id only if it is the last of all that has changed: then everything up to the versions
-//! that the id names was sent, whatever the order of the events.
+//! The places have their turns in rounds. What is written at a time ends with an id, which says how far the
+//! round has come: what had changed before the round began was sent of the places before there, and what had
+//! changed before the round before it, of the others. A client that comes back with it gets the rest.
+//!
+//! A place whose symbol or chart is not served is [`GONE`].
 
 use crate::core::api::chart::Followed;
-use crate::core::api::stream::{served_quote, write_quote, write_status};
-use crate::core::api::{Position, StreamRequest, StreamedSymbols, View};
-use crate::core::clients::pending::{SHARE, Served};
+use crate::core::api::stream::{
+    UNKNOWN, is_served, served_quote, why_chart_gone, why_gone, write_alive, write_gone,
+    write_quote, write_retry, write_status,
+};
+use crate::core::api::{Position, Round, StreamRequest, StreamedSymbols, View};
+use crate::core::clients::pending::Served;
 use crate::core::clients::streams::charts::{ChartPlace, FollowedCharts};
+use crate::core::clients::streams::events::Events;
 use crate::core::clients::streams::places::PlaceSet;
+use crate::http::echo;
+use crate::interval::Interval;
 use crate::json::Decimals;
-use crate::market::{SourceId, SymbolId};
+use crate::market::{Lookup, SourceId, SymbolId};
+use crate::time::UnixMs;
+use std::collections::BTreeMap;
 
 /// Places that one slice looks at: most of them may have no quote.
 const PLACES_A_SLICE: usize = 1024;
@@ -35,12 +46,24 @@ pub struct EventStream {
     /// All of this source, if given.
     pub source: Option<SourceId>,
     decimals: Decimals,
+    /// By place: the names that stand for no symbol yet.
+    unknown: BTreeMap<usize, Box<[u8]>>,
+    /// The version of the catalog that `unknown` and what is gone are from.
+    catalog: u64,
     /// By place: the version that was noted last. Either it was sent, or the place is in `changed`.
     known: Vec<u64>,
     changed: PlaceSet,
+    round: Round,
+    /// Until it has come so far again, a client that is cut off goes on where it did before.
+    resumed_at: usize,
     /// The status that was last sent: how often the health had changed.
     health_changes: Option<u64>,
+    /// What the first event tells beside itself: how long to wait before coming back.
+    retry_ms: Option<u64>,
 }
+
+/// A version: the reader knew a quote or asked for one, and none is served.
+const GONE: u64 = u64::MAX;
 
 /// What all streams are told together.
 #[derive(Default)]
@@ -53,6 +76,8 @@ pub struct SharedEvents {
     status: Vec<u8>,
     /// The version of the quotes up to which all changes are noted with the streams.
     pub noted: u64,
+    /// The version of the catalog that all streams are to be compared with.
+    pub catalog: u64,
 }
 
 impl SharedEvents {
@@ -65,13 +90,21 @@ impl SharedEvents {
 }
 
 impl EventStream {
-    /// A stream that begins, or goes on where the client has left it.
-    pub fn new(request: StreamRequest, served: Served, view: &View<'_>) -> EventStream {
-        let StreamRequest { symbols, charts, source, decimals, resumed, .. } = request;
+    /// A stream that begins, or goes on where the client has left it. `noted`: the version up to which all
+    /// changes are noted.
+    pub fn new(
+        request: StreamRequest,
+        served: Served,
+        retry_ms: u64,
+        (noted, view): (u64, &View<'_>),
+    ) -> EventStream {
+        let StreamRequest { symbols, charts, unknown, source, decimals, resumed, .. } = request;
+        let since = resumed.as_ref().map_or_else(Round::default, |it| it.quotes);
         let closes = resumed.iter().flat_map(|it| it.closes.iter().copied());
         let mut closes = closes.chain(std::iter::repeat(None));
         let charts = charts.into_iter().map(|(symbol, interval)| ChartPlace {
-            followed: Followed { symbol, interval, source },
+            symbol,
+            interval,
             closed: closes.next().flatten(),
         });
         let mut stream = EventStream {
@@ -82,19 +115,28 @@ impl EventStream {
             symbols,
             source,
             decimals,
+            unknown,
+            catalog: view.market.catalog.version(),
             known: Vec::new(),
             changed: PlaceSet::default(),
+            round: Round { places: 0, version: noted, before: since.before },
+            resumed_at: since.places,
             health_changes: resumed.as_ref().map(|it| it.health_changes),
+            retry_ms: Some(retry_ms),
         };
-        stream.begin(resumed.map(|it| it.quotes), view);
+        stream.begin(since, view);
         stream
     }
 
-    /// Notes what is to be sent first: everything, or what has changed since this version.
-    fn begin(&mut self, since: Option<u64>, view: &View<'_>) {
-        for chart in 0..self.charts.len() {
-            self.known.push(0);
-            self.changed.insert(chart);
+    /// Notes what is to be sent first: everything, or what has changed since it was sent.
+    fn begin(&mut self, since: Round, view: &View<'_>) {
+        for place in 0..self.charts.len() {
+            let is_gone = match self.chart(place) {
+                Some(chart) => why_chart_gone(view, &chart).is_some(),
+                None => self.unknown.contains_key(&place),
+            };
+            self.known.push(if is_gone { GONE } else { 0 });
+            self.changed.insert(place);
         }
         let all = match &self.symbols {
             StreamedSymbols::Named(symbols) => symbols.len(),
@@ -104,30 +146,116 @@ impl EventStream {
             }
         };
         for place in self.charts.len()..self.charts.len() + all {
-            let symbol = self.symbol(place);
-            let quote = served_quote(view, symbol, self.source);
-            self.known.push(quote.map_or(0, |quote| quote.version));
-            if since.is_none_or(|version| has_changed(symbol, version, view)) {
+            let since = since.of(place);
+            let Some(symbol) = self.symbol(place) else {
+                // It is told once.
+                self.known.push(if self.unknown.contains_key(&place) { GONE } else { 0 });
+                if since == 0 {
+                    self.changed.insert(place);
+                }
+                continue;
+            };
+            let was_dropped = since > 0 && view.market.quotes.dropped(symbol) > since;
+            let version = match served_quote(view, symbol, self.source) {
+                Some(quote) => quote.version,
+                None if was_dropped || self.is_gone(symbol, view) => GONE,
+                None => 0,
+            };
+            self.known.push(version);
+            if since == 0 || has_changed(symbol, since, view) {
                 self.changed.insert(place);
             }
         }
     }
 
-    /// The symbol of a place that is not one of a chart.
-    fn symbol(&self, place: usize) -> SymbolId {
+    /// True if a symbol that the stream names is not served. One of all symbols is not missed.
+    fn is_gone(&self, symbol: SymbolId, view: &View<'_>) -> bool {
+        matches!(self.symbols, StreamedSymbols::Named(_)) && !is_served(view, symbol, self.source)
+    }
+
+    /// The catalog has changed: notes what is not served any more, and finds unknown names. Returns the
+    /// places that have a symbol now.
+    pub fn look_again(&mut self, view: &View<'_>, shared: &mut SharedEvents) -> Vec<usize> {
+        self.catalog = view.market.catalog.version();
+        for place in 0..self.charts.len() {
+            if let Some(chart) = self.chart(place)
+                && self.known[place] != GONE
+                && why_chart_gone(view, &chart).is_some()
+            {
+                self.known[place] = GONE;
+                self.changed.insert(place);
+                shared.charts.gone(chart);
+            }
+        }
+        if let StreamedSymbols::Named(symbols) = &self.symbols {
+            let places = (self.charts.len()..).zip(symbols.iter());
+            for (place, symbol) in places.filter_map(|(place, it)| Some((place, (*it)?))) {
+                if self.known[place] == 0 && !is_served(view, symbol, self.source) {
+                    self.known[place] = GONE;
+                    self.changed.insert(place);
+                }
+            }
+        }
+        let find = |name: &[u8]| match view.market.catalog.find(name) {
+            Lookup::Known(symbol) => Some(symbol),
+            Lookup::Unknown | Lookup::Malformed => None,
+        };
+        let names = self.unknown.iter();
+        let found = names.filter_map(|(place, name)| Some((*place, find(name)?)));
+        let found: Vec<(usize, SymbolId)> = found.collect();
+        found.into_iter().filter_map(|it| self.found(it, view)).collect()
+    }
+
+    /// An unknown name has become this symbol. Returns its place, unless another place has the same one.
+    fn found(&mut self, (place, symbol): (usize, SymbolId), view: &View<'_>) -> Option<usize> {
+        self.unknown.remove(&place);
+        let charts = self.charts.len();
+        if place < charts {
+            let interval = self.charts[place].interval;
+            let is_same = |it: &ChartPlace| it.symbol == Some(symbol) && it.interval == interval;
+            if self.charts.iter().any(is_same) {
+                return None;
+            }
+            self.charts[place].symbol = Some(symbol);
+            self.known[place] = 0;
+            self.changed.insert(place);
+        } else if let StreamedSymbols::Named(symbols) = &mut self.symbols {
+            if symbols.contains(&Some(symbol)) {
+                return None;
+            }
+            symbols[place - charts] = Some(symbol);
+            if let Some(quote) = served_quote(view, symbol, self.source) {
+                self.known[place] = quote.version;
+                self.changed.insert(place);
+            }
+        }
+        Some(place)
+    }
+
+    /// The chart of a place, if it has one.
+    pub fn chart(&self, place: usize) -> Option<Followed> {
+        let ChartPlace { symbol, interval, .. } = *self.charts.get(place)?;
+        Some(Followed { symbol: symbol?, interval, source: self.source })
+    }
+
+    /// The symbol of a place that is not one of a chart, if it has one.
+    pub fn symbol(&self, place: usize) -> Option<SymbolId> {
         let at = place - self.charts.len();
         match &self.symbols {
             StreamedSymbols::Named(symbols) => symbols[at],
-            StreamedSymbols::All => SymbolId(at as u32),
+            StreamedSymbols::All => Some(SymbolId(at as u32)),
         }
     }
 
-    /// Notes the newest version of a place. Returns true if that differs from the version noted before.
+    /// Notes the newest version of a place, 0 if there is none. Returns true if that differs from what was
+    /// noted before.
     pub fn learn(&mut self, place: usize, version: u64) -> bool {
         if self.known.len() <= place {
             self.known.resize(place + 1, 0);
         }
-        std::mem::replace(&mut self.known[place], version) != version
+        let before = &mut self.known[place];
+        let version = if version == 0 && *before != 0 { GONE } else { version };
+        std::mem::replace(before, version) != version
     }
 
     /// Notes that a place has changed. Returns false if an earlier change of it is not sent yet.
@@ -135,14 +263,21 @@ impl EventStream {
         self.changed.insert(place)
     }
 
-    /// True if there is something to send.
-    pub fn has_events(&self, health: u64) -> bool {
-        !self.changed.is_empty() || self.health_changes != Some(health)
+    /// True if there is something to send, or to look for.
+    pub fn has_events(&self, shared: &SharedEvents) -> bool {
+        !self.changed.is_empty()
+            || self.health_changes != Some(shared.health_changes)
+            || self.is_outdated(shared)
+    }
+
+    /// True if the catalog has changed since the stream was compared with it.
+    pub fn is_outdated(&self, shared: &SharedEvents) -> bool {
+        self.catalog != shared.catalog
     }
 
     /// Appends events of about one share. Returns their number.
     pub fn write(&mut self, out: &mut Vec<u8>, view: &View<'_>, shared: &mut SharedEvents) -> u64 {
-        let mut events = Events::new(out);
+        let mut events = Events::new(out, self.retry_ms);
         if self.health_changes.replace(shared.health_changes) != Some(shared.health_changes) {
             events.next().extend_from_slice(&shared.status);
         }
@@ -153,32 +288,67 @@ impl EventStream {
             let Some(place) = self.changed.take() else {
                 break;
             };
+            self.advance(place, shared.noted);
             match place < self.charts.len() {
-                true => self.write_candles(place, view, &mut shared.charts, &mut events),
+                true => self.write_chart(place, view, &mut shared.charts, &mut events),
                 false => self.write_quote(place, view, &mut events),
             }
         }
-        let id = self.changed.is_empty().then(|| {
+        if self.changed.is_empty() {
+            (self.round.version, self.round.before) = (shared.noted, shared.noted);
+            self.resumed_at = 0;
+        }
+        let id = (self.round.places >= self.resumed_at).then(|| {
             let position = Position {
-                quotes: shared.noted,
+                quotes: self.round,
                 health_changes: shared.health_changes,
                 closes: self.charts.iter().map(|chart| chart.closed).collect(),
             };
             (position, view.boot)
         });
-        events.finish(id)
+        let count = events.finish(id);
+        self.retry_ms.take_if(|_| count > 0);
+        count
     }
 
-    fn write_candles(
+    /// The place that has its turn is this one. `noted`: as for a round that begins with it.
+    fn advance(&mut self, place: usize, noted: u64) {
+        let round = &mut self.round;
+        if place < round.places {
+            (round.before, round.version) = (round.version, noted);
+            self.resumed_at = 0;
+        }
+        round.places = place + 1;
+    }
+
+    /// Appends that nothing has changed for a while.
+    pub fn write_alive(&mut self, out: &mut Vec<u8>, now: UnixMs) {
+        if let Some(wait_ms) = self.retry_ms.take() {
+            write_retry(out, wait_ms);
+        }
+        write_alive(out, now);
+    }
+
+    fn write_chart(
         &mut self,
         place: usize,
         view: &View<'_>,
         charts: &mut FollowedCharts,
         events: &mut Events<'_>,
     ) {
-        let chart = &mut self.charts[place];
+        let Some(followed) = self.chart(place) else {
+            return self.write_unknown(place, Some(self.charts[place].interval), events);
+        };
+        let closed = &mut self.charts[place].closed;
+        if self.known[place] == GONE {
+            // It comes back as a chart of a stream that begins.
+            *closed = None;
+            let name = view.market.catalog.name(followed.symbol).as_str();
+            let code = why_chart_gone(view, &followed).unwrap_or(UNKNOWN);
+            return write_gone(events.next(), name, Some(followed.interval), code);
+        }
         while !events.is_full() {
-            let (candles, is_all) = charts.events(chart, self.decimals, view);
+            let (candles, is_all) = charts.events(&followed, closed, self.decimals, view);
             candles.iter().for_each(|candle| events.next().extend_from_slice(candle));
             if is_all {
                 return;
@@ -188,9 +358,21 @@ impl EventStream {
     }
 
     fn write_quote(&mut self, place: usize, view: &View<'_>, events: &mut Events<'_>) {
-        if let Some(quote) = served_quote(view, self.symbol(place), self.source) {
+        let Some(symbol) = self.symbol(place) else {
+            return self.write_unknown(place, None, events);
+        };
+        if let Some(quote) = served_quote(view, symbol, self.source) {
             self.learn(place, quote.version);
             write_quote(events.next(), view, quote, self.decimals);
+        } else if self.known[place] == GONE {
+            let name = view.market.catalog.name(symbol).as_str();
+            write_gone(events.next(), name, None, why_gone(view, symbol, self.source));
+        }
+    }
+
+    fn write_unknown(&self, place: usize, interval: Option<Interval>, events: &mut Events<'_>) {
+        if let Some(name) = self.unknown.get(&place) {
+            write_gone(events.next(), &echo(name), interval, UNKNOWN);
         }
     }
 }
@@ -203,46 +385,5 @@ fn has_changed(symbol: SymbolId, version: u64, view: &View<'_>) -> bool {
         let quote = quotes.of(*source, symbol);
         quote.is_some_and(|quote| quote.version > version)
     };
-    quotes.dropped() > version || view.market.catalog.sources_of(symbol).iter().any(of_source)
-}
-
-/// Events of one reader, written one behind the other. Each lacks its empty line until the next one, or the
-/// end.
-struct Events<'a> {
-    out: &'a mut Vec<u8>,
-    /// The length at which the share is used up.
-    end: usize,
-    count: u64,
-}
-
-impl<'a> Events<'a> {
-    /// Events of about one share, behind what is there.
-    fn new(out: &'a mut Vec<u8>) -> Events<'a> {
-        Events { end: out.len() + SHARE as usize, out, count: 0 }
-    }
-
-    /// The place to append the next event.
-    fn next(&mut self) -> &mut Vec<u8> {
-        if self.count > 0 {
-            self.out.push(b'\n');
-        }
-        self.count += 1;
-        self.out
-    }
-
-    /// True if the share is used up.
-    fn is_full(&self) -> bool {
-        self.out.len() >= self.end
-    }
-
-    /// Ends the last event, with this id if it has one. Returns the number of events.
-    fn finish(self, id: Option<(Position, u64)>) -> u64 {
-        if self.count > 0 {
-            if let Some((position, boot)) = id {
-                position.write(boot, self.out);
-            }
-            self.out.push(b'\n');
-        }
-        self.count
-    }
+    quotes.dropped(symbol) > version || view.market.catalog.sources_of(symbol).iter().any(of_source)
 }

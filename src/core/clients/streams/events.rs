@@ -1,0 +1,55 @@
+//! The text of what a reader is sent at a time: some events, of which the first may tell when to come back,
+//! and the last how far the stream has come.
+
+use crate::core::api::Position;
+use crate::core::api::stream::write_retry;
+use crate::core::clients::pending::SHARE;
+
+/// Events of one reader, written one behind the other. Each lacks its empty line until the next one, or the
+/// end.
+pub struct Events<'a> {
+    out: &'a mut Vec<u8>,
+    /// The length at which the share is used up.
+    end: usize,
+    /// The length without anything.
+    begin: usize,
+    count: u64,
+}
+
+impl<'a> Events<'a> {
+    /// Events of about one share, behind what is there. The first one tells when to come back, if given.
+    pub fn new(out: &'a mut Vec<u8>, retry_ms: Option<u64>) -> Events<'a> {
+        let begin = out.len();
+        if let Some(wait_ms) = retry_ms {
+            write_retry(out, wait_ms);
+        }
+        Events { end: begin + SHARE as usize, out, begin, count: 0 }
+    }
+
+    /// The place to append the next event.
+    pub fn next(&mut self) -> &mut Vec<u8> {
+        if self.count > 0 {
+            self.out.push(b'\n');
+        }
+        self.count += 1;
+        self.out
+    }
+
+    /// True if the share is used up.
+    pub fn is_full(&self) -> bool {
+        self.out.len() >= self.end
+    }
+
+    /// Ends the last event, with this id if it has one. Returns the number of events.
+    pub fn finish(self, id: Option<(Position, u64)>) -> u64 {
+        if self.count == 0 {
+            self.out.truncate(self.begin);
+            return 0;
+        }
+        if let Some((position, boot)) = id {
+            position.write(boot, self.out);
+        }
+        self.out.push(b'\n');
+        self.count
+    }
+}
