@@ -48,8 +48,12 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
         offset_ms: 0,
         listed: HashSet::new(),
         pause: Duration::ZERO,
+        has_witness: false,
     };
     probe.run();
+    let what = "nothing tells the exchange's time: its time call fails or takes too long, and no answer \
+                has a current Date; the newest candles stay in doubt";
+    probe.report.doubt(!probe.has_witness, what);
     (probe.report.text, probe.report.is_good)
 }
 
@@ -66,6 +70,8 @@ struct Probe<'c> {
     listed: HashSet<String>,
     /// How long the last request keeps the budget busy.
     pause: Duration,
+    /// True if something tells the exchange's time: its time call in good time, or the `Date` of an answer.
+    has_witness: bool,
 }
 
 impl Probe<'_> {
@@ -121,6 +127,7 @@ impl Probe<'_> {
         let mut reading = Reading::new(self.dialect, call, self.caps);
         if let Some(date) = fetched.date {
             reading.date(date, &mut kept);
+            self.has_witness = true;
         }
         // `finish` returns this error too.
         let _ = reading.feed(body, &mut kept);
@@ -142,6 +149,7 @@ impl Probe<'_> {
             return;
         };
         let half = fetched.took.as_millis() as i64 / 2;
+        self.has_witness |= 2 * half <= TOLD_DIFFERENCE_MS;
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
         say!(self.report, "  clock: {time}, the {who} is ahead by {ms} ms");
@@ -181,6 +189,7 @@ impl Probe<'_> {
             let what = format_args!("{count} have names that are no symbols, and are skipped");
             self.report.wrong(format_args!("{what}: {first}"));
         }
+        self.round(&kept.markets);
         let wanted = self.source.symbols.first();
         let is_wanted = |market: &&MarketInfo| match wanted {
             Some(wanted) => symbol(market) == *wanted,
@@ -195,6 +204,30 @@ impl Probe<'_> {
             }
         }
         found
+    }
+
+    /// Judges how long a round of quotes takes, if each market is requested by itself.
+    fn round(&mut self, markets: &[MarketInfo]) {
+        if self.dialect.tickers_at_once() {
+            return;
+        }
+        let SourceConfig { symbols, quote_assets, stale_after, .. } = self.source;
+        let takes_all = symbols.is_empty() && quote_assets.is_empty();
+        let is_collected = |market: &&MarketInfo| {
+            let has_quote = |asset: &String| asset == "*" || **asset == *market.quote;
+            let is_named = || symbols.contains(&format!("{}/{}", market.base, market.quote));
+            market.active && (takes_all || quote_assets.iter().any(has_quote)) || is_named()
+        };
+        let count = markets.iter().filter(is_collected).count() as u32;
+        let budget = self.dialect.budget();
+        let cost = self.dialect.cost(&Call::Ticker { id: "" }).saturating_mul(count);
+        let (round, stale) = (budget.per * cost / budget.units, stale_after.as_millis());
+        let ms = round.as_millis();
+        say!(self.report, "  a round of quotes: {count} markets, {ms} ms of the budget");
+        if round >= *stale_after {
+            let what = "quotes turn stale within a round: name fewer markets";
+            self.report.wrong(format_args!("{ms} ms are not below staleAfterMs ({stale}): {what}"));
+        }
     }
 
     fn ticker(&mut self, market: &MarketInfo) {

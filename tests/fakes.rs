@@ -45,6 +45,8 @@ mod okx;
 mod pages;
 #[path = "fakes/recorded.rs"]
 mod recorded;
+#[path = "fakes/refusals.rs"]
+mod refusals;
 #[path = "fakes/serves.rs"]
 mod serves;
 #[path = "fakes/shop.rs"]

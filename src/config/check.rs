@@ -34,6 +34,7 @@ pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Rep
     }
     let ids = config.sources.iter().map(|source| source.id.clone());
     check_unique("sources", "id", ids, report);
+    warn_of_hosts(config, dialects, report);
     let ids = config.categories.iter().map(|category| category.id.clone());
     check_unique("categories", "id", ids, report);
     check_markets(config, report);
@@ -211,6 +212,23 @@ fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
         let is = format!("{timeout} is above staleAfterMs ({stale})");
         let then = "quotes turn stale while one slow request is awaited";
         warn("timeoutMs", is, then);
+    }
+}
+
+/// Warns of sources whose exchange is the same host: they share its limits.
+fn warn_of_hosts(config: &Config, dialects: &[KnownDialect], report: &mut Report) {
+    let host = |source: &SourceConfig| {
+        let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
+        source.url.as_ref().or(own).map(|url| (url.host.clone(), url.port))
+    };
+    let hosts: Vec<_> = config.sources.iter().map(host).collect();
+    for (at, place) in hosts.iter().enumerate() {
+        let first = hosts.iter().position(|it| it == place).filter(|first| *first < at);
+        if let (Some((name, port)), Some(first)) = (place, first) {
+            let what = "they share its budget, its pauses and bans, and its connections";
+            let message = format!("{name}:{port} is the host of sources[{first}] too: {what}");
+            report.warn(&format!("sources[{at}].url"), message);
+        }
     }
 }
 

@@ -293,6 +293,12 @@ fn what_is_unwise_is_warned_of() {
         ],
     );
     check(
+        "{ \"sources\": [ { \"dialect\": \"okx\" },\n{ \"id\": \"b\", \"dialect\": \"okx\", \"url\": \"http://www.okx.com:80/x\" },\n{ \"id\": \"c\", \"dialect\": \"okx\", \"url\": \"http://www.okx.com:81\" } ] }",
+        &[
+            "m.json:2: sources[1].url: www.okx.com:80 is the host of sources[0] too: they share its budget, its pauses and bans, and its connections",
+        ],
+    );
+    check(
         "{ \"history\": { \"1m\": { \"keep\": 10, \"backfill\": 20 }, \"1h\": { \"keep\": 10 } },\n\"limits\": { \"candleSeries\": 5 } }",
         &[
             "m.json:1: history.1m.backfill: 20 is clipped to keep (10)",

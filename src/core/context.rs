@@ -3,10 +3,10 @@
 use crate::config::Config;
 use crate::core::{Action, ProcessFacts, Status};
 use crate::log_targets::SOURCE;
-use crate::market::{Market, SeriesKey, SourceId};
+use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
 use crate::time::{Now, UnixMs};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub struct Context {
     pub actions: VecDeque<Action>,
     /// The candles that clients wait for and that are not requested yet.
     pub wishes: VecDeque<Wish>,
+    /// The symbols that streams follow.
+    pub followed: Followed,
     /// Tells this run from others, and seeds what is left to chance.
     pub boot: u64,
     /// How to ask the system about the process.
@@ -34,6 +36,32 @@ pub struct Context {
     pub now: Now,
     /// What the wall clock shows when the monotonic one is zero, in milliseconds.
     wall_zero: i64,
+}
+
+/// How many streams name each symbol. Streams of all symbols count for none.
+#[derive(Debug, Default)]
+pub struct Followed(HashMap<SymbolId, usize>);
+
+impl Followed {
+    /// True if some stream names this symbol.
+    pub fn contains(&self, symbol: SymbolId) -> bool {
+        self.0.contains_key(&symbol)
+    }
+
+    /// A stream names this symbol from now on.
+    pub fn enter(&mut self, symbol: SymbolId) {
+        *self.0.entry(symbol).or_default() += 1;
+    }
+
+    /// A stream that named this symbol has ended.
+    pub fn leave(&mut self, symbol: SymbolId) {
+        if let Some(count) = self.0.get_mut(&symbol) {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&symbol);
+            }
+        }
+    }
 }
 
 /// Candles that a client waits for. The conductor knows who can bring them.
@@ -60,6 +88,7 @@ impl Context {
             stats,
             actions: VecDeque::new(),
             wishes: VecDeque::new(),
+            followed: Followed::default(),
             boot: 0,
             facts: ProcessFacts::default,
             now,

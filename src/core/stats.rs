@@ -279,6 +279,23 @@ named! {
     }
 }
 
+named! {
+    /// The kinds of requests to an exchange, by the names in the log and the metrics.
+    #[derive(Hash)]
+    pub enum RequestKind {
+        /// Tickers.
+        Quotes "quotes"
+        /// Candles.
+        Candles "candles"
+        /// The market list.
+        List "markets"
+        /// The exchange's clock.
+        Time "time"
+        /// The 24-hour figures of single markets.
+        Stats "stats"
+    }
+}
+
 /// The public record of one source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceStatus {
@@ -324,6 +341,17 @@ pub struct SourceStatus {
     pub quotes_at: Option<UnixMs>,
     /// Since when requests for quotes fail. `None`: the last one did not.
     pub failing_since: Option<UnixMs>,
+    /// By `RequestKind`: failures in a row that made the kind back off.
+    pub failing: [u64; RequestKind::NAMES.len()],
+    /// Since when candles cannot be fetched. `None`: they can.
+    pub candles_failing_since: Option<UnixMs>,
+    /// How long the last round of quotes took, market by market. If the running one takes longer, the time so
+    /// far.
+    pub round_ms: Option<u64>,
+    /// True if that is more than `staleAfterMs`.
+    pub is_round_slow: bool,
+    /// Units of the exchange's limit that others have spent, if they are enough to be told.
+    pub spent_by_others: Option<u64>,
     /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until it was told.
     pub clock: Option<i64>,
     /// Why it is in doubt. `None` also at the begin, until something was told.

@@ -32,6 +32,8 @@ pub enum Weather {
     Cut,
     /// Answers one of these, by turns.
     Answers(Vec<Reply>),
+    /// Answers this where the target has these words, and is fair elsewhere.
+    AnswersTo(&'static str, Reply),
 }
 
 /// See the module's page.
@@ -43,6 +45,10 @@ pub struct World {
     pub ledger: Ledger,
     /// By an exchange's `Retry-After`, nothing may be asked before.
     pub quiet_until: u64,
+    /// When each request came in, and what it asked for.
+    pub asked: Vec<(u64, String)>,
+    /// Units that another program spends, as the exchange counts them.
+    pub others: u32,
     rng: Rng,
     mono_us: u64,
     begin_ms: i64,
@@ -81,15 +87,19 @@ enum Mail {
 impl World {
     /// A core that has just been started, and follows these symbols of a fake with some markets.
     pub fn new(fake: &'static Fake, shop: Shop, poll: Duration, seed: u64) -> World {
-        let begin_ms = shop.now;
         let symbols = shop.markets().iter().map(|market| market.symbol());
-        let source = SourceConfig {
-            url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
-            symbols: symbols.collect(),
-            poll,
-            ..SourceConfig::of(fake.name)
-        };
-        let config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
+        let source =
+            SourceConfig { symbols: symbols.collect(), poll, ..SourceConfig::of(fake.name) };
+        World::of(fake, shop, vec![source], seed)
+    }
+
+    /// The same of these sources, all of them at the one exchange.
+    pub fn of(fake: &'static Fake, shop: Shop, mut sources: Vec<SourceConfig>, seed: u64) -> World {
+        for source in &mut sources {
+            source.url = Some(Url::parse("http://192.0.2.1:80").expect("an address"));
+        }
+        let begin_ms = shop.now;
+        let config = Config { sources, data: Data::Memory, ..Config::default() };
         let now = Now { mono: Mono(0), unix: UnixMs(begin_ms) };
         World {
             core: Core::new(config, None, ProcessFacts::default, seed, now),
@@ -98,6 +108,8 @@ impl World {
             weather: Weather::Fair,
             ledger: Ledger::default(),
             quiet_until: 0,
+            asked: Vec::new(),
+            others: 0,
             rng: Rng::new(seed),
             mono_us: 0,
             begin_ms,
@@ -137,6 +149,26 @@ impl World {
             self.core.handle_timeout(self.now());
             self.settle();
         }
+    }
+
+    /// How many requests with these words came in since then.
+    pub fn count(&self, words: &str, since_us: u64) -> usize {
+        let is_meant = |(at, target): &&(u64, String)| *at >= since_us && target.contains(words);
+        self.asked.iter().filter(is_meant).count()
+    }
+
+    /// The body of an address that is answered at once.
+    pub fn get(&mut self, target: &str) -> Json {
+        let key = self.ask(target);
+        let (_, body) = self.answer(key).expect("it is answered at once");
+        Json::parse(&body).expect("it is JSON")
+    }
+
+    /// The reasons of `/health` but those of the start.
+    pub fn reasons(&mut self) -> Vec<String> {
+        let health = self.get("/health");
+        let codes = health["reasons"].items().iter().map(|it| it["code"].text().expect("a code"));
+        codes.filter(|code| !code.ends_with("starting")).map(str::to_string).collect()
     }
 
     /// Changes the weather; connections are cut where it takes them along.
@@ -293,10 +325,12 @@ impl World {
             return;
         }
         let charge = (self.fake.charge)(asked);
-        let units = self.ledger.enter(&charge, self.mono_us, &asked.target);
+        let units = self.ledger.enter(&charge, self.mono_us, &asked.target) + self.others;
+        self.asked.push((self.mono_us, asked.target.clone()));
         self.shop.now = self.now().unix.0;
         let reply = match &self.weather {
-            Weather::Fair => (self.fake.answer)(&self.shop, asked),
+            Weather::AnswersTo(words, reply) if asked.target.contains(words) => reply.clone(),
+            Weather::Fair | Weather::AnswersTo(..) => (self.fake.answer)(&self.shop, asked),
             Weather::Answers(replies) => self.rng.pick(replies).clone(),
             Weather::Cut => return self.post(key, Mail::Eof(key)),
             Weather::Silent | Weather::Gone => return,

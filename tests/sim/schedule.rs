@@ -1,8 +1,8 @@
 //! Whether a source is polled when it should be, and left alone when it should be.
 //!
 //! Owns what follows for one source from the failures that the daemon has seen: until when nothing
-//! may be asked, and when quotes are due. It counts a step of the back-off only for a failure of
-//! something that was begun after the last one: what fails together is one step at least.
+//! may be asked, and when quotes are due. Nothing is asked of a host that asks for a pause, or that was
+//! not reached. Other failures hold up their own kind of request alone, which is not looked at here.
 
 use super::exchange::Failure;
 use super::trace::seconds;
@@ -104,6 +104,8 @@ impl Schedule {
     pub fn settle(&mut self, now: u64) {
         if let Some(begun) = self.unsettled.take() {
             self.failed(Failure::of_source(), begun, now);
+            let step = self.poll.min(self.backoff_max);
+            self.not_before = self.not_before.max(now + step - step / 10);
         }
     }
 
@@ -141,10 +143,8 @@ impl Schedule {
             self.streak += 1;
         }
         self.last_failure = now;
-        let doubled = self.poll.saturating_mul(1 << (self.streak - 1).min(16));
-        let step = doubled.min(self.backoff_max);
         let asked = failure.retry_after.unwrap_or(0).min(RETRY_AFTER_MAX);
-        self.not_before = self.not_before.max(now + (step - step / 10).max(asked));
+        self.not_before = self.not_before.max(now + asked);
         self.at_latest = self.at_latest.max(now + self.backoff_max.max(asked));
     }
 

@@ -152,6 +152,17 @@ pub enum StreamedSymbols {
     All,
 }
 
+impl StreamedSymbols {
+    /// Those that the request names, as far as they are known.
+    pub fn named(&self) -> impl Iterator<Item = SymbolId> {
+        let named: &[_] = match self {
+            StreamedSymbols::Named(symbols) => symbols,
+            StreamedSymbols::All => &[],
+        };
+        named.iter().flatten().copied()
+    }
+}
+
 /// Slots of a series.
 pub type SeriesSlots = (SeriesKey, Range<i64>);
 

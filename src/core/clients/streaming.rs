@@ -131,6 +131,7 @@ impl Streams {
             self.addresses.enter(address);
         }
         self.open.insert(key);
+        stream.symbols.named().for_each(|symbol| cx.followed.enter(symbol));
         connection.stream = Some(Box::new(stream));
         cx.wish(None, candles);
         cx.stats.streams.open += 1;
@@ -296,6 +297,7 @@ impl Streams {
         cx: &mut Context,
     ) {
         self.open.remove(&key);
+        stream.symbols.named().for_each(|symbol| cx.followed.leave(symbol));
         if let Some(address) = stream.served.admitted.client {
             self.addresses.leave(address);
         }

@@ -40,7 +40,8 @@ impl Cluster {
             Hold::Follows => self.engine.run(Script::Look, id, &[&LEASE_MS], None, cx),
             Hold::Alone => self.acquire(id, cx),
             Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => {
-                let (left, spent) = sources[id].budget().to_tell(cx.now.mono);
+                let (budget, parts) = sources.budget(id, cx.now.mono);
+                let (left, spent) = budget.to_tell(parts, cx.now.mono);
                 lease.reported = spent;
                 let words: [&dyn Display; 4] = [&self.run, &epoch, &LEASE_MS, &left];
                 self.engine.run(Script::Renew, id, &words, None, cx);
@@ -141,10 +142,10 @@ impl Cluster {
         let seen_from = now + Duration::from_millis(LEASE_MS) + TICK;
         let rival = is_lost.then(|| Rival { run, seen_from, until: now + RIVAL });
         lease.rival = rival.filter(|it| !it.has_left(&self.live, now));
-        let is_halved = lease.rival.is_some();
+        let spenders = if lease.rival.is_some() { 2 } else { 1 };
         let left = reply.number_at(4).zip(reply.number_at(5));
         let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
-        sources[id].collect(left, is_halved, cx);
+        sources.collect(id, left, spenders, cx);
         log::info!(target: CLUSTER, "collecting source={} epoch={epoch}", cx.stats[id].id);
     }
 
@@ -162,7 +163,7 @@ impl Cluster {
         match lease.held_epoch() {
             Some(epoch) if is_ours => {
                 lease.renewed(epoch, sent_at);
-                sources[id].note_told(lease.reported, cx.now);
+                sources.note_told(id, lease.reported, cx.now);
             }
             Some(_) => lease.lost(cx.now.mono),
             None => {}
@@ -190,7 +191,8 @@ impl Cluster {
         entry.head.epoch = epoch;
         let bytes = encode(&entry);
         let keep = self.leases[id.index()].keep(bytes.len(), false);
-        let left = sources[id].budget().left(cx.now.mono);
+        let (budget, parts) = sources.budget(id, cx.now.mono);
+        let left = budget.left(parts, cx.now.mono);
         let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];
         if self.engine.is_up {
             self.engine.run(Script::Release, id, &words, Some(&bytes), cx);
@@ -205,7 +207,7 @@ impl Cluster {
         if sources[id].role() == role || cx.stats[id].has_ended {
             return;
         }
-        sources[id].set_role(role, cx);
+        sources.set_role(id, role, cx);
         let source = &cx.stats[id].id;
         match role {
             _ if self.ends_at.is_some() => {}

@@ -233,7 +233,7 @@ impl Cluster {
             }
             if was_away && lease.hold == Hold::Follows {
                 // This process was away: what it follows may have moved on.
-                sources[id].set_role(Role::Follower, cx);
+                sources.set_role(id, Role::Follower, cx);
             }
             if lease.due <= now && !lease.is_asking {
                 self.tend(id, sources, cx);
@@ -249,7 +249,7 @@ impl Cluster {
             lease.expire(is_up, now);
             let has_left = |it: &mut Rival| it.has_left(&self.live, now);
             if lease.rival.take_if(has_left).is_some() && lease.collects() {
-                sources[id].budget().use_whole(now);
+                sources[id].set_spenders(1);
             }
             self.tell_role(id, sources, cx);
         }

@@ -1,74 +1,218 @@
-//! The state of a source, and its back-off after failures.
+//! The failures of a source by kind of request, their back-offs, and the steps of [`SourceState`].
 //!
-//! [`Backoff`] owns the count of failures in a row, the end of the running back-off, and the steps of
-//! [`SourceState`]. A source is up while quotes of it are served; it backs off after a failure; if the quotes
-//! that came last grow stale before others come, it is down.
+//! [`Failures`] owns a back-off for each kind ([`RequestKind`]): one kind that fails does not hold up the
+//! others. Some failures concern one market alone, until [`FAILURES_IN_A_ROW`] of one kind follow each other.
+//! Only time ends a back-off. What concerns every kind halts the [`Host`].
+//!
+//! A source is up while quotes of it are served; it backs off after a failure of quotes, and while its host
+//! is halted; if the quotes that came last grow stale before others come, it is down.
 
 use crate::core::context::Context;
-use crate::core::sources::fault::Fault;
-use crate::core::stats::{SourceState, on_wall};
+use crate::core::sources::episode::Episode;
+use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::host::Host;
+use crate::core::sources::task::Task;
+use crate::core::stats::{RequestKind, SourceState, on_wall};
 use crate::http::RetryAfter;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::time::Mono;
 use std::time::Duration;
 
-/// Longest that an exchange's `Retry-After` is obeyed: a day. A ban can last that long.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(86_400);
+/// Failures of one kind in a row, each of them at one market, that count as the kind's: fewer may be markets
+/// that the exchange has trouble with, and more would ask it for nothing.
+pub const FAILURES_IN_A_ROW: u32 = 5;
 
 /// See the module's page.
-pub struct Backoff {
+pub struct Failures {
     source: SourceId,
-    failures: u32,
-    /// When the running back-off began.
-    since: Mono,
-    /// Until when nothing is requested.
-    pub until: Mono,
+    kinds: [KindFailures; RequestKind::NAMES.len()],
     /// When quotes last came; before that, when the source began.
     quotes_at: Mono,
+    /// The end of the host's halt.
+    halted_until: Mono,
     rng: Rng,
 }
 
-impl Backoff {
-    /// No back-off. `seed` is that of the jitter.
-    pub fn new(source: SourceId, seed: u64, now: Mono) -> Backoff {
-        Backoff { source, failures: 0, since: now, until: now, quotes_at: now, rng: Rng::new(seed) }
+/// The failures of one kind.
+#[derive(Debug, Default)]
+struct KindFailures {
+    /// Those at single markets since the last good answer.
+    in_a_row: u32,
+    /// Those that counted as the kind's.
+    steps: u32,
+    /// When the running back-off began.
+    since: Mono,
+    /// Until when none of the kind is requested.
+    until: Mono,
+    episode: Episode,
+}
+
+impl Failures {
+    /// No failures. `seed` is that of the jitter.
+    pub fn new(source: SourceId, seed: u64, now: Mono) -> Failures {
+        let (kinds, rng) = (Default::default(), Rng::new(seed));
+        Failures { source, kinds, quotes_at: now, halted_until: now, rng }
     }
 
-    /// Continues the failures of another source of the same exchange, and its back-off if that ends later.
-    pub fn continue_from(&mut self, other: &Backoff, cx: &mut Context) {
-        self.failures = self.failures.max(other.failures);
-        if other.until > self.until {
-            (self.since, self.until) = (other.since, other.until);
-            let status = &mut cx.stats[self.source];
-            status.state = SourceState::Backoff;
-            status.failing_since.get_or_insert(cx.now.unix);
-            status.backoff_until = Some(on_wall(self.until, cx.now));
+    /// True if this kind has failed, and was not answered well since its back-off.
+    pub fn is_failing(&self, kind: RequestKind) -> bool {
+        self.kinds[kind as usize].steps > 0
+    }
+
+    /// True if nothing of this kind can be expected soon.
+    pub fn holds(&self, kind: RequestKind, now: Mono) -> bool {
+        self.is_failing(kind) || now < self.halted_until
+    }
+
+    /// Until when none of this kind is requested.
+    pub fn until(&self, kind: RequestKind) -> Mono {
+        self.kinds[kind as usize].until.max(self.halted_until)
+    }
+
+    /// Quotes are not requested before this: another node has said so.
+    pub fn set_quotes_until(&mut self, until: Mono) {
+        self.kinds[RequestKind::Quotes as usize].until = until;
+    }
+
+    /// Takes in a failure of a request that began at `began`, and halts the host if it concerns that. Returns
+    /// whom it concerns.
+    ///
+    /// The back-off of a kind begins at `pollMs` and doubles with each failure in a row, at most
+    /// `limits.backoffMaxMs`, less up to a tenth so that many daemons do not come back at once.
+    pub fn failed(
+        &mut self,
+        task: &Task,
+        fault: &Fault,
+        began: Mono,
+        host: &mut Host,
+        cx: &mut Context,
+    ) -> Blame {
+        let (now, blame) = (cx.now.mono, fault.blame(task.is_of_one_market()));
+        let config = &cx.config.sources[self.source.index()];
+        let it = &mut self.kinds[task.kind() as usize];
+        if blame == Blame::Market {
+            it.in_a_row += u32::from(!fault.is_unknown_market());
+            if it.steps == 0 && it.in_a_row < FAILURES_IN_A_ROW {
+                return blame;
+            }
+        }
+        let is_again = it.steps > 0;
+        // What was requested before this back-off began fails of the same trouble: it counts once.
+        if !is_again || began >= it.since {
+            it.steps = it.steps.saturating_add(1);
+            it.since = now;
+        }
+        let doubled = config.poll * 2u32.saturating_pow((it.steps - 1).min(16));
+        let step = doubled.min(cx.config.limits.backoff_max);
+        let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
+        it.until = it.until.max(now + step);
+        let asked = fault.retry_after().map(|after| match after {
+            RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
+            RetryAfter::Date(date) => {
+                Duration::from_millis((date - cx.exchange_time(self.source)).max(0) as u64)
+            }
+        });
+        match (asked, blame) {
+            (Some(asked), _) => host.halt(asked.max(step), now),
+            (None, Blame::Host) => host.halt(step, now),
+            (None, Blame::RateLimit) => {
+                host.refused(is_again, began, it.until, now);
+            }
+            (None, Blame::Kind | Blame::Market) => {}
+        }
+        log::debug!(
+            target: SOURCE,
+            "back-off source={} kind={:?} failures={} wait_ms={} asked_for_ms={}",
+            cx.stats[self.source].id,
+            task.kind().name(),
+            it.steps,
+            it.until.since(now).as_millis(),
+            asked.map_or(0, |asked| asked.as_millis()),
+        );
+        let blame = if blame == Blame::Market { Blame::Kind } else { blame };
+        self.note_kind(task.kind(), cx);
+        blame
+    }
+
+    /// The host is halted until then.
+    pub fn halted(&mut self, until: Mono, cx: &mut Context) {
+        self.halted_until = until;
+        self.back_off(cx);
+    }
+
+    /// Quotes are not requested for a while.
+    pub fn back_off(&self, cx: &mut Context) {
+        let is_stale = self.stale_at(cx) <= cx.now.mono;
+        let status = &mut cx.stats[self.source];
+        status.state = match is_stale {
+            true => SourceState::Down,
+            false => SourceState::Backoff,
+        };
+        status.failing_since.get_or_insert(cx.now.unix);
+        let until = self.until(RequestKind::Quotes).max(self.until(RequestKind::List));
+        status.backoff_until = Some(on_wall(until, cx.now));
+    }
+
+    /// A request of this kind was answered well. If its back-off is over, its failures are.
+    pub fn answered(&mut self, kind: RequestKind, host: &mut Host, cx: &mut Context) {
+        host.answered(cx.now.mono);
+        let it = &mut self.kinds[kind as usize];
+        it.in_a_row = 0;
+        if it.until <= cx.now.mono && it.steps > 0 {
+            it.steps = 0;
+            self.note_kind(kind, cx);
         }
     }
 
-    /// True after a failure, until quotes or the first market list have come.
-    pub fn is_failing(&self) -> bool {
-        self.failures > 0
+    /// Shows how often in a row this kind has failed.
+    fn note_kind(&self, kind: RequestKind, cx: &mut Context) {
+        let (steps, status) = (self.kinds[kind as usize].steps, &mut cx.stats[self.source]);
+        status.failing[kind as usize] = u64::from(steps);
+        if kind == RequestKind::Candles {
+            let since = status.candles_failing_since.take().unwrap_or(cx.now.unix);
+            status.candles_failing_since = (steps > 0).then_some(since);
+        }
     }
 
-    /// Quotes have come, which ends the run of failures. A good response of another kind does not.
+    /// Logs that this kind begins to fail, unless it is known.
+    pub fn log_failure(&mut self, task: &Task, fault: &Fault, cx: &Context) {
+        let it = &mut self.kinds[task.kind() as usize];
+        if let Some(failures) = it.episode.failed(&fault.code(), cx.now.mono) {
+            log::warn!(
+                target: SOURCE,
+                "request failed source={} what={} failures={failures} error={}",
+                cx.stats[self.source].id,
+                quoted(task.describe(&cx.market)),
+                quoted(fault),
+            );
+        }
+    }
+
+    /// Logs that this kind fails no longer, if that it does was logged.
+    pub fn log_end(&mut self, kind: RequestKind, cx: &Context) {
+        let it = &mut self.kinds[kind as usize];
+        if it.steps == 0
+            && let Some(failures) = it.episode.ended(cx.now.mono)
+        {
+            let (source, what) = (&cx.stats[self.source].id, quoted(kind.name()));
+            log::info!(target: SOURCE, "answers again source={source} what={what} failures={failures}");
+        }
+    }
+
+    /// Quotes have come.
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
         self.recovered(cx);
     }
 
-    /// Ends the run of failures: quotes or the first market list have come.
+    /// Quotes or the first market list have come.
     pub fn recovered(&mut self, cx: &mut Context) {
         let status = &mut cx.stats[self.source];
-        let failures = std::mem::take(&mut self.failures);
-        if failures > 0 {
-            log::info!(target: SOURCE, "answers again source={} failures={failures}", status.id);
-        }
         let is_first = !status.quotes_polled && status.state != SourceState::Up;
-        if is_first && self.until <= cx.now.mono {
+        if is_first && self.until(RequestKind::Quotes) <= cx.now.mono {
             // The list has come, or a response whose quotes are not all in the market yet.
             status.leave_backoff(SourceState::Starting);
         }
@@ -80,7 +224,7 @@ impl Backoff {
 
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, that holds.
     pub fn quotes_served(&self, cx: &mut Context) {
-        if self.until <= cx.now.mono {
+        if self.until(RequestKind::Quotes) <= cx.now.mono {
             cx.stats[self.source].leave_backoff(SourceState::Up);
         }
     }
@@ -101,47 +245,5 @@ impl Backoff {
         if self.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
             cx.stats[self.source].state = SourceState::Down;
         }
-    }
-
-    /// Counts the failure of a request that began at `began`, and sets the wait before the next one:
-    /// `pollMs`, doubled with each failure in a row, at most `limits.backoffMaxMs`, less up to a tenth so
-    /// that many daemons do not come back at once. A longer wait that the exchange asks for counts
-    /// instead, up to [`RETRY_AFTER_MAX`].
-    pub fn failed(&mut self, fault: &Fault, began: Mono, cx: &mut Context) {
-        // What was requested before this back-off began fails of the same trouble: it counts once.
-        if self.failures == 0 || began >= self.since {
-            self.failures = self.failures.saturating_add(1);
-            self.since = cx.now.mono;
-        }
-        let poll = cx.config.sources[self.source.index()].poll;
-        let doubled = poll * 2u32.saturating_pow((self.failures - 1).min(16));
-        let step = doubled.min(cx.config.limits.backoff_max);
-        let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
-        let asked = fault.retry_after().map(|after| match after {
-            RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
-            RetryAfter::Date(date) => {
-                Duration::from_millis((date - cx.exchange_time(self.source)).max(0) as u64)
-            }
-        });
-        let wait = asked.unwrap_or(step).max(step).min(RETRY_AFTER_MAX);
-        // What failed at the same time does not shorten what the exchange has asked for.
-        self.until = self.until.max(cx.now.mono + wait);
-        let is_stale = self.stale_at(cx) <= cx.now.mono;
-        let status = &mut cx.stats[self.source];
-        status.state = match is_stale {
-            true => SourceState::Down,
-            false => SourceState::Backoff,
-        };
-        status.failing_since.get_or_insert(cx.now.unix);
-        status.backoff_until = Some(on_wall(self.until, cx.now));
-        log::debug!(
-            target: SOURCE,
-            "back-off source={} failures={} state={} wait_ms={} asked_for_ms={}",
-            status.id,
-            self.failures,
-            status.state.name(),
-            self.until.since(cx.now.mono).as_millis(),
-            asked.map_or(0, |asked| asked.as_millis()),
-        );
     }
 }

@@ -1,25 +1,44 @@
-//! The budget of requests to one exchange: a token bucket in the exchange's own units.
+//! The budget of requests to one host, in the units of its exchange.
 //!
-//! [`Budget`] owns the count of units at hand. They come back steadily; each request takes what it
-//! costs. The bucket stays below the exchange's limit by a margin: within any span of the limit's length
-//! at most what the bucket holds and what comes back in that span is spent, which is `PERCENT_BURST` and
-//! `PERCENT_RATE` percent of the limit together. A request that costs more than `PERCENT_BURST` makes the
-//! bucket as large as its cost. So the limit holds if no request costs more than a fifth of it, or if all
-//! cost the same; with a dearer one among cheap ones, it may be exceeded right after that one.
+//! [`Budget`] owns an account for each limit that the host's sources state: mostly there is one. Each account
+//! counts every request, at the cost that the dialect of its source states, so all limits hold for the sum of
+//! the sources. Two rules of an account decide when a request may be sent:
 //!
-//! If the budget is tight, quotes and other requests take turns ([`Share`]): otherwise a source whose round
-//! of quotes takes the whole budget would never show a chart.
+//! - *Window.* A unit counts from its sending until a window and a slack later. What counts and the next
+//!   request stay within `PERCENT_MOST` of the limit. So no window ever sees more than the limit, whatever the
+//!   calls cost. What the exchange itself has counted beyond that counts in the same way. If its count is
+//!   above that share of the limit, nothing is sent until its window must have ended.
+//! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
+//!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
+//!   history yields first and named quotes last, also to requests of other sources.
 
 use crate::exchange::BudgetLimit as Limit;
 use crate::time::Mono;
+use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Share of the limit that may be spent at once.
-const PERCENT_BURST: u64 = 12;
+/// The most that counts at a time. The rest is left to others at the same address.
+const PERCENT_MOST: u64 = 95;
 
-/// Share of the limit that comes back within its span. The rest is the margin: our clock and the
-/// exchange's differ, requests arrive bunched, and others may ask from the same address.
+/// Share of the limit that is spent on average, if there is enough to do.
 const PERCENT_RATE: u64 = 80;
+
+/// Share of the limit by which the spending may be ahead of the average.
+const PERCENT_BURST: u64 = 10;
+
+/// Share of the pace that quotes take while other requests wait.
+const PERCENT_QUOTES: u64 = 75;
+
+/// From the choice of a request to its arrival at the exchange, at most: a connection may have to be opened.
+/// Clocks drift and packets bunch by a share of the window, one in `SLACK_PARTS`.
+const SLACK: Duration = Duration::from_millis(200);
+const SLACK_PARTS: u32 = 20;
+
+/// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole.
+const PIECES: u32 = 64;
+
+/// Share of the limit that others must spend before it is told.
+const PERCENT_OTHERS: u64 = 10;
 
 /// Longest wait for a request of a sound dialect. It bounds the arithmetic on hostile figures.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -27,96 +46,178 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Pause before the next look whether the other nodes have been told. Being told wakes the source too.
 const TELL_PAUSE: Duration = Duration::from_millis(250);
 
-/// Parts of a unit that are counted: a unit a minute comes back as 16 a millisecond.
-const PARTS: u64 = 1_000_000;
-
-/// See the module's page.
-#[derive(Debug)]
-pub struct Budget {
-    /// The exchange's limit.
-    limit: Limit,
-    /// The most parts that the bucket holds.
-    most: u64,
-    /// Parts at hand at `since`.
-    parts: u64,
-    since: Mono,
-    /// Units spent since the start.
-    spent: u64,
-    /// For whom units were spent last.
-    pub last: Share,
-    /// True if another node may be spending as well: each keeps to half.
-    is_halved: bool,
-    /// In a cluster: what was spent when the other nodes were last told what is left.
-    told: Option<u64>,
-    dearest: u32,
+/// What units are spent for, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Quotes that the configuration names or a stream follows, and the list without which there are none.
+    Named,
+    /// Other quotes.
+    Quotes,
+    /// The newest candles, those that a client waits for, lists and clocks.
+    Newest,
+    /// Candles of the past.
+    History,
 }
 
-/// For whom units are spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// Quotes.
-    Quotes,
-    /// Candles, lists, clocks.
-    Rest,
+impl Purpose {
+    /// True if it is quotes.
+    fn is_quotes(self) -> bool {
+        matches!(self, Purpose::Named | Purpose::Quotes)
+    }
+}
+
+/// See the module's page.
+#[derive(Debug, Default)]
+pub struct Budget {
+    accounts: Vec<Account>,
+    /// The cost of the dearest request without which nothing is served.
+    dearest: u32,
+    /// Units spent since the start.
+    spent: u64,
+    /// In a cluster: what was spent when the other nodes were last told what is left.
+    told: Option<u64>,
+}
+
+/// What was spent of one limit.
+#[derive(Debug)]
+struct Account {
+    limit: Limit,
+    /// What still counts, the oldest first.
+    pieces: VecDeque<Piece>,
+    /// Until when the average pays for all requests so far.
+    paid_until: Mono,
+    /// The same of quotes alone, by their share of the pace.
+    quotes_paid_until: Mono,
+    /// Until when the exchange's own count leaves nothing.
+    full_until: Mono,
+    /// What others spent before this does not matter: it may be an earlier run.
+    since: Mono,
+}
+
+/// Units that expire together.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    first: Mono,
+    last: Mono,
+    /// Units that were spent here.
+    own: u64,
+    /// Units that the exchange has counted beyond those.
+    others: u64,
 }
 
 impl Budget {
-    /// A full bucket. It holds at least `dearest`, the cost of the dearest request, which could never be
-    /// sent otherwise.
-    pub fn new(limit: Limit, dearest: u32, now: Mono) -> Budget {
-        let burst = u64::from(limit.units) * PARTS * PERCENT_BURST / 100;
-        let most = burst.max(u64::from(dearest) * PARTS).max(PARTS);
-        Budget {
-            limit,
-            most,
-            parts: most,
-            since: now,
-            spent: 0,
-            last: Share::Rest,
-            is_halved: false,
-            told: None,
-            dearest,
+    /// Takes in the limits of the host's sources, and the cost of the dearest request without which nothing
+    /// is served. What was spent still counts.
+    pub fn configure(&mut self, limits: &[Limit], dearest: u32, now: Mono) {
+        let mut old = std::mem::take(&mut self.accounts);
+        for limit in limits {
+            if self.accounts.iter().all(|it| it.limit != *limit) {
+                let known = old.iter().position(|it| it.limit == *limit);
+                let known = known.map(|at| old.swap_remove(at));
+                self.accounts.push(known.unwrap_or_else(|| Account::new(*limit, now)));
+            }
+        }
+        self.dearest = dearest;
+    }
+
+    /// When a request of this cost may be sent: now or later. The pace is divided by `parts`.
+    pub fn ready_at(&self, cost: u32, purpose: Purpose, parts: u32, now: Mono) -> Mono {
+        // The other nodes are told first.
+        let untold = self.told.map_or(0, |told| self.spent - told);
+        if untold > 0 && untold + u64::from(cost) > self.untold_most(parts) {
+            return now + TELL_PAUSE;
+        }
+        let of = |it: &Account| it.ready_at(cost, purpose, (parts, self.dearest), now);
+        let at = self.accounts.iter().map(of).max().unwrap_or(now);
+        at.max(now).min(now + LONGEST)
+    }
+
+    /// When quotes of this cost may be sent while other requests wait for their share.
+    pub fn quotes_turn(&self, cost: u32, parts: u32, now: Mono) -> Mono {
+        let of = |it: &Account| {
+            let ahead = it.ahead(cost, (parts, self.dearest)) * 100 / PERCENT_QUOTES;
+            Mono(it.quotes_paid_until.0.saturating_sub(ahead))
+        };
+        self.accounts.iter().map(of).max().unwrap_or(now).min(now + LONGEST)
+    }
+
+    /// Takes the cost of a request that is sent now.
+    pub fn spend(&mut self, cost: u32, purpose: Purpose, parts: u32, now: Mono) {
+        let cost = u64::from(cost);
+        self.spent += cost;
+        for account in &mut self.accounts {
+            let time = account.time_of(cost, parts);
+            account.paid_until = account.paid_until.max(now) + Duration::from_micros(time);
+            if purpose.is_quotes() {
+                let time = Duration::from_micros(time * 100 / PERCENT_QUOTES);
+                account.quotes_paid_until = account.quotes_paid_until.max(now) + time;
+            }
+            account.count(cost, 0, now);
         }
     }
 
+    /// The exchange tells how many units of this limit it has counted in its running window. Those that were
+    /// not spent here count from now on.
+    pub fn note_used(&mut self, limit: Limit, used: u64, now: Mono) {
+        for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
+            let counted = account.counting(now).map(|it| it.own + it.others).sum();
+            let others = used.min(u64::from(limit.units)).saturating_sub(counted);
+            if others > 0 {
+                account.count(0, others, now);
+            }
+            if used >= account.most() {
+                account.full_until = now + account.span();
+            }
+        }
+    }
+
+    /// The units that others have spent, if that is enough to be told.
+    pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
+        let of = |it: &Account| {
+            let others = it.counting(now).filter(|piece| piece.first >= it.since);
+            let units = others.map(|piece| piece.others).sum::<u64>();
+            let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
+            is_much.then_some(units)
+        };
+        self.accounts.iter().filter_map(of).max()
+    }
+
+    /// True if nothing counts any more.
+    pub fn is_unused(&self, now: Mono) -> bool {
+        self.accounts.iter().all(|it| it.counting(now).next().is_none())
+    }
+
+    /// Whole units that may be spent at once.
+    pub fn left(&self, parts: u32, now: Mono) -> u64 {
+        let of = |it: &Account| it.left((parts, self.dearest), now);
+        self.accounts.iter().map(of).min().unwrap_or(0)
+    }
+}
+
+/// What a cluster needs: the collector of a source tells the others how the budget stands.
+impl Budget {
     /// Goes on from what another node has left, so many milliseconds ago; nothing, if that is not known.
     /// From now on, the nodes are told.
-    pub fn take_over(&mut self, left: Option<(u64, u64)>, is_halved: bool, now: Mono) {
-        self.is_halved = is_halved;
+    pub fn take_over(&mut self, left: Option<(u64, u64)>, now: Mono) {
         let (units, age_ms) = left.unwrap_or_default();
-        self.parts = units.saturating_mul(PARTS).min(self.most());
-        self.since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
+        let since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
+        for account in &mut self.accounts {
+            let missing = account.burst(self.dearest).saturating_sub(units);
+            let time = Duration::from_micros(account.time_of(missing, 1));
+            account.paid_until = account.paid_until.max(since + time);
+        }
         self.told = Some(self.spent);
     }
 
-    /// Keeps at most as much as another budget of the same exchange has at hand.
-    pub fn continue_from(&mut self, other: &Budget, now: Mono) {
-        self.limit_to(other.at_hand(now), now);
-    }
-
-    /// Keeps to half from now on, and tells nobody: another node may be spending as well.
-    pub fn halve(&mut self, now: Mono) {
-        self.limit_to(self.most, now);
-        (self.is_halved, self.told) = (true, None);
-    }
-
-    /// Uses the whole again.
-    pub fn use_whole(&mut self, now: Mono) {
-        self.limit_to(self.most, now);
-        self.is_halved = false;
-    }
-
-    /// Has at most so many parts at hand now.
-    fn limit_to(&mut self, parts: u64, now: Mono) {
-        self.parts = self.at_hand(now).min(parts);
-        self.since = self.since.max(now);
+    /// Tells nobody from now on.
+    pub fn stop_telling(&mut self) {
+        self.told = None;
     }
 
     /// The units that may be reported as left, and the count to pass to [`Budget::note_told`] after that.
     /// What may be spent until the next report is held back.
-    pub fn to_tell(&self, now: Mono) -> (u64, u64) {
-        let left = self.at_hand(now).saturating_sub(self.untold_most());
-        (left / PARTS, self.spent)
+    pub fn to_tell(&self, parts: u32, now: Mono) -> (u64, u64) {
+        (self.left(parts, now).saturating_sub(self.untold_most(parts)), self.spent)
     }
 
     /// The other nodes have been told when so many units were spent.
@@ -124,87 +225,122 @@ impl Budget {
         self.told = self.told.map(|told| told.max(spent));
     }
 
-    /// The most parts that may be spent before the other nodes are told: of two seconds, since they are
+    /// The most units that may be spent before the other nodes are told: of two seconds, since they are
     /// told each second.
-    fn untold_most(&self) -> u64 {
-        (self.rate() * 2).max(2 * u64::from(self.dearest) * PARTS)
+    fn untold_most(&self, parts: u32) -> u64 {
+        let of = |it: &Account| 2_000_000 / it.time_of(1, parts).max(1);
+        let most = self.accounts.iter().map(of).min().unwrap_or(0);
+        most.max(2 * u64::from(self.dearest))
+    }
+}
+
+impl Account {
+    fn new(limit: Limit, now: Mono) -> Account {
+        Account {
+            limit,
+            pieces: VecDeque::new(),
+            paid_until: now,
+            quotes_paid_until: now,
+            full_until: now,
+            since: now + limit.per,
+        }
     }
 
-    /// The most parts that the bucket holds.
+    /// How long a unit counts.
+    fn span(&self) -> Duration {
+        self.limit.per + self.limit.per / SLACK_PARTS + SLACK
+    }
+
+    /// What counts at this time.
+    fn counting(&self, now: Mono) -> impl Iterator<Item = &Piece> {
+        let span = self.span();
+        self.pieces.iter().filter(move |piece| now < piece.last + span)
+    }
+
+    /// The most that counts at a time.
     fn most(&self) -> u64 {
-        match self.is_halved {
-            true => (self.most / 2).max(u64::from(self.dearest) * PARTS),
-            false => self.most,
+        (u64::from(self.limit.units) * PERCENT_MOST / 100).max(1)
+    }
+
+    /// The units by which the spending may be ahead of the average. They suffice for what history leaves to the
+    /// dearest request, and for history.
+    fn burst(&self, dearest: u32) -> u64 {
+        let units = u64::from(self.limit.units);
+        (units * PERCENT_BURST / 100).max(3 * u64::from(dearest)).clamp(1, units.max(1))
+    }
+
+    /// The microseconds by which the spending may be ahead when this request is sent. A divided pace does not
+    /// change how far it may be ahead in time.
+    fn ahead(&self, cost: u32, (parts, dearest): (u32, u32)) -> u64 {
+        let burst = self.time_of(self.burst(dearest), 1);
+        burst.saturating_sub(self.time_of(cost.into(), parts))
+    }
+
+    /// The microseconds in which the average pays for so many units.
+    fn time_of(&self, units: u64, parts: u32) -> u64 {
+        let span = self.limit.per.as_micros() * 100 * u128::from(parts);
+        let time = u128::from(units) * span
+            / u128::from(self.limit.units.max(1))
+            / u128::from(PERCENT_RATE);
+        u64::try_from(time).unwrap_or(u64::MAX).min(LONGEST.as_micros() as u64)
+    }
+
+    fn ready_at(
+        &self,
+        cost: u32,
+        purpose: Purpose,
+        (parts, dearest): (u32, u32),
+        now: Mono,
+    ) -> Mono {
+        let most = self.most();
+        let cost_most = u64::from(cost).min(most);
+        let mut counted: u64 = self.counting(now).map(|it| it.own + it.others).sum();
+        let mut at = now;
+        for piece in self.counting(now) {
+            if counted + cost_most <= most {
+                break;
+            }
+            counted -= piece.own + piece.others;
+            at = piece.last + self.span();
+        }
+        // In quarters of the dearest request. A cheap one that yields must not overtake it.
+        let yields = match purpose {
+            Purpose::Named => 0,
+            Purpose::Quotes => 1,
+            Purpose::Newest => 5,
+            Purpose::History => 6,
+        };
+        let yields = self.time_of(dearest.into(), 1) * yields / 4;
+        let ahead = self.ahead(cost, (parts, dearest));
+        let by_pace = Mono((self.paid_until.0 + yields).saturating_sub(ahead));
+        at.max(by_pace).max(self.full_until)
+    }
+
+    /// Counts units from now on.
+    fn count(&mut self, own: u64, others: u64, now: Mono) {
+        let span = self.span();
+        while self.pieces.front().is_some_and(|piece| piece.last + span <= now) {
+            self.pieces.pop_front();
+        }
+        match self.pieces.back_mut() {
+            Some(piece) if now.since(piece.first) < span / PIECES => {
+                piece.last = now;
+                piece.own += own;
+                piece.others += others;
+            }
+            _ => self.pieces.push_back(Piece { first: now, last: now, own, others }),
         }
     }
 
-    /// When a request of this cost may be sent: now or later.
-    pub fn ready_at(&self, cost: u32, now: Mono) -> Mono {
-        let parts = u64::from(cost) * PARTS;
-        // The other nodes are told first.
-        let untold = self.told.map_or(0, |told| self.spent - told);
-        if untold > 0 && untold * PARTS + parts > self.untold_most() {
-            return now + TELL_PAUSE;
+    fn left(&self, (parts, dearest): (u32, u32), now: Mono) -> u64 {
+        if now < self.full_until {
+            return 0;
         }
-        let wanted = parts.min(self.most());
-        let missing = wanted.saturating_sub(self.at_hand(now));
-        if missing == 0 {
-            return now;
-        }
-        let rate = self.rate().max(1);
-        let wait = Duration::from_micros(missing.saturating_mul(1_000_000).div_ceil(rate));
-        now + wait.min(LONGEST)
-    }
-
-    /// Takes the cost of a request that is sent now.
-    pub fn spend(&mut self, cost: u32, share: Share, now: Mono) {
-        let left = self.at_hand(now).saturating_sub(u64::from(cost) * PARTS);
-        self.limit_to(left, now);
-        self.spent += u64::from(cost);
-        self.last = share;
-    }
-
-    /// True if quotes of this cost, each `every`, take more than half of what comes back.
-    pub fn is_tight(&self, cost: u32, every: Duration) -> bool {
-        let back = u128::from(self.rate()) * every.as_micros() / 1_000_000;
-        u128::from(cost) * u128::from(PARTS) * 2 > back
-    }
-
-    /// The exchange tells how many units it has counted in the current span. If that is more than was
-    /// spent here, another program uses the same address, and the bucket gives way.
-    pub fn note_used(&mut self, used: u64, now: Mono) {
-        self.note_left(u64::from(self.limit.units).saturating_sub(used), now);
-    }
-
-    /// The exchange tells how many units are left in the current span. The margin is kept.
-    pub fn note_left(&mut self, left: u64, now: Mono) {
-        let margin = u64::from(self.limit.units) * (100 - PERCENT_BURST - PERCENT_RATE) / 100;
-        self.limit_to(left.saturating_sub(margin).saturating_mul(PARTS), now);
-    }
-
-    /// Whole units at hand.
-    pub fn left(&self, now: Mono) -> u64 {
-        self.at_hand(now) / PARTS
-    }
-
-    /// Units spent since the start.
-    pub fn spent(&self) -> u64 {
-        self.spent
-    }
-
-    /// Parts that come back in a second.
-    fn rate(&self) -> u64 {
-        let percent = PERCENT_RATE / if self.is_halved { 2 } else { 1 };
-        let per_span = u64::from(self.limit.units) * PARTS * percent / 100;
-        let micros = (self.limit.per.as_micros() as u64).max(1);
-        (u128::from(per_span) * 1_000_000 / u128::from(micros)) as u64
-    }
-
-    fn at_hand(&self, now: Mono) -> u64 {
-        let micros = now.since(self.since).as_micros();
-        let back = u128::from(self.rate()) * micros / 1_000_000;
-        let sum = u128::from(self.parts) + back;
-        sum.min(u128::from(self.most())) as u64
+        let counted: u64 = self.counting(now).map(|it| it.own + it.others).sum();
+        let paid = self.paid_until.since(now).as_micros() as u64;
+        let ahead = self.time_of(self.burst(dearest), 1).saturating_sub(paid);
+        let by_pace = ahead / self.time_of(1, parts).max(1);
+        by_pace.min(self.most().saturating_sub(counted))
     }
 }
 
@@ -212,82 +348,156 @@ impl Budget {
 mod tests {
     use super::*;
     use crate::rng::Rng;
-    use std::collections::VecDeque;
 
     fn limit(units: u32, seconds: u64) -> Limit {
         Limit { units, per: Duration::from_secs(seconds) }
     }
 
+    fn budget(limits: &[Limit], dearest: u32) -> Budget {
+        let mut budget = Budget::default();
+        budget.configure(limits, dearest, Mono(0));
+        budget
+    }
+
+    const PURPOSES: [Purpose; 4] =
+        [Purpose::Named, Purpose::Quotes, Purpose::Newest, Purpose::History];
+
     #[test]
-    fn no_span_ever_sees_more_than_the_limit_whatever_is_asked() {
-        for seed in 0..200 {
+    fn no_window_of_any_limit_sees_more_than_the_limit_whatever_the_calls_cost() {
+        for seed in 0..300 {
             let mut rng = Rng::new(seed);
-            let units = 10 + rng.below(6000) as u32;
-            let span = Duration::from_secs(1 + rng.below(60));
-            let dearest = 1 + rng.below(u64::from(units) / 5) as u32;
-            let mut now = Mono(rng.below(1 << 40));
-            let limit = Limit { units, per: span };
-            let mut budget = Budget::new(limit, dearest, now);
-            let mut spent: VecDeque<(Mono, u32)> = VecDeque::new();
-            for _ in 0..400 {
-                now = now + Duration::from_micros(rng.below(2_000_000));
-                let cost = 1 + rng.below(u64::from(dearest)) as u32;
-                now = budget.ready_at(cost, now);
-                budget.spend(cost, Share::Rest, now);
-                spent.push_back((now, cost));
-                while spent.front().is_some_and(|(at, _)| now.since(*at) >= span) {
-                    spent.pop_front();
-                }
-                let sum: u32 = spent.iter().map(|(_, cost)| cost).sum();
-                assert!(sum <= units, "seed {seed}: {sum} of {units} in {span:?}");
+            let mut limits = Vec::new();
+            for _ in 0..1 + rng.below(2) {
+                let size = 1 << rng.below(13);
+                limits.push(limit(1 + rng.below(size) as u32, 1 + rng.below(60)));
             }
+            let least = limits.iter().map(|it| u64::from(it.units)).min().unwrap_or(1);
+            let dearest = 1 + rng.below(least) as u32;
+            let mut now = Mono(rng.below(1 << 40));
+            let mut budget = Budget::default();
+            budget.configure(&limits, dearest, now);
+            let mut spent: Vec<(Mono, u64)> = Vec::new();
+            for _ in 0..400 {
+                // Bursts, and pauses in which the budget comes back.
+                let pause = 1 << rng.below(26);
+                now = now + Duration::from_micros(rng.below(pause));
+                // Any cost, also such as the dialect does not name among the dearest.
+                let most = 1 + rng.below(least);
+                let cost = 1 + rng.below(most) as u32;
+                let purpose = PURPOSES[rng.below(4) as usize];
+                let parts = 1 + rng.below(2) as u32;
+                let at = budget.ready_at(cost, purpose, parts, now);
+                if at == now + LONGEST {
+                    continue;
+                }
+                now = at;
+                // Others may have been told of the same window.
+                if rng.below(8) == 0 {
+                    budget.note_used(limits[0], rng.below(1 + least), now);
+                    continue;
+                }
+                assert_eq!(budget.ready_at(cost, purpose, parts, now), now, "seed {seed}");
+                budget.spend(cost, purpose, parts, now);
+                spent.push((now, cost.into()));
+                for limit in &limits {
+                    let within = |(at, _): &&(Mono, u64)| now.since(*at) < limit.per;
+                    let sum: u64 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
+                    assert!(sum <= limit.units.into(), "seed {seed}: {sum} of {limit:?}");
+                }
+            }
+            assert!(budget.accounts.iter().all(|it| it.pieces.len() <= 2 * PIECES as usize));
         }
     }
 
     #[test]
-    fn what_the_exchange_counts_is_believed_when_it_is_worse() {
-        let start = Mono(0);
-        let mut budget = Budget::new(limit(1000, 60), 10, start);
-        assert_eq!(budget.left(start), 120);
-        budget.note_used(100, start);
-        assert_eq!(budget.left(start), 120);
-        budget.note_used(870, start);
-        assert_eq!(budget.left(start), 50);
-        budget.note_left(0, start);
-        assert_eq!(budget.left(start), 0);
-        budget.note_left(1000, start);
-        assert_eq!(budget.left(start), 0, "a better figure gives nothing back");
-        assert!(budget.ready_at(10, start) > start);
+    fn costs_of_five_and_of_one_stay_within_ten() {
+        let mut budget = budget(&[limit(10, 10)], 5);
+        let (mut now, mut spent) = (Mono(0), Vec::new());
+        for step in 0..200 {
+            let cost = if step % 3 == 0 { 5 } else { 1 };
+            now = budget.ready_at(cost, Purpose::Newest, 1, now);
+            budget.spend(cost, Purpose::Newest, 1, now);
+            spent.push((now, cost));
+            let within = |(at, _): &&(Mono, u32)| now.since(*at) < Duration::from_secs(10);
+            let sum: u32 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
+            assert!(sum <= 10, "{sum} at {now:?}");
+        }
+        assert!(now < Mono(800_000_000), "it is used: {now:?}");
     }
 
     #[test]
-    fn what_another_source_has_spent_of_the_same_limit_is_not_there() {
-        let (start, later) = (Mono(0), Mono(3_000_000));
-        let mut other = Budget::new(limit(600, 60), 10, start);
-        other.spend(60, Share::Quotes, start);
-        let mut budget = Budget::new(limit(600, 60), 10, later);
-        budget.continue_from(&other, later);
-        assert_eq!(budget.left(later), 12 + 3 * 8);
-        budget.continue_from(&Budget::new(limit(600, 60), 10, later), later);
-        assert_eq!(budget.left(later), 12 + 3 * 8, "another gives nothing");
-        assert_eq!(budget.spent(), 0);
+    fn what_the_exchange_has_counted_is_a_floor_until_its_window_ends() {
+        let sixty = limit(6000, 60);
+        let mut budget = budget(&[sixty], 80);
+        budget.note_used(sixty, 5_990, Mono(0));
+        assert_eq!(budget.left(1, Mono(0)), 0);
+        for second in [1, 30, 59] {
+            let now = Mono(second * 1_000_000);
+            assert!(budget.ready_at(1, Purpose::Named, 1, now) >= Mono(60_000_000), "{second}");
+            // A better figure gives nothing back.
+            budget.note_used(sixty, 10, now);
+        }
+        let at = budget.ready_at(1, Purpose::Named, 1, Mono(0));
+        assert!(at <= Mono(64_000_000), "{at:?}");
+        assert_eq!(budget.left(1, at), 600);
+        assert_eq!(budget.spent_by_others(Mono(0)), None, "it may have been an earlier run");
     }
 
     #[test]
-    fn a_budget_is_tight_when_quotes_take_more_than_half_of_it() {
-        let budget = Budget::new(limit(6000, 60), 80, Mono(0));
-        // 80 of the 80 that come back in a second, of the 160 in two.
-        assert!(budget.is_tight(80, Duration::from_secs(1)));
-        assert!(!budget.is_tight(80, Duration::from_secs(2)));
+    fn others_that_spend_are_told_as_long_as_they_do() {
+        let sixty = limit(6000, 60);
+        let mut budget = budget(&[sixty], 80);
+        budget.spend(80, Purpose::Named, 1, Mono(70_000_000));
+        budget.note_used(sixty, 80, Mono(70_100_000));
+        assert_eq!(budget.spent_by_others(Mono(70_100_000)), None);
+        budget.note_used(sixty, 700, Mono(70_200_000));
+        assert_eq!(budget.spent_by_others(Mono(70_200_000)), Some(620));
+        assert_eq!(budget.spent_by_others(Mono(140_000_000)), None);
     }
 
     #[test]
-    fn a_request_dearer_than_the_bucket_still_goes_some_day() {
-        let mut budget = Budget::new(limit(1, 1), 1, Mono(0));
-        budget.spend(1, Share::Quotes, Mono(0));
-        let next = budget.ready_at(1, Mono(0));
+    fn the_less_urgent_yields_and_quotes_leave_a_share_to_those_that_wait() {
+        let mut budget = budget(&[limit(6000, 60)], 80);
+        let mut history = 0;
+        while budget.ready_at(2, Purpose::History, 1, Mono(0)) == Mono(0) {
+            budget.spend(2, Purpose::History, 1, Mono(0));
+            history += 2;
+        }
+        let at = PURPOSES.map(|purpose| budget.ready_at(80, purpose, 1, Mono(0)));
+        assert!(history > 400 && at[0] == Mono(0), "{history}");
+        assert!(at.is_sorted() && at[2] < at[3]);
+        // Quotes without end: three quarters of the pace.
+        let (mut now, mut quotes) = (Mono(0), 0);
+        while now < Mono(60_000_000) {
+            let at = budget.ready_at(10, Purpose::Quotes, 1, now);
+            now = at.max(budget.quotes_turn(10, 1, now));
+            budget.spend(10, Purpose::Quotes, 1, now);
+            quotes += 10;
+        }
+        assert!((3_500..=4_300).contains(&quotes), "{quotes}");
+        assert_eq!(budget.ready_at(2, Purpose::History, 1, now), now);
+    }
+
+    #[test]
+    fn two_limits_of_one_host_both_hold_and_go_on_when_the_sources_change() {
+        let (wide, narrow) = (limit(600, 60), limit(20, 1));
+        let mut both = budget(&[wide, narrow, wide], 2);
+        assert_eq!(both.accounts.len(), 2);
+        both.spend(19, Purpose::Named, 1, Mono(0));
+        assert!(both.ready_at(2, Purpose::Named, 1, Mono(0)) >= Mono(1_000_000));
+        both.configure(&[narrow], 2, Mono(0));
+        assert!(both.ready_at(2, Purpose::Named, 1, Mono(0)) >= Mono(1_000_000));
+        assert!(!both.is_unused(Mono(1_000_000)) && both.is_unused(Mono(2_000_000)));
+    }
+
+    #[test]
+    fn a_request_dearer_than_the_limit_still_goes_some_day() {
+        let mut budget = budget(&[limit(1, 1)], 1);
+        budget.spend(1, Purpose::Named, 1, Mono(0));
+        let next = budget.ready_at(1, Purpose::Named, 1, Mono(0));
         assert_eq!(next, Mono(1_250_000));
-        assert_eq!(budget.ready_at(1, next), next);
-        assert_eq!(budget.ready_at(1000, next), next);
+        assert_eq!(budget.ready_at(1, Purpose::Named, 1, next), next);
+        let dear = budget.ready_at(1000, Purpose::Named, 1, next);
+        assert!(dear < next + Duration::from_secs(3), "{dear:?}");
     }
 }

@@ -244,14 +244,26 @@ impl CandlePlans {
         }
     }
 
-    /// A request has failed: the series backs off, and clients need not wait for it.
+    /// A request has failed: the series rests, and clients need not wait for it.
     pub fn failed(&mut self, key: SeriesKey, now: Now) {
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.failed(now);
         }
     }
 
-    /// The source as a whole is failing: no client need wait for it.
+    /// A request has been answered well: the series need not rest.
+    pub fn answered(&mut self, key: SeriesKey, now: Now) {
+        if let Some(plan) = self.plans.get_mut(&key) {
+            plan.answered(now);
+        }
+    }
+
+    /// True if the last request of some series failed.
+    pub fn has_failing(&self) -> bool {
+        self.plans.values().any(SeriesPlan::is_failing)
+    }
+
+    /// No candles can be fetched for a while: no client need wait for them.
     pub fn give_up_asked(&mut self) {
         for plan in self.plans.values_mut() {
             plan.asked = IntervalSet::default();

@@ -11,7 +11,9 @@ const ENCODING_TOLD: usize = 40;
 /// Why a request failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The exchange was not reached, closed too early, or does not speak HTTP: how, in words.
+    /// The exchange was not reached: why, in words.
+    Unreached(String),
+    /// The exchange closed too early, or does not speak HTTP: how, in words.
     Transport(String),
     /// It took too long; what had not been done, if the request was never sent.
     Timeout(Option<&'static str>),
@@ -40,7 +42,7 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Transport(why) | Fault::Content(why) => f.write_str(why),
+            Fault::Unreached(why) | Fault::Transport(why) | Fault::Content(why) => f.write_str(why),
             Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
             Fault::Timeout(None) => f.write_str("no answer in time"),
             Fault::Body { error, .. } => write!(f, "{error}"),
@@ -53,16 +55,16 @@ impl fmt::Display for Fault {
 }
 
 named! {
-    /// Whose fault a failure is, by the name in the log.
+    /// What a failure concerns, by the name in the log.
     pub enum Blame {
-        /// The exchange's as a whole: nothing is requested for a while.
-        Source "source"
-        /// The exchange has banned this address: the same.
-        Ban "ban"
-        /// Too many requests: the same, and counted separately.
+        /// Every request of its kind.
+        Kind "kind"
+        /// Every request to the host: it is not reached, or has banned this address.
+        Host "host"
+        /// Every request of its kind, and in the end every one to the host: there were too many.
         RateLimit "rate_limit"
-        /// This one request's.
-        Call "call"
+        /// One market, unless others fail as well.
+        Market "market"
     }
 }
 
@@ -92,10 +94,23 @@ impl Fault {
         Fault::Transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
     }
 
-    /// True if the exchange sent an error status, or took too long after the connection was open. Such a
-    /// failure of a request for one market may concern that market alone.
-    pub fn is_status_or_timeout(&self) -> bool {
-        matches!(self, Fault::Status { .. } | Fault::Timeout(None))
+    /// True if the exchange does not know the market.
+    pub fn is_unknown_market(&self) -> bool {
+        self.kind() == RefusalKind::UnknownMarket
+    }
+
+    /// The fault without what varies from one response to the next. Faults with the same code are the same
+    /// in the log.
+    pub fn code(&self) -> String {
+        match self {
+            Fault::Unreached(_) => "unreached".to_string(),
+            Fault::Transport(_) => "transport".to_string(),
+            Fault::Timeout(_) => "timeout".to_string(),
+            Fault::Content(_) => "content".to_string(),
+            Fault::Body { error: ReadError::Refused { code, .. }, .. } => format!("refused {code}"),
+            Fault::Body { .. } => "body".to_string(),
+            Fault::Status { status, .. } => format!("status {status}"),
+        }
     }
 
     /// How long the exchange asks to wait.
@@ -115,14 +130,16 @@ impl Fault {
         }
     }
 
-    /// Whose fault it is.
-    pub fn blame(&self) -> Blame {
+    /// What it concerns. If the request was for one market (`is_of_one_market`), an error status, a body or a
+    /// response that takes too long may concern that market alone.
+    pub fn blame(&self, is_of_one_market: bool) -> Blame {
         match (self.kind(), self) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
-            (RefusalKind::Banned, _) => Blame::Ban,
-            (_, Fault::Status { status: 500..=599, .. }) => Blame::Source,
-            (_, Fault::Status { .. } | Fault::Body { .. } | Fault::Content(_)) => Blame::Call,
-            (_, Fault::Transport(_) | Fault::Timeout(_)) => Blame::Source,
+            (RefusalKind::Banned, _) => Blame::Host,
+            (_, Fault::Unreached(_) | Fault::Timeout(Some(_))) => Blame::Host,
+            (_, Fault::Transport(_)) => Blame::Kind,
+            _ if !is_of_one_market || self.retry_after().is_some() => Blame::Kind,
+            _ => Blame::Market,
         }
     }
 }
@@ -135,25 +152,52 @@ mod tests {
     fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
         let check = |status: u16, kind: RefusalKind, expected: Blame| {
             let fault = Fault::Status { status, kind, retry_after: None, message: None };
-            assert_eq!(fault.blame(), expected, "{fault}");
-            let body = Fault::Body {
-                error: ReadError::Refused { code: String::new(), message: String::new(), kind },
-                retry_after: None,
-            };
-            let hidden = match expected {
-                Blame::Source => Blame::Call,
+            assert_eq!(fault.blame(true), expected, "{fault}");
+            let refused =
+                || ReadError::Refused { code: String::new(), message: String::new(), kind };
+            let body = Fault::Body { error: refused(), retry_after: None };
+            assert_eq!(body.blame(true), expected, "{body}");
+            let of_all = match expected {
+                Blame::Market => Blame::Kind,
                 other => other,
             };
-            assert_eq!(body.blame(), hidden, "{body}");
+            assert_eq!((fault.blame(false), body.blame(false)), (of_all, of_all));
+            let retry_after = Some(RetryAfter::Seconds(5));
+            let asks = Fault::Body { error: refused(), retry_after };
+            assert_eq!(asks.blame(true), of_all, "an exchange that asks for a pause means all");
         };
         check(429, RefusalKind::RateLimited, Blame::RateLimit);
         check(400, RefusalKind::RateLimited, Blame::RateLimit);
         check(503, RefusalKind::RateLimited, Blame::RateLimit);
-        check(403, RefusalKind::Banned, Blame::Ban);
-        check(400, RefusalKind::UnknownMarket, Blame::Call);
-        check(404, RefusalKind::Other, Blame::Call);
-        check(500, RefusalKind::Other, Blame::Source);
-        assert_eq!(Fault::cut_short().blame(), Blame::Source);
-        assert_eq!(Fault::empty().blame(), Blame::Call);
+        check(403, RefusalKind::Banned, Blame::Host);
+        check(400, RefusalKind::UnknownMarket, Blame::Market);
+        check(404, RefusalKind::Other, Blame::Market);
+        check(500, RefusalKind::Other, Blame::Market);
+        assert_eq!(Fault::cut_short().blame(true), Blame::Kind);
+        assert_eq!(Fault::Timeout(Some("cannot connect")).blame(true), Blame::Host);
+        assert_eq!(Fault::Timeout(None).blame(true), Blame::Market);
+        assert_eq!(Fault::empty().blame(true), Blame::Market);
+    }
+
+    #[test]
+    fn texts_that_vary_are_the_same_fault() {
+        let status = |status: u16, message: &str| Fault::Status {
+            status,
+            kind: RefusalKind::Other,
+            retry_after: None,
+            message: Some(message.to_string()),
+        };
+        assert_eq!(status(503, "request 1").code(), status(503, "request 2").code());
+        assert_ne!(status(503, "").code(), status(500, "").code());
+        let refused = |code: &str, message: &str| Fault::Body {
+            error: ReadError::Refused {
+                code: code.to_string(),
+                message: message.to_string(),
+                kind: RefusalKind::Other,
+            },
+            retry_after: None,
+        };
+        assert_eq!(refused("50001", "id 1").code(), refused("50001", "id 2").code());
+        assert_ne!(refused("50001", "").code(), refused("50011", "").code());
     }
 }

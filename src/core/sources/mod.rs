@@ -1,7 +1,7 @@
 //! The exchanges: what is requested of each, and when.
 //!
-//! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the table of their
-//! connections, and failover between them. `source` is the file to begin with: it conducts one
+//! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share, the
+//! table of their connections, and failover between them. `source` is the file to begin with: it conducts one
 //! exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
 //! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`.
 //!
@@ -14,8 +14,10 @@ mod candle_page;
 mod candle_plans;
 mod clock;
 mod connections;
+mod episode;
 mod failover;
 mod fault;
+mod host;
 mod jobs;
 mod quote_round;
 mod reload;
@@ -35,12 +37,15 @@ use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::{Mono, Now};
+use budget::Budget;
 use failover::Failover;
+use host::Host;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
 pub use source::Source;
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
+use task::Profile;
 
 /// Sources that may be added while marketd runs. Each place is that of one id until the end, so that the
 /// table of connections can be sized at the start.
@@ -58,6 +63,8 @@ struct ConnectionOwner {
 pub struct Sources {
     /// By `SourceId`.
     all: Vec<Source>,
+    /// What sources share; each knows the place of its own.
+    hosts: Vec<Host>,
     connections: Table<ConnectionOwner>,
     /// The place behind the source that worked last.
     next_to_work: usize,
@@ -89,18 +96,78 @@ impl Sources {
             status.intervals = source.intervals();
             cx.market.charts.doubt_clock(source.id, Some(cx.now.unix));
         }
-        Sources {
+        let mut sources = Sources {
             all,
+            hosts: Vec::new(),
             connections: Table::new(Sources::capacity(&cx.config)),
             next_to_work: 0,
             failover: Failover::default(),
             rng,
+        };
+        sources.find_hosts(cx);
+        sources
+    }
+
+    /// Gives each source its host, and each host the limits of its sources.
+    fn find_hosts(&mut self, cx: &mut Context) {
+        let (Sources { all, hosts, .. }, now) = (self, cx.now.mono);
+        let is_used = |host: &Host| all.iter().any(|it| host.is_of(&it.profile().url));
+        hosts.retain(|host| is_used(host) || !host.is_unused(now));
+        for source in all.iter_mut() {
+            let url = &source.profile().url;
+            let known = hosts.iter().position(|host| host.is_of(url));
+            source.host = known.unwrap_or_else(|| {
+                hosts.push(Host::new(url, now));
+                hosts.len() - 1
+            });
+            let until = hosts[source.host].halted_until;
+            if now < until {
+                source.halted(until, cx);
+            }
         }
+        for (place, host) in hosts.iter_mut().enumerate() {
+            let profiles = || all.iter().filter(|it| it.uses(place)).map(Source::profile);
+            let limits: Vec<_> = profiles().map(|it| it.limit).collect();
+            if let Some(dearest) = profiles().map(Profile::dearest).max() {
+                host.budget.configure(&limits, dearest, now);
+            }
+        }
+    }
+
+    /// Lets a source act with its host. What concerns the other sources of the host is passed on to them.
+    fn act<T>(
+        &mut self,
+        id: SourceId,
+        cx: &mut Context,
+        act: impl FnOnce(&mut Source, &mut Host, &mut Context) -> T,
+    ) -> T {
+        let place = self[id].host;
+        let others = || self.all.iter().filter(|it| it.host == place && it.id != id);
+        let elsewhere = others().map(Source::in_flight).sum();
+        let is_shared = others().any(|it| it.uses(place));
+        let others_wait = others().any(Source::others_wait);
+        let host = &mut self.hosts[place];
+        (host.in_flight_elsewhere, host.is_shared) = (elsewhere, is_shared);
+        host.others_wait = others_wait;
+        let (halted, was_in_flight) = (host.halted_until, self.all[id.index()].in_flight());
+        let done = act(&mut self.all[id.index()], host, cx);
+        let until = self.hosts[place].halted_until;
+        for source in self.all.iter_mut().filter(|it| it.host == place) {
+            if until != halted {
+                source.halted(until, cx);
+            }
+        }
+        if is_shared && self[id].in_flight() < was_in_flight {
+            // One of them may have waited for the connection, and takes its turn.
+            self.all.iter_mut().filter(|it| it.uses(place)).for_each(|it| it.wake_up(cx.now));
+        }
+        self.open_connections(id, cx);
+        done
     }
 
     /// Takes in the configuration of the context. `changes` tells, by source, what becomes of it.
     pub fn reconfigure(&mut self, changes: &[SourceChange], cx: &mut Context) {
-        // Sources that end come first: a new one may continue their budget and back-off.
+        // Sources that end come first: a new one may use their host.
         let ending = self.all.iter_mut().zip(changes);
         for (source, _) in ending.filter(|(_, change)| **change == SourceChange::Ends) {
             source.end(cx);
@@ -113,9 +180,10 @@ impl Sources {
             }
             self.open_connections(id, cx);
         }
+        self.find_hosts(cx);
     }
 
-    /// Begins a source. It continues the budget and back-off of ended sources of its exchange.
+    /// Begins a source.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));
@@ -128,9 +196,6 @@ impl Sources {
                 cx.stats[id] = status;
             }
             None => cx.stats.sources.push(status),
-        }
-        for ended in &self.all {
-            source.continue_from(ended, cx);
         }
         match self.all.get_mut(id.index()) {
             Some(place) => *place = source,
@@ -160,9 +225,7 @@ impl Sources {
         let Some(&ConnectionOwner { source, conn }) = self.connections.get(key) else {
             return false;
         };
-        let has_ended = self[source].handle(conn, key, event, history, cx);
-        self.open_connections(source, cx);
-        has_ended
+        self.act(source, cx, |it, host, cx| it.handle((conn, key), event, host, history, cx))
     }
 
     /// Opens the connections that a source wants after it has acted.
@@ -185,20 +248,20 @@ impl Sources {
         history: &mut History,
         cx: &mut Context,
     ) {
-        self[source].resolved(addresses, history, cx);
-        self.open_connections(source, cx);
+        self.act(source, cx, |it, host, cx| it.resolved(addresses, host, history, cx));
     }
 
     /// Starts and gives up what is due. `true`: a request has ended.
     pub fn handle_timeout(&mut self, history: &mut History, cx: &mut Context) -> bool {
+        let is_due = |it: &&Source| it.wake_at.is_some_and(|at| at <= cx.now.mono);
+        // Those that share a budget take turns.
+        let mut due: Vec<_> =
+            self.all.iter().filter(is_due).map(|it| (it.sent_at, it.id)).collect();
+        due.sort_unstable_by_key(|(sent_at, id)| (*sent_at, id.index()));
         let mut has_ended = false;
-        for at in 0..self.all.len() {
-            let source = &mut self.all[at];
-            if source.wake_at.is_some_and(|at| at <= cx.now.mono) {
-                has_ended |= source.handle_timeout(history, cx);
-                let id = source.id;
-                self.open_connections(id, cx);
-            }
+        for (_, id) in due {
+            has_ended |=
+                self.act(id, cx, |source, host, cx| source.handle_timeout(host, history, cx));
         }
         has_ended
     }
@@ -217,20 +280,55 @@ impl Sources {
     /// does not hold up the others. `true`: a request has ended, or its response is completely in the
     /// market.
     pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
-        let (before, behind) = self.all.split_at_mut(self.next_to_work);
-        let mut in_turn = behind.iter_mut().chain(before);
+        let (before, behind) = self.all.split_at(self.next_to_work);
+        let mut in_turn = behind.iter().chain(before);
         let Some(source) = in_turn.find(|source| source.has_work()) else {
             return false;
         };
-        let (id, has_ended) = (source.id, source.work(history, cx));
+        let id = source.id;
         self.next_to_work = id.index() + 1;
-        self.open_connections(id, cx);
-        has_ended
+        self.act(id, cx, |source, host, cx| source.work(host, history, cx))
     }
 
     /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
         self.all.iter().map(Source::staged).sum()
+    }
+
+    /// The budget that a source spends, and into how many parts it is divided.
+    pub fn budget(&mut self, id: SourceId, now: Mono) -> (&mut Budget, u32) {
+        let (place, source) = (self[id].host, &self.all[id.index()]);
+        let host = &mut self.hosts[place];
+        let parts = source.parts(host, now);
+        (&mut host.budget, parts)
+    }
+
+    /// Gives a source a role in the cluster.
+    pub fn set_role(&mut self, id: SourceId, role: Role, cx: &mut Context) {
+        // Beside a node without a lease, another one may be collecting.
+        self[id].set_role(role, if role == Role::Alone { 2 } else { 1 }, cx);
+        if role == Role::Alone {
+            self.budget(id, cx.now.mono).0.stop_telling();
+        }
+    }
+
+    /// Makes this node the collector of a source. `left`: the units that the last one had left of the budget,
+    /// and how many milliseconds ago. `spenders`: the nodes that may be spending it.
+    pub fn collect(
+        &mut self,
+        id: SourceId,
+        left: Option<(u64, u64)>,
+        spenders: u32,
+        cx: &mut Context,
+    ) {
+        self[id].set_role(Role::Collector, spenders, cx);
+        self.budget(id, cx.now.mono).0.take_over(left, cx.now.mono);
+    }
+
+    /// The other nodes have been told what was left of the budget when so many units were spent.
+    pub fn note_told(&mut self, id: SourceId, spent: u64, now: Now) {
+        self.budget(id, now.mono).0.note_told(spent);
+        self[id].wake_up(now);
     }
 
     /// Bytes to send on a connection now, and whether bytes from it are welcome.

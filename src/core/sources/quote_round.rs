@@ -2,9 +2,11 @@
 //!
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour
 //! figures, which are requested separately and less often. A round begins at each tick at which the
-//! last one is over; ticks during a longer round are skipped. A market that the exchange does not know
-//! is left out of more and more rounds.
+//! last one is over, with its urgent markets: those that the configuration names, and those that a stream
+//! follows. At a tick during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A
+//! market that the exchange does not know is left out of more and more rounds.
 
+use crate::core::stats::RequestKind;
 use crate::market::SymbolId;
 use crate::record::Stats;
 use crate::time::Mono;
@@ -14,8 +16,15 @@ use std::time::Duration;
 /// Between two readings of a market's 24-hour figures: they change by a thousandth a minute.
 const STATS_AGE: Duration = Duration::from_secs(60);
 
+/// The same in rounds, if these take long: so the figures take a tenth of what quotes take, at most.
+const STATS_ROUNDS: u32 = 10;
+
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
+
+/// Before the urgent markets come again, one of so many as they are comes of the rest, so that every round
+/// ends.
+const SHARE_OF_REST: usize = 4;
 
 /// What the end of a request means for its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,53 +40,87 @@ pub enum RoundEnd {
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct QuoteRound {
+    /// The markets to request, the next one first.
     left: VecDeque<SymbolId>,
-    /// Markets of the whole round.
-    len: usize,
+    /// How many of the first of them are urgent.
+    urgent_left: usize,
+    /// How many of the rest were requested since the urgent ones came last.
+    rest_sent: usize,
     in_flight: usize,
     /// True if a market of this round has been answered well.
     has_good: bool,
     is_abandoned: bool,
+    /// When the running round began.
+    began: Option<Mono>,
+    /// How long the last one took.
+    took: Option<Duration>,
     /// When the 24-hour figures of each market are read next, in that order.
     stats_due: VecDeque<(Mono, SymbolId)>,
     /// The 24-hour figures, as they were last read.
     pub stats: HashMap<SymbolId, Stats>,
     /// Markets that the exchange does not know: how long each is left alone, and until when.
     paused: HashMap<SymbolId, (Duration, Mono)>,
+    /// The requests that failed when they were last sent: quotes, or else 24-hour figures, of a market.
+    failed: HashSet<(RequestKind, SymbolId)>,
 }
 
 impl QuoteRound {
-    /// Begins a round over these markets. New ones get their 24-hour figures read first.
-    pub fn begin(&mut self, mut symbols: Vec<SymbolId>, has_stats: bool, now: Mono) {
-        if !self.paused.is_empty() {
-            let listed: HashSet<SymbolId> = symbols.iter().copied().collect();
-            self.paused.retain(|symbol, _| listed.contains(symbol));
-            let paused =
-                |symbol: SymbolId| self.paused.get(&symbol).is_some_and(|(_, until)| now < *until);
-            symbols.retain(|symbol| !paused(*symbol));
-        }
+    /// Begins a round over these markets, the urgent ones first. New ones get their 24-hour figures read
+    /// first.
+    pub fn begin(
+        &mut self,
+        mut urgent: Vec<SymbolId>,
+        mut rest: Vec<SymbolId>,
+        has_stats: bool,
+        now: Mono,
+    ) {
+        let listed: HashSet<SymbolId> = urgent.iter().chain(&rest).copied().collect();
+        self.paused.retain(|symbol, _| listed.contains(symbol));
+        self.failed.retain(|(_, symbol)| listed.contains(symbol));
+        urgent.retain(|symbol| !self.is_paused(*symbol, now));
+        rest.retain(|symbol| !self.is_paused(*symbol, now));
         if has_stats {
-            let wanted: HashSet<SymbolId> = symbols.iter().copied().collect();
+            let wanted: HashSet<SymbolId> = urgent.iter().chain(&rest).copied().collect();
             self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
-            self.stats.retain(|symbol, _| wanted.contains(symbol));
             let known: HashSet<SymbolId> = self.stats_due.iter().map(|(_, known)| *known).collect();
-            for symbol in symbols.iter().filter(|symbol| !known.contains(*symbol)) {
+            // The first one is put in front last.
+            let all = rest.iter().chain(urgent.iter().rev());
+            for symbol in all.filter(|symbol| !known.contains(*symbol)) {
                 self.stats_due.push_front((now, *symbol));
             }
+            self.stats.retain(|symbol, _| listed.contains(symbol));
         }
         (self.has_good, self.is_abandoned) = (false, false);
-        self.len = symbols.len();
-        self.left = symbols.into();
+        (self.urgent_left, self.rest_sent) = (urgent.len(), 0);
+        self.left = urgent.into();
+        self.left.extend(rest);
+        self.began = Some(now);
     }
 
-    /// Markets of the whole round.
-    pub fn len(&self) -> u32 {
-        u32::try_from(self.len).unwrap_or(u32::MAX)
+    /// A tick during the round: the urgent markets come again, unless some of them still wait or nothing but
+    /// them is left.
+    pub fn repeat(&mut self, mut urgent: Vec<SymbolId>, now: Mono) {
+        let is_turn = self.rest_sent * SHARE_OF_REST >= urgent.len();
+        if self.left.is_empty() || self.urgent_left > 0 || !is_turn {
+            return;
+        }
+        urgent.retain(|symbol| !self.is_paused(*symbol, now));
+        (self.urgent_left, self.rest_sent) = (urgent.len(), 0);
+        urgent.into_iter().rev().for_each(|symbol| self.left.push_front(symbol));
     }
 
-    /// The market to request next.
-    pub fn next(&self) -> Option<SymbolId> {
-        self.left.front().copied()
+    fn is_paused(&self, symbol: SymbolId, now: Mono) -> bool {
+        self.paused.get(&symbol).is_some_and(|(_, until)| now < *until)
+    }
+
+    /// How long the last round took or, if that is longer, the running one so far.
+    pub fn duration(&self, now: Mono) -> Option<Duration> {
+        self.took.max(self.began.map(|began| now.since(began)).filter(|_| !self.is_over()))
+    }
+
+    /// The market to request next, and whether it is urgent.
+    pub fn next(&self) -> Option<(SymbolId, bool)> {
+        Some((*self.left.front()?, self.urgent_left > 0))
     }
 
     /// The market whose 24-hour figures are read next, and when.
@@ -89,6 +132,10 @@ impl QuoteRound {
     pub fn sent(&mut self, symbol: SymbolId) {
         if self.left.front() == Some(&symbol) {
             self.left.pop_front();
+            match self.urgent_left.checked_sub(1) {
+                Some(left) => self.urgent_left = left,
+                None => self.rest_sent += 1,
+            }
         }
         self.in_flight += 1;
     }
@@ -98,19 +145,23 @@ impl QuoteRound {
         if self.stats_due.front().is_some_and(|(_, due)| *due == symbol) {
             self.stats_due.pop_front();
         }
-        self.stats_due.push_back((now + STATS_AGE, symbol));
+        let age = self.duration(now).map_or(STATS_AGE, |took| STATS_AGE.max(took * STATS_ROUNDS));
+        self.stats_due.push_back((now + age, symbol));
     }
 
     /// Leaves out the markets that `is_kept` rejects.
     pub fn retain(&mut self, is_kept: impl Fn(SymbolId) -> bool) {
+        let urgent = self.left.iter().take(self.urgent_left);
+        self.urgent_left = urgent.filter(|symbol| is_kept(**symbol)).count();
         self.left.retain(|symbol| is_kept(*symbol));
         self.stats_due.retain(|(_, symbol)| is_kept(*symbol));
     }
 
-    /// A market that was being requested is to be requested again.
+    /// A market that was being requested is to be requested again, first.
     pub fn put_back(&mut self, symbol: SymbolId) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.left.push_front(symbol);
+        self.urgent_left += 1;
     }
 
     /// A market's 24-hour figures are to be requested again.
@@ -120,13 +171,16 @@ impl QuoteRound {
     }
 
     /// The request for a market has ended, well or not.
-    pub fn ended(&mut self, is_good: bool) -> RoundEnd {
+    pub fn ended(&mut self, is_good: bool, now: Mono) -> RoundEnd {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.has_good |= is_good;
-        match (self.is_over() && !self.is_abandoned, self.has_good) {
-            (false, _) => RoundEnd::NotYet,
-            (true, true) => RoundEnd::WithQuotes,
-            (true, false) => RoundEnd::WithoutQuotes,
+        if !self.is_over() || self.is_abandoned {
+            return RoundEnd::NotYet;
+        }
+        self.took = self.began.take().map(|began| now.since(began)).or(self.took);
+        match self.has_good {
+            true => RoundEnd::WithQuotes,
+            false => RoundEnd::WithoutQuotes,
         }
     }
 
@@ -144,20 +198,31 @@ impl QuoteRound {
     pub fn abandon(&mut self) {
         self.is_abandoned = true;
         self.left.clear();
+        self.urgent_left = 0;
+        self.began = None;
     }
 
-    /// Leaves a market alone for this long, or twice as long as the last time. Returns true if there was
-    /// one since it was last answered well.
-    pub fn pause(&mut self, symbol: SymbolId, first: Duration, now: Mono) -> bool {
+    /// Leaves a market alone for this long, or twice as long as the last time.
+    pub fn pause(&mut self, symbol: SymbolId, first: Duration, now: Mono) {
         let last = self.paused.get(&symbol).map(|(length, _)| *length);
         let length = last.map_or(first, |length| length * 2).min(PAUSE_MAX);
         self.paused.insert(symbol, (length, now + length));
-        last.is_some()
     }
 
-    /// A market was answered well.
-    pub fn resume(&mut self, symbol: SymbolId) {
-        self.paused.remove(&symbol);
+    /// A request of this kind for a market was answered well, or not.
+    pub fn note(&mut self, kind: RequestKind, symbol: SymbolId, is_good: bool) {
+        match is_good {
+            true => self.failed.remove(&(kind, symbol)),
+            false => self.failed.insert((kind, symbol)),
+        };
+        if is_good && kind == RequestKind::Quotes {
+            self.paused.remove(&symbol);
+        }
+    }
+
+    /// True if the last request of this kind failed for some market.
+    pub fn has_failed(&self, kind: RequestKind) -> bool {
+        self.failed.iter().any(|(it, _)| *it == kind)
     }
 }
 
@@ -165,73 +230,153 @@ impl QuoteRound {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn symbols(ids: std::ops::Range<u32>) -> Vec<SymbolId> {
+        ids.map(SymbolId).collect()
+    }
+
+    fn round_of(urgent: u32, rest: u32) -> QuoteRound {
+        let mut round = QuoteRound::default();
+        round.begin(symbols(0..urgent), symbols(urgent..urgent + rest), false, Mono(0));
+        round
+    }
+
+    /// Requests the next market.
+    fn send(round: &mut QuoteRound) -> Option<SymbolId> {
+        let (symbol, _) = round.next()?;
+        round.sent(symbol);
+        Some(symbol)
+    }
+
     #[test]
     fn a_round_is_over_when_every_market_has_ended() {
-        let (a, b) = (SymbolId(1), SymbolId(2));
-        let mut round = QuoteRound::default();
+        assert!(QuoteRound::default().is_over());
+        let mut round = round_of(1, 1);
+        assert_eq!(round.next(), Some((SymbolId(0), true)));
+        send(&mut round);
+        assert_eq!(round.next(), Some((SymbolId(1), false)));
+        assert_eq!(round.ended(true, Mono(0)), RoundEnd::NotYet);
+        send(&mut round);
+        assert_eq!(round.duration(Mono(3_000_000)), Some(SECOND * 3), "it runs");
+        assert_eq!(round.ended(false, Mono(5_000_000)), RoundEnd::WithQuotes);
         assert!(round.is_over());
-        round.begin(vec![a, b], false, Mono(0));
-        assert_eq!(round.next(), Some(a));
-        round.sent(a);
-        assert_eq!(round.next(), Some(b));
-        assert_eq!(round.ended(true), RoundEnd::NotYet);
-        round.sent(b);
-        assert_eq!(round.ended(false), RoundEnd::WithQuotes);
-        assert!(round.is_over());
+        assert_eq!(round.duration(Mono(9_000_000)), Some(SECOND * 5));
         assert_eq!(round.next_stats(), None);
     }
 
     #[test]
     fn a_round_without_any_answer_has_failed_and_one_given_up_says_nothing() {
-        let (a, b) = (SymbolId(1), SymbolId(2));
-        let mut round = QuoteRound::default();
-        round.begin(vec![a], false, Mono(0));
-        round.sent(a);
-        assert_eq!(round.ended(false), RoundEnd::WithoutQuotes);
-        round.begin(vec![a, b], false, Mono(0));
-        round.sent(a);
+        let mut round = round_of(0, 1);
+        send(&mut round);
+        assert_eq!(round.ended(false, Mono(0)), RoundEnd::WithoutQuotes);
+        let mut round = round_of(0, 2);
+        send(&mut round);
         round.abandon();
-        assert_eq!(round.ended(true), RoundEnd::NotYet);
+        assert_eq!(round.ended(true, Mono(0)), RoundEnd::NotYet);
         assert!(round.is_over());
+    }
+
+    #[test]
+    fn urgent_markets_come_again_at_each_tick_and_the_round_still_ends() {
+        // Of 40 urgent ones more come at each tick than are sent: the rest gets its share.
+        for (urgent, a_tick) in [(1, 2), (1, 1), (10, 2), (40, 3)] {
+            let (rest, mut ticks) = (105, 0);
+            let mut round = round_of(urgent, rest);
+            let mut sent = vec![0; (urgent + rest) as usize];
+            let mut longest = 0;
+            let mut since = 0;
+            while !round.is_over() {
+                for _ in 0..a_tick {
+                    if let Some(symbol) = send(&mut round) {
+                        sent[symbol.index()] += 1;
+                        since = if symbol == SymbolId(0) { 0 } else { since + 1 };
+                        longest = longest.max(since);
+                        round.ended(true, Mono(0));
+                    }
+                }
+                round.repeat(symbols(0..urgent), Mono(0));
+                ticks += 1;
+                assert!(ticks < 10_000, "the round ends");
+            }
+            assert!(sent[urgent as usize..].iter().all(|times| *times == 1));
+            assert!(longest <= urgent as usize + urgent as usize / 4 + a_tick + 1, "{longest}");
+        }
+    }
+
+    #[test]
+    fn a_round_of_urgent_markets_alone_does_not_begin_again_before_its_end() {
+        let mut round = round_of(3, 0);
+        for _ in 0..3 {
+            send(&mut round);
+            round.repeat(symbols(0..3), Mono(0));
+        }
+        assert_eq!(round.next(), None);
+    }
+
+    #[test]
+    fn a_market_that_is_put_back_is_the_next() {
+        let mut round = round_of(1, 3);
+        for _ in 0..3 {
+            send(&mut round);
+        }
+        round.put_back(SymbolId(2));
+        assert_eq!(send(&mut round), Some(SymbolId(2)));
+        assert_eq!(send(&mut round), Some(SymbolId(3)));
+        assert_eq!(send(&mut round), None);
     }
 
     #[test]
     fn a_market_that_is_unknown_is_left_out_for_twice_as_long_each_time() {
         let (a, b) = (SymbolId(1), SymbolId(2));
-        let (mut round, second) = (QuoteRound::default(), Duration::from_secs(1));
+        let mut round = QuoteRound::default();
         let has_a = |round: &mut QuoteRound, at: Mono| {
-            round.begin(vec![a, b], false, at);
-            round.next() == Some(a)
+            round.begin(vec![a, b], Vec::new(), false, at);
+            round.next() == Some((a, true))
         };
         let mut now = Mono(0);
-        assert!(!round.pause(a, second, now), "the first time is news");
+        round.pause(a, SECOND, now);
         for seconds in [1, 2, 4, 8] {
             assert!(!has_a(&mut round, now));
-            now = now + second * seconds;
+            now = now + SECOND * seconds;
             assert!(has_a(&mut round, now), "{seconds}");
-            assert!(round.pause(a, second, now));
+            round.pause(a, SECOND, now);
         }
         for _ in 0..20 {
-            round.pause(a, second, now);
+            round.pause(a, SECOND, now);
         }
         assert!(has_a(&mut round, now + PAUSE_MAX));
-        round.resume(a);
-        assert!(!round.pause(a, second, now), "it was answered meanwhile");
-        round.begin(vec![b], false, now);
-        assert!(round.paused.is_empty(), "it has left the list");
+        round.note(RequestKind::Quotes, a, true);
+        assert!(has_a(&mut round, now), "it was answered meanwhile");
+        round.pause(a, SECOND, now);
+        round.note(RequestKind::Quotes, a, false);
+        assert!(round.has_failed(RequestKind::Quotes) && !round.has_failed(RequestKind::Stats));
+        round.begin(vec![b], Vec::new(), false, now);
+        assert!(round.paused.is_empty() && round.failed.is_empty(), "it has left the list");
     }
 
     #[test]
     fn every_market_has_its_day_read_in_turn_and_new_ones_first() {
         let (a, b, c) = (SymbolId(1), SymbolId(2), SymbolId(3));
         let mut round = QuoteRound::default();
-        round.begin(vec![a, b], true, Mono(5));
+        round.begin(vec![b], vec![a], true, Mono(5));
+        assert_eq!(round.next_stats(), Some((Mono(5), b)), "the urgent ones first");
         round.sent_stats(b, Mono(5));
         round.sent_stats(a, Mono(6));
         assert_eq!(round.next_stats(), Some((Mono(5) + STATS_AGE, b)));
-        round.begin(vec![a, c], true, Mono(7));
+        round.begin(Vec::new(), vec![a, c], true, Mono(7));
         assert_eq!(round.next_stats(), Some((Mono(7), c)));
         round.sent_stats(c, Mono(7));
         assert_eq!(round.next_stats(), Some((Mono(6) + STATS_AGE, a)));
+    }
+
+    #[test]
+    fn figures_of_the_day_take_a_tenth_of_what_slow_rounds_take() {
+        let mut round = QuoteRound::default();
+        round.begin(Vec::new(), symbols(0..1), true, Mono(0));
+        send(&mut round);
+        round.ended(true, Mono(66_000_000));
+        round.sent_stats(SymbolId(0), Mono(66_000_000));
+        assert_eq!(round.next_stats(), Some((Mono(726_000_000), SymbolId(0))));
     }
 }

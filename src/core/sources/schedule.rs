@@ -1,7 +1,7 @@
 //! The schedule of one source: which request to its exchange starts next, and when. The most urgent first:
 //!
 //! 1. the market list as long as there is none, since quotes and candles need it;
-//! 2. quotes, on `pollMs`; one connection is kept free for them;
+//! 2. quotes, on `pollMs`, the named and followed ones first; one connection is kept free for them;
 //! 3. the exchange's clock while it is in doubt, since candles need it;
 //! 4. candles that a client waits for, then the newest of each followed series;
 //! 5. the market list, then the clock, hourly;
@@ -9,22 +9,23 @@
 //! 7. what is missing between known candles, then the configured depth of history.
 //!
 //! [`Schedule`] owns when each kind of task is due next, what has to be known before (the market list,
-//! the exchange's clock), the exchange's budget and the back-off. A tick is planned from the last due
-//! time; a missed one is skipped, never queued. A request waits until the budget has what it costs.
+//! the exchange's clock), and the back-offs. A tick is planned from the last due time; a missed one is
+//! skipped, never queued. A request waits until the budget of the [`Host`] has what it costs.
 
 use crate::config::Config;
 use crate::core::context::Context;
 use crate::core::history::Pace;
-use crate::core::sources::backoff::Backoff;
-use crate::core::sources::budget::{Budget, Share};
+use crate::core::sources::backoff::Failures;
+use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::{ExchangeClock, Witness};
+use crate::core::sources::host::Host;
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::task::{Profile, Task};
-use crate::core::stats::SourceState;
+use crate::core::stats::RequestKind;
 use crate::exchange::Meter;
-use crate::market::{Awaited, SymbolId};
+use crate::market::{Awaited, SourceId, SymbolId};
 use crate::time::{Mono, UnixMs};
 use std::mem::discriminant;
 use std::time::Duration;
@@ -53,10 +54,20 @@ pub struct Schedule {
     pub candles: CandlePlans,
     /// The exchange's clock.
     pub clock: ExchangeClock,
-    /// What may still be asked.
-    pub budget: Budget,
-    /// How long the source is left alone.
-    pub backoff: Backoff,
+    /// What fails, and how long it is left alone.
+    pub failures: Failures,
+    /// The nodes of the cluster that may be spending the budget.
+    pub spenders: u32,
+    /// True if a request other than for quotes was due when the next one was last chosen.
+    pub others_wait: bool,
+}
+
+/// A task that may be requested.
+struct Offer {
+    /// Not before this.
+    due: Mono,
+    task: Task,
+    purpose: Purpose,
 }
 
 impl Schedule {
@@ -70,13 +81,14 @@ impl Schedule {
             round: QuoteRound::default(),
             candles: CandlePlans::new(&profile),
             clock: ExchangeClock::new(profile.id, now),
-            budget: Budget::new(profile.limit, profile.dearest(), now),
-            backoff: Backoff::new(profile.id, seed, now),
+            failures: Failures::new(profile.id, seed, now),
+            spenders: 1,
+            others_wait: false,
             profile,
         }
     }
 
-    /// Takes in new settings. Budget and back-off go on.
+    /// Takes in new settings. Back-offs go on.
     pub fn reconfigure(&mut self, config: &Config, now: Mono) {
         self.profile = self.profile.renewed(config);
         if self.quotes_due > now + self.profile.config.poll {
@@ -106,86 +118,92 @@ impl Schedule {
 
     /// When the next quotes are due, the back-off included.
     pub fn next_quotes(&self) -> Mono {
-        self.quotes_due.max(self.backoff.until)
+        self.quotes_due.max(self.failures.until(RequestKind::Quotes))
     }
 
-    /// Begins a round of quotes if one is due and the last one is over.
+    /// Begins a round of quotes if one is due and the last one is over. If it is not, the urgent quotes come
+    /// again.
     pub fn begin_round(&mut self, cx: &mut Context) {
         let (id, dialect) = (self.profile.id, self.profile.dialect);
         let is_due = self.has_list && self.next_quotes() <= cx.now.mono && !cx.stats.stopping;
-        if dialect.tickers_at_once() || !is_due || !self.round.is_over() {
+        if dialect.tickers_at_once() || !is_due {
             return;
         }
         self.plan_quotes(cx.now.mono);
         let catalog = &cx.market.catalog;
         let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
-        let symbols = catalog.known().iter().copied().filter(is_listed).collect();
-        self.round.begin(symbols, dialect.has_stats(), cx.now.mono);
-        cx.market.quotes.arrived(id, Awaited::Poll);
+        let symbols = catalog.known().iter().copied().filter(is_listed);
+        let (urgent, rest) = symbols.partition(|symbol| is_urgent(id, *symbol, cx));
+        if self.round.is_over() {
+            self.round.begin(urgent, rest, dialect.has_stats(), cx.now.mono);
+            cx.market.quotes.arrived(id, Awaited::Poll);
+        } else {
+            self.round.repeat(urgent, cx.now.mono);
+        }
     }
 
     /// The most urgent task that may start now, or else the first that may start later, on one of so many
     /// connections. `pace` tells which candles the history takes now.
     pub fn next(
-        &self,
+        &mut self,
         in_flight: &[&Task],
         connections: usize,
         pace: Pace,
+        host: &Host,
         cx: &Context,
-    ) -> Option<(Mono, Task)> {
-        // A failing source gets one request at a time.
-        if self.backoff.is_failing() && !in_flight.is_empty() {
+    ) -> Option<(Mono, Task, Purpose)> {
+        if !host.has_room(in_flight.len(), connections) {
             return None;
         }
+        let now = cx.now.mono;
         // One connection stays free for quotes, unless there is only one.
-        let has_spare = in_flight.len() + 1 < connections || connections == 1;
+        let has_spare = host.has_room(in_flight.len() + 1, connections) || in_flight.is_empty();
         let mut offers = self.offers(in_flight, has_spare, pace, cx);
-        // Of several that are due, the most urgent: the first of the least.
-        let next = |offers: &[(Mono, Task)]| {
-            (0..offers.len()).min_by_key(|at| offers[*at].0.max(cx.now.mono))
+        let is_quotes = |offer: &mut Offer| offer.task.is_quotes();
+        let quotes = offers.extract_if(.., is_quotes).next();
+        // Of the others that are due, the most urgent: the first of the least.
+        let other = offers.into_iter().min_by_key(|offer| offer.due.max(now));
+        let parts = self.parts(host, now);
+        self.others_wait = other.as_ref().is_some_and(|it| it.due <= now);
+        let is_turn = self.others_wait || host.others_wait;
+        let ready = |Offer { due, task, purpose }: Offer| {
+            let cost = self.profile.cost(&task, cx);
+            let mut at = host.budget.ready_at(cost, purpose, parts, now);
+            if task.is_quotes() && is_turn {
+                // Both need the budget: quotes leave the others their share.
+                at = at.max(host.budget.quotes_turn(cost, parts, now));
+            }
+            (due.max(at).max(host.halted_until), task, purpose)
         };
-        let (mut when, mut task) = offers.remove(next(&offers)?);
-        let (quotes_cost, is_tight) = self.quotes_cost(cx);
-        // If the budget is tight and quotes went last, another task that is due goes first.
-        if task.is_quotes()
-            && is_tight
-            && self.budget.last == Share::Quotes
-            && let Some(other) = next(&offers)
-            && offers[other].0 <= cx.now.mono
-        {
-            (when, task) = offers.swap_remove(other);
-        }
-        // Other tasks leave what the next quotes will cost, unless quotes alone keep the budget busy.
-        let reserve = match task.is_quotes() || is_tight {
-            true => 0,
-            false => quotes_cost,
-        };
-        let cost = self.profile.cost(&task, cx) + reserve;
-        Some((when.max(self.budget.ready_at(cost, cx.now.mono)), task))
+        [quotes, other].into_iter().flatten().map(ready).min_by_key(|(at, ..)| (*at).max(now))
+    }
+
+    /// Into how many parts the budget is divided: by a refusal, and for other nodes.
+    pub fn parts(&self, host: &Host, now: Mono) -> u32 {
+        host.parts(now) * self.spenders
     }
 
     /// The tasks that may be requested, the most urgent first, and when each is due.
-    fn offers(
-        &self,
-        in_flight: &[&Task],
-        has_spare: bool,
-        pace: Pace,
-        cx: &Context,
-    ) -> Vec<(Mono, Task)> {
+    fn offers(&self, in_flight: &[&Task], has_spare: bool, pace: Pace, cx: &Context) -> Vec<Offer> {
         let (has_list, in_doubt) = (self.has_list, self.clock.is_in_doubt());
         let goes_on = !cx.stats.stopping;
         let is_in_flight =
             |task: &Task| in_flight.iter().any(|it| discriminant(*it) == discriminant(task));
-        let offer = |is_wanted: bool, due: Mono, task: Task| {
-            (is_wanted && goes_on && !is_in_flight(&task)).then_some((due, task))
+        let offer = |is_wanted: bool, due: Mono, task: Task, purpose: Purpose| {
+            (is_wanted && goes_on && !is_in_flight(&task)).then_some(Offer { due, task, purpose })
         };
+        let purpose = |is_urgent| if is_urgent { Purpose::Named } else { Purpose::Quotes };
         let quotes = match self.profile.dialect.tickers_at_once() {
-            true => offer(has_list, self.quotes_due, Task::Tickers),
-            // Several of them may be in flight.
-            false => {
-                let next = self.round.next().filter(|_| goes_on);
-                next.map(|symbol| (Mono::default(), Task::Ticker(symbol)))
+            true => {
+                let purpose = purpose(!self.profile.config.symbols.is_empty());
+                offer(has_list, self.quotes_due, Task::Tickers, purpose)
             }
+            // Several of them may be in flight.
+            false => self.round.next().filter(|_| goes_on).map(|(symbol, is_urgent)| Offer {
+                due: Mono::default(),
+                task: Task::Ticker(symbol),
+                purpose: purpose(is_urgent),
+            }),
         };
         let stats = self.round.next_stats();
         // No candles before the market list has come, which tells their names; and none while the history file
@@ -206,36 +224,37 @@ impl Schedule {
                 && (pace == Pace::Free || page.urgency <= Urgency::Newest)
                 && page.slots.end <= page.series.interval.slot_of(sure) + 1
         });
-        let candles = |is_history: bool| {
+        let candles = |purpose: Purpose| {
+            let is_history = purpose == Purpose::History;
             let page = page.clone().filter(|it| (it.urgency >= Urgency::Hole) == is_history)?;
-            Some((page.when, Task::Candles { series: page.series, slots: page.slots }))
+            let task = Task::Candles { series: page.series, slots: page.slots };
+            Some(Offer { due: page.when, task, purpose })
         };
+        let newest = Purpose::Newest;
         let all = [
-            offer(!has_list, self.list_due, Task::Markets),
+            offer(!has_list, self.list_due, Task::Markets, Purpose::Named),
             quotes,
-            offer(has_spare && in_doubt, self.clock.due, Task::Time),
-            candles(false),
-            offer(has_spare && has_list, self.list_due, Task::Markets),
-            offer(has_spare && !in_doubt, self.clock.due, Task::Time),
-            stats.and_then(|(due, symbol)| offer(has_spare, due, Task::Stats(symbol))),
-            candles(true),
+            offer(has_spare && in_doubt, self.clock.due, Task::Time, newest),
+            candles(newest),
+            offer(has_spare && has_list, self.list_due, Task::Markets, newest),
+            offer(has_spare && !in_doubt, self.clock.due, Task::Time, newest),
+            stats.and_then(|(due, symbol)| offer(has_spare, due, Task::Stats(symbol), newest)),
+            candles(Purpose::History),
         ];
-        let after_backoff = |(due, task): (Mono, Task)| (due.max(self.backoff.until), task);
-        all.into_iter().flatten().map(after_backoff).collect()
-    }
-
-    /// What one request for quotes costs, and whether quotes alone take more than half of the budget.
-    fn quotes_cost(&self, cx: &Context) -> (u32, bool) {
-        let (task, requests) = match self.profile.dialect.tickers_at_once() {
-            true => (Some(Task::Tickers), 1),
-            false => (self.round.next().map(Task::Ticker), self.round.len()),
+        // A failing kind gets one request at a time.
+        let may_go = |offer: &Offer| {
+            let kind = offer.task.kind();
+            !self.failures.is_failing(kind) || in_flight.iter().all(|it| it.kind() != kind)
         };
-        let cost = task.map_or(1, |task| self.profile.cost(&task, cx));
-        (cost, self.budget.is_tight(cost.saturating_mul(requests), self.profile.config.poll))
+        let after_backoff = |offer: Offer| Offer {
+            due: offer.due.max(self.failures.until(offer.task.kind())),
+            ..offer
+        };
+        all.into_iter().flatten().filter(may_go).map(after_backoff).collect()
     }
 
     /// A request for this task is being sent: sets when the task is due next, and pays for it.
-    pub fn sent(&mut self, task: &Task, cx: &mut Context) {
+    pub fn sent(&mut self, task: &Task, purpose: Purpose, host: &mut Host, cx: &mut Context) {
         let (id, now) = (self.profile.id, cx.now.mono);
         match task {
             Task::Tickers => {
@@ -251,13 +270,10 @@ impl Schedule {
             Task::Time => self.clock.asked(now),
             Task::Candles { series, .. } => self.candles.note_reach(*series, cx),
         }
-        let share = match task.is_quotes() {
-            true => Share::Quotes,
-            false => Share::Rest,
-        };
-        self.budget.spend(self.profile.cost(task, cx), share, now);
+        let (cost, parts) = (self.profile.cost(task, cx), self.parts(host, now));
+        host.budget.spend(cost, purpose, parts, now);
         cx.stats[id].polls += 1;
-        cx.stats[id].budget_spent = self.budget.spent();
+        cx.stats[id].budget_spent += u64::from(cost);
     }
 
     /// A request has come to nothing through nobody's fault: its task is due again, at once.
@@ -286,8 +302,12 @@ impl Schedule {
                 cx.market.catalog.abandon_list(self.profile.id);
             }
             Task::Time => self.clock.failed(&mut self.candles, cx),
-            Task::Ticker(_) => return self.market_ended(false, cx),
-            Task::Tickers | Task::Stats(_) => {}
+            Task::Ticker(symbol) => {
+                self.round.note(RequestKind::Quotes, *symbol, false);
+                return self.market_ended(false, cx);
+            }
+            Task::Stats(symbol) => self.round.note(RequestKind::Stats, *symbol, false),
+            Task::Tickers => {}
         }
         RoundEnd::NotYet
     }
@@ -295,16 +315,13 @@ impl Schedule {
     /// One market of a round has been answered well, or not: the last one ends the round.
     pub fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
         let id = self.profile.id;
-        let end = self.round.ended(is_good);
+        let end = self.round.ended(is_good, cx.now.mono);
         match end {
             RoundEnd::NotYet => return end,
             RoundEnd::WithQuotes => cx.market.quotes.end_poll(id, cx.now),
             // The exchange answers, and has none of the markets: nothing is waited for, and the source
             // must not pass for up.
-            RoundEnd::WithoutQuotes => {
-                cx.stats[id].state = SourceState::Backoff;
-                cx.stats[id].failing_since.get_or_insert(cx.now.unix);
-            }
+            RoundEnd::WithoutQuotes => self.failures.back_off(cx),
         }
         cx.market.quotes.arrived(id, Awaited::PollEnd);
         cx.stats[id].quotes_polled = true;
@@ -326,13 +343,29 @@ impl Schedule {
     }
 
     /// The head of a response tells how the budget stands.
-    pub fn metered(&mut self, units: u64, now: Mono) {
-        match self.profile.dialect.meter() {
-            Some(Meter::Used(_)) => self.budget.note_used(units, now),
-            Some(Meter::Left(_)) => self.budget.note_left(units, now),
-            None => {}
+    pub fn metered(&self, units: u64, host: &mut Host, now: Mono) {
+        let limit = self.profile.limit;
+        let used = match self.profile.dialect.meter() {
+            Some(Meter::Used(_)) => units,
+            Some(Meter::Left(_)) => u64::from(limit.units).saturating_sub(units),
+            None => return,
+        };
+        host.budget.note_used(limit, used, now);
+    }
+
+    /// True if a request of this kind failed for some market, and has not been answered well since.
+    pub fn has_failing_market(&self, kind: RequestKind) -> bool {
+        match kind {
+            RequestKind::Candles => self.candles.has_failing(),
+            RequestKind::Quotes | RequestKind::Stats => self.round.has_failed(kind),
+            RequestKind::List | RequestKind::Time => false,
         }
     }
+}
+
+/// True if the configuration names this symbol for the source, or a stream follows it.
+fn is_urgent(id: SourceId, symbol: SymbolId, cx: &Context) -> bool {
+    cx.market.catalog.is_named(id, symbol) || cx.followed.contains(symbol)
 }
 
 #[cfg(test)]
@@ -340,7 +373,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
     use crate::core::stats::Status;
-    use crate::market::{Market, SourceId};
+    use crate::market::Market;
     use crate::time::{Now, UnixMs};
 
     #[test]
@@ -354,13 +387,14 @@ mod tests {
         for source in 0..4 {
             let profile = Profile::new(SourceId(source), &config);
             let mut schedule = Schedule::new(profile, 0, begin.mono);
+            let mut host = Host::new(&schedule.profile.url, begin.mono);
             cx.now = begin;
             schedule.begin_quotes(begin.mono);
             let mut polls = Vec::new();
             for _ in 0..4 {
                 polls.push(schedule.next_quotes());
                 cx.now.mono = schedule.next_quotes();
-                schedule.sent(&Task::Tickers, &mut cx);
+                schedule.sent(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
             }
             let second = begin.mono + poll * (u32::from(source) + 1) / 4;
             assert_eq!(polls, [begin.mono, second, second + poll, second + poll * 2]);

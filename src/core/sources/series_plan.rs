@@ -13,10 +13,10 @@ use std::time::Duration;
 const WRITTEN_AFTER: Duration = Duration::from_millis(500);
 
 /// Pause before a closed candle that the exchange has not shown yet is requested again, and the
-/// first back-off of a series whose requests fail; both double, the latter up to [`RETRY_MAX`].
+/// first rest of a series whose requests fail; both double, the latter up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Longest back-off of one series: an exchange that has delisted a market is asked this often.
+/// Longest rest of one series: an exchange that has delisted a market is asked this often.
 const RETRY_MAX: Duration = Duration::from_secs(600);
 
 /// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
@@ -141,8 +141,6 @@ impl SeriesPlan {
         now: Now,
     ) -> Option<i64> {
         let (slots, between) = (&page.slots, &page.between);
-        self.failures = 0;
-        self.rest_until = now.mono;
         let current = series.interval().slot_of(exchange);
         // What was requested is not requested again at once, even if it is unknown: it may have been
         // dropped, for want of room or for its age. A response whose candles are new and have stayed is
@@ -194,6 +192,16 @@ impl SeriesPlan {
         self.failures += 1;
         self.asked = IntervalSet::default();
         self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
+    }
+
+    /// A request has been answered well.
+    pub fn answered(&mut self, now: Now) {
+        (self.failures, self.rest_until) = (0, now.mono);
+    }
+
+    /// True if its last request failed.
+    pub fn is_failing(&self) -> bool {
+        self.failures > 0
     }
 
     /// Keeps what clients wait for and is still worth requesting, without what was just told.

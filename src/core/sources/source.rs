@@ -1,8 +1,8 @@
 //! One source: one exchange that is polled.
 //!
 //! [`Source`] conducts its parts: it sends what the [`Schedule`] chooses on its [`Connections`], and turns
-//! each response into a [`Job`]. A failure changes nothing that is served. While a source fails, one request
-//! at a time is tried, and after each failure nothing until the back-off is over.
+//! each response into a [`Job`]. A failure changes nothing that is served. While requests of one kind fail, one
+//! of them at a time is tried, and after each failure none until the back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
@@ -15,14 +15,17 @@ use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
+use crate::core::sources::budget::Purpose;
 use crate::core::sources::clock::Witness;
 use crate::core::sources::connections::{Connections, Ended};
+use crate::core::sources::episode::Episode;
+use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
-use crate::core::stats::on_wall;
+use crate::core::stats::{RequestKind, on_wall};
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
@@ -36,6 +39,8 @@ use std::ops::Range;
 /// See the module's page.
 pub struct Source {
     pub(super) id: SourceId,
+    /// The place of its host among those of [`Sources`](super::Sources).
+    pub(super) host: usize,
     pub(super) connections: Connections,
     schedule: Schedule,
     jobs: JobQueue<Job>,
@@ -43,14 +48,20 @@ pub struct Source {
     replica: Replica,
     /// When the newest quotes were received.
     newest_quotes: Mono,
+    /// When a request was last sent.
+    pub(super) sent_at: Mono,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     pub(super) wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
     has_ended: bool,
+    /// The log of rounds that take too long, and of others that spend the budget.
+    slow_rounds: Episode,
+    spending_others: Episode,
 }
 
 impl Source {
-    /// A source whose first task is due at once. `seed` is that of its jitter.
+    /// A source whose first task is due at once. `seed` is that of its jitter. [`Sources`](super::Sources)
+    /// gives it its host.
     ///
     /// # Panics
     /// If the source's dialect does not exist, or it has no address: the configuration is checked
@@ -60,15 +71,44 @@ impl Source {
         let count = config.limits.lanes_per_source.max(1);
         Source {
             id,
+            host: 0,
             connections: Connections::new(&profile, count),
             schedule: Schedule::new(profile, seed, now.mono),
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(now.mono),
             replica: Replica::default(),
             newest_quotes: Mono::default(),
+            sent_at: now.mono,
             wake_at: Some(now.mono),
             has_ended: false,
+            slow_rounds: Episode::default(),
+            spending_others: Episode::default(),
         }
+    }
+
+    /// Its settings.
+    pub(super) fn profile(&self) -> &Profile {
+        &self.schedule.profile
+    }
+
+    /// Its requests in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.connections.requests().count()
+    }
+
+    /// True if a request other than for quotes waits.
+    pub(super) fn others_wait(&self) -> bool {
+        !self.has_ended && self.schedule.others_wait
+    }
+
+    /// Into how many parts the budget of its host is divided.
+    pub(super) fn parts(&self, host: &Host, now: Mono) -> u32 {
+        self.schedule.parts(host, now)
+    }
+
+    /// True if it requests something of the host, or may.
+    pub(super) fn uses(&self, host: usize) -> bool {
+        self.host == host && !self.has_ended
     }
 
     /// By stored interval: true if its exchange has such candles.
@@ -99,7 +139,8 @@ impl Source {
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         // Nobody is asked while it is not known who collects.
-        let is_well = !self.schedule.backoff.is_failing() && self.replica.role() != Role::Waiting;
+        let holds = self.schedule.failures.holds(RequestKind::Candles, cx.now.mono);
+        let is_well = !holds && self.replica.role() != Role::Waiting;
         let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
         if is_taken {
             // It starts at the end of this turn, not while a client is served.
@@ -136,20 +177,21 @@ impl Source {
     pub fn resolved(
         &mut self,
         addresses: Result<Vec<SocketAddr>, String>,
+        host: &mut Host,
         history: &mut History,
         cx: &mut Context,
     ) {
         let ended = self.connections.resolved(addresses, cx);
-        self.ended(ended, cx);
-        self.start_due(history, cx);
+        self.ended(ended, host, cx);
+        self.start_due(host, history, cx);
     }
 
     /// Takes in what happened to a connection. `true`: a request has ended.
     pub fn handle(
         &mut self,
-        conn: usize,
-        key: Key,
+        (conn, key): (usize, Key),
         event: Event<'_>,
+        host: &mut Host,
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
@@ -163,31 +205,44 @@ impl Source {
                 self.schedule.note_time(Witness::Date, (date, date + 999), sent, cx);
             }
             if let Some(units) = metered {
-                self.schedule.metered(units, cx.now.mono);
+                self.schedule.metered(units, host, cx.now.mono);
             }
         }
-        let has_ended = self.ended(ended, cx);
+        let has_ended = self.ended(ended, host, cx);
         if has_ended {
-            self.start_due(history, cx);
+            self.go_on(host, history, cx);
         }
         has_ended
+    }
+
+    /// A request has ended: starts what is due. Sources that share a host take turns at that, as time passes.
+    fn go_on(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) {
+        match host.is_shared {
+            true => self.wake_up(cx.now),
+            false => self.start_due(host, history, cx),
+        }
     }
 
     /// Time has passed: gives up what has had its time, and starts what is due. `true`: a request has
     /// ended.
-    pub fn handle_timeout(&mut self, history: &mut History, cx: &mut Context) -> bool {
+    pub fn handle_timeout(
+        &mut self,
+        host: &mut Host,
+        history: &mut History,
+        cx: &mut Context,
+    ) -> bool {
         let mut has_ended = false;
         for conn in 0..self.connections.len() {
             let ended = self.connections.handle_timeout(conn, cx);
-            has_ended |= self.ended(ended, cx);
+            has_ended |= self.ended(ended, host, cx);
         }
-        self.schedule.backoff.handle_timeout(cx);
-        self.start_due(history, cx);
+        self.schedule.failures.handle_timeout(cx);
+        self.start_due(host, history, cx);
         has_ended
     }
 
     /// Starts every task that is due and has an idle connection, then works out when to look again.
-    fn start_due(&mut self, history: &mut History, cx: &mut Context) {
+    fn start_due(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) {
         if self.has_ended {
             return;
         }
@@ -199,7 +254,7 @@ impl Source {
         // What has come is applied first: what is due next may depend on it.
         while self.staged() == 0
             && let Some(conn) = self.connections.idle()
-            && let Some((when, task)) = self.next_task(history, cx)
+            && let Some((when, task, purpose)) = self.next_task(host, history, cx)
         {
             if when > cx.now.mono {
                 log::debug!(
@@ -212,31 +267,69 @@ impl Source {
                 next = Some(when);
                 break;
             }
-            self.schedule.sent(&task, cx);
+            self.schedule.sent(&task, purpose, host, cx);
+            self.sent_at = cx.now.mono;
             let request = RequestInFlight::new(&self.schedule.profile, task, cx);
             self.connections.send(conn, Box::new(request), cx);
         }
         let schedule = &self.schedule;
         let has_rounds = !schedule.profile.dialect.tickers_at_once() && schedule.has_list;
-        let round = (has_rounds && schedule.round.is_over()).then(|| schedule.next_quotes());
-        let all = [self.connections.due(), next, round, schedule.backoff.down_at(cx)];
+        let round = has_rounds.then(|| schedule.next_quotes());
+        let all = [self.connections.due(), next, round, schedule.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         let next_poll = schedule.next_quotes();
         let status = &mut cx.stats[self.id];
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
-        status.budget_left = schedule.budget.left(cx.now.mono);
+        status.budget_left = host.budget.left(schedule.parts(host, cx.now.mono), cx.now.mono);
+        status.spent_by_others = host.budget.spent_by_others(cx.now.mono);
+        self.watch(cx);
     }
 
-    fn next_task(&self, history: &History, cx: &Context) -> Option<(Mono, Task)> {
+    /// Shows and logs whether rounds take too long, and whether others spend the budget.
+    fn watch(&mut self, cx: &mut Context) {
+        let now = cx.now.mono;
+        let round = self.schedule.round.duration(now);
+        let status = &mut cx.stats[self.id];
+        status.round_ms = round.map(|took| took.as_millis() as u64);
+        let stale_after = self.schedule.profile.config.stale_after;
+        status.is_round_slow = round.is_some_and(|took| took > stale_after);
+        let (id, stale_ms) = (&status.id, stale_after.as_millis());
+        let ms = status.round_ms.unwrap_or(0);
+        match status.is_round_slow {
+            true if self.slow_rounds.failed("", now).is_some() => {
+                log::warn!(target: SOURCE, "round too slow source={id} ms={ms} stale_after_ms={stale_ms}");
+            }
+            false if self.slow_rounds.ended(now).is_some() => {
+                log::info!(target: SOURCE, "round in time source={id} ms={ms}");
+            }
+            _ => {}
+        }
+        match status.spent_by_others {
+            Some(units) if self.spending_others.failed("", now).is_some() => {
+                log::warn!(target: SOURCE, "budget spent by others source={id} units={units}");
+            }
+            None if self.spending_others.ended(now).is_some() => {
+                log::info!(target: SOURCE, "budget spent alone source={id}");
+            }
+            _ => {}
+        }
+    }
+
+    fn next_task(
+        &mut self,
+        host: &Host,
+        history: &History,
+        cx: &Context,
+    ) -> Option<(Mono, Task, Purpose)> {
         let in_flight: Vec<&Task> =
             self.connections.requests().map(RequestInFlight::task).collect();
         let (count, pace) = (self.connections.len(), history.pace_of(self.id));
-        self.schedule.next(&in_flight, count, pace, cx)
+        self.schedule.next(&in_flight, count, pace, host, cx)
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
-    pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
+    pub fn work(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) -> bool {
         let next = self.jobs.next(|_| true);
         let Some(mut job) = next.and_then(|at| self.jobs.take(at)) else {
             return false;
@@ -266,7 +359,7 @@ impl Source {
             Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);
-                has_ended = self.ended(ended, cx);
+                has_ended = self.ended(ended, host, cx);
                 is_done
             }
             Job::Count(count) => {
@@ -284,19 +377,19 @@ impl Source {
             self.jobs.put_back(job);
         }
         if has_ended {
-            self.start_due(history, cx);
+            self.go_on(host, history, cx);
         }
         has_ended
     }
 
     /// Takes in how a request has ended. `false`: none has.
-    fn ended(&mut self, ended: Option<Ended>, cx: &mut Context) -> bool {
+    fn ended(&mut self, ended: Option<Ended>, host: &mut Host, cx: &mut Context) -> bool {
         let Some((conn, request, how)) = ended else {
             return false;
         };
         let (task, began) = (request.task().clone(), request.began);
         let result = match how {
-            RequestEnd::Complete => self.complete(request, cx),
+            RequestEnd::Complete => self.complete(request, host, cx),
             RequestEnd::Failed(fault) => Err(fault),
             RequestEnd::PutBack => {
                 self.schedule.put_back(&task, cx.now.mono);
@@ -307,7 +400,7 @@ impl Source {
             Ok(()) => self.connections.worked(conn, cx),
             Err(fault) => {
                 self.connections.failed(conn, &fault, began, cx);
-                self.failed(&task, fault, began, cx);
+                self.failed(&task, fault, began, host, cx);
             }
         }
         true
@@ -356,15 +449,14 @@ impl Source {
         self.wake_at = None;
     }
 
-    /// Continues the budget and the back-off of an ended source with the same dialect and the same id or
-    /// URL: the exchange counts both as one client.
-    pub fn continue_from(&mut self, ended: &Source, cx: &mut Context) {
-        let (own, other) = (&self.schedule.profile, &ended.schedule.profile);
-        let is_same = (own.id == other.id || own.url == other.url)
-            && own.dialect.name() == other.dialect.name();
-        if ended.has_ended && is_same {
-            self.schedule.budget.continue_from(&ended.schedule.budget, cx.now.mono);
-            self.schedule.backoff.continue_from(&ended.schedule.backoff, cx);
+    /// The host is halted until then: what has been begun and not sent yet waits as well, and no client need
+    /// wait for candles.
+    pub fn halted(&mut self, until: Mono, cx: &mut Context) {
+        if self.replica.role().collects() && !self.has_ended {
+            self.schedule.failures.halted(until, cx);
+            self.put_back_all(|request| request.sent_at.is_none(), cx);
+            self.schedule.candles.give_up_asked();
+            self.wake_up(cx.now);
         }
     }
 }

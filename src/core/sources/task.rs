@@ -2,6 +2,7 @@
 
 use crate::config::{Config, SourceConfig, Url};
 use crate::core::context::Context;
+use crate::core::stats::RequestKind;
 use crate::exchange::{BudgetLimit, Call, Dialect};
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use std::ops::Range;
@@ -33,9 +34,20 @@ pub enum Task {
 }
 
 impl Task {
+    /// Its kind.
+    pub fn kind(&self) -> RequestKind {
+        match self {
+            Task::Tickers | Task::Ticker(_) => RequestKind::Quotes,
+            Task::Candles { .. } => RequestKind::Candles,
+            Task::Markets => RequestKind::List,
+            Task::Time => RequestKind::Time,
+            Task::Stats(_) => RequestKind::Stats,
+        }
+    }
+
     /// True if it brings quotes.
     pub fn is_quotes(&self) -> bool {
-        matches!(self, Task::Tickers | Task::Ticker(_))
+        self.kind() == RequestKind::Quotes
     }
 
     /// True if it is about one market only.

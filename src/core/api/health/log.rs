@@ -1,7 +1,8 @@
 //! The health log: one line at each change of the service's health, and reminders of what lasts.
 //!
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
-//! hours is more than one line at its beginning.
+//! hours is more than one line at its beginning. What comes and goes all the time does not flood the log:
+//! after [`BURST`] changes a minute, the next line is of the state that the minute ends with.
 
 use super::state::{Reason, reasons, state};
 use crate::core::stats::Status;
@@ -16,10 +17,20 @@ const REMIND_FIRST: Duration = Duration::from_secs(60);
 /// The longest pause between two such lines, so that the last hour of a log has every outage in it.
 const REMIND_MAX: Duration = Duration::from_secs(3600);
 
+/// Lines about changes within a minute, at most: a restart of one source takes four.
+const BURST: u32 = 4;
+
+/// The minute in which those are counted.
+const BURST_TIME: Duration = Duration::from_secs(60);
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct HealthLog {
     lasting: Vec<Lasting>,
+    /// The reasons of the last line about a change.
+    logged: Vec<Reason>,
+    /// When the running minute ends, and its lines about changes.
+    burst: (Mono, u32),
     /// How often the state or its reasons have changed.
     changes: u64,
 }
@@ -63,7 +74,9 @@ impl HealthLog {
     pub fn new(status: &Status, quotes: &Quotes) -> HealthLog {
         let now = status.started;
         let lasting = reasons(status, quotes).map(|reason| Lasting::new(reason, now));
-        HealthLog { lasting: lasting.collect(), changes: 0 }
+        let lasting: Vec<Lasting> = lasting.collect();
+        let logged = lasting.iter().map(|it| it.reason).collect();
+        HealthLog { lasting, logged, burst: (now.mono, 0), changes: 0 }
     }
 
     /// How often the state or its reasons have changed.
@@ -71,29 +84,45 @@ impl HealthLog {
         self.changes
     }
 
-    /// When a reason is to be repeated.
+    /// When a reason is to be repeated, or a change is to be logged.
     pub fn next_due(&self) -> Option<Mono> {
         let trouble = self.lasting.iter().filter(|it| it.reason.code.is_trouble());
-        trouble.map(|it| it.remind_at).min()
+        let change = (!self.is_logged()).then_some(self.burst.0);
+        trouble.map(|it| it.remind_at).chain(change).min()
+    }
+
+    /// True if the last line tells the current reasons.
+    fn is_logged(&self) -> bool {
+        self.lasting.iter().map(|it| &it.reason).eq(&self.logged)
     }
 
     /// The lines that are due: one if anything has changed, else one for each reason that is to be repeated.
     fn lines(&mut self, status: &Status, quotes: &Quotes, now: Now) -> Vec<(log::Level, String)> {
-        let logged = self.lasting.iter().map(|it| it.reason);
-        if logged.eq(reasons(status, quotes)) {
+        let known = self.lasting.iter().map(|it| it.reason);
+        if !known.eq(reasons(status, quotes)) {
+            self.changes += 1;
+            let before = std::mem::take(&mut self.lasting);
+            let lasting = reasons(status, quotes).map(|reason| {
+                let known = before.iter().find(|it| it.reason == reason);
+                known.copied().unwrap_or_else(|| Lasting::new(reason, now))
+            });
+            self.lasting = lasting.collect();
+        }
+        if self.is_logged() {
             let due = self.lasting.iter_mut().filter_map(|it| {
                 let is_due = it.is_due(now);
                 is_due.then_some((log::Level::Warn, reminder(it, status, quotes, now)))
             });
             return due.collect();
         }
-        self.changes += 1;
-        let before = std::mem::take(&mut self.lasting);
-        let lasting = reasons(status, quotes).map(|reason| {
-            let known = before.iter().find(|it| it.reason == reason);
-            known.copied().unwrap_or_else(|| Lasting::new(reason, now))
-        });
-        self.lasting = lasting.collect();
+        if self.burst.0 <= now.mono {
+            self.burst = (now.mono + BURST_TIME, 0);
+        }
+        self.burst.1 += 1;
+        if self.burst.1 > BURST && !status.stopping {
+            return Vec::new();
+        }
+        self.logged = self.lasting.iter().map(|it| it.reason).collect();
         vec![self.change(status, quotes)]
     }
 
@@ -166,11 +195,37 @@ mod tests {
         let both = "degraded reasons=history_write_failed,source_down:two";
         check(&mut bench, &mut log, 1, &[both]);
         bench.status.history.write_failed = false;
-        check(&mut bench, &mut log, 1, &["degraded reasons=source_down:two"]);
+        check(&mut bench, &mut log, 60, &["degraded reasons=source_down:two"]);
         bench.status.sources[1].state = SourceState::Up;
         check(&mut bench, &mut log, 1, &["ok reasons=-"]);
         bench.status.stopping = true;
         check(&mut bench, &mut log, 1, &["stopping reasons=stopping"]);
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_a_few_lines_a_minute_and_the_last_state_is_told() {
+        let (mut bench, mut log) = start();
+        bench.up();
+        check(&mut bench, &mut log, 0, &["ok reasons=-"]);
+        let mut lines = 0;
+        for second in 1..600 {
+            bench.status.sources[1].state = match second % 2 {
+                1 => SourceState::Backoff,
+                _ => SourceState::Up,
+            };
+            bench.now.mono = bench.now.mono + Duration::from_secs(1);
+            lines += log.lines(&bench.status, &bench.quotes, bench.now).len();
+        }
+        assert!((30..=44).contains(&lines), "{lines}");
+        for seconds in [1, 60] {
+            bench.status.sources[1].state = SourceState::Up;
+            bench.now.mono = bench.now.mono + Duration::from_secs(seconds);
+            log.lines(&bench.status, &bench.quotes, bench.now);
+            let due = log.next_due().map(|at| at.since(bench.now.mono));
+            assert!(log.is_logged() == due.is_none() && due <= Some(BURST_TIME), "{due:?}");
+        }
+        assert!(log.is_logged(), "the last state is told");
+        assert_eq!(log.changes(), 601);
     }
 
     #[test]

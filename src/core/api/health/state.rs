@@ -42,6 +42,12 @@ named! {
         SourceDown "source_down"
         /// This source responds, but none of its figures has changed for `frozenAfterMs`.
         SourceFrozen "source_frozen"
+        /// The candles of this source cannot be fetched.
+        SourceCandles "source_candles"
+        /// A round of quotes of this source, market by market, takes longer than its quotes stay fresh.
+        SourceRound "source_round"
+        /// Another program or source spends the budget of this source's exchange.
+        SourceBudget "source_budget"
         /// What tells this source's time disagrees, or nothing tells it.
         SourceClockInDoubt "source_clock_in_doubt"
         /// There are quotes, and every one of them is stale.
@@ -102,9 +108,14 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
             SourceState::Down => Some(Code::SourceDown),
             SourceState::Up => quotes.frozen(id).then_some(Code::SourceFrozen),
         };
-        let by_clock = source.clock_doubt.as_ref().map(|_| Code::SourceClockInDoubt);
-        let codes = [by_state, by_clock].into_iter().flatten();
-        codes.map(move |code| Reason { code, source: Some(id) })
+        let codes = [
+            by_state,
+            source.clock_doubt.as_ref().map(|_| Code::SourceClockInDoubt),
+            source.candles_failing_since.map(|_| Code::SourceCandles),
+            source.is_round_slow.then_some(Code::SourceRound),
+            source.spent_by_others.map(|_| Code::SourceBudget),
+        ];
+        codes.into_iter().flatten().map(move |code| Reason { code, source: Some(id) })
     });
     whole.into_iter().flatten().chain(of_sources)
 }
@@ -184,12 +195,21 @@ impl Reason {
                 let since = on_wall(since.unwrap_or(now.mono), now);
                 format!("No figure of this source has changed since {since}.")
             }
+            (Code::SourceCandles, Some(source)) => {
+                let since = source.candles_failing_since.unwrap_or(now.unix);
+                format!("Candles cannot be fetched since {since}.")
+            }
+            (Code::SourceRound, Some(source)) => {
+                let ms = source.round_ms.unwrap_or(0);
+                format!("A round of quotes takes {ms} ms, longer than they stay fresh.")
+            }
+            (Code::SourceBudget, Some(source)) => {
+                let units = source.spent_by_others.unwrap_or(0);
+                format!("Others have spent {units} units of the exchange's limit.")
+            }
             (Code::SourceClockInDoubt, Some(source)) => {
                 let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
                 format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
-            }
-            (Code::SourceBackoff | Code::SourceDown | Code::SourceClockInDoubt, None) => {
-                String::new()
             }
             (Code::SourceBackoff, Some(source)) => {
                 let since = source.failing_since.unwrap_or(now.unix);
@@ -208,8 +228,10 @@ impl Reason {
                     format!("No request has succeeded since the start at {started}.")
                 }
             },
+            (_, None) => String::new(),
         };
-        let fails = matches!(self.code, Code::SourceBackoff | Code::SourceDown);
+        let fails =
+            matches!(self.code, Code::SourceBackoff | Code::SourceDown | Code::SourceCandles);
         if let Some(error) = source.and_then(|it| it.last_error.as_deref())
             && fails
         {
@@ -225,7 +247,7 @@ pub mod tests {
     use super::*;
     use crate::config::SourceConfig;
     use crate::core::LogFigures;
-    use crate::core::stats::ClockDoubt;
+    use crate::core::stats::{ClockDoubt, SourceStatus};
     use crate::market::SymbolId;
     use crate::record::Ticker;
     use crate::time::{Mono, UnixMs};
@@ -316,6 +338,13 @@ pub mod tests {
         bench.now.mono = bench.now.mono + Duration::from_secs(86_400);
         bench.quotes.end_poll(SourceId(0), bench.now);
         assert_eq!(codes(&bench), [QuotesStale, SourceFrozen]);
+        let status = &mut bench.status.sources[1];
+        (status.candles_failing_since, status.is_round_slow) = (Some(bench.now.unix), true);
+        status.spent_by_others = Some(620);
+        let of_second = [SourceCandles, SourceRound, SourceBudget];
+        assert_eq!(codes(&bench), [&[QuotesStale, SourceFrozen], &of_second[..]].concat());
+        bench.status.sources[1] = SourceStatus::new("two");
+        bench.status.sources[1].state = SourceState::Up;
         bench.status.history.unusable = true;
         bench.status.history.write_failed = true;
         bench.status.stopping = true;

@@ -21,6 +21,7 @@
 
 use super::figures::Figures;
 use crate::core::api::endpoint::Endpoint;
+use crate::core::stats::RequestKind;
 use crate::core::{CloseReason, SourceState};
 use crate::durations::Histogram;
 use crate::time::UnixMs;
@@ -179,6 +180,15 @@ const SOURCE: &[Metric] = &[
         Count(|it| it.source().budget_spent)),
     metric("budgetLeft", "source_budget_left", "Units of the exchange's limit that may be spent at once.",
         Count(|it| it.source().budget_left)),
+    metric("failing", "source_failing",
+        "Failures in a row by kind of request, as far as they made the kind wait; 0 if it does not fail.",
+        Each("kind", |it| RequestKind::NAMES.iter().copied().zip(it.source().failing).collect())),
+    metric("roundMs", "source_round_seconds",
+        "Duration of the last round of quotes, market by market; of the running one if that is longer.",
+        MaybeMillis(|it| it.source().round_ms)),
+    metric("spentByOthers", "source_budget_spent_by_others",
+        "Units of the exchange's limit that others have spent within its period, if it tells many.",
+        Count(|it| it.source().spent_by_others.unwrap_or(0))),
     metric("failovers", "source_failovers_total", "Symbols that another source took over.",
         Count(|it| it.source().failovers)),
     metric("returns", "source_returns_total", "Symbols that came back to the source.",

@@ -117,9 +117,11 @@ impl World {
 
     /// That of a node with these sources.
     fn config(&self, at: usize, sources: &[&str]) -> Config {
+        // Each is an exchange of its own.
+        let port = |id: &str| id.bytes().map(u16::from).sum::<u16>();
         let source = |id: &&str| SourceConfig {
             id: id.to_string(),
-            url: Url::parse(&format!("http://10.0.0.1:80/{id}")).ok(),
+            url: Url::parse(&format!("http://10.0.0.1:{}/{id}", port(id))).ok(),
             poll: self.poll,
             ..SourceConfig::of("binance")
         };

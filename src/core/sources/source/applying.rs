@@ -6,13 +6,14 @@ use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::host::Host;
 use crate::core::sources::jobs::{Job, SymbolsLeft};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
 use crate::core::sources::staged::{Staged, StagedTickers};
 use crate::core::sources::task::Task;
-use crate::exchange::RefusalKind;
+use crate::core::stats::RequestKind;
 use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
@@ -31,6 +32,7 @@ impl Source {
     pub(super) fn complete(
         &mut self,
         request: Box<RequestInFlight>,
+        host: &mut Host,
         cx: &mut Context,
     ) -> Result<(), Fault> {
         let sent_at = request.sent_at.unwrap_or(cx.now);
@@ -56,19 +58,41 @@ impl Source {
         status.latencies.note(took.as_micros() as u64, 1);
         if staged.task.is_quotes() {
             self.newest_quotes = cx.now.mono;
-            self.schedule.backoff.quotes_received(cx);
+            self.schedule.failures.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        self.apply(staged, sent_at, cx)
+        let task = staged.task.clone();
+        self.apply(staged, sent_at, cx)?;
+        self.answered(&task, host, cx);
+        Ok(())
+    }
+
+    /// A request was answered well.
+    fn answered(&mut self, task: &Task, host: &mut Host, cx: &mut Context) {
+        let (kind, schedule) = (task.kind(), &mut self.schedule);
+        match task {
+            Task::Ticker(symbol) | Task::Stats(symbol) => schedule.round.note(kind, *symbol, true),
+            Task::Candles { series, .. } => schedule.candles.answered(*series, cx.now),
+            Task::Tickers | Task::Markets | Task::Time => {}
+        }
+        schedule.failures.answered(kind, host, cx);
+        if !schedule.has_failing_market(kind) {
+            schedule.failures.log_end(kind, cx);
+        }
     }
 
     /// Records the failure of a task that began at `began`. Nothing that is served changes.
-    pub(super) fn failed(&mut self, task: &Task, fault: Fault, began: Mono, cx: &mut Context) {
-        // An exchange may fail at one market and serve the others.
-        let blame = match fault.blame() {
-            Blame::Source if task.is_of_one_market() && fault.is_status_or_timeout() => Blame::Call,
-            blame => blame,
-        };
+    pub(super) fn failed(
+        &mut self,
+        task: &Task,
+        fault: Fault,
+        began: Mono,
+        host: &mut Host,
+        cx: &mut Context,
+    ) {
+        let schedule = &mut self.schedule;
+        let blame = schedule.failures.failed(task, &fault, began, host, cx);
+        schedule.failures.log_failure(task, &fault, cx);
         let what = task.describe(&cx.market);
         let text = format!("{what}: {fault}");
         let status = &mut cx.stats[self.id];
@@ -76,24 +100,6 @@ impl Source {
         status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
-        let is_news = status.last_error.as_deref() != Some(&text);
-        let is_warned = match (task, fault.kind()) {
-            // It is left alone for a while, and longer each time.
-            (Task::Ticker(symbol), RefusalKind::UnknownMarket) => {
-                let poll = self.schedule.profile.config.poll;
-                self.schedule.round.pause(*symbol, poll * 2, cx.now.mono)
-            }
-            _ => false,
-        };
-        if !is_warned && (is_news || !self.schedule.backoff.is_failing()) {
-            log::warn!(
-                target: SOURCE,
-                "request failed source={} what={} error={}",
-                status.id,
-                quoted(&what),
-                quoted(&fault)
-            );
-        }
         log::debug!(
             target: SOURCE,
             "failed source={} what={what:?} blame={} ms={} error={}",
@@ -103,22 +109,37 @@ impl Source {
             quoted(&fault),
         );
         status.last_error = Some(text.clone());
-        // Nothing is served without quotes, and there are no quotes without the list: their faults are the
-        // whole source's.
-        let is_vital = *task == Task::Tickers || *task == Task::Markets && !self.schedule.has_list;
-        if self.schedule.failed(task, cx) == RoundEnd::WithQuotes {
+        if let Task::Ticker(symbol) = task
+            && fault.is_unknown_market()
+        {
+            // It is left alone for a while, and longer each time.
+            let poll = schedule.profile.config.poll;
+            schedule.round.pause(*symbol, poll * 2, cx.now.mono);
+        }
+        if schedule.failed(task, cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.
             let end = Update::Quotes { is_first: false, is_last: true, tickers: Vec::new() };
             self.publish(end, cx.now, cx);
         }
-        if is_vital || blame != Blame::Call {
-            self.schedule.backoff.failed(&fault, began, cx);
-            // What has been begun and not sent yet waits as well.
-            self.put_back_all(|request| request.sent_at.is_none(), cx);
-            self.schedule.candles.give_up_asked();
-            self.schedule.round.abandon();
+        if blame != Blame::Market {
+            self.kind_failed(task.kind(), cx);
         }
         self.publish(Update::Status(Some(text.into())), cx.now, cx);
+    }
+
+    /// None of this kind is requested for a while.
+    fn kind_failed(&mut self, kind: RequestKind, cx: &mut Context) {
+        // What has been begun and not sent yet would meet the same trouble.
+        self.put_back_all(|request| request.sent_at.is_none(), cx);
+        let schedule = &mut self.schedule;
+        // Nothing is served without quotes, and there are no quotes without the list.
+        if kind == RequestKind::Quotes || kind == RequestKind::List && !schedule.has_list {
+            schedule.round.abandon();
+            schedule.failures.back_off(cx);
+        }
+        if kind == RequestKind::Candles {
+            schedule.candles.give_up_asked();
+        }
     }
 
     /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
@@ -165,14 +186,13 @@ impl Source {
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
-            self.schedule.round.resume(*symbol);
             if let Some(stats) = self.schedule.round.stats.get(symbol) {
                 ticker.fill_from(stats);
             }
         }
         let tickers = self.to_publish(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
-        self.schedule.backoff.quotes_served(cx);
+        self.schedule.failures.quotes_served(cx);
         let is_first = !self.schedule.round.has_good();
         let is_last = self.schedule.market_ended(true, cx) != RoundEnd::NotYet;
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
@@ -195,7 +215,7 @@ impl Source {
             cx.market.quotes.end_poll(id, cx.now);
             cx.market.quotes.arrived(id, Awaited::PollEnd);
             cx.stats[id].quotes_polled = true;
-            self.schedule.backoff.quotes_served(cx);
+            self.schedule.failures.quotes_served(cx);
         }
         is_last
     }
@@ -260,7 +280,7 @@ impl Source {
         if !schedule.has_list {
             schedule.has_list = true;
             schedule.begin_quotes(cx.now.mono);
-            schedule.backoff.recovered(cx);
+            schedule.failures.recovered(cx);
             let tracked = cx.market.catalog.tracked_by(id);
             let source = &cx.stats[id].id;
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
@@ -328,21 +348,23 @@ mod tests {
     #[cfg(feature = "cluster")]
     #[test]
     fn the_other_nodes_learn_where_a_round_of_single_markets_begins_and_ends() {
-        use crate::core::sources::replica::Outbound;
+        use crate::core::sources::replica::{Outbound, Role};
+        use crate::exchange::RefusalKind;
         let config = Config { sources: vec![SourceConfig::of("coinbase")], ..Config::default() };
         let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let mut source = Source::new(SOURCE, &config, 0, now);
         let stats = Status::new(std::iter::once("coinbase"), now);
         let market = Market::new(&config);
         let mut cx = Context::new(config, market, stats, now);
-        source.collect(None, false, &mut cx);
+        source.set_role(Role::Collector, 1, &mut cx);
+        let mut host = Host::new(&source.profile().url, now.mono);
         ["A/USD", "B/USD"].iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
         cx.market.catalog.end_list(SOURCE).expect("it has markets");
         cx.market.catalog.refresh_list(SOURCE, now.unix);
         let symbols = cx.market.catalog.known().to_vec();
         // What ends of each market: whether it begins the round for the others, and whether it ends it.
         let mut check = |ends: [bool; 2], expected: &[(bool, bool, usize)]| {
-            source.schedule.round.begin(symbols.clone(), false, now.mono);
+            source.schedule.round.begin(Vec::new(), symbols.clone(), false, now.mono);
             for (symbol, is_good) in symbols.iter().zip(ends) {
                 source.schedule.round.sent(*symbol);
                 if is_good {
@@ -356,7 +378,7 @@ mod tests {
                         retry_after: None,
                         message: None,
                     };
-                    source.failed(&Task::Ticker(*symbol), fault, now.mono, &mut cx);
+                    source.failed(&Task::Ticker(*symbol), fault, now.mono, &mut host, &mut cx);
                 }
             }
             let mut found = Vec::new();
@@ -398,7 +420,8 @@ mod tests {
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
-        assert!(source.work(&mut history, &mut cx));
+        let mut host = Host::new(&source.profile().url, received.mono);
+        assert!(source.work(&mut host, &mut history, &mut cx));
         assert!(!source.has_work());
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");
         assert_eq!(quote.received_at, received.unix);

@@ -4,7 +4,6 @@
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
-use crate::core::sources::budget::Budget;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::candle_plans::PlannedPage;
 use crate::core::sources::clock::Witness;
@@ -13,7 +12,7 @@ use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, R
 use crate::core::sources::schedule::{HOURLY, Schedule};
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::StagedTickers;
-use crate::core::stats::SourceState;
+use crate::core::stats::{RequestKind, SourceState};
 use crate::log_targets::CLUSTER;
 use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
@@ -54,7 +53,9 @@ impl Source {
     }
 
     /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
-    pub fn set_role(&mut self, role: Role, cx: &mut Context) {
+    /// `spenders`: the nodes that may be spending the budget if it collects.
+    pub fn set_role(&mut self, role: Role, spenders: u32, cx: &mut Context) {
+        self.schedule.spenders = spenders;
         let was = self.replica.role();
         self.replica = Replica::new(role, cx.now.mono);
         if was.collects() && !role.collects() {
@@ -69,32 +70,15 @@ impl Source {
         if role == Role::Follower {
             self.schedule.candles.refresh_all(cx.now);
         }
-        if role == Role::Alone {
-            // Another node may be collecting as well.
-            self.schedule.budget.halve(cx.now.mono);
-        }
         if self.schedule.has_list {
             self.list_changed();
         }
         self.wake_up(cx.now);
     }
 
-    /// Takes on the role of collector. `left`: the units that the last one had left of the budget, and how
-    /// many milliseconds ago. `is_halved`: another node may be spending as well.
-    pub fn collect(&mut self, left: Option<(u64, u64)>, is_halved: bool, cx: &mut Context) {
-        self.set_role(Role::Collector, cx);
-        self.schedule.budget.take_over(left, is_halved, cx.now.mono);
-    }
-
-    /// The budget of requests to the exchange.
-    pub fn budget(&mut self) -> &mut Budget {
-        &mut self.schedule.budget
-    }
-
-    /// The other nodes have been told what was left of the budget when so many units were spent.
-    pub fn note_told(&mut self, spent: u64, now: Now) {
-        self.schedule.budget.note_told(spent);
-        self.wake_up(now);
+    /// The nodes that may be spending the budget.
+    pub fn set_spenders(&mut self, spenders: u32) {
+        self.schedule.spenders = spenders;
     }
 
     /// Takes out the next message to the other nodes.
@@ -113,13 +97,14 @@ impl Source {
     /// The entry of an update that was received at `received`. The cluster sets its epoch when it sends it.
     pub fn entry(&self, body: Update, received: Now, cx: &Context) -> Entry {
         let status = &cx.stats[self.id];
+        let quotes_until = self.schedule.failures.until(RequestKind::Quotes);
         let head = EntryHead {
             epoch: 0,
             waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
             received: received.unix,
             exchange_time: (!self.schedule.clock.is_in_doubt()).then(|| cx.exchange_time(self.id)),
             state: status.state as u8,
-            rest_ms: self.schedule.backoff.until.since(cx.now.mono).as_millis() as u64,
+            rest_ms: quotes_until.since(cx.now.mono).as_millis() as u64,
         };
         Entry { head, body }
     }
@@ -240,7 +225,7 @@ impl Source {
                         staged.push(symbol, ticker);
                     }
                 }
-                self.schedule.backoff.quotes_received(cx);
+                self.schedule.failures.quotes_received(cx);
                 self.jobs.push([Job::ApplyTickers(staged, received)]);
             }
             Update::Candles(page) => self.follow_candles(page, cx),
@@ -276,7 +261,7 @@ impl Source {
             None => clock.begin_doubt("it is in doubt at the collector".to_string(), cx),
         }
         let left = Duration::from_millis(head.rest_ms.min(BACKOFF_MAX_MS)).saturating_sub(age);
-        self.schedule.backoff.until = cx.now.mono + left;
+        self.schedule.failures.set_quotes_until(cx.now.mono + left);
         let failing = [SourceState::Backoff, SourceState::Down];
         if let Some(state) = failing.into_iter().find(|it| *it as u8 == head.state) {
             let status = &mut cx.stats[id];
@@ -298,6 +283,7 @@ impl Source {
             // There is no room for the series: it is not requested again before a client needs it.
             return self.schedule.candles.retain(|it| *it != key);
         }
+        self.schedule.candles.answered(key, cx.now);
         self.schedule.candles.note_reach(key, cx);
         // This node's monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
@@ -380,7 +366,7 @@ impl Source {
             asked.push(AskedRange { key, slots, until: cx.now.mono + REQUEST_TIMEOUT });
         }
         let waiting = self.replica.asked.iter().map(|it| it.until).min();
-        let all = [waiting, next, self.schedule.backoff.down_at(cx)];
+        let all = [waiting, next, self.schedule.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
     }
 }

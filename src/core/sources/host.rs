@@ -1,0 +1,142 @@
+//! What the sources of one exchange's host share: its budget, its connections, and how long it is left alone.
+//!
+//! [`Host`] owns the budget and the halts. Sources have the same host if the host and the port of their
+//! addresses are the same. A halt stops every request of every source of the host: the exchange has asked for
+//! a pause, has banned this address, has refused a second time in a row as too many, or is not reached. After
+//! a halt, one request at a time is sent until an answer is good. [`Sources`](super::Sources) tells each source
+//! of a halt.
+
+use crate::config::Url;
+use crate::core::sources::budget::Budget;
+use crate::time::Mono;
+use std::time::Duration;
+
+/// The longest halt, whatever the exchange asks for: a day. A ban can last that long.
+pub const HALT_MAX: Duration = Duration::from_secs(86_400);
+
+/// See the module's page.
+pub struct Host {
+    name: String,
+    port: u16,
+    /// What may still be asked.
+    pub budget: Budget,
+    /// Nothing is requested before this.
+    pub halted_until: Mono,
+    /// True after a halt, until an answer is good.
+    is_probing: bool,
+    /// When a request was last refused as too many without a word how long to wait, and until when half of
+    /// the budget is spent for that.
+    refused_at: Mono,
+    halved_until: Mono,
+    /// The requests in flight of the other sources of this host. [`Sources`](super::Sources) counts them
+    /// before a source acts.
+    pub in_flight_elsewhere: usize,
+    /// True if there are other sources of this host.
+    pub is_shared: bool,
+    /// True if requests of theirs wait that are not for quotes.
+    pub others_wait: bool,
+}
+
+impl Host {
+    /// The host of this address. Nothing is known of it.
+    pub fn new(url: &Url, now: Mono) -> Host {
+        Host {
+            name: url.host.clone(),
+            port: url.port,
+            budget: Budget::default(),
+            halted_until: now,
+            is_probing: false,
+            refused_at: now,
+            halved_until: now,
+            in_flight_elsewhere: 0,
+            is_shared: false,
+            others_wait: false,
+        }
+    }
+
+    /// True if this address is of the host.
+    pub fn is_of(&self, url: &Url) -> bool {
+        (&self.name, self.port) == (&url.host, url.port)
+    }
+
+    /// True if nothing of the past matters any more.
+    pub fn is_unused(&self, now: Mono) -> bool {
+        self.halted_until.max(self.halved_until) <= now && self.budget.is_unused(now)
+    }
+
+    /// Halts every request for this long.
+    pub fn halt(&mut self, wait: Duration, now: Mono) {
+        self.halted_until = self.halted_until.max(now + wait.min(HALT_MAX));
+        self.is_probing = true;
+    }
+
+    /// A request that began at `began` was refused as too many, and its kind waits until then. Half of the
+    /// budget is spent meanwhile. `is_again`: the same kind was refused before, and not answered since. Returns
+    /// true if it is the second refusal in a row, which halts the host.
+    pub fn refused(&mut self, is_again: bool, began: Mono, until: Mono, now: Mono) -> bool {
+        // What was on its way at the first refusal meets the same trouble.
+        let is_second = (is_again || now < self.halved_until) && began >= self.refused_at;
+        if is_second {
+            self.halt(until.since(now), now);
+        }
+        self.refused_at = now;
+        self.halved_until = self.halved_until.max(until);
+        is_second
+    }
+
+    /// An answer was good. It does not shorten a halt.
+    pub fn answered(&mut self, now: Mono) {
+        self.is_probing &= now < self.halted_until;
+    }
+
+    /// True if another request may be sent beside so many of the same source, on so many connections.
+    pub fn has_room(&self, in_flight: usize, connections: usize) -> bool {
+        let all = in_flight + self.in_flight_elsewhere;
+        all < if self.is_probing { 1 } else { connections }
+    }
+
+    /// Into how many parts a refusal divides the budget.
+    pub fn parts(&self, now: Mono) -> u32 {
+        if now < self.halved_until { 2 } else { 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host() -> Host {
+        Host::new(&Url::parse("https://example.com").expect("an address"), Mono(0))
+    }
+
+    #[test]
+    fn the_second_refusal_in_a_row_halts_the_host_and_two_at_once_are_one() {
+        let mut host = host();
+        let until = Mono(2_000_000);
+        assert!(!host.refused(false, Mono(5), until, Mono(10)));
+        assert_eq!((host.parts(Mono(11)), host.halted_until), (2, Mono(0)));
+        assert!(!host.refused(false, Mono(6), until, Mono(12)), "it was on its way");
+        assert!(host.has_room(1, 3));
+        assert!(host.refused(false, Mono(100), until, Mono(200)), "another kind meanwhile");
+        assert_eq!(host.halted_until, until);
+        assert!(!host.has_room(1, 3) && host.has_room(0, 3), "one at a time");
+        host.answered(Mono(300));
+        assert!(!host.has_room(1, 3), "only time ends a halt");
+        host.answered(until);
+        assert!(host.has_room(2, 3) && host.parts(until) == 1);
+        assert!(!host.refused(false, until, Mono(3_000_000), until));
+        let later = Mono(4_000_000);
+        assert!(host.refused(true, later, Mono(8_000_000), later), "the same kind again");
+        assert_eq!(host.halted_until, Mono(8_000_000));
+    }
+
+    #[test]
+    fn a_halt_is_not_shortened_and_ends_within_a_day() {
+        let mut host = host();
+        host.halt(Duration::from_secs(300), Mono(0));
+        host.halt(Duration::from_secs(2), Mono(0));
+        assert_eq!(host.halted_until, Mono(300_000_000));
+        host.halt(Duration::MAX, Mono(0));
+        assert_eq!(host.halted_until, Mono(0) + HALT_MAX);
+    }
+}

@@ -1,0 +1,233 @@
+//! What an exchange is asked while it refuses, fails in part, or has more markets than its limit allows.
+
+use crate::shop::*;
+use crate::support::*;
+use crate::virtual_time::{Weather, World};
+use crate::{binance, coinbase};
+use marketd::config::SourceConfig;
+use std::time::Duration;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// An exchange that allows 120 requests a minute.
+static SLOW: Fake = Fake {
+    name: "coinbase",
+    id: coinbase::FAKE.id,
+    answer: coinbase::FAKE.answer,
+    charge: |_| Charge { pool: "address", units: 1, most: 120, span_ms: 60_000 },
+    too_many: coinbase::FAKE.too_many,
+    sends: coinbase::FAKE.sends,
+};
+
+/// A source of that exchange which collects every market quoted in these assets.
+fn slow_source(symbols: Vec<String>, quotes: &[&str]) -> SourceConfig {
+    let text = include_str!("../../src/exchange/dialects/coinbase.json");
+    let budget = r#""budget": { "units": 10, "perMs": 1000 }"#;
+    assert!(text.contains(budget));
+    let text = text.replace(budget, r#""budget": { "units": 120, "perMs": 60000 }"#);
+    SourceConfig {
+        id: "slow".to_string(),
+        dialect_text: text,
+        symbols,
+        quote_assets: quotes.iter().map(|asset| asset.to_string()).collect(),
+        poll: Duration::from_secs(2),
+        ..SourceConfig::of("slow.json")
+    }
+}
+
+fn names(shop: &Shop) -> Vec<String> {
+    shop.markets().iter().map(|market| market.symbol()).collect()
+}
+
+/// Lets a fair time pass in which the past is fetched, and then this weather for so many seconds. Returns when it began.
+fn weather(world: &mut World, weather: Weather, seconds: u64) -> u64 {
+    world.run_to(15 * SECOND_US);
+    world.set_weather(weather);
+    let since = world.now_us() + SECOND_US;
+    world.run_to(since + seconds * SECOND_US);
+    assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
+    since
+}
+
+fn unavailable(retry_after: Option<u32>) -> Reply {
+    let reply = Reply::status(503, "<html>down</html>");
+    match retry_after {
+        Some(seconds) => reply.field("Retry-After", &seconds.to_string()),
+        None => reply,
+    }
+}
+
+#[test]
+fn fifty_markets_that_are_refused_with_a_pause_are_left_alone_for_it() {
+    let poll = Duration::from_secs(4);
+    let mut world = World::new(&coinbase::FAKE, Shop::new(50), poll, 1);
+    let since = weather(&mut world, Weather::Answers(vec![unavailable(Some(120))]), 100);
+    // Those that were on their way.
+    assert!(world.count("", since) <= 3, "{}", world.count("", since));
+    assert!(world.reasons().iter().any(|code| code == "source_down"), "{:?}", world.reasons());
+    world.set_weather(Weather::Fair);
+    world.run_to(since + 180 * SECOND_US);
+    assert_eq!(world.reasons(), [""; 0]);
+}
+
+#[test]
+fn fifty_markets_that_fail_without_a_word_are_tried_one_at_a_time() {
+    let poll = Duration::from_secs(4);
+    let mut world = World::new(&coinbase::FAKE, Shop::new(50), poll, 2);
+    let since = weather(&mut world, Weather::AnswersTo("/ticker", unavailable(None)), 60);
+    let asked = world.count("/ticker", since);
+    assert!((2..=12).contains(&asked), "{asked}");
+    assert!(world.count("/candles", since) >= 50, "candles go on");
+}
+
+#[test]
+fn candles_that_fail_for_every_market_are_backed_off_and_quotes_go_on() {
+    let poll = Duration::from_secs(2);
+    let mut world = World::new(&binance::FAKE, Shop::new(60), poll, 3);
+    let since = weather(&mut world, Weather::AnswersTo("/klines", unavailable(None)), 60);
+    let (candles, quotes) = (world.count("/klines", since), world.count("/ticker", since));
+    assert!((2..=15).contains(&candles), "{candles}");
+    assert!((29..=31).contains(&quotes), "{quotes}");
+    assert_eq!(world.reasons(), ["source_candles"]);
+    let source = world.get("/api/v1/metrics")["upstreams"][0].clone();
+    assert!(source["failing"]["candles"].integer() > Some(2), "{source}");
+    assert_eq!(source["failing"]["quotes"].integer(), Some(0));
+    world.set_weather(Weather::Fair);
+    world.run_to(since + 150 * SECOND_US);
+    assert_eq!(world.reasons(), [""; 0]);
+}
+
+#[test]
+fn one_market_whose_candles_fail_is_nobody_elses_trouble() {
+    let poll = Duration::from_secs(2);
+    let mut world = World::new(&binance::FAKE, Shop::new(20), poll, 4);
+    let since =
+        weather(&mut world, Weather::AnswersTo("/klines?symbol=BTCUSDT", unavailable(None)), 240);
+    assert_eq!(world.reasons(), [""; 0]);
+    let of_it = world.count("/klines?symbol=BTCUSDT", since);
+    assert!((6..=30).contains(&of_it), "{of_it}");
+    assert!(world.count("/klines", since) > of_it + 50);
+}
+
+#[test]
+fn candles_that_are_refused_as_too_many_stay_backed_off_whatever_quotes_do() {
+    let too_many = Reply::status(429, r#"{"code":-1003,"msg":"Too many requests."}"#);
+    let mut world = World::new(&binance::FAKE, Shop::new(20), Duration::from_secs(2), 5);
+    let since = weather(&mut world, Weather::AnswersTo("/klines", too_many), 120);
+    let times = |words: &str| -> Vec<u64> {
+        let is_meant = |(at, target): &&(u64, String)| *at >= since && target.contains(words);
+        world.asked.iter().filter(is_meant).map(|(at, _)| *at).collect()
+    };
+    let asked = times("/klines");
+    // 2, 4, 8, 16 and then 30 seconds apart.
+    assert!((4..=9).contains(&asked.len()), "{asked:?}");
+    assert!(asked.windows(2).last().is_some_and(|two| two[1] - two[0] > 25 * SECOND_US));
+    // From the second in a row on, quotes wait as long.
+    let quotes = times("/ticker");
+    let pause = quotes.windows(2).map(|two| two[1] - two[0]).max();
+    assert!(pause > Some(25 * SECOND_US), "{pause:?}");
+    assert!((3..=45).contains(&quotes.len()), "{quotes:?}");
+}
+
+#[test]
+fn a_ban_halts_every_request_of_every_source_of_the_host() {
+    for_each_seed(5, |seed, rng| {
+        let shop = Shop::new(30);
+        let all = names(&shop);
+        let of = |at: usize| SourceConfig {
+            id: format!("s{at}"),
+            symbols: all[at * 10..][..10].to_vec(),
+            poll: Duration::from_millis(1500),
+            ..SourceConfig::of("binance")
+        };
+        let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), seed);
+        world.run_to(rng.between(1, 90_000_000) as u64);
+        let banned = Reply::status(418, "").field("Retry-After", "60");
+        // `World` sees to it that nothing is sent before that.
+        world.set_weather(Weather::AnswersTo("/ticker", banned));
+        world.run_to(world.now_us() + 20 * SECOND_US);
+        assert!(world.quiet_until > 0);
+        let since = world.now_us();
+        world.set_weather(Weather::Fair);
+        world.run_to(world.quiet_until - SECOND_US);
+        assert_eq!(world.count("", since), 0);
+        world.run_to(world.now_us() + 60 * SECOND_US);
+        assert_eq!(world.reasons(), [""; 0]);
+    });
+}
+
+#[test]
+fn three_sources_of_one_host_share_its_limit_and_its_connections() {
+    let shop = Shop::new(300);
+    let all = names(&shop);
+    let of = |at: usize| SourceConfig {
+        id: format!("s{at}"),
+        symbols: all[at * 100..][..100].to_vec(),
+        poll: Duration::from_secs(1),
+        ..SourceConfig::of("binance")
+    };
+    let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), 6);
+    world.run_to(150 * SECOND_US);
+    assert!(world.ledger.broken.is_empty(), "{:?}", &world.ledger.broken[..1]);
+    let upstreams = world.get("/api/v1/metrics")["upstreams"].clone();
+    let spent: Vec<i64> =
+        upstreams.items().iter().map(|it| it["budgetSpent"].integer().expect("a count")).collect();
+    // It is used, and each has its share.
+    assert!(spent.iter().sum::<i64>() > 10_000 && spent.iter().all(|it| *it > 2_500), "{spent:?}");
+    assert_eq!(world.get("/health")["quotes"]["stale"].integer(), Some(0));
+}
+
+#[test]
+fn what_the_exchange_says_is_used_is_left_alone_until_its_window_ends() {
+    let mut world = World::new(&binance::FAKE, Shop::new(60), Duration::from_secs(2), 7);
+    world.run_to(100 * SECOND_US);
+    world.others = 5_990;
+    world.run_to(105 * SECOND_US);
+    let since = world.now_us();
+    assert!(world.reasons().iter().any(|code| code == "source_budget"), "{:?}", world.reasons());
+    world.run_to(155 * SECOND_US);
+    assert_eq!(world.count("", since), 0);
+    world.others = 0;
+    world.run_to(300 * SECOND_US);
+    assert_eq!(world.reasons(), [""; 0]);
+}
+
+#[test]
+fn a_named_market_is_fresh_though_a_round_takes_longer_than_quotes_stay_fresh() {
+    check_urgent(true);
+}
+
+#[test]
+fn a_market_that_a_stream_follows_is_fresh_though_a_round_takes_longer() {
+    check_urgent(false);
+}
+
+/// 106 markets at 120 requests a minute; the last by name is named, or else followed by a stream.
+fn check_urgent(is_named: bool) {
+    let shop = Shop::new(106);
+    let all = names(&shop);
+    let urgent = all.iter().max().expect("there are some").clone();
+    let quotes: Vec<&str> = all.iter().filter_map(|name| Some(name.split_once('/')?.1)).collect();
+    let named = if is_named { vec![urgent.clone()] } else { Vec::new() };
+    let mut world = World::of(&SLOW, shop, vec![slow_source(named, &quotes)], 8);
+    if !is_named {
+        world.run_to(5 * SECOND_US);
+        world.ask(&format!("/api/v1/stream?symbols={urgent}"));
+    }
+    let mut oldest = 0;
+    for second in (20..600).step_by(3) {
+        world.run_to(second * SECOND_US);
+        let quote = world.get(&format!("/api/v1/quotes/{urgent}"));
+        assert_eq!(quote["stale"], Json::Bool(false), "{quote} after {second} s");
+        let age = NOW + second as i64 * 1000 - quote["receivedAt"].integer().expect("a time");
+        oldest = oldest.max(age);
+    }
+    assert!(oldest < 8_000, "{oldest}");
+    assert!(world.ledger.broken.is_empty(), "{:?}", &world.ledger.broken[..1]);
+    assert_eq!(world.reasons(), ["source_round"]);
+    let round_ms = world.get("/api/v1/metrics")["upstreams"][0]["roundMs"].integer();
+    assert!((80_000..200_000).contains(&round_ms.expect("a round has ended")), "{round_ms:?}");
+    let (stats, all) = (world.count("/stats", 0), world.count("/ticker", 0));
+    assert!(stats * 2 < all, "{stats} readings of a day beside {all} of quotes");
+    println!("oldest {oldest} ms, round {round_ms:?}, {stats} stats, {all} quotes");
+}
