@@ -27,12 +27,37 @@ fn main() -> std::io::Result<()> {
         gzip.write_all(&text)?;
         gzip.finish()?;
     }
+    println!("cargo::rustc-env=MARKETD_COMMIT={}", commit());
     for dialect in std::fs::read_dir(DIALECTS)? {
         let dialect = dialect?;
         let text = minified(&std::fs::read(dialect.path())?);
         std::fs::write(out.join(dialect.file_name()), text)?;
     }
     Ok(())
+}
+
+/// The commit that a release is built from: as the variable says, else as git does. Empty if neither knows it,
+/// and in other builds, which would be made again after each commit.
+fn commit() -> String {
+    println!("cargo::rerun-if-env-changed=MARKETD_COMMIT");
+    if let Ok(commit) = std::env::var("MARKETD_COMMIT") {
+        return commit;
+    }
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let git = |words: &[&str]| {
+        let output = std::process::Command::new("git").args(words).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_string())
+    };
+    let Some(commit) = is_release.then(|| git(&["rev-parse", "--short=12", "HEAD"])).flatten()
+    else {
+        return String::new();
+    };
+    // Written by every commit and every change of the branch.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={log}");
+    }
+    commit
 }
 
 /// JSON without the white space outside of its strings.

@@ -10,12 +10,13 @@ mod writer;
 
 use crate::config::LogFormat;
 use crate::core::LogFigures;
-use crate::json::json;
+use crate::json::{Object, Value as _};
 use crate::log_targets::NET;
 use crate::time::{Clock, UnixMs};
 use arc_swap::ArcSwap;
 use env_filter::Filter;
 use log::{Level, Record};
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -125,7 +126,7 @@ pub enum LineFormat {
     Text,
     /// `<6>net: listening on http://127.0.0.1:8080`: the time is the journal's.
     Journal,
-    /// `{"time":"2026-11-22T09:01:24.557Z","level":"info","target":"net","message":"..."}`
+    /// `{"time":"...","level":"warn","target":"source","message":"request failed","source":"a"}`
     Json,
 }
 
@@ -149,15 +150,90 @@ impl LineFormat {
             LineFormat::Journal => format!("<{}>{target}: {message}\n", priority(level)).into(),
             LineFormat::Json => {
                 let (time, level) = (time.to_string(), level.as_str().to_ascii_lowercase());
-                let (message, mut line) = (message.to_string(), Vec::new());
-                json!(&mut line, {
-                    "time": &*time, "level": &*level, "target": target, "message": &*message,
-                });
+                let text = message.to_string();
+                let (message, fields) = fields(&text).unwrap_or((&text, Vec::new()));
+                let mut line = Vec::new();
+                let mut object = Object::open(&mut line);
+                for (key, value) in
+                    [("time", &*time), ("level", &level), ("target", target), ("message", message)]
+                {
+                    value.write(object.key(key));
+                }
+                for (key, value) in fields {
+                    // A key that the line has already.
+                    let is_taken = matches!(key, "time" | "level" | "target" | "message");
+                    let key = if is_taken { format!("{key}_") } else { key.to_string() };
+                    match is_number(&value) {
+                        true => object.key(&key).extend_from_slice(value.as_bytes()),
+                        false => value.write(object.key(&key)),
+                    }
+                }
+                object.close();
                 line.push(b'\n');
                 line
             }
         }
     }
+}
+
+/// The event of a line, and its fields: see [`crate::log_targets`]. `None`: it is a sentence.
+fn fields(text: &str) -> Option<(&str, Vec<(&str, Cow<'_, str>)>)> {
+    let is_key =
+        |key: &str| !key.is_empty() && key.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
+    let begins = |text: &str| text.split_once('=').is_some_and(|(key, _)| is_key(key));
+    let starts = text.match_indices(' ').map(|(at, _)| at + 1);
+    let first = std::iter::once(0).chain(starts).find(|at| begins(&text[*at..]))?;
+    let (event, mut rest) = (text[..first].trim_end(), &text[first..]);
+    let mut fields = Vec::new();
+    while !rest.is_empty() {
+        let (key, value) = rest.split_once('=').filter(|(key, _)| is_key(key))?;
+        let (value, after) = match value.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted)?,
+            None => {
+                let (value, after) = value.split_once(' ').unwrap_or((value, ""));
+                (Cow::Borrowed(value), after)
+            }
+        };
+        fields.push((key, value));
+        rest = after;
+    }
+    Some((event, fields))
+}
+
+/// A text that [`crate::log_targets::quoted`] has quoted, without its first quote, and what follows it.
+fn unquoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => {
+                let after = &text[at + 1..];
+                let rest = after.strip_prefix(' ').or(after.is_empty().then_some(""))?;
+                return Some((value.into(), rest));
+            }
+            '\\' => value.push(match chars.next()?.1 {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                '0' => '\0',
+                'u' => {
+                    let hex = chars.by_ref().map(|(_, it)| it).skip(1).take_while(|it| *it != '}');
+                    char::from_u32(u32::from_str_radix(&hex.collect::<String>(), 16).ok()?)?
+                }
+                other => other,
+            }),
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+/// True if this is a number as JSON writes it.
+fn is_number(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let whole = whole.strip_prefix('-').unwrap_or(whole);
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    is_digits(whole) && is_digits(fraction) && (whole == "0" || !whole.starts_with('0'))
 }
 
 /// The priority of a level (syslog(3)).
@@ -197,6 +273,25 @@ mod tests {
         let json = written(LineFormat::Json, Level::Info, "a \"b\"\n\u{1b}");
         let expected = r#"{"time":"2026-11-22T09:01:24.557Z","level":"info","target":"net","message":"a \"b\"\u000a\u001b"}"#;
         assert_eq!(json, format!("{expected}\n"));
+        let check = |line: &str, expected: &str| {
+            let json = written(LineFormat::Json, Level::Info, line);
+            let (_, rest) = json.split_once(r#""target":"net","message":"#).expect("its begin");
+            assert_eq!(rest, format!("{expected}}}\n"));
+        };
+        let told = r#"request failed source=a what="a \"b\" c=d\n\u{1b}\\" ms=0.061 status=503 took=-2 by=0x1 at=007"#;
+        check(
+            told,
+            r#""request failed","source":"a","what":"a \"b\" c=d\u000a\u001b\\","ms":0.061,"status":503,"took":-2,"by":"0x1","at":"007""#,
+        );
+        check(
+            r#"peer=- target="/x" message="y""#,
+            r#""","peer":"-","target_":"/x","message_":"y""#,
+        );
+        for sentence in
+            ["poll: marketd --source binance=URL --symbols A", "a b", r#"a b="c"d"#, "a b=\"c"]
+        {
+            check(sentence, &format!("{sentence:?}"));
+        }
     }
 
     #[test]

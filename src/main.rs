@@ -6,10 +6,10 @@
 use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
 use marketd::commands::history;
-use marketd::config::{self, Command, Dialects, KnownDialect, LoadedConfig, Url};
+use marketd::config::{self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, Url};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::http::unpacked;
-use marketd::log_targets::{CONFIG, quoted};
+use marketd::log_targets::CONFIG;
 use marketd::logging::{self, LineFormat};
 use marketd::time::Clock;
 use std::fmt;
@@ -26,10 +26,12 @@ const GOOD: &str = "the configuration is good\n";
 fn main() -> ExitCode {
     let dialects = dialects();
     let words = std::env::args_os().skip(1);
-    let command = match config::command(words, |name| std::env::var_os(name), &dialects) {
-        Ok(command) => command,
-        Err(faults) => return fail("", &faults),
-    };
+    let command =
+        match config::command(words, |name| std::env::var_os(name), &dialects, marketd::net::check)
+        {
+            Ok(command) => command,
+            Err(faults) => return fail("", &faults),
+        };
     match command {
         Command::Help => print(&config::help(&dialects.built_in)),
         Command::Version => print(&version()),
@@ -38,7 +40,7 @@ fn main() -> ExitCode {
         Command::DialectSchema => print(&unpacked(exchange::SCHEMA)),
         Command::Check(loaded) => {
             tell("warning: ", &loaded.warnings);
-            print_or_fail(marketd::net::check(&loaded.config).map(|()| GOOD.to_string()))
+            print(GOOD)
         }
         Command::PrintConfig(loaded) => {
             tell("warning: ", &loaded.warnings);
@@ -46,13 +48,8 @@ fn main() -> ExitCode {
         }
         Command::Run(loaded) => serve(loaded),
         Command::Probe(loaded) => ask(&loaded),
-        Command::Healthcheck(at) => match healthcheck::ask(&at) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                tell("", &[error]);
-                ExitCode::FAILURE
-            }
-        },
+        Command::Healthcheck(at) => asked(healthcheck::ask(&at)),
+        Command::Reload(asked_for) => asked(healthcheck::reload(&asked_for)),
         #[cfg(feature = "sqlite")]
         Command::Export(asked) => {
             let unsound = history::export(&asked, &mut io::BufWriter::new(io::stdout().lock()));
@@ -64,15 +61,20 @@ fn main() -> ExitCode {
         #[cfg(feature = "sqlite")]
         Command::Prune { config, yes } => print_or_fail(history::prune(&config, yes)),
         #[cfg(feature = "sqlite")]
-        Command::Rename { data, old, new } => print_or_fail(history::rename(&data, &old, &new)),
+        Command::Rename(asked) => print_or_fail(history::rename(&asked)),
+        #[cfg(feature = "sqlite")]
+        Command::Backup { data, copy } => print_or_fail(history::backup(&data, &copy)),
         #[cfg(not(feature = "sqlite"))]
-        Command::Export(_) | Command::Prune { .. } | Command::Rename { .. } => {
+        Command::Export(_)
+        | Command::Backup { .. }
+        | Command::Prune { .. }
+        | Command::Rename(_) => {
             fail("", &["this marketd was built without the feature `sqlite` and keeps no file"])
         }
     }
 }
 
-/// The name, the version, the features of this build, and the version of SQLite.
+/// The name, the version, the commit if it is known, the features of this build, and the version of SQLite.
 fn version() -> String {
     let features = [
         ("cluster", cfg!(feature = "cluster")),
@@ -86,8 +88,12 @@ fn version() -> String {
     let sqlite = format!("SQLite {}\n", marketd::store::sqlite_version());
     #[cfg(not(feature = "sqlite"))]
     let sqlite = "";
+    let commit = match env!("MARKETD_COMMIT") {
+        "" => String::new(),
+        commit => format!("commit: {commit}\n"),
+    };
     let version = env!("CARGO_PKG_VERSION");
-    format!("marketd {version}\nfeatures: {features}\n{sqlite}")
+    format!("marketd {version}\n{commit}features: {features}\n{sqlite}")
 }
 
 /// Asks each source's exchange once for everything, and prints what was understood.
@@ -111,9 +117,7 @@ fn serve(loaded: LoadedConfig) -> ExitCode {
     if let Err(error) = logging::start(format, Clock::new(), &loaded.filter()) {
         return fail("log: ", &[error]);
     }
-    // The warnings come second: the first line is the address, for scripts that start with port 0.
-    let ended =
-        marketd::net::run(loaded.config.clone(), || warn(&loaded), reread, logging::figures);
+    let ended = marketd::net::run(loaded, reread, take, logging::figures);
     log::logger().flush();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -121,30 +125,17 @@ fn serve(loaded: LoadedConfig) -> ExitCode {
     }
 }
 
-/// Logs what is allowed but unwise.
-fn warn(loaded: &LoadedConfig) {
+/// Lets the log follow a configuration that holds from now on, and logs what is allowed but unwise.
+fn take(loaded: &LoadedConfig) {
+    logging::set_rules(&loaded.filter());
     for warning in &loaded.warnings {
         log::warn!(target: CONFIG, "{warning}");
     }
 }
 
-/// Reads the configuration again, and lets the log follow its rules. `None`: it has faults, and all stays
-/// as it is.
-fn reread() -> Option<config::Config> {
-    let words = std::env::args_os().skip(1);
-    match config::reload(words, |name| std::env::var_os(name), &dialects()) {
-        Ok(loaded) => {
-            warn(&loaded);
-            logging::set_rules(&loaded.filter());
-            Some(loaded.config)
-        }
-        Err(faults) => {
-            for fault in &faults {
-                log::error!(target: CONFIG, "not reloaded error={}", quoted(fault));
-            }
-            None
-        }
-    }
+/// Reads the configuration again.
+fn reread() -> Result<LoadedConfig, Vec<ConfigFault>> {
+    config::reload(std::env::args_os().skip(1), |name| std::env::var_os(name), &dialects())
 }
 
 /// The exchanges that this build can poll, and how a file's one is read.
@@ -193,6 +184,17 @@ fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
         Ok(text) => print(&text),
         Err(error) => fail("", &[error]),
     }
+}
+
+/// Writes what a running marketd has answered; if that was no, in the one line that says why.
+fn asked(answer: Result<String, String>) -> ExitCode {
+    answer.map_or_else(
+        |error| {
+            tell("", &[error]);
+            ExitCode::FAILURE
+        },
+        |text| print(&text),
+    )
 }
 
 /// Writes a text to standard output. A closed pipe (`| head`) is no fault, a full disk is.

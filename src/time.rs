@@ -202,6 +202,16 @@ pub fn days_of(year: i64, month: u32, day: u32) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// Times below this are seconds: as milliseconds they would be before 1973.
+pub const SECONDS_BELOW: i64 = 100_000_000_000;
+
+impl UnixMs {
+    /// The time that a person or a program gives as a number: seconds below [`SECONDS_BELOW`].
+    pub fn of_number(number: i64) -> UnixMs {
+        UnixMs(if number < SECONDS_BELOW { number * 1000 } else { number })
+    }
+}
+
 /// A whole number without a sign.
 pub fn digits(text: &[u8]) -> Option<i64> {
     if text.is_empty() {

@@ -11,15 +11,20 @@ use support::*;
 
 /// Runs marketd with these words, in this directory: exit code, standard output, standard error.
 fn run_in(dir: &Path, words: &[&str]) -> (i32, String, String) {
+    let output = command_in(dir, words).output().expect("the binary runs");
+    let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
+    let code = output.status.code().expect("it ends by itself");
+    (code, text(output.stdout), text(output.stderr))
+}
+
+/// marketd with these words, in this directory, as if nothing were set in the environment.
+fn command_in(dir: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_marketd"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MARKETD_")) {
         command.env_remove(name);
     }
-    let output = command.args(words).current_dir(dir).env_remove("RUST_LOG").output();
-    let output = output.expect("the binary runs");
-    let text = |bytes| String::from_utf8(bytes).expect("it speaks UTF-8");
-    let code = output.status.code().expect("it ends by itself");
-    (code, text(output.stdout), text(output.stderr))
+    command.args(words).current_dir(dir).env_remove("RUST_LOG");
+    command
 }
 
 fn run(words: &[&str]) -> (i32, String, String) {
@@ -40,6 +45,30 @@ fn healthcheck_says_whether_a_marketd_is_ready() {
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(err.starts_with("HTTP/1.1 404 Not Found: {"), "{err}");
     assert_eq!(err.lines().count(), 1);
+    // The address of the health itself, a base path, and what listens there but is no marketd.
+    assert_eq!(run(&["healthcheck", &format!("{url}/health/live")]).0, 0);
+    let drips = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}", drips.local_addr().expect("it is bound"));
+    let dripping = std::thread::spawn(move || {
+        let (mut stream, _) = drips.accept()?;
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(100)))?;
+        (0..600).try_for_each(|_| {
+            // A pause, but for the request.
+            let _ = std::io::Read::read(&mut stream, &mut [0; 1024]);
+            std::io::Write::write_all(&mut stream, b"H")
+        })
+    });
+    let (code, _, err) = run(&["healthcheck", &address]);
+    assert_eq!((code, err.ends_with(": timed out\n")), (1, true), "{err}");
+    assert!(dripping.join().expect("no panic").is_err(), "it has waited for a minute");
+    let based = Launch::new(&["--demo"])
+        .config(json!({ "basePath": "/b", "ecosystemBasePath": "/b", "data": ":memory:" }));
+    let based = based.start();
+    let file = based.dir().path().join("marketd.json").display().to_string();
+    let at = format!("http://{}", based.addr());
+    eventually(PATIENCE, || (run(&["healthcheck", &format!("{at}/b")]).0 == 0).then_some(()));
+    assert_eq!(run(&["healthcheck", "--config", &file, &at]).0, 0);
+    assert_eq!(run(&["healthcheck", &at]).0, 1);
     let socket = marketd.dir().path().join("s");
     let socket = format!("unix:{}", socket.display());
     let behind = Launch::new(&["--demo", "--data", ":memory:", "--listen", &socket]);
@@ -122,6 +151,9 @@ fn a_log_as_json_has_one_object_a_line() {
 #[cfg(feature = "sqlite")]
 mod history {
     use super::*;
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    use std::path::PathBuf;
     use std::sync::Arc;
     use support::daemon::TempDir;
 
@@ -165,6 +197,24 @@ mod history {
 
         fn run(&self, words: &[&str]) -> (i32, String, String) {
             run_in(self.dir.path(), words)
+        }
+
+        fn file(&self, name: &str) -> PathBuf {
+            self.dir.path().join(name)
+        }
+
+        fn bytes(&self) -> Vec<u8> {
+            std::fs::read(self.file("history.db")).expect("it is there")
+        }
+
+        /// The names of all files in the directory.
+        fn files(&self) -> Vec<String> {
+            let list = std::fs::read_dir(self.dir.path()).expect("a directory of ours");
+            let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+            let mut names: Vec<String> =
+                list.map(|entry| name(entry.expect("it is there"))).collect();
+            names.sort();
+            names
         }
 
         fn export(&self, symbol: &str, more: &[&str]) -> (i32, String, String) {
@@ -212,11 +262,138 @@ mod history {
         assert_eq!(exported(), chart.text());
         let (code, _, err) = history.export(symbol, &["--from", "yesterday"]);
         assert_eq!(code, 2);
-        let expected = "--from: expected 2026-11-22, 2026-11-22T09:00:00Z or milliseconds since 1970, found \"yesterday\"\n";
+        let expected = "--from: expected 2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds since 1970, found \"yesterday\"\n";
         assert_eq!(err, expected);
+        let seconds = from.strip_suffix("000").expect("a full hour");
+        let in_seconds = history.export(symbol, &["--from", seconds, "--to", &to]);
+        assert_eq!((in_seconds.0, in_seconds.1), (0, csv));
+        let (code, _, err) = history.export(symbol, &["--from", &to, "--to", &from]);
+        assert_eq!((code, &*err), (2, "--from: expected a time that is not later than --to\n"));
         let (code, _, err) = history.export("NO/NE", &[]);
         assert_eq!(code, 2);
         assert_eq!(err, "no candles of NO/NE 1h from fake; stored of NO/NE: nothing\n");
+    }
+
+    /// The columns of a view.
+    fn columns(shell: &rusqlite::Connection, view: &str) -> Vec<String> {
+        let mut all = shell.prepare(&format!("SELECT * FROM {view}")).expect("a view");
+        all.query([])
+            .expect("a view")
+            .as_ref()
+            .expect("it is there")
+            .column_names()
+            .into_iter()
+            .map(str::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn the_page_on_data_describes_every_column_and_its_queries_and_scripts_run() {
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/docs/data.md"));
+        let page = page.expect("the page");
+        let blocks = |language: &str| -> Vec<String> {
+            let parts = page.split("```").skip(1).step_by(2);
+            parts.filter_map(|it| it.strip_prefix(language)).map(str::to_string).collect()
+        };
+        let shell = rusqlite::Connection::open(history.file("history.db")).expect("it is there");
+        for view in ["candles", "quotes", "coverage"] {
+            let (_, rest) = page.split_once(&format!("view `{view}`")).expect("it is described");
+            let table = rest.split("\n\n").nth(1).expect("a table").lines().skip(2);
+            let cells: String = table.map(|row| row.split('|').nth(1).expect("a cell")).collect();
+            let told: Vec<&str> = cells.split('`').skip(1).step_by(2).collect();
+            let all = columns(&shell, view);
+            assert!(
+                told.iter().all(|it| all.iter().any(|column| column == it)),
+                "{view}: {told:?}"
+            );
+            let plain = all.iter().filter(|it| !it.ends_with("_text"));
+            for column in plain {
+                assert!(told.contains(&&**column), "{view}: {column} is not described");
+            }
+        }
+        let queries = blocks("sql\n");
+        assert!(queries.len() >= 4);
+        for query in queries {
+            let rows = shell
+                .prepare(query.trim().trim_end_matches(';'))
+                .and_then(|mut it| it.query([])?.next().map(|row| row.is_some()));
+            assert_eq!(rows, Ok(true), "{query}");
+        }
+        drop(shell);
+        let all = "*".to_string();
+        let words = ["export", "--data", "history.db", "--interval", "1h", "--symbol", &all];
+        let (code, csv, err) = history.run(&words);
+        assert_eq!((code, &*err), (0, ""));
+        std::fs::write(history.file("candles.csv"), csv).expect("a file");
+        std::fs::rename(history.file("history.db"), history.file("marketd.db"))
+            .expect("it is there");
+        let python = std::env::var("PYTHON").unwrap_or("python3".to_string());
+        let scripts = blocks("python\n");
+        assert_eq!(scripts.len(), 3);
+        let has = |module: &str| {
+            let found = Command::new(&python).args(["-c", &format!("import {module}")]).output();
+            found.is_ok_and(|it| it.status.success())
+        };
+        for script in scripts {
+            if let Some(module) =
+                ["duckdb", "pandas"].into_iter().find(|it| script.contains(it) && !has(it))
+            {
+                eprintln!("SKIPPED: a script of the page on data, for want of Python's {module}");
+                continue;
+            }
+            let mut command = Command::new(&python);
+            command.args(["-c", &script]).current_dir(history.dir.path());
+            let ran = command.output().expect("it runs");
+            assert!(ran.status.success(), "{script}\n{}", String::from_utf8_lossy(&ran.stderr));
+            assert!(script.contains("show()") || !ran.stdout.is_empty(), "{script}");
+        }
+    }
+
+    #[test]
+    fn an_export_has_several_markets_of_any_source_in_three_forms() {
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let [first, second] = &history.symbols[..] else { panic!("two symbols") };
+        let export = |symbol: &str, more: &[&str]| {
+            let words = ["export", "--data", "history.db", "--interval", "1d", "--symbol", symbol];
+            history.run(&[&words[..], more].concat())
+        };
+        // No source is configured, but the file has one.
+        let (code, one, _) = export(first, &[]);
+        assert_eq!((code, one.lines().next()), (0, Some("time,open,high,low,close,volume")));
+        let (code, both, err) = export(&format!("{first},{second}"), &[]);
+        assert_eq!((code, &*err), (0, ""));
+        let mut lines = both.lines();
+        assert_eq!(lines.next(), Some("source,symbol,time,open,high,low,close,volume"));
+        let of_first = lines.by_ref().take(one.lines().count() - 1);
+        for (line, alone) in of_first.zip(one.lines().skip(1)) {
+            assert_eq!(line, format!("fake,{first},{alone}"));
+        }
+        assert!(
+            lines.clone().count() > 50
+                && lines.all(|it| it.starts_with(&format!("fake,{second},")))
+        );
+        assert_eq!(export("*", &[]).1.lines().count(), both.lines().count());
+        let (_, rows, _) = export("*", &["--format", "json"]);
+        let rows: Value = serde_json::from_str(&rows).expect("JSON");
+        let (_, objects, _) = export("*", &["--format", "jsonl"]);
+        assert_eq!(objects.lines().count(), both.lines().count() - 1);
+        for (line, row) in objects.lines().zip(rows.as_array().expect("an array")) {
+            let object: Value = serde_json::from_str(line).expect("JSON");
+            assert_eq!(object["interval"], "1d");
+            let keys = ["source", "symbol", "time", "open", "high", "low", "close", "volume"];
+            assert_eq!(json!(keys.map(|key| object[key].clone())), *row);
+        }
+        let (code, _, err) = export(&format!("{first},NO/NE"), &[]);
+        let expected = "no candles of NO/NE 1d from any source; stored of NO/NE: nothing\n";
+        assert_eq!((code, &*err), (2, expected));
+        let (code, _, err) = history.run(&["export", "--data", "history.db", "--interval", "1d"]);
+        let expected =
+            "--symbol: expected a symbol like BTC/USDT, several with commas, or *, found nothing\n";
+        assert_eq!((code, &*err), (2, expected));
     }
 
     #[test]
@@ -229,10 +406,20 @@ mod history {
         let (code, counted, err) = history.run(&["prune", "--config", "one.json"]);
         assert_eq!((code, err.as_str()), (0, ""));
         let last = counted.lines().last().unwrap_or_default();
-        assert!(last.starts_with("3 series with ") && last.ends_with("by --yes"), "{counted}");
+        assert!(last.starts_with("--yes removes 1 markets, 3 series with "), "{counted}");
+        // The removal fails half-way, and nothing is gone.
+        let before = history.export(&history.symbols[1], &[]);
+        let in_the_way = history.dir.path().join("history.db-pruned");
+        std::fs::create_dir(&in_the_way).expect("a directory of ours");
+        let (code, out, err) = history.run(&["prune", "--config", "one.json", "--yes"]);
+        assert_eq!((code, out.as_str(), err.lines().count()), (2, "", 1), "{err}");
+        assert_eq!(history.export(&history.symbols[1], &[]), before);
+        std::fs::remove_dir(&in_the_way).expect("it is empty");
         let (code, removed, err) = history.run(&["prune", "--config", "one.json", "--yes"]);
         assert_eq!((code, err.as_str()), (0, ""));
-        assert!(removed.starts_with("removed 3 series with "), "{removed}");
+        let expected = counted.replace("--yes removes", "removed");
+        assert!(removed.starts_with(expected.trim_end()), "{removed}");
+        assert_eq!(history.files(), ["history.db", "history.db-lock", "marketd.json", "one.json"]);
         assert_eq!(history.export(&history.symbols[1], &[]).0, 2);
         assert_eq!(history.export(&history.symbols[0], &[]).0, 0);
         // It is a history as before.
@@ -264,5 +451,126 @@ mod history {
         marketd.stop(PATIENCE);
         let (code, _, err) = history.run(&["rename", "fake", "x", "--data", "history.db"]);
         assert_eq!((code, err.as_str()), (2, "nothing is stored of source \"fake\"\n"));
+    }
+
+    #[test]
+    fn prune_needs_to_be_told_what_is_tracked() {
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        std::fs::write(history.dir.path().join("none.json"), "{}").expect("a file");
+        let expected = "expected --config or --source, which say what is tracked, found neither\n";
+        for words in [&[][..], &["--yes"], &["--yes", "--config", "none.json"]] {
+            let words = [&["prune", "--data", "history.db"], words].concat();
+            assert_eq!(history.run(&words), (2, String::new(), expected.to_string()));
+        }
+        let all = ["prune", "--data", "history.db", "--source"];
+        let (code, out, _) = history.run(&[&all[..], &["binance", "--dry-run", "--yes"]].concat());
+        let last = out.lines().last().unwrap_or_default();
+        assert!(code == 0 && last.starts_with("--yes removes 2 markets, 6 series"), "{out}");
+        assert_eq!(history.export(&history.symbols[0], &[]).0, 0);
+    }
+
+    #[test]
+    fn a_rename_lists_first_what_it_would_do_and_joins_nothing() {
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let (before, words) = (history.bytes(), ["rename", "--data", "history.db", "--dry-run"]);
+        let (code, out, _) = history.run(&[&words[..], &["fake", "other"]].concat());
+        let last = out.lines().last().unwrap_or_default();
+        assert!(code == 0 && last.starts_with("2 markets, 6 series with "), "{out}");
+        assert!(last.ends_with(" would belong to other"), "{out}");
+        for dry_run in [&words[..], &words[..3]] {
+            let (code, _, err) = history.run(&[dry_run, &["fake", "fake"]].concat());
+            assert!(code == 2 && err.contains("two sources cannot become one"), "{err}");
+        }
+        assert!(history.bytes() == before, "the file has changed");
+    }
+
+    #[test]
+    fn a_backup_is_whole_while_marketd_runs_and_overwrites_nothing() {
+        let history = History::new();
+        let config = history.config("fake", &history.symbols);
+        let marketd = history.start(&config);
+        let stored = |data: &str| {
+            let words = ["export", "--id", "fake", "--interval", "1d", "--data", data, "--symbol"];
+            history.run(&[&words[..], &[&history.symbols[0]]].concat())
+        };
+        let backup = ["backup", "copy.db", "--data", "history.db"];
+        eventually(PATIENCE, || (stored("history.db").1.lines().count() > 50).then_some(()));
+        let (code, out, err) = history.run(&backup);
+        assert_eq!((code, err.as_str()), (0, ""));
+        let copy = history.dir.path().join("copy.db");
+        let bytes = std::fs::metadata(&copy).expect("it was made").len();
+        assert_eq!(out, format!("copy.db has {bytes} bytes\n"));
+        assert_eq!(stored("copy.db"), stored("history.db"));
+        let refused = (2, String::new(), "copy.db: it exists, and is left untouched\n".into());
+        assert_eq!(history.run(&backup), refused);
+        marketd.stop(PATIENCE);
+        let (code, _, err) = history.run(&["backup", "no/where", "--data", "history.db"]);
+        assert_eq!((code, err.lines().count()), (2, 1), "{err}");
+        let files = ["copy.db", "history.db", "history.db-lock", "marketd.json"];
+        assert_eq!(history.files(), files);
+    }
+
+    /// Tests as another user need to be root.
+    fn is_root() -> bool {
+        let is_root = rustix::process::geteuid().is_root();
+        if !is_root {
+            eprintln!("SKIPPED: what one user leaves for another is tried by root alone");
+        }
+        is_root
+    }
+
+    #[test]
+    fn who_may_only_read_the_file_exports_it_and_leaves_nothing_beside_it() {
+        if !is_root() {
+            return;
+        }
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let words =
+            ["export", "--id", "fake", "--interval", "1h", "--data", "history.db", "--symbol"];
+        let words = [&words[..], &[&history.symbols[0]]].concat();
+        let mut command = command_in(history.dir.path(), &words);
+        // A directory that cargo made may be closed to others.
+        let program = history.file("marketd");
+        std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
+        let mut other = Command::new(&program);
+        other.args(command.get_args()).current_dir(history.dir.path()).uid(65534).gid(65534);
+        let before = history.files();
+        let (expected, found) = (command.output(), other.output());
+        let (expected, found) = (expected.expect("it runs"), found.expect("it runs"));
+        assert!(found.status.success(), "{}", String::from_utf8_lossy(&found.stderr));
+        assert!(expected.stdout == found.stdout && expected.stdout.len() > 1000);
+        assert_eq!(history.files(), before);
+    }
+
+    #[test]
+    fn what_root_does_to_the_file_of_another_leaves_nothing_of_root() {
+        if !is_root() {
+            return;
+        }
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let (file, lock) = (history.file("history.db"), history.file("history.db-lock"));
+        std::os::unix::fs::chown(&file, Some(65534), Some(65534)).expect("root may");
+        std::fs::remove_file(&lock).expect("it is there");
+        let words = ["prune", "--data", "history.db", "--source", "okx", "--yes"];
+        assert_eq!(history.run(&words).0, 0);
+        for name in history.files().iter().filter(|name| name.starts_with("history.db")) {
+            let about = std::fs::metadata(history.file(name)).expect("it is there");
+            assert_eq!((about.uid(), about.gid()), (65534, 65534), "{name}");
+        }
+        // A lock that somebody else has left is named.
+        std::os::unix::fs::chown(history.dir.path(), Some(65534), None).expect("root may");
+        std::fs::remove_file(&lock).expect("it is there");
+        std::fs::write(&lock, "").expect("root may");
+        let program = history.file("marketd");
+        std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
+        let mut other = Command::new(&program);
+        other.args(&words).current_dir(history.dir.path()).uid(65534).gid(65534);
+        let output = other.output().expect("it runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(err.contains("history.db-lock: Permission denied"), "{err}");
     }
 }

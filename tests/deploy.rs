@@ -91,7 +91,7 @@ fn the_passed_sockets_are_those_that_can_be_listened_on() {
 fn the_unit_starts_what_there_is() {
     let (_, unit) = deployed("marketd.service");
     let help = Launch::new(&["--help"]).listen_as_configured().run();
-    let commands = unit.lines().filter_map(|line| line.strip_prefix("ExecStart"));
+    let commands = unit.lines().filter_map(|line| line.strip_prefix("Exec"));
     let flags = commands.flat_map(|line| line.split(' ').filter(|word| word.starts_with("--")));
     let mut count = 0;
     for flag in flags {
@@ -100,7 +100,11 @@ fn the_unit_starts_what_there_is() {
     }
     assert!(count >= 4, "{unit}");
     // Only who is told that it listens, that its loop turns, and when it reads its file again may wait.
-    for line in ["Type=notify", "WatchdogSec=30", "ExecReload=/bin/kill -HUP $MAINPID"] {
+    for line in [
+        "Type=notify",
+        "WatchdogSec=30",
+        "ExecReload=/usr/bin/marketd reload $MAINPID --config /etc/marketd/marketd.json",
+    ] {
         assert!(unit.lines().any(|it| it == line), "{line}");
     }
 }

@@ -1,48 +1,93 @@
-//! `marketd healthcheck [URL]`: asks a running marketd whether it is ready, for containers without curl.
+//! `marketd healthcheck [URL]` and `marketd reload PID [URL]`: what one asks a running marketd, for
+//! containers without curl and for service managers.
 
-use crate::config::ReadyAt;
+use crate::config::{HttpPlace, ReloadAsked};
 use crate::net::connect;
+use rustix::process::{Pid, Signal, kill_process};
 use socket2::Socket;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
-/// The longest that connecting, sending, or waiting for a part of the response may take.
+/// The longest that a question may take, from looking up the name to the last byte of the response.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Bytes of a response that are read: the body is one short line.
-const MOST: u64 = 64 * 1024;
+/// Bytes of a response that are read: the metrics of a hundred sources.
+const MOST: u64 = 1024 * 1024;
 
-/// Asks once.
+/// How often a reload is looked after, and the pause between two looks: market lists that are being read may
+/// hold it up.
+const LOOKS: u32 = 300;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Asks whether it is ready. Returns what to tell, which is nothing.
 ///
 /// # Errors
 /// In one line, where nobody answers, or the status is not 200.
-pub fn ask(at: &ReadyAt) -> Result<(), String> {
-    let (name, response) = match at {
-        ReadyAt::Url(url) => {
-            let response = connect(url, PATIENCE);
-            (url.authority(), response.and_then(|it| get(it, &url.path, &url.authority())))
+pub fn ask(at: &HttpPlace) -> Result<String, String> {
+    get(at).map(|_| String::new())
+}
+
+/// Has a marketd read its configuration again, and waits until it holds or is refused. Returns what to tell.
+///
+/// # Errors
+/// In one line, where nobody answers, there is no such process, or the configuration is refused.
+pub fn reload(asked: &ReloadAsked) -> Result<String, String> {
+    let pid = i32::try_from(asked.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| format!("{} is no process", asked.pid))?;
+    let metrics = &asked.metrics;
+    let before = (reloads(metrics, "taken")?, reloads(metrics, "refused")?);
+    kill_process(pid, Signal::HUP).map_err(|error| format!("process {}: {error}", asked.pid))?;
+    for _ in 0..LOOKS {
+        thread::sleep(PAUSE);
+        if reloads(metrics, "refused")? > before.1 {
+            return Err(
+                "the configuration was refused, and nothing has changed: see the log".into()
+            );
         }
-        ReadyAt::Socket { file, path } => {
-            let response = UnixStream::connect(file).and_then(|it| get(it, path, "localhost"));
-            (file.display().to_string(), response)
+        if reloads(metrics, "taken")? > before.0 {
+            return Ok("reloaded\n".to_string());
         }
-    };
+    }
+    Err("the configuration was not taken in yet: see the log".to_string())
+}
+
+/// How often the configuration was read again with this result.
+fn reloads(metrics: &HttpPlace, result: &str) -> Result<u64, String> {
+    let text = get(metrics)?;
+    let name = format!("marketd_config_reloads_total{{result=\"{result}\"}} ");
+    let count = text.lines().find_map(|line| line.strip_prefix(&*name)?.parse().ok());
+    count.ok_or_else(|| "whoever answers is no marketd that tells of reloads".to_string())
+}
+
+/// The body of a response with status 200.
+fn get(at: &HttpPlace) -> Result<String, String> {
+    let (name, asked) = (at.to_string(), at.clone());
+    let (sender, response) = mpsc::channel();
+    // Looking up a name and a server that sends a byte now and then take as long as they like.
+    thread::spawn(move || sender.send(response_of(&asked)));
+    let response = response.recv_timeout(PATIENCE);
+    let response = response.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let response = response.map_err(|error| format!("{name}: {error}"))?;
     let text = String::from_utf8_lossy(&response);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let line = head.lines().next().unwrap_or_default();
     match line.strip_prefix("HTTP/1.1 ") {
-        Some(status) if status.split(' ').next() == Some("200") => Ok(()),
+        Some(status) if status.split(' ').next() == Some("200") => Ok(body.to_string()),
         Some(_) => Err(format!("{line}: {}", body.trim_end())),
         None => Err(format!("{name}: the response is not HTTP")),
     }
 }
 
-fn get(stream: impl Into<Socket>, path: &str, host: &str) -> io::Result<Vec<u8>> {
-    let mut stream = stream.into();
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn response_of(at: &HttpPlace) -> io::Result<Vec<u8>> {
+    let (mut stream, path, host): (Socket, _, _) = match at {
+        HttpPlace::Url(url) => (connect(url, PATIENCE)?.into(), &url.path, url.authority()),
+        HttpPlace::Socket { file, path } => {
+            (UnixStream::connect(file)?.into(), path, "localhost".to_string())
+        }
+    };
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut response = Vec::new();
     stream.take(MOST).read_to_end(&mut response)?;

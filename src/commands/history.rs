@@ -1,11 +1,13 @@
-//! `marketd export`, `prune` and `rename`: what a person does with the history file.
+//! `marketd export`, `backup`, `prune` and `rename`: what a person does with the history file.
 
-use crate::config::{Config, Data, Export};
+use crate::config::{Config, Data, Export, ExportFormat, Rename};
 use crate::history::SeriesName;
 use crate::record::Candle;
-use crate::store::{HistoryReader, Renamed, prune as prune_file, rename as rename_file};
+use crate::store::{HistoryReader, NotRenamed, StoredMarkets};
+use crate::store::{prune as prune_file, rename as rename_file, renamed};
 use crate::time::UnixMs;
 use std::error::Error;
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -19,45 +21,53 @@ fn file(data: &Data) -> Result<&Path, Failed> {
     }
 }
 
-/// Writes stored candles, oldest first. Returns how many rows of the file were left out since they are
-/// damaged.
+/// Writes stored candles, market by market, oldest first. Returns how many rows of the file were left out
+/// since they are damaged.
 ///
 /// As CSV, each has a line with its time in ISO 8601 (UTC), open, high, low, close and volume, after a line
-/// that names them. As JSON, they are an array of rows like those of `/api/ecosystem/chart`.
+/// that names them. As JSON, they are an array of rows like those of `/api/ecosystem/chart`. Unless one
+/// market alone was asked for, a row begins with source and symbol. As JSON lines, each is an object.
 ///
 /// # Errors
-/// If the file cannot be read or the output not be written, or if no source has such candles. A reader
-/// that has gone (`| head`) is no fault.
+/// If the file cannot be read or the output not be written, or if no source has such candles of a market. A
+/// reader that has gone (`| head`) is no fault.
 pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
-    let Export { symbol, interval, .. } = asked;
+    let interval = asked.interval;
     let reader = HistoryReader::open(file(&asked.data)?)?;
     let mut heads = reader.series()?;
-    heads.retain(|it| *it.series.symbol == **symbol && it.extent.count > 0);
-    let is_of = |it: &SeriesName, source: &str| *it.source == *source && it.interval == *interval;
-    let of = |source: &String| heads.iter().find(|it| is_of(&it.series, source));
-    let series = asked.sources.iter().find_map(of).ok_or_else(|| {
-        let name = |it: &SeriesName| format!("{} {}", it.source, it.interval.name());
-        let stored: Vec<String> = heads.iter().map(|it| name(&it.series)).collect();
-        let stored = if stored.is_empty() { "nothing".to_string() } else { stored.join(", ") };
-        let (interval, sources) = (interval.name(), asked.sources.join(", "));
-        format!("no candles of {symbol} {interval} from {sources}; stored of {symbol}: {stored}")
-    })?;
+    heads.retain(|it| it.extent.count > 0);
+    let all: Vec<&SeriesName> = heads.iter().map(|it| &it.series).collect();
+    let series = chosen(asked, &all)?;
     // The first slot that begins at or after a time.
     let slot = |time: UnixMs| {
         let slot = interval.slot_of(time);
         slot + i64::from(interval.open_of(slot) < time)
     };
     let slots = slot(asked.times.start)..slot(asked.times.end);
-    let (mut before, between) = ("\n", if asked.as_json { ",\n" } else { "\n" });
-    let head = if asked.as_json { "[" } else { "time,open,high,low,close,volume" };
-    let mut written = write!(out, "{head}");
-    let unsound = reader.candles(&series.series, slots, |candle| {
-        if written.is_ok() {
-            written = write_row(out, before, candle, asked.as_json);
-            before = between;
+    let names_market = asked.symbols.len() != 1;
+    let (head, mut before, between, end) = match (asked.format, names_market) {
+        (ExportFormat::Csv, false) => ("time,open,high,low,close,volume", "\n", "\n", "\n"),
+        (ExportFormat::Csv, true) => {
+            ("source,symbol,time,open,high,low,close,volume", "\n", "\n", "\n")
         }
-    })?;
-    let end = if asked.as_json { "\n]\n" } else { "\n" };
+        (ExportFormat::Json, _) => ("[", "\n", ",\n", "\n]\n"),
+        (ExportFormat::JsonLines, _) => ("", "", "", ""),
+    };
+    let (mut written, mut unsound) = (write!(out, "{head}"), 0);
+    for series in series {
+        unsound += reader.candles(series, slots.clone(), |candle| {
+            if written.is_ok() {
+                let market = names_market.then_some(series);
+                written = write!(out, "{before}").and_then(|()| match asked.format {
+                    ExportFormat::Csv => write_csv(out, market, candle),
+                    ExportFormat::Json => write_json(out, market, candle),
+                    ExportFormat::JsonLines => write_object(out, series, candle),
+                });
+                before = between;
+            }
+        })?;
+    }
+    reader.confirm()?;
     match written.and_then(|()| write!(out, "{end}")).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         Err(error) => Err(format!("standard output: {error}").into()),
@@ -65,16 +75,95 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     }
 }
 
-fn write_row(out: &mut impl Write, before: &str, it: &Candle, as_json: bool) -> io::Result<()> {
-    let Candle { open_time, open, high, low, close, volume } = it;
-    let rest = format_args!("{open},{high},{low},{close},{volume}");
-    match as_json {
-        false => write!(out, "{before}{open_time},{rest}"),
-        true => write!(out, "{before}[{},{rest}]", open_time.0),
+/// For each market, the series of the first source that has it.
+fn chosen<'a>(asked: &Export, stored: &[&'a SeriesName]) -> Result<Vec<&'a SeriesName>, Failed> {
+    let Export { interval, sources, .. } = asked;
+    let mut symbols: Vec<&str> = asked.symbols.iter().map(String::as_str).collect();
+    if symbols.is_empty() {
+        let fits = stored.iter().filter(|it| it.interval == *interval);
+        symbols = fits.map(|it| &*it.symbol).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
     }
+    let rank = |it: &SeriesName| {
+        let rank = sources.iter().position(|source| **source == *it.source);
+        rank.or(asked.any_source.then_some(sources.len()))
+    };
+    let mut series = Vec::new();
+    for symbol in symbols {
+        let of_symbol = || stored.iter().filter(|it| *it.symbol == *symbol);
+        let ranked = of_symbol().filter(|it| it.interval == *interval);
+        let ranked = ranked.filter_map(|it| Some((rank(it)?, *it)));
+        let Some((_, found)) = ranked.min_by_key(|(rank, _)| *rank) else {
+            let has: Vec<String> =
+                of_symbol().map(|it| format!("{} {}", it.source, it.interval.name())).collect();
+            let has = if has.is_empty() { "nothing".to_string() } else { has.join(", ") };
+            let from = if asked.any_source { "any source".to_string() } else { sources.join(", ") };
+            let interval = interval.name();
+            let message =
+                format!("no candles of {symbol} {interval} from {from}; stored of {symbol}: {has}");
+            return Err(message.into());
+        };
+        series.push(found);
+    }
+    Ok(series)
 }
 
-/// Removes what is stored of markets that the configuration does not track, or only counts it. Returns
+fn write_csv(out: &mut impl Write, of: Option<&SeriesName>, it: &Candle) -> io::Result<()> {
+    if let Some(SeriesName { source, symbol, .. }) = of {
+        write!(out, "{source},{symbol},")?;
+    }
+    let Candle { open_time, open, high, low, close, volume } = it;
+    write!(out, "{open_time},{open},{high},{low},{close},{volume}")
+}
+
+fn write_json(out: &mut impl Write, of: Option<&SeriesName>, it: &Candle) -> io::Result<()> {
+    write!(out, "[")?;
+    if let Some(SeriesName { source, symbol, .. }) = of {
+        write!(out, "\"{source}\",\"{symbol}\",")?;
+    }
+    let Candle { open_time, open, high, low, close, volume } = it;
+    write!(out, "{},{open},{high},{low},{close},{volume}]", open_time.0)
+}
+
+fn write_object(out: &mut impl Write, of: &SeriesName, it: &Candle) -> io::Result<()> {
+    let SeriesName { source, symbol, interval } = of;
+    let Candle { open_time, open, high, low, close, volume } = it;
+    writeln!(
+        out,
+        "{{\"source\":\"{source}\",\"symbol\":\"{symbol}\",\"interval\":\"{}\",\"time\":{},\
+         \"open\":{open},\"high\":{high},\"low\":{low},\"close\":{close},\"volume\":{volume}}}",
+        interval.name(),
+        open_time.0,
+    )
+}
+
+/// Writes a copy of the history file as of now, also while marketd runs. Returns what to tell.
+///
+/// # Errors
+/// If the file cannot be read, or the copy exists or cannot be written.
+pub fn backup(data: &Data, copy: &Path) -> Result<String, Failed> {
+    let name = copy.display();
+    if copy.symlink_metadata().is_ok() {
+        return Err(format!("{name}: it exists, and is left untouched").into());
+    }
+    let reader = HistoryReader::open(file(data)?)?;
+    let mut draft = copy.as_os_str().to_os_string();
+    draft.push(format!("-new-{}", std::process::id()));
+    let write = || -> Result<(), Failed> {
+        reader.copy_into(draft.as_ref())?;
+        reader.confirm()?;
+        fs::File::open(&draft)?.sync_all()?;
+        Ok(fs::rename(&draft, copy)?)
+    };
+    if let Err(error) = write() {
+        let _ = fs::remove_file(&draft);
+        return Err(format!("{name}: {error}").into());
+    }
+    Ok(format!("{name} has {} bytes\n", fs::metadata(copy)?.len()))
+}
+
+/// Removes what is stored of markets that the configuration does not track, or only lists it. Returns
 /// what to tell.
 ///
 /// # Errors
@@ -86,37 +175,55 @@ pub fn prune(config: &Config, yes: bool) -> Result<String, Failed> {
         sources.any(|it| it.id == source && it.may_track(symbol))
     };
     if yes {
-        let pruned = prune_file(path, keep)?;
-        return Ok(format!(
-            "removed {} series with {} candles; the file has {} bytes\n",
-            pruned.series, pruned.candles, pruned.bytes
-        ));
+        let (gone, bytes) = prune_file(path, keep)?;
+        return Ok(format!("{}removed {}; the file has {bytes} bytes\n", list(&gone), sum(&gone)));
     }
-    let mut text = String::new();
-    let (mut series, mut candles) = (0, 0);
-    for head in HistoryReader::open(path)?.series()? {
-        let name = &head.series;
-        if !keep(&name.source, &name.symbol) {
-            let interval = name.interval.name();
-            text += &format!("{} {} {interval}: {}\n", name.source, name.symbol, head.extent.count);
-            series += 1;
-            candles += head.extent.count;
-        }
-    }
-    Ok(text + &format!("{series} series with {candles} candles would be removed by --yes\n"))
+    let mut gone = HistoryReader::open(path)?.markets()?;
+    gone.retain(|name, _| !keep(&name.source, &name.symbol));
+    Ok(format!("{}--yes removes {}\n", list(&gone), sum(&gone)))
 }
 
-/// Gives what is stored of one source to another. Returns what to tell.
+/// What is stored, one line for each market.
+fn list(markets: &StoredMarkets) -> String {
+    let mut text = String::new();
+    for (name, stored) in markets {
+        let series = stored
+            .series
+            .iter()
+            .map(|(interval, count)| format!("{count} candles of {}", interval.name()));
+        let rest = [(stored.has_quote, "last quote"), (stored.has_rules, "rules")];
+        let rest = rest.into_iter().filter(|(is_there, _)| *is_there);
+        let parts: Vec<String> = series.chain(rest.map(|(_, what)| what.to_string())).collect();
+        text += &format!("{} {}: {}\n", name.source, name.symbol, parts.join(", "));
+    }
+    text
+}
+
+/// What is stored, in few words.
+fn sum(markets: &StoredMarkets) -> String {
+    let series = || markets.values().flat_map(|it| &it.series);
+    let candles: u64 = series().map(|(_, count)| count).sum();
+    format!("{} markets, {} series with {candles} candles", markets.len(), series().count())
+}
+
+/// Gives what is stored of one source to another, or only lists it. Returns what to tell.
 ///
 /// # Errors
-/// If the file cannot be used, has nothing of the one source, or has candles of the other.
-pub fn rename(data: &Data, old: &str, new: &str) -> Result<String, Failed> {
-    match rename_file(file(data)?, old, new)? {
-        Renamed::Nothing => Err(format!("nothing is stored of source \"{old}\"").into()),
-        Renamed::Moved(candles) => Ok(format!("{candles} candles of {old} belong to {new} now\n")),
-        Renamed::Taken => {
-            let why = "has candles already, and two series cannot become one";
-            Err(format!("source \"{new}\" {why}").into())
+/// If the file cannot be used, has nothing of the one source, or has something of the other.
+pub fn rename(asked: &Rename) -> Result<String, Failed> {
+    let Rename { data, old, new, dry_run } = asked;
+    let path = file(data)?;
+    let why = |why| match why {
+        NotRenamed::Nothing => format!("nothing is stored of source \"{old}\""),
+        NotRenamed::Taken => {
+            let why = "something is stored already, and two sources cannot become one";
+            format!("of source \"{new}\" {why}: see marketd prune")
         }
+    };
+    if *dry_run {
+        let moved = renamed(HistoryReader::open(path)?.markets()?, old, new).map_err(why)?;
+        return Ok(format!("{}{} would belong to {new}\n", list(&moved), sum(&moved)));
     }
+    let candles = rename_file(path, old, new)?.map_err(why)?;
+    Ok(format!("{candles} candles of {old} belong to {new} now\n"))
 }

@@ -3,18 +3,21 @@
 //! Serving and most other tasks need a configuration, which `load` makes. What only one task needs is read
 //! here.
 
+use super::completions::{Shell, completions};
 use super::dialects::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
 use super::flags::{self, CliTask, Flags};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
-use super::load::{LoadedConfig, Loader};
+use super::load::{LoadedConfig, Loader, LookAtFiles};
 use super::man::man;
+use super::members::{Named as _, names};
 use super::schema::Config;
 use super::url::Url;
 use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
 use std::ffi::OsString;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -48,10 +51,19 @@ pub enum Command {
     /// Ask the exchanges of all sources once for everything.
     Probe(LoadedConfig),
     /// Ask whether a marketd is ready.
-    Healthcheck(ReadyAt),
+    Healthcheck(HttpPlace),
+    /// Have a marketd read its configuration again, and wait.
+    Reload(ReloadAsked),
     /// Print stored candles.
     Export(Export),
-    /// Remove what is stored of markets that are not tracked, or only count it.
+    /// Write a copy of the history file.
+    Backup {
+        /// Where the history is.
+        data: Data,
+        /// The copy.
+        copy: PathBuf,
+    },
+    /// Remove what is stored of markets that are not tracked, or only list it.
     Prune {
         /// Says what is tracked.
         config: Box<Config>,
@@ -59,19 +71,25 @@ pub enum Command {
         yes: bool,
     },
     /// Give what is stored of one source to another one.
-    Rename {
-        /// Where the history is.
-        data: Data,
-        /// The id that the source had.
-        old: String,
-        /// The id that it gets.
-        new: String,
-    },
+    Rename(Rename),
 }
 
-/// Where a marketd says whether it is ready.
+/// What is renamed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ReadyAt {
+pub struct Rename {
+    /// Where the history is.
+    pub data: Data,
+    /// The id that the source had.
+    pub old: String,
+    /// The id that it gets.
+    pub new: String,
+    /// True to list what would get it.
+    pub dry_run: bool,
+}
+
+/// What is asked of a running marketd.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HttpPlace {
     /// At this address.
     Url(Url),
     /// Behind a Unix socket.
@@ -83,29 +101,62 @@ pub enum ReadyAt {
     },
 }
 
+impl fmt::Display for HttpPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HttpPlace::Url(url) => f.write_str(&url.authority()),
+            HttpPlace::Socket { file, .. } => file.display().fmt(f),
+        }
+    }
+}
+
+/// Which marketd reads its configuration again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReloadAsked {
+    /// Its process.
+    pub pid: u32,
+    /// Its metrics.
+    pub metrics: HttpPlace,
+}
+
 /// Which stored candles are printed, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Export {
     /// Where the history is.
     pub data: Data,
-    /// Of this market.
-    pub symbol: String,
+    /// Of these markets; empty: of all.
+    pub symbols: Vec<String>,
     /// Of this interval.
     pub interval: Stored,
     /// Of the first of these sources that has candles.
     pub sources: Vec<String>,
+    /// True if other sources follow those.
+    pub any_source: bool,
     /// Those that begin at or after the first of these times, and before the second.
     pub times: Range<UnixMs>,
-    /// As JSON; else as CSV.
-    pub as_json: bool,
+    /// How they are written.
+    pub format: ExportFormat,
+}
+
+names! {
+    /// How candles are written.
+    pub enum ExportFormat {
+        /// A line for each candle, after one that names the columns.
+        Csv "csv"
+        /// One array of rows like those of `/api/ecosystem/chart`.
+        Json "json"
+        /// An object in a line for each candle.
+        JsonLines "jsonl"
+    }
 }
 
 /// Reads a command line: `words` are those after the program's name, `variable` looks up the
-/// environment.
+/// environment. `look` looks at the files that a configuration names, for `--check`.
 pub fn command(
     words: impl IntoIterator<Item = OsString>,
     variable: impl Fn(&str) -> Option<OsString>,
     dialects: &Dialects,
+    look: LookAtFiles,
 ) -> Result<Command, Vec<ConfigFault>> {
     let mut report = Report::default();
     let (subcommand, flags) = flags::parse(words, &mut report);
@@ -117,23 +168,44 @@ pub fn command(
         return Ok(Command::Version);
     }
     let (checks, prints) = (flags.has("--check"), flags.has("--print-config"));
-    let mut loader = Loader { flags, variable: &variable, dialects, files: Files::Any, report };
+    let mut loader = Loader::new(flags, &variable, dialects, report);
     match subcommand.map(|it| it.task) {
         None if prints => loader.load().map(Command::PrintConfig),
-        None if checks => loader.load().map(Command::Check),
+        None if checks => {
+            loader.look = Some(look);
+            loader.load().map(Command::Check)
+        }
         None => loader.load().map(Command::Run),
         Some(CliTask::Probe) => loader.load().map(Command::Probe),
         Some(CliTask::Man) => loader.report.close().map(|_| Command::Print(man())),
         Some(CliTask::Schema) => schema(loader),
+        Some(CliTask::Completions) => {
+            let word = loader.flags.words.first().map_or("", String::as_str);
+            let shell = Shell::named(word).ok_or_else(|| wrong(Shell::NAMES.join(" or "), word));
+            let shell = loader.report.accept("completions", shell);
+            loader.report.close().map(|_| Command::Print(completions(shell.expect(READ))))
+        }
         Some(CliTask::Healthcheck) => healthcheck(loader),
+        Some(CliTask::Reload) => reload_of(loader),
         Some(CliTask::Export) => export(loader),
+        Some(CliTask::Backup) => {
+            let copy = loader.flags.words.first().cloned();
+            let copy = copy.ok_or_else(|| "expected the FILE to write".to_string());
+            let copy = loader.report.accept("backup", copy);
+            let data = loader.load()?.config.data;
+            Ok(Command::Backup { data, copy: copy.expect(READ).into() })
+        }
         Some(CliTask::Prune) => {
-            let yes = loader.flags.has("--yes");
+            // The demo exchange, which runs for want of another, is not what anybody tracks.
+            loader.needs_sources = true;
+            let yes = loader.flags.has("--yes") && !loader.flags.has("--dry-run");
             Ok(Command::Prune { config: Box::new(loader.load()?.config), yes })
         }
         Some(CliTask::Rename) => {
             let [old, new] = renamed(&loader.flags, &mut loader.report);
-            Ok(Command::Rename { data: loader.load()?.config.data, old, new })
+            let dry_run = loader.flags.has("--dry-run");
+            let data = loader.load()?.config.data;
+            Ok(Command::Rename(Rename { data, old, new, dry_run }))
         }
     }
 }
@@ -146,7 +218,9 @@ pub fn reload(
 ) -> Result<LoadedConfig, Vec<ConfigFault>> {
     let mut report = Report::default();
     let (_, flags) = flags::parse(words, &mut report);
-    Loader { flags, variable: &variable, dialects, files: Files::Regular, report }.load()
+    let mut loader = Loader::new(flags, &variable, dialects, report);
+    loader.files = Files::Regular;
+    loader.load()
 }
 
 fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
@@ -159,42 +233,65 @@ fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     loader.report.close().map(|_| command.expect(READ))
 }
 
-fn healthcheck(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
-    let Some(address) = loader.flags.words.first() else {
-        return Ok(Command::Healthcheck(ready_at(loader.load()?.config)));
-    };
-    let at = loader.report.accept("healthcheck", named(address));
-    loader.report.close().map(|_| Command::Healthcheck(at.expect(READ)))
+fn healthcheck(loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
+    let address = loader.flags.words.first().cloned();
+    place(loader, "healthcheck", address, "/health/ready").map(Command::Healthcheck)
 }
 
-/// `address` is a URL, whose path is `/health/ready` if it has none, or that of a Unix socket.
-fn named(address: &str) -> Result<ReadyAt, String> {
-    const PATH: &str = "/health/ready";
-    match (ADDRESS.parse(address), Url::parse(address)) {
-        (Ok(ListenAddress::Unix(file)), _) => Ok(ReadyAt::Socket { file, path: PATH.to_string() }),
-        (_, Ok(mut url)) if !url.https => {
+fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
+    let pid = loader.flags.words.first().map_or("", String::as_str);
+    let pid = pid.parse().map_err(|_| wrong("the process id of a marketd", pid));
+    let pid = loader.report.accept("reload", pid);
+    let address = loader.flags.words.get(1).cloned();
+    let metrics = place(loader, "reload", address, "/metrics")?;
+    Ok(Command::Reload(ReloadAsked { pid: pid.expect(READ), metrics }))
+}
+
+/// Where a running marketd is asked for `path`: at this address, else where the configuration says that it
+/// listens.
+fn place(
+    mut loader: Loader<'_>,
+    command: &str,
+    address: Option<String>,
+    path: &str,
+) -> Result<HttpPlace, Vec<ConfigFault>> {
+    const ASKED: [&str; 4] = ["/health", "/health/live", "/health/ready", "/metrics"];
+    let named = address.and_then(|it| loader.report.accept(command, named(&it)));
+    let config = loader.load()?.config;
+    let own = format!("{}{path}", config.base_path);
+    Ok(match named.unwrap_or_else(|| listens_at(config.listen)) {
+        HttpPlace::Socket { file, .. } => HttpPlace::Socket { file, path: own },
+        HttpPlace::Url(mut url) => {
             if url.path.is_empty() {
-                url.path = PATH.to_string();
+                url.path = own;
+            } else if !ASKED.iter().any(|asked| url.path.ends_with(asked)) {
+                url.path += path;
             }
-            Ok(ReadyAt::Url(url))
+            HttpPlace::Url(url)
         }
+    })
+}
+
+fn named(address: &str) -> Result<HttpPlace, String> {
+    match (ADDRESS.parse(address), Url::parse(address)) {
+        (Ok(ListenAddress::Unix(file)), _) => Ok(HttpPlace::Socket { file, path: String::new() }),
+        (_, Ok(url)) if !url.https => Ok(HttpPlace::Url(url)),
         _ => Err(wrong("http://HOST:PORT or unix:PATH, where marketd listens", address)),
     }
 }
 
-/// Where a marketd with this configuration says on its own machine whether it is ready.
-fn ready_at(config: Config) -> ReadyAt {
-    let path = format!("{}/health/ready", config.base_path);
-    let address = match config.listen {
+/// How a marketd that listens here is reached on its own machine.
+fn listens_at(address: ListenAddress) -> HttpPlace {
+    let address = match address {
         ListenAddress::Tcp(address) => address,
-        ListenAddress::Unix(file) => return ReadyAt::Socket { file, path },
+        ListenAddress::Unix(file) => return HttpPlace::Socket { file, path: String::new() },
     };
     let host = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.to_string(),
         ip => ip.to_string(),
     };
-    ReadyAt::Url(Url { https: false, host, port: address.port(), path })
+    HttpPlace::Url(Url { https: false, host, port: address.port(), path: String::new() })
 }
 
 /// The two ids of `rename`.
@@ -211,11 +308,14 @@ fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
 /// Reads what is printed. The configuration says what the flags leave open.
 fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let Loader { flags, report, .. } = &mut loader;
-    let symbol = match flags.value("--symbol") {
-        Some(text) => SYMBOL.parse(text),
-        None => Err("expected a symbol like BTC/USDT, found nothing".to_string()),
-    };
-    let symbol = report.accept("--symbol", symbol);
+    let named = flags.values("--symbol").flat_map(|it| it.split(','));
+    let named: Vec<String> = named.filter(|it| *it != "*").map(str::to_string).collect();
+    if !flags.has("--symbol") {
+        let message = "expected a symbol like BTC/USDT, several with commas, or *, found nothing";
+        report.add(ConfigFault::of("--symbol", message));
+    }
+    let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it)));
+    let symbols: Option<Vec<String>> = symbols.collect();
     let named = flags.value("--interval").unwrap_or_default();
     let interval = Stored::ALL.into_iter().find(|it| it.name() == named);
     let expected = "1m, 1h or 1d, of which all others are made";
@@ -225,33 +325,36 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
         None => Some(UnixMs(other)),
     };
     let (from, to) = (time("--from", 0), time("--to", i64::MAX));
-    let as_json = match flags.value("--format").unwrap_or("csv") {
-        "csv" => Ok(false),
-        "json" => Ok(true),
-        other => Err(wrong("csv or json", other)),
-    };
-    let as_json = report.accept("--format", as_json);
+    if from > to && to.is_some() {
+        report.add(ConfigFault::of("--from", "expected a time that is not later than --to"));
+    }
+    let named = flags.value("--format").unwrap_or("csv");
+    let expected = ExportFormat::NAMES.join(" or ");
+    let format = ExportFormat::named(named).ok_or_else(|| wrong(expected, named));
+    let format = report.accept("--format", format);
     let mut sources: Vec<String> = flags.values("--id").map(str::to_string).collect();
+    let any_source = sources.is_empty();
     let config = loader.load()?.config;
-    if sources.is_empty() {
+    if any_source {
         sources = config.sources.into_iter().map(|it| it.id).collect();
     }
     Ok(Command::Export(Export {
         data: config.data,
-        symbol: symbol.expect(READ),
+        symbols: symbols.expect(READ),
         interval: interval.expect(READ),
         sources,
+        any_source,
         times: from.expect(READ)..to.expect(READ),
-        as_json: as_json.expect(READ),
+        format: format.expect(READ),
     }))
 }
 
-/// A day, a time, or milliseconds since 1970.
+/// A day, a time, or a number as the API takes it.
 fn time(text: &str) -> Result<UnixMs, String> {
-    let ms = digits(text.as_bytes());
+    let number = digits(text.as_bytes()).map(UnixMs::of_number);
     let day = || iso_8601(format!("{text}T00:00:00").as_bytes());
     let time = || iso_8601(text.strip_suffix('Z')?.as_bytes());
-    let expected = "2026-11-22, 2026-11-22T09:00:00Z or milliseconds since 1970";
-    let read = ms.or_else(day).or_else(time).map(UnixMs);
+    let expected = "2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds since 1970";
+    let read = number.or_else(|| day().or_else(time).map(UnixMs));
     read.ok_or_else(|| wrong(expected, text))
 }

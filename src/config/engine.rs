@@ -9,6 +9,9 @@ const PORT: u16 = 6379;
 const EXPECTED: &str = "expected redis://HOST or rediss://HOST, with USER:PASSWORD@, :PORT and /DATABASE \
     where needed";
 
+/// What is printed for user and password. It is refused where it is read: as a password it would be wrong.
+const HIDDEN: &str = "***@";
+
 /// Where a Redis or Valkey is. It prints without user and password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineUrl {
@@ -36,6 +39,9 @@ impl EngineUrl {
         };
         let Authority { credentials, host, port, path } =
             Authority::parse(rest).map_err(refused)?;
+        if rest.starts_with(HIDDEN) {
+            return Err(refused(" (*** stands for user and password that were not printed)"));
+        }
         let database = match path {
             "" => 0,
             digits => digits.parse().map_err(|_| refused(" (a database is a number)"))?,
@@ -47,7 +53,7 @@ impl EngineUrl {
 impl fmt::Display for EngineUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "rediss" } else { "redis" };
-        let hidden = self.credentials.as_ref().map_or("", |_| "***@");
+        let hidden = self.credentials.as_ref().map_or("", |_| HIDDEN);
         let (host, port) = (in_brackets(&self.host), self.port);
         write!(f, "{scheme}://{hidden}{host}:{port}/{}", self.database)
     }
@@ -89,6 +95,7 @@ mod tests {
             "redis://u:s3cret@h/x",
             "redis://u:s3cret@h/70000",
             "redis://h?s3cret",
+            "redis://***@h",
         ] {
             let fault = EngineUrl::parse(text).expect_err(text);
             assert!(fault.starts_with(EXPECTED) && !fault.contains("s3cret"), "{fault}");

@@ -49,6 +49,21 @@ const DATA: Flag = Flag { variable: "MARKETD_DATA", key: "data",
 
 const HELP: Flag = Flag { short: "-h", ..flag("--help", "", "Print this, and exit") };
 
+#[rustfmt::skip]
+const DEMO_FLAG: Flag = flag("--demo", "", "Run the demo exchange, also beside other sources");
+
+#[rustfmt::skip]
+const SOURCE: Flag = Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
+    "Poll this exchange; may be repeated, in order of failover.\n\
+    DIALECT may be the path of a dialect's file.\nTakes the place of the file's sources") };
+
+#[rustfmt::skip]
+const SYMBOLS: Flag = flag("--symbols", "A,B,...",
+    "Markets of the sources given by --source (or of the demo\n\
+    exchange alone), like BTC/USDT; without it, all");
+
+const DRY_RUN: Flag = flag("--dry-run", "", "Change nothing, and print what would change");
+
 /// In the order of `--help`. The file comes first: flags after it override its keys.
 #[rustfmt::skip]
 pub(super) const FLAGS: &[Flag] = &[
@@ -57,12 +72,9 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { variable: "MARKETD_ECOSYSTEM_LISTEN", key: "ecosystemListen",
         ..flag("--ecosystem-listen", "ADDR", "Serve /api/ecosystem here") },
     DATA,
-    flag("--demo", "", "Run the demo exchange, also beside other sources"),
-    Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
-        "Poll this exchange; may be repeated, in order of failover.\n\
-        DIALECT may be the path of a dialect's file.\nTakes the place of the file's sources") },
-    flag("--symbols", "A,B,...", "Markets of the sources given by --source (or of the demo\n\
-        exchange alone), like BTC/USDT; without it, all"),
+    DEMO_FLAG,
+    SOURCE,
+    SYMBOLS,
     Flag { variable: "MARKETD_CLUSTER",
         ..flag("--cluster", "URL", "Share the polling with other nodes: their Redis\n\
         or Valkey, redis://[USER:PASSWORD@]HOST[:PORT][/DB] or rediss://") },
@@ -83,11 +95,14 @@ pub(super) const FLAGS: &[Flag] = &[
 pub(super) enum CliTask {
     Probe,
     Healthcheck,
+    Reload,
     Export,
+    Backup,
     Prune,
     Rename,
     Schema,
     Man,
+    Completions,
 }
 
 /// A task, and the word after `marketd` that names it.
@@ -108,30 +123,41 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { task: CliTask::Healthcheck, name: "healthcheck", words: &["[URL]"],
         flags: &[CONFIG, LISTEN, HELP],
         about: "Exit with 0 if a marketd is ready, else with 1 and one line" },
+    Subcommand { task: CliTask::Reload, name: "reload", words: &["PID", "[URL]"],
+        flags: &[CONFIG, LISTEN, HELP],
+        about: "Have process PID read its configuration again, and wait;\nexit with 1 if it refuses" },
     Subcommand { task: CliTask::Export, name: "export", words: &[], flags: &[
             CONFIG, DATA,
-            flag("--symbol", "SYMBOL", "Of this market"),
+            Flag { is_repeated: true, ..flag("--symbol", "A,B,...", "Of these markets; * for all") },
             flag("--interval", "INTERVAL", "1m, 1h or 1d, which are stored"),
-            flag("--id", "SOURCE", "Of the source with this id; without it, of the first with candles"),
-            flag("--from", "TIME", "From this time on: 2026-11-22, 2026-11-22T09:00:00Z\nor milliseconds"),
+            flag("--id", "SOURCE", "Of this source; without it, of the first with candles:\n\
+                first the configured ones, then the others in the file"),
+            flag("--from", "TIME", "From this time on: 2026-11-22, 2026-11-22T09:00:00Z,\n\
+                seconds or milliseconds"),
             flag("--to", "TIME", "Before this time"),
-            flag("--format", "FORMAT", "csv or json; csv without it"),
+            flag("--format", "FORMAT", "csv, json or jsonl (JSON lines); csv without it"),
             HELP,
         ],
         about: "Print stored candles, also while marketd runs" },
-    Subcommand { task: CliTask::Prune, name: "prune", words: &[], flags: &[
-            CONFIG, DATA,
-            flag("--yes", "", "Remove them; without it, they are only counted"),
-            HELP,
-        ],
-        about: "Remove what is stored of markets that are not tracked" },
-    Subcommand { task: CliTask::Rename, name: "rename", words: &["OLD", "NEW"],
+    Subcommand { task: CliTask::Backup, name: "backup", words: &["FILE"],
         flags: &[CONFIG, DATA, HELP],
+        about: "Copy the history file to FILE, also while marketd runs" },
+    Subcommand { task: CliTask::Prune, name: "prune", words: &[], flags: &[
+            CONFIG, DATA, DEMO_FLAG, SOURCE, SYMBOLS,
+            flag("--yes", "", "Remove it; without it, nothing is changed"),
+            DRY_RUN, HELP,
+        ],
+        about: "Remove all that is stored of markets that no source tracks" },
+    Subcommand { task: CliTask::Rename, name: "rename", words: &["OLD", "NEW"],
+        flags: &[CONFIG, DATA, DRY_RUN, HELP],
         about: "Give what is stored of source OLD to source NEW" },
     Subcommand { task: CliTask::Schema, name: "schema", words: &["config|dialect"], flags: &[HELP],
         about: "Print the JSON Schema of the configuration or of a dialect's file" },
     Subcommand { task: CliTask::Man, name: "man", words: &[], flags: &[HELP],
         about: "Print the manual page: marketd man | man -l -" },
+    Subcommand { task: CliTask::Completions, name: "completions", words: &["bash|zsh|fish"],
+        flags: &[HELP],
+        about: "Print what a shell reads to complete commands and flags" },
 ];
 
 impl Subcommand {
@@ -307,7 +333,7 @@ Examples:
   marketd --print-config > marketd.json
   marketd --config marketd.json --check
 
-Exit codes: 0 for success; 1 if healthcheck or probe finds a problem; 2 for a fault of the
+Exit codes: 0 for success; 1 if healthcheck, probe or reload fails; 2 for a fault of the
 configuration (--check too), of an address or of a file: one line for each fault says what it is.
 "
     )

@@ -39,11 +39,13 @@ pub(super) const fn candles(min: u64, max: u64) -> Number {
 }
 
 impl Number {
-    /// The number in a value, within the bounds.
+    /// The number in a value, within the bounds. Where a word has 32 bits, one that is too large for it
+    /// counts as 2 GiB: nothing in memory is larger there.
     fn read<T: TryFrom<u64>>(&self, node: &Node) -> Result<T, Wrong> {
         let number = node.number().and_then(|digits| digits.parse().ok());
         let number = number.filter(|number| (self.min..=self.max).contains(number));
-        number.and_then(|number| number.try_into().ok()).ok_or(None)
+        let number = number.ok_or(None)?;
+        number.try_into().or_else(|_| (isize::MAX as u64).try_into()).map_err(|_| None)
     }
 }
 

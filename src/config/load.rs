@@ -63,10 +63,28 @@ pub(super) struct Loader<'a> {
     pub(super) variable: &'a dyn Fn(&str) -> Option<OsString>,
     pub(super) dialects: &'a Dialects,
     pub(super) files: Files,
+    /// True if a configuration without sources is a fault: else the demo exchange runs.
+    pub(super) needs_sources: bool,
+    /// Looks at the files that a sound configuration names.
+    pub(super) look: Option<LookAtFiles>,
     pub(super) report: Report,
 }
 
-impl Loader<'_> {
+/// Looks at files that a configuration names. Returns the faults, each with the key that names the file.
+pub type LookAtFiles = fn(&Config) -> Vec<(&'static str, String)>;
+
+impl<'a> Loader<'a> {
+    /// Of any files, for any task.
+    pub(super) fn new(
+        flags: Flags,
+        variable: &'a dyn Fn(&str) -> Option<OsString>,
+        dialects: &'a Dialects,
+        report: Report,
+    ) -> Loader<'a> {
+        let (files, needs_sources, look) = (Files::Any, false, None);
+        Loader { flags, variable, dialects, files, needs_sources, look, report }
+    }
+
     /// Makes one configuration of flags, environment and file. Every fault that can be found is reported,
     /// those of flags and variables first, then those of the file from top to bottom.
     pub(super) fn load(mut self) -> Result<LoadedConfig, Vec<ConfigFault>> {
@@ -87,7 +105,10 @@ impl Loader<'_> {
                 },
                 ("--log", _) => {
                     report.give("log", by);
-                    log = Some(log_rules::read(by == flag.name, &text, report));
+                    log = match by == flag.name {
+                        true => Some(log_rules::read(&text, report)),
+                        false => log_rules::read_variable(&text, report),
+                    };
                 }
                 ("--log-format", _) => {
                     let format = LogFormat::named(&text);
@@ -112,7 +133,7 @@ impl Loader<'_> {
         }
         let log = log.unwrap_or_else(|| {
             let rules = config.log.as_deref().unwrap_or("info");
-            log_rules::read(true, rules, &mut self.report)
+            log_rules::read(rules, &mut self.report)
         });
         let (config, warnings) = self.finish(config)?;
         Ok(LoadedConfig { config, log, log_format, warnings })
@@ -134,6 +155,9 @@ impl Loader<'_> {
         let dialects = &self.read_dialects(&mut config);
         check(&config, dialects, &mut self.report);
         self.read_roots(&mut config);
+        for (key, fault) in self.look.map(|look| look(&config)).unwrap_or_default() {
+            self.report.fault(key, fault);
+        }
         // The demo exchange runs in this process: no proxy is in between.
         for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
             let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
@@ -156,7 +180,7 @@ impl Loader<'_> {
     /// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
     /// `--demo` adds the demo exchange to the others.
     fn choose_sources(&mut self, config: &mut Config) {
-        let Loader { flags, report, .. } = self;
+        let Loader { flags, report, needs_sources, .. } = self;
         if flags.has("--source") {
             report.give("sources", "--source");
             config.sources.clear();
@@ -169,6 +193,10 @@ impl Loader<'_> {
         let asked = flags.has("--demo") && !config.sources.iter().any(is_demo);
         if asked {
             report.give(&format!("sources[{}]", config.sources.len()), "--demo");
+        }
+        if *needs_sources && !asked && config.sources.is_empty() {
+            let message = "expected --config or --source, which say what is tracked, found neither";
+            report.add(ConfigFault::of("", message));
         }
         if asked || config.sources.is_empty() {
             config.sources.push(SourceConfig::of(DEMO));

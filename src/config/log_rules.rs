@@ -16,18 +16,23 @@ const LEVEL: &str = "off, error, warn, info, debug or trace";
 /// The target of everything in this program, by the custom of Rust programs.
 const WHOLE: &str = "marketd";
 
-/// Reads the rules of `--log`, or else of `RUST_LOG`. Returns them as the logger takes them.
-pub(super) fn read(is_flag: bool, text: &str, report: &mut Report) -> String {
-    let rules = match is_flag {
-        true => of_flag(text).map(|rules| (rules, Vec::new())),
-        false => of_variable(text),
-    };
-    let (rules, warnings) = rules.unwrap_or_else(|message| {
+/// Reads the rules of `--log`, and returns them as the logger takes them.
+pub(super) fn read(text: &str, report: &mut Report) -> String {
+    of_flag(text).unwrap_or_else(|message| {
         report.fault("log", message);
-        Default::default()
-    });
+        String::new()
+    })
+}
+
+/// Reads the rules of `RUST_LOG`, which may be meant for other programs: then it is as if it were not set.
+/// It is never a fault.
+pub(super) fn read_variable(text: &str, report: &mut Report) -> Option<String> {
+    let (rules, warnings) = of_variable(text);
     for warning in warnings {
         report.warn("log", format!("{warning}: this rule is ignored"));
+    }
+    if rules.is_none() {
+        report.warn("log", "it has no sound rule for marketd, and is ignored");
     }
     rules
 }
@@ -45,10 +50,9 @@ pub(super) fn of_flag(text: &str) -> Result<String, String> {
     Ok(rules.text(""))
 }
 
-/// The rules of `RUST_LOG`, and warnings. The variable may be meant for other programs too, so rules
-/// for their targets are skipped. But one rule must be for this program, and a target that looks
-/// misspelt is a warning.
-fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
+/// The rules of `RUST_LOG` if it is sound and one is for this program, and warnings. Rules for the targets
+/// of other programs are skipped, but a target that looks misspelt is a warning.
+fn of_variable(text: &str) -> (Option<String>, Vec<String>) {
     let is_sound = env_filter::Builder::new().try_parse(text).is_ok();
     let (list, pattern) = text.split_at(text.find('/').unwrap_or(text.len()));
     let (mut rules, mut warnings, mut is_ours) = (Rules::default(), Vec::new(), false);
@@ -65,11 +69,7 @@ fn of_variable(text: &str) -> Result<(String, Vec<String>), String> {
         is_ours |= added.is_ok() || is_within;
         warnings.extend(added.err().filter(|_| is_within || !near(target).is_empty()));
     }
-    if is_sound && is_ours {
-        return Ok((rules.text(pattern), warnings));
-    }
-    let expected = format!("{LEVEL}, or TARGET=LEVEL, or several of them with commas");
-    Err(wrong(expected, text))
+    ((is_sound && is_ours).then(|| rules.text(pattern)), warnings)
 }
 
 /// The rules for targets of this program, in their order.
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_variable_of_the_log_is_what_the_logger_understands_and_says_something_of_this() {
         let check = |text: &str, good: bool| {
-            assert_eq!(of_variable(text).is_ok(), good, "{text:?}");
+            assert_eq!(of_variable(text).0.is_some(), good, "{text:?}");
         };
         for text in [
             "info",
@@ -172,8 +172,8 @@ mod tests {
     fn a_rule_for_one_target_leaves_the_others_as_they_are() {
         let check = |text: &str, expected: &str| {
             assert_eq!(of_flag(text).as_deref(), Ok(expected), "{text:?}");
-            let (filter, warnings) = of_variable(text).expect("it is one for the variable too");
-            assert_eq!((&*filter, warnings.len()), (expected, 0), "{text:?}");
+            let (filter, warnings) = of_variable(text);
+            assert_eq!((filter.as_deref(), warnings.len()), (Some(expected), 0), "{text:?}");
         };
         check("debug", "debug");
         check("source=debug", "info,source=debug");
@@ -181,9 +181,8 @@ mod tests {
         check("http=off, net=trace", "info,http=off,net=trace");
         check("marketd=debug", "debug");
         check("marketd::net=debug", "info,net=debug");
-        let variable = |text: &str| of_variable(text).map(|(filter, _)| filter);
         let check = |text: &str, expected: &str| {
-            assert_eq!(variable(text).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(of_variable(text).0.as_deref(), Some(expected), "{text:?}");
         };
         check("access", "info,access=trace");
         check("source=debug/BTC", "info,source=debug/BTC");
@@ -203,8 +202,8 @@ mod tests {
             check(&format!("info,{target}=debug"), &message);
         }
         check("sorce=debug", "unknown target \"sorce\", did you mean \"source\"?");
-        let (filter, warnings) = of_variable("info,sorce=debug,hyper=off").expect("it is sound");
+        let (filter, warnings) = of_variable("info,sorce=debug,hyper=off");
         let warning = "unknown target \"sorce\", did you mean \"source\"?";
-        assert_eq!((&*filter, warnings), ("info", vec![warning.to_string()]));
+        assert_eq!((filter.as_deref(), warnings), (Some("info"), vec![warning.to_string()]));
     }
 }

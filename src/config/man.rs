@@ -21,7 +21,7 @@ pub(super) fn man() -> String {
         it.flags.iter().filter(own).for_each(|flag| out += &option(flag));
     }
     out + ".SH EXIT STATUS\n\
-           0 for success; 1 if healthcheck or probe finds a problem; 2 for a fault of the configuration \
+           0 for success; 1 if healthcheck, probe or reload fails; 2 for a fault of the configuration \
            (--check too), of an address or of a file: one line for each fault says what it is.\n\
            .SH SIGNALS\nSIGTERM and SIGINT end marketd in good order.\n"
 }

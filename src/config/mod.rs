@@ -15,6 +15,7 @@
 
 mod check;
 mod command;
+mod completions;
 mod dialects;
 mod engine;
 mod fault;
@@ -37,7 +38,9 @@ pub(crate) mod tests;
 mod url;
 pub(crate) mod values;
 
-pub use command::{Command, Export, ReadyAt, SCHEMA, command, reload};
+pub use command::{
+    Command, Export, ExportFormat, HttpPlace, ReloadAsked, Rename, SCHEMA, command, reload,
+};
 pub use dialects::{Dialects, KnownDialect};
 pub use engine::EngineUrl;
 pub use fault::{ConfigFault, Report};
@@ -45,7 +48,7 @@ pub use flags::help;
 pub use forms::{Data, ListenAddress};
 pub use json::{Node, unquoted};
 pub use limits::Limits;
-pub use load::{LoadedConfig, LogFormat};
+pub use load::{LoadedConfig, LogFormat, LookAtFiles};
 pub use network::Network;
 pub use proxy::Proxy;
 pub use reload::{SourceChange, SourcePlaces};

@@ -82,7 +82,7 @@ fn run(line: &[&str], variables: &[(&str, &str)]) -> Result<Command, Vec<String>
     let words = line.iter().map(OsString::from);
     let variable = |name: &str| variables.get(name).map(OsString::from);
     let lines = |faults: Vec<ConfigFault>| faults.iter().map(ConfigFault::to_string).collect();
-    command(words, variable, &dialects()).map_err(lines)
+    command(words, variable, &dialects(), |_| Vec::new()).map_err(lines)
 }
 
 fn loaded(line: &[&str], variables: &[(&str, &str)]) -> LoadedConfig {
@@ -96,8 +96,8 @@ fn loaded(line: &[&str], variables: &[(&str, &str)]) -> LoadedConfig {
 fn from_json(name: &str, text: &str) -> Result<(Config, Vec<ConfigFault>), Vec<ConfigFault>> {
     let (mut config, mut report) = (Config::default(), Report::default());
     load::read_file(&mut config, name, text, &mut report);
-    let (flags, dialects, files) = (Flags::default(), &dialects(), file::Files::Any);
-    let loader = load::Loader { flags, variable: &|_| None, dialects, files, report };
+    let (none, dialects) = (|_: &str| None, &dialects());
+    let loader = load::Loader::new(Flags::default(), &none, dialects, report);
     loader.finish(config)
 }
 

@@ -6,6 +6,7 @@ use crate::log_targets::NET;
 use crate::market::SourceId;
 use crate::named::named;
 use crate::table::Key;
+use crate::time::UnixMs;
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -183,5 +184,30 @@ named! {
         Stopping "stopping"
         /// It had never sent anything, and gave its place to a new one at the cap of connections.
         MadeRoom "made_room"
+    }
+}
+
+/// How often the configuration was read again.
+#[derive(Clone, Debug, Default)]
+pub struct ReloadStatus {
+    /// Configurations that were taken in.
+    pub taken: u64,
+    /// Those that were refused.
+    pub refused: u64,
+    /// If the last one was refused: when.
+    pub refused_at: Option<UnixMs>,
+}
+
+impl ReloadStatus {
+    /// One was taken in.
+    pub fn take(&mut self) {
+        self.taken += 1;
+        self.refused_at = None;
+    }
+
+    /// One was refused at this time.
+    pub fn refuse(&mut self, at: UnixMs) {
+        self.refused += 1;
+        self.refused_at = Some(at);
     }
 }

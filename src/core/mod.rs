@@ -28,7 +28,8 @@ mod stats;
 mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
-pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, ProcessFacts, Service};
+pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, ProcessFacts};
+pub use event::{ReloadStatus, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
@@ -130,12 +131,13 @@ impl Core {
     }
 
     /// Applies a new configuration, once no market list is being applied. Keys that need a restart keep
-    /// their values; those of them that changed are in `fixed`, and are logged. Sources that stay keep
-    /// their quotes, candles, connections, budget and back-off. The error says why nothing has changed.
+    /// their values; those that changed are in `fixed`, and are logged. Sources that stay lose nothing.
+    /// Calls `accepted` before anything changes. The error says why nothing has changed.
     pub fn reconfigure(
         &mut self,
         config: Config,
         fixed: Vec<&'static str>,
+        accepted: impl FnOnce(),
         now: Now,
     ) -> Result<(), String> {
         self.set_time(now);
@@ -143,8 +145,16 @@ impl Core {
             return Err("marketd is stopping".to_string());
         }
         self.backend.reconfigure(config, fixed, &self.cx)?;
+        accepted();
         self.take_reload();
         Ok(())
+    }
+
+    /// A reload was refused.
+    pub fn refuse_reload(&mut self, now: Now) {
+        self.set_time(now);
+        self.cx.stats.reloads.refuse(now.unix);
+        self.backend.watch(&mut self.cx);
     }
 
     /// True while a configuration waits to be taken in.

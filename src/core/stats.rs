@@ -2,7 +2,7 @@
 //!
 //! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
-use crate::core::LogFigures;
+use crate::core::{LogFigures, ReloadStatus};
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
 use crate::market::{SourceId, StoredSeries};
 use crate::named::named;
@@ -29,6 +29,8 @@ pub struct Status {
     pub history: HistoryStatus,
     /// The lines of the log.
     pub log: LogStatus,
+    /// How often the configuration was read again.
+    pub reloads: ReloadStatus,
     /// The loop's turns.
     pub turns: Turns,
     /// The streams of clients.

@@ -11,6 +11,7 @@ macro_rules! pages {
             #[doc = "[the HTTP interface]: crate::docs::http_api#charts"]
             #[doc = "[Charts and history]: crate::docs::charts_and_history"]
             #[doc = "[Operations]: crate::docs::operations"]
+            #[doc = "[Your data]: crate::docs::data"]
             #[doc = "[crate's page]: crate"]
             #[doc = "[`core/api`]: crate::core"]
             #[doc = "[`core/api/stream.rs`]: crate::core"]
@@ -31,6 +32,7 @@ pages! {
     charts_and_history "charts-and-history.md"
     operations "operations.md"
     backup "backup.md"
+    data "data.md"
     cluster "cluster.md"
     performance "performance.md"
     testing "testing.md"

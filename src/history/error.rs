@@ -124,12 +124,14 @@ impl fmt::Display for OpenError {
                 "{path} was removed or replaced while it was in use: what memory holds is written to \
                  the file of that name again, and the rest is fetched again"
             ),
-            Unusable::Io(error) => write!(f, "{path}: cannot open history: {error}"),
+            Unusable::Io(error) => write!(f, "{path}: {error}"),
         }
     }
 }
 
 impl std::error::Error for OpenError {}
+
+impl std::error::Error for StoreError {}
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

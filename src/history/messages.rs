@@ -91,6 +91,8 @@ pub struct Opened {
     /// True if there was a write-ahead log without its file. It was renamed, see
     /// [`LOG_SET_ASIDE`](super::LOG_SET_ASIDE).
     pub log_set_aside: bool,
+    /// The version of its tables before they were brought up to date, if an earlier marketd made it.
+    pub upgraded_from: Option<u32>,
 }
 
 /// A stored series without its candles.

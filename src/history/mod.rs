@@ -27,7 +27,7 @@ pub use names::{QuoteName, SavedQuote, SeriesName};
 pub const APPLICATION_ID: u32 = 0x6d6b_7464;
 
 /// The version of the tables that this build writes.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The suffix of a write-ahead log whose history file was removed. A person who has moved the file can
 /// rename the log back to its name.

@@ -19,10 +19,28 @@ const MIN_CLIENTS: usize = 8;
 /// The part of the reserve that is always in use.
 const USED: usize = 20;
 
+/// A number of clients that was lowered.
+pub struct Capped {
+    most: usize,
+    configured: usize,
+    files: u64,
+}
+
+impl Capped {
+    /// Logs it.
+    pub fn tell(&self) {
+        let Capped { most, configured, files } = self;
+        log::info!(
+            target: NET,
+            "connections capped most={most} configured={configured} files={files}"
+        );
+    }
+}
+
 /// Raises the limit, and lowers `max_connections` to what it allows. It is an error if that is none.
-pub fn settle(config: &mut Config) -> Result<(), String> {
+pub fn settle(config: &mut Config) -> Result<Option<Capped>, String> {
     let Some(limit) = raise() else {
-        return Ok(());
+        return Ok(None);
     };
     let needed = needed(config);
     if limit < needed as u64 {
@@ -32,14 +50,8 @@ pub fn settle(config: &mut Config) -> Result<(), String> {
     }
     let cap = cap(config, limit);
     let most = &mut config.limits.max_connections;
-    if cap < *most {
-        log::info!(
-            target: NET,
-            "connections capped most={cap} configured={most} files={limit}"
-        );
-        *most = cap;
-    }
-    Ok(())
+    let configured = std::mem::replace(most, cap.min(*most));
+    Ok((cap < configured).then_some(Capped { most: cap, configured, files: limit }))
 }
 
 /// Files that are needed to request data from exchanges and to serve any client.

@@ -15,9 +15,9 @@ use std::time::Duration;
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Checks whether the history file can be opened, without changing it.
-pub(super) fn check(data: &Data) -> Result<(), String> {
+pub(super) fn check(data: &Data) -> Result<(), OpenError> {
     match data {
-        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path).map_err(refused),
+        Data::File(path) if cfg!(feature = "sqlite") => crate::store::check(path),
         _ => Ok(()),
     }
 }
@@ -25,6 +25,19 @@ pub(super) fn check(data: &Data) -> Result<(), String> {
 /// The error text for a file that marketd refuses to start with.
 fn refused(error: OpenError) -> String {
     format!("data: {error}")
+}
+
+/// Logs that a file is not used, if this build uses none.
+pub(super) fn tell(data: &Data) {
+    if let Data::File(path) = data
+        && cfg!(not(feature = "sqlite"))
+    {
+        let path = quoted(path.display());
+        log::info!(
+            target: HISTORY,
+            "file not used path={path} reason=\"this build keeps history in memory alone\""
+        );
+    }
 }
 
 /// The disk thread, if there is one.
@@ -46,11 +59,6 @@ impl DiskThread {
             return Ok((thread, None));
         };
         if cfg!(not(feature = "sqlite")) {
-            let path = quoted(path.display());
-            log::info!(
-                target: HISTORY,
-                "file not used path={path} reason=\"this build keeps history in memory alone\""
-            );
             return Ok((thread, None));
         }
         let wake = move || {

@@ -4,14 +4,14 @@
 //! something to do.
 
 use super::connection::NetConnection;
-use super::disk_thread::DiskThread;
+use super::disk_thread::{self, DiskThread};
 use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
 use super::{activation, descriptors, process, tls};
-use crate::config::Config;
+use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::{Core, Event, LogFigures};
 use crate::demo::Demo;
 use crate::history::Reply;
@@ -81,12 +81,11 @@ impl ConnectionQueues {
     }
 }
 
-/// Reads the configuration again. `None`: it has a fault, which is logged.
-pub(super) type ReadAgain = Box<dyn FnMut() -> Option<Config>>;
-
 /// What reading the configuration again needs.
 pub(super) struct Reread {
-    pub(super) read: ReadAgain,
+    pub(super) read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+    /// Called with a configuration that is not refused.
+    pub(super) taken: fn(&LoadedConfig),
     /// The configuration as it was last read and taken in, but for keys that need a restart: these are as at
     /// the start. What this machine has made of it is not a change.
     pub(super) loaded: Config,
@@ -115,6 +114,8 @@ pub(super) struct Driver {
     pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
+    /// What is to be told of the number of clients.
+    capped: Option<descriptors::Capped>,
     pub(super) reread: Reread,
     pub(super) pace: ClockPace,
     /// What becomes of the lines of the log.
@@ -131,12 +132,13 @@ impl Driver {
     /// Binds every address and starts the core; nothing is served yet.
     pub(super) fn new(
         mut config: Config,
-        read: ReadAgain,
+        read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+        taken: fn(&LoadedConfig),
         log: fn() -> LogFigures,
     ) -> Result<Driver, String> {
         let loaded = config.clone();
         let passed = activation::take(config.ecosystem_listen.is_some())?;
-        descriptors::settle(&mut config)?;
+        let capped = descriptors::settle(&mut config)?;
         let poll = Poll::new().map_err(fails("create a poller"))?;
         let waker = Waker::new(poll.registry(), WAKER).map_err(fails("create a waker"))?;
         let waker = Arc::new(waker);
@@ -174,8 +176,9 @@ impl Driver {
             opened,
             tls,
             signals,
-            notifier: Notifier::from_env(),
-            reread: Reread { read, loaded, is_waiting: false },
+            notifier: Notifier::default(),
+            capped,
+            reread: Reread { read, taken, loaded, is_waiting: false },
             pace: ClockPace::default(),
             log,
             next_slice: 0,
@@ -184,11 +187,17 @@ impl Driver {
         })
     }
 
-    /// Logs every address.
-    pub(super) fn announce(&self) {
+    /// Logs every address, in the first lines of the log: scripts that start with port 0 read them. Then
+    /// looks for the service manager, and logs what else there is about the start.
+    pub(super) fn announce(&mut self) {
         for listener in &self.listeners {
             listener.service.announce(&listener.place);
         }
+        self.notifier = Notifier::from_env();
+        if let Some(capped) = self.capped.take() {
+            capped.tell();
+        }
+        disk_thread::tell(&self.reread.loaded.data);
     }
 
     /// True if this turn has taken this long. Reads the clock only if enough work was done since the

@@ -70,31 +70,32 @@ mod turn;
 
 pub use fetch::{Fetched, Fetcher, connect};
 
-use crate::config::Config;
+use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::LogFigures;
 use crate::time::Clock;
 use driver::Driver;
 
 /// Runs until a signal asks it to stop.
 ///
-/// `listening` is called when every address is bound and logged, and `reread` when a signal asks for the
-/// configuration to be read again; it returns none if that has a fault. `log` tells what becomes of the
-/// lines of the log. The error is one line, for the person who runs marketd.
+/// `reread` is called when a signal asks for the configuration to be read again, and `taken` whenever one
+/// holds from now on: when every address is bound and logged, and after a reload. `log` tells what becomes
+/// of the lines of the log. The error is one line, for the person who runs marketd.
 pub fn run(
-    config: Config,
-    listening: impl FnOnce(),
-    reread: impl FnMut() -> Option<Config> + 'static,
+    loaded: LoadedConfig,
+    reread: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
+    taken: fn(&LoadedConfig),
     log: fn() -> LogFigures,
 ) -> Result<(), String> {
-    let driver = Driver::new(config, Box::new(reread), log)?;
+    let mut driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
     driver.announce();
-    listening();
+    taken(&loaded);
     driver.run()
 }
 
-/// Checks what the configuration names, as far as that is possible without running: the certificates
-/// of `tls.caFile`, and the history file.
-pub fn check(config: &Config) -> Result<(), String> {
-    drop(tls::opener(config, Clock::new())?);
-    disk_thread::check(&config.data)
+/// Checks the files that the configuration names, as far as that is possible without running. Returns the
+/// faults, each with the key that names the file.
+pub fn check(config: &Config) -> Vec<(&'static str, String)> {
+    let roots = tls::opener(config, Clock::new()).err().map(|fault| ("tls.caFile", fault));
+    let data = disk_thread::check(&config.data).err().map(|fault| ("data", fault.to_string()));
+    roots.into_iter().chain(data).collect()
 }

@@ -26,6 +26,8 @@ pub struct Notifier {
     watchdog_due: Mono,
     status: String,
     status_due: Mono,
+    /// True once the end has begun: the manager would take a later `READY=1` for a service that runs.
+    is_stopping: bool,
 }
 
 impl Notifier {
@@ -53,17 +55,22 @@ impl Notifier {
 
     /// The service listens, or has taken in its configuration again.
     pub fn ready(&self) {
-        self.send("READY=1");
+        if !self.is_stopping {
+            self.send("READY=1");
+        }
     }
 
     /// The configuration is being read again.
     pub fn reloading(&self) {
-        let time = Clock::system_us();
-        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={time}"));
+        if !self.is_stopping {
+            let time = Clock::system_us();
+            self.send(&format!("RELOADING=1\nMONOTONIC_USEC={time}"));
+        }
     }
 
     /// The end has begun.
-    pub fn stopping(&self) {
+    pub fn stopping(&mut self) {
+        self.is_stopping = true;
         self.send("STOPPING=1\nSTATUS=Stopping");
     }
 

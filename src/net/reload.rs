@@ -4,7 +4,7 @@
 //! once for each signal.
 
 use super::driver::Driver;
-use crate::config::Config;
+use crate::config::{ConfigFault, LoadedConfig};
 use crate::log_targets::{CONFIG, quoted};
 use crate::time::Now;
 
@@ -12,26 +12,33 @@ impl Driver {
     /// Reads the configuration again. One with a fault changes nothing.
     pub(super) fn reload(&mut self, now: Now) {
         self.notifier.reloading();
-        if let Some(config) = (self.reread.read)()
-            && let Err(why) = self.reconfigure(config, now)
-        {
-            log::error!(target: CONFIG, "not reloaded error={}", quoted(&why));
+        let faults: Vec<String> = match (self.reread.read)() {
+            Ok(loaded) => self.reconfigure(loaded, now).err().into_iter().collect(),
+            Err(faults) => faults.iter().map(ConfigFault::to_string).collect(),
+        };
+        for fault in &faults {
+            log::error!(target: CONFIG, "not reloaded error={}", quoted(fault));
+        }
+        if !faults.is_empty() {
+            self.core.refuse_reload(now);
         }
         self.reread.is_waiting = true;
         self.end_reload();
     }
 
-    fn reconfigure(&mut self, mut config: Config, now: Now) -> Result<(), String> {
-        let mut next = config.clone();
+    fn reconfigure(&mut self, loaded: LoadedConfig, now: Now) -> Result<(), String> {
+        let mut next = loaded.config.clone();
         if let Some(source) = next.demo_source() {
             // It listens from the start or not at all.
             let url = self.listeners.iter().find_map(|it| it.demo_url());
             next.sources[source].url =
                 Some(url.ok_or("sources: the demo exchange runs from the start or not at all")?);
         }
-        let fixed = self.reread.loaded.fixed_changes(&config);
+        let fixed = self.reread.loaded.fixed_changes(&loaded.config);
         let accepts = next.limits.accepts_per_turn;
-        self.core.reconfigure(next, fixed, now)?;
+        let taken = self.reread.taken;
+        self.core.reconfigure(next, fixed, || taken(&loaded), now)?;
+        let mut config = loaded.config;
         config.keep_fixed(&self.reread.loaded);
         (self.accepts, self.reread.loaded) = (accepts, config);
         Ok(())

@@ -45,7 +45,7 @@ mod disk;
 mod tests;
 
 #[cfg(feature = "sqlite")]
-pub use disk::{HistoryReader, Pruned, Renamed, prune, rename, sqlite_version};
+pub use disk::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed, sqlite_version};
 
 use crate::history::{DiskJob, OpenError, Reply, StoreError, Unusable};
 use std::path::{Path, PathBuf};

@@ -404,7 +404,7 @@ impl World {
         let other = SourceConfig { id: "other".to_string(), ..config.sources[0].clone() };
         config.sources.push(other);
         let now = self.now();
-        self.core.reconfigure(config, Vec::new(), now).expect("a sound configuration");
+        self.core.reconfigure(config, Vec::new(), || (), now).expect("a sound configuration");
         self.carry_out();
     }
 
@@ -445,7 +445,8 @@ impl World {
         file.store = Some(store);
         let now = self.now();
         self.core = Core::new(config, None, ProcessFacts::default, lives, now);
-        let opened = Opened { log_set_aside: false, created: false, bytes: 4096 };
+        let opened =
+            Opened { log_set_aside: false, created: false, bytes: 4096, upgraded_from: None };
         self.core.keep_history(Reply::Opened(opened), now);
         self.carry_out();
     }

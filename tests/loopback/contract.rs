@@ -318,6 +318,7 @@ const REASON: Shape = Object(&[
             "history_unusable",
             "history_write_failed",
             "log_loses_lines",
+            "reload_refused",
             "source_starting",
             "source_backoff",
             "source_down",

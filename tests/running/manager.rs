@@ -69,6 +69,24 @@ fn the_manager_is_told_of_begin_watchdog_and_end() {
 }
 
 #[test]
+fn a_service_that_stops_is_not_told_to_be_ready_again() {
+    let (manager, name) = Manager::new();
+    let marketd = launch(&name).start();
+    let mut idle = Client::connect(marketd.addr());
+    assert_eq!(idle.get("/health/live").status, 200);
+    marketd.signal("TERM");
+    while !manager.next_but(&[]).starts_with("STOPPING=1") {}
+    // The idle client, which does not close its side, holds up the end.
+    marketd.signal("HUP");
+    marketd.await_log("not reloaded error=", PATIENCE);
+    drop(idle);
+    assert_eq!(marketd.await_end(PATIENCE).code, Some(0));
+    while let Some(message) = manager.next_within(Duration::from_millis(50)) {
+        assert!(!message.contains("READY=1") && !message.contains("RELOADING=1"), "{message}");
+    }
+}
+
+#[test]
 fn a_watchdog_of_another_process_is_not_fed() {
     let dir = Launch::new(&[]);
     let path = dir.file("manager", "");

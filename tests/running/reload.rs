@@ -322,6 +322,46 @@ fn lines_of_the_log_and_limits_follow_the_file() {
 }
 
 #[test]
+fn a_reload_that_is_refused_changes_nothing_and_is_told() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let good = with(config(&[source("a", &exchange)]), "basePath", json!("/base"));
+    let marketd = start(&good);
+    let health = || read(marketd.addr(), "/base/health");
+    eventually(LONG, || (health()["status"] == "ok").then_some(()));
+    let (pid, url) = (marketd.pid().to_string(), format!("http://{}/base", marketd.addr()));
+    let wait = || Launch::new(&["reload", &pid, &url]).run();
+    // Sound by itself, but with more sources than one process takes.
+    let many: Vec<Value> = (0..30).map(|at| source(&format!("s{at}"), &exchange)).collect();
+    let many = with(good.clone(), "sources", json!(many));
+    reload(&marketd, &with(with(many, "log", json!("debug")), "accessLog", json!(true)));
+    marketd.await_log("not reloaded error=\"sources: too many", LONG);
+    let page = || get(marketd.addr(), "/base/metrics").text().to_string();
+    for refused in 1..3 {
+        let health = health();
+        assert_eq!(
+            (health["status"].text(), health["ready"].bool()),
+            (Some("degraded"), Some(true))
+        );
+        assert_eq!(health["reasons"][0]["code"], "reload_refused");
+        let page = page();
+        assert!(page.contains("\nmarketd_config_last_reload_successful 0\n"), "{page}");
+        let count = format!("\nmarketd_config_reloads_total{{result=\"refused\"}} {refused}\n");
+        assert!(page.contains(&count), "{page}");
+        let told = wait();
+        let expected = "the configuration was refused, and nothing has changed: see the log\n";
+        assert_eq!((told.code, told.stderr.as_str()), (Some(1), expected));
+    }
+    assert_eq!((count(&marketd, "DEBUG"), count(&marketd, "access: ")), (0, 0));
+    std::fs::write(marketd.dir().path().join("marketd.json"), good.to_string()).expect("a file");
+    assert_eq!((wait().code, wait().stdout.as_str()), (Some(0), "reloaded\n"));
+    assert_eq!(health()["status"], "ok");
+    assert!(page().contains("\nmarketd_config_last_reload_successful 1\n"));
+    let told = Launch::new(&["reload", "x"]).run();
+    let expected = "reload: expected the process id of a marketd, found \"x\"\n";
+    assert_eq!((told.code, told.stderr.as_str()), (Some(2), expected));
+}
+
+#[test]
 fn a_raised_limit_makes_room_for_as_many_streams() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let of = |streams: usize| {

@@ -101,7 +101,12 @@ impl Disk {
 
     /// How the first look at the file ends.
     pub fn opened() -> Reply {
-        Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false })
+        Reply::Opened(Opened {
+            created: false,
+            bytes: 4096,
+            log_set_aside: false,
+            upgraded_from: None,
+        })
     }
 
     fn wait(&mut self) -> u64 {

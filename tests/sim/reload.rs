@@ -160,7 +160,7 @@ impl World {
         if self.stopped_at.is_some() {
             self.reload.next = None;
             let file = file(&self.config, &self.reload.is_there);
-            if self.core.reconfigure(file, Vec::new(), now).is_ok() {
+            if self.core.reconfigure(file, Vec::new(), || (), now).is_ok() {
                 self.fail("a reload after the end has begun");
             }
             return;
@@ -175,7 +175,7 @@ impl World {
         let (is_there, added) = (&next.is_there, next.added);
         self.trace
             .note(self.now, format!("a reload with sources {is_there:?} and added {added:?}"));
-        let reloaded = self.core.reconfigure(next.file.clone(), Vec::new(), now);
+        let reloaded = self.core.reconfigure(next.file.clone(), Vec::new(), || (), now);
         self.check(reloaded, &|| "a reload".to_string());
         self.reload.next = Some(Box::new(next));
         self.woken = true;

@@ -418,7 +418,7 @@ fn ends(got: &[u8]) -> bool {
 fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
     let now = Now { mono: Mono(0), unix: UnixMs(unix_ms) };
     let mut core = Core::new(config.clone(), None, ProcessFacts::default, seed, now);
-    let opened = Opened { created: false, bytes: 4096, log_set_aside: false };
+    let opened = Opened { created: false, bytes: 4096, log_set_aside: false, upgraded_from: None };
     core.keep_history(Reply::Opened(opened), now);
     core
 }

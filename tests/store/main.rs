@@ -27,7 +27,7 @@ mod world;
 use bench::Bench;
 use marketd::history::{Batch, DiskJob, QuoteName, Reply, Rows, SeriesName, StoreError};
 use marketd::record::{Candle, Edge};
-use marketd::store::{Renamed, rename};
+use marketd::store::{NotRenamed, rename};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use support::daemon::TempDir;
@@ -44,12 +44,12 @@ fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
     bench.write(1, Batch { quotes, ..batch(0) }).expect("a sound disk");
     bench.stop();
     let rename = |old, new| rename(&path, old, new).expect("the file is sound");
-    assert!(matches!(rename("quiet", "kraken"), Renamed::Taken));
-    assert!(matches!(rename("nobody", "new"), Renamed::Nothing));
+    assert_eq!(rename("quiet", "kraken"), Err(NotRenamed::Taken));
+    assert_eq!(rename("nobody", "new"), Err(NotRenamed::Nothing));
     // It has a quote, and no candle.
-    assert!(matches!(rename("quiet", "new"), Renamed::Moved(0)));
-    assert!(matches!(rename("quiet", "other"), Renamed::Nothing));
-    assert!(matches!(rename("kraken", "coinbase"), Renamed::Moved(1..)));
+    assert_eq!(rename("quiet", "new"), Ok(0));
+    assert_eq!(rename("quiet", "other"), Err(NotRenamed::Nothing));
+    assert!(rename("kraken", "coinbase").is_ok_and(|moved| moved > 0));
     let (_, quotes, _) = Bench::open(&path).load();
     assert!(matches!(&quotes[..], [(name, _)] if &*name.source == "new"), "{quotes:?}");
 }
@@ -201,7 +201,7 @@ fn a_person_reads_the_file_while_it_is_written() {
     for line in lines(texts) {
         let candle = first.next().expect("more than three");
         let time = candle.open_time.to_string();
-        let time = format!("{} {}", &time[..10], &time[11..16]);
+        let time = format!("{}Z", &time[..19]);
         let (source, symbol, interval) = SERIES[0];
         let interval = interval.name();
         let (open, high, low) = (&candle.open, &candle.high, &candle.low);
@@ -211,9 +211,13 @@ fn a_person_reads_the_file_while_it_is_written() {
         assert_eq!(line, expected);
     }
     let quotes = lines("SELECT source, symbol, last_text, received FROM quotes");
-    assert_eq!(quotes, ["binance|BTC/USDT|25|2025-01-01 00:00:24"]);
-    let coverage = lines("SELECT * FROM coverage WHERE interval = '1m'");
-    assert_eq!(coverage, ["binance|BTC/USDT|1m|2025-01-01 00:00|2025-01-01 03:20"]);
+    assert_eq!(quotes, ["binance|BTC/USDT|25|2025-01-01T00:00:24Z"]);
+    let coverage = lines(
+        "SELECT source, symbol, interval, first_ms || '', until_ms || '', first, until
+        FROM coverage WHERE interval = '1m'",
+    );
+    let (ms, texts) = ("1735689600000|1735701600000", "2025-01-01T00:00:00Z|2025-01-01T03:20:00Z");
+    assert_eq!(coverage, [format!("binance|BTC/USDT|1m|{ms}|{texts}")]);
     // A reader that stays where it is keeps the log from being emptied, and nothing else.
     let mut reading = shell.prepare("SELECT time FROM candle").expect("sql");
     let mut rows = reading.query([]).expect("a query");

@@ -253,6 +253,40 @@ fn a_file_of_version_1_is_read_and_brought_up_to_date() {
 }
 
 #[test]
+fn a_file_is_taken_back_to_version_1_as_the_manual_says() {
+    let dir = TempDir::new();
+    let open = |name: &str| rusqlite::Connection::open(dir.path().join(name)).expect("it is ours");
+    let old = open("old.db");
+    old.execute_batch(include_str!("version_1.sql")).expect("it was made by a release");
+    open("new.db").execute_batch(include_str!("version_1.sql")).expect("the same");
+    let upgraded = Bench::open(&dir.path().join("new.db"));
+    assert_eq!(upgraded.opened().upgraded_from, Some(1));
+    upgraded.stop();
+    let page = include_str!("../../src/docs/backup.md");
+    let (_, rest) = page.split_once("```sql\n").expect("the lines");
+    let (lines, _) = rest.split_once("```").expect("their end");
+    let new = open("new.db");
+    new.execute_batch(lines).expect("sound SQL");
+    let schema = |shell: &rusqlite::Connection| -> Vec<String> {
+        let sql = "SELECT name || ' ' || sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY 1";
+        let mut all = shell.prepare(sql).expect("sql");
+        let all = all.query_map([], |row| row.get(0)).expect("sql");
+        all.map(|text| text.expect("a text")).collect()
+    };
+    assert_eq!(schema(&new), schema(&old));
+    for sql in ["SELECT count(*) FROM candle", "SELECT count(*) FROM quote", "PRAGMA user_version"]
+    {
+        let number =
+            |shell: &rusqlite::Connection| shell.query_row(sql, [], |row| row.get::<_, i64>(0));
+        assert_eq!(number(&new), number(&old), "{sql}");
+        assert!(number(&new).is_ok_and(|number| number > 0), "{sql}");
+    }
+    drop((new, old));
+    let mut again = Bench::open(&dir.path().join("new.db"));
+    assert_eq!((again.load().0.len(), again.opened().upgraded_from), (1, Some(1)));
+}
+
+#[test]
 fn prices_of_the_view_are_compared_as_numbers_and_have_their_exact_text_beside_them() {
     let dir = TempDir::new();
     let path = dir.path().join("history.db");

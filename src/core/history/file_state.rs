@@ -15,7 +15,9 @@
 
 use crate::core::Action;
 use crate::core::context::Context;
-use crate::history::{DiskJob, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable};
+use crate::history::{
+    DiskJob, LOG_SET_ASIDE, Loaded, OpenError, Opened, StoreError, Unusable, VERSION,
+};
 use crate::log_targets::{HISTORY, quoted};
 use crate::market::SeriesKey;
 use crate::time::{Mono, Now};
@@ -100,6 +102,9 @@ impl FileState {
     /// It is open: loads it, unless it was open already, or a load has opened it.
     pub fn opened(&mut self, opened: Opened, cx: &mut Context) {
         note_size(opened.bytes, cx);
+        if let Some(from) = opened.upgraded_from {
+            log::warn!(target: HISTORY, "file upgraded from={from} to={VERSION}");
+        }
         if opened.log_set_aside {
             log::warn!(
                 target: HISTORY,

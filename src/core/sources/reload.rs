@@ -57,6 +57,7 @@ impl Reload {
         sources.reconfigure(&self.changes, cx);
         let ids = (0..).map(SourceId).take(cx.stats.sources.len());
         history.recall(ids.skip(known), cx);
+        cx.stats.reloads.take();
         let count = |is: fn(&SourceChange) -> bool| self.changes.iter().filter(|it| is(it)).count();
         log::info!(
             target: CONFIG,

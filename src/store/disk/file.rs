@@ -62,7 +62,7 @@ impl HistoryFile {
             }
             let look = look_to_write(path)?
                 .ok_or_else(|| damaged("it was removed while it was being opened"))?;
-            let db = open_database(path, &look, checked)?;
+            let (db, upgraded_from) = open_database(path, &look, checked)?;
             let bytes = db.bytes()?;
             let file = HistoryFile {
                 db,
@@ -72,7 +72,7 @@ impl HistoryFile {
                 path: path.to_path_buf(),
                 lock,
             };
-            Ok((file, Opened { created, bytes, log_set_aside }))
+            Ok((file, Opened { created, bytes, log_set_aside, upgraded_from }))
         })
     }
 
@@ -152,7 +152,7 @@ fn set_log_aside(path: &Path) -> Result<bool, Unusable> {
 }
 
 /// True if this was done to a file, and false if there is none.
-fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
+pub(super) fn if_there(done: io::Result<()>) -> Result<bool, Unusable> {
     match done {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         done => Ok(done.map(|()| true)?),
@@ -215,28 +215,36 @@ fn create(path: &Path) -> Result<(), Unusable> {
     Ok(())
 }
 
-fn open_database(path: &Path, look: &Look, checked: u64) -> Result<Database, Unusable> {
+fn open_database(
+    path: &Path,
+    look: &Look,
+    checked: u64,
+) -> Result<(Database, Option<u32>), Unusable> {
     let db = Database::open(path, WRITE)?;
-    if let Err(error) = make_ready(&db, look, checked) {
-        if look.log == 0 {
-            // There was no log before: closing removes the empty one.
-            let _ = db.leave_log(false);
+    match make_ready(&db, look, checked) {
+        Ok(upgraded_from) => Ok((db, upgraded_from)),
+        Err(error) => {
+            if look.log == 0 {
+                // There was no log before: closing removes the empty one.
+                let _ = db.leave_log(false);
+            }
+            let _ = db.close();
+            Err(error)
         }
-        let _ = db.close();
-        return Err(error);
     }
-    Ok(db)
 }
 
-fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<(), Unusable> {
+/// Returns the version of its tables, if they were brought up to date.
+fn make_ready(db: &Database, look: &Look, checked: u64) -> Result<Option<u32>, Unusable> {
     check_content(db, look, checked)?;
     if db.text("PRAGMA journal_mode")? != "wal" {
         db.execute("PRAGMA journal_mode = WAL")?;
     }
-    schema::migrate(db, version(db)?, &MIGRATIONS)?;
+    let before = version(db)?;
+    schema::migrate(db, before, &MIGRATIONS)?;
     match schema::missing(db)? {
         Some(name) => Err(damaged(&format!("its table or view {name} is not as it was made"))),
-        None => Ok(()),
+        None => Ok((before < VERSION).then_some(before)),
     }
 }
 

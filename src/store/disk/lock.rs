@@ -10,7 +10,8 @@
 use super::header::beside;
 use crate::history::Unusable;
 use std::fs::{File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
 /// A lock that is held until it is dropped.
@@ -22,7 +23,16 @@ impl Lock {
     pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(beside(path, "-lock"))?;
+        let name = beside(path, "-lock");
+        let mut file = options.open(&name).map_err(|error| {
+            // The report names the history file, which may be sound.
+            let kind = error.kind();
+            Unusable::from(io::Error::new(kind, format!("{}: {error}", name.display())))
+        })?;
+        // One that root creates would keep the owner of the history file away. For others this fails.
+        if let Ok(about) = std::fs::metadata(path) {
+            let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

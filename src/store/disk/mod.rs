@@ -37,7 +37,7 @@ mod write;
 
 pub(super) use file::check;
 pub use sqlite::sqlite_version;
-pub use tools::{HistoryReader, Pruned, Renamed, prune, rename};
+pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed};
 
 use crate::history::{DiskJob, Loaded, Reply, StoreError, Unwritten};
 use crate::log_targets::{HISTORY, quoted};

@@ -13,7 +13,8 @@ use crate::history::StoreError;
 use std::collections::BTreeMap;
 
 /// Entry `n` turns version `n` into version `n + 1`.
-pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] = [VERSION_1, VERSION_2];
+pub(super) const MIGRATIONS: [&str; crate::history::VERSION as usize] =
+    [VERSION_1, VERSION_2, VERSION_3];
 
 /// A candle takes about 65 bytes, 39 of which are digits. `candle` is WITHOUT ROWID, so a row is
 /// stored once, with its key. Times are in seconds: four bytes until 2038, six for milliseconds. The
@@ -130,6 +131,42 @@ CREATE VIEW quotes AS
         strftime('%Y-%m-%d %H:%M:%S', received / 1000, 'unixepoch') AS received,
         last AS last_text, bid AS bid_text, ask AS ask_text, high AS high_text, low AS low_text,
         percentage AS percentage_text, base_volume AS base_volume_text,
+        quote_volume AS quote_volume_text
+    FROM quote;
+";
+
+/// The views of version 2 showed times without their zone and not as numbers, and not every field of a quote.
+const VERSION_3: &str = "
+DROP VIEW IF EXISTS candles;
+CREATE VIEW candles AS
+    SELECT source, symbol, interval, time * 1000 AS time_ms,
+        strftime('%Y-%m-%dT%H:%M:%SZ', time, 'unixepoch') AS time,
+        CAST(open AS REAL) AS open, CAST(high AS REAL) AS high, CAST(low AS REAL) AS low,
+        CAST(close AS REAL) AS close, CAST(volume AS REAL) AS volume, open AS open_text,
+        high AS high_text, low AS low_text, close AS close_text, volume AS volume_text
+    FROM candle JOIN series ON series.id = candle.series;
+
+DROP VIEW IF EXISTS coverage;
+CREATE VIEW coverage AS
+    SELECT source, symbol, interval, first * 1000 AS first_ms, until * 1000 AS until_ms,
+        strftime('%Y-%m-%dT%H:%M:%SZ', first, 'unixepoch') AS first,
+        strftime('%Y-%m-%dT%H:%M:%SZ', until, 'unixepoch') AS until
+    FROM span JOIN series ON series.id = span.series;
+
+DROP VIEW IF EXISTS quotes;
+CREATE VIEW quotes AS
+    SELECT source, symbol, time AS time_ms,
+        strftime('%Y-%m-%dT%H:%M:%SZ', time / 1000, 'unixepoch') AS time,
+        received AS received_ms,
+        strftime('%Y-%m-%dT%H:%M:%SZ', received / 1000, 'unixepoch') AS received,
+        CAST(last AS REAL) AS last, CAST(bid AS REAL) AS bid, CAST(ask AS REAL) AS ask,
+        CAST(bid_volume AS REAL) AS bid_volume, CAST(ask_volume AS REAL) AS ask_volume,
+        CAST(open AS REAL) AS open, CAST(high AS REAL) AS high, CAST(low AS REAL) AS low,
+        CAST(change AS REAL) AS change, CAST(percentage AS REAL) AS percentage,
+        CAST(base_volume AS REAL) AS base_volume, CAST(quote_volume AS REAL) AS quote_volume,
+        last AS last_text, bid AS bid_text, ask AS ask_text, bid_volume AS bid_volume_text,
+        ask_volume AS ask_volume_text, open AS open_text, high AS high_text, low AS low_text,
+        change AS change_text, percentage AS percentage_text, base_volume AS base_volume_text,
         quote_volume AS quote_volume_text
     FROM quote;
 ";

@@ -5,12 +5,15 @@
 
 use crate::decimal::Decimal;
 use crate::history::StoreError;
+use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult};
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 pub(super) use rusqlite::{OpenFlags, OptionalExtension, Result, Row, params_from_iter};
 pub(super) use rusqlite::{types::Value, types::ValueRef};
+use std::ffi::OsStr;
 use std::ops::Deref;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -79,6 +82,38 @@ impl Database {
         database.set_prepared_statement_cache_capacity(STATEMENTS);
         database.execute(SETTINGS)?;
         Ok(database)
+    }
+
+    /// Opens a file without a log to read it, in whose directory nothing may be written: without locks, and
+    /// without seeing what others write meanwhile.
+    pub(super) fn open_unlocked(path: &Path) -> Result<Database, StoreError> {
+        let mut uri = b"file:".to_vec();
+        for byte in path.as_os_str().as_bytes() {
+            match byte {
+                b'%' | b'?' | b'#' => uri.extend(format!("%{byte:02X}").bytes()),
+                byte => uri.push(*byte),
+            }
+        }
+        uri.extend(b"?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Database::open(Path::new(OsStr::from_bytes(&uri)), flags)
+    }
+
+    /// Writes a copy without unused pages to a file that does not exist.
+    pub(super) fn copy_into(&self, path: &Path) -> Result<(), StoreError> {
+        let name = path.to_str();
+        let name = name.ok_or_else(|| StoreError::Internal("its name is not UTF-8".to_string()))?;
+        self.0.execute("VACUUM INTO ?1", [name])?;
+        Ok(())
+    }
+
+    /// Replaces all content by that of another file, in one transaction.
+    pub(super) fn replace_by(&mut self, path: &Path) -> Result<(), StoreError> {
+        let from = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        match Backup::new(&from, &mut self.0)?.step(-1)? {
+            StepResult::Done => Ok(()),
+            _ => Err(StoreError::Busy("another program uses it".to_string())),
+        }
     }
 
     /// Sets whether closing leaves the log as it is, which is the default. Otherwise the last

@@ -1,50 +1,99 @@
-//! What a person does with the history file: export a series, prune what nobody tracks, rename a source.
+//! What a person does with the history file: export a series, copy the file, prune what nobody tracks, rename
+//! a source.
 //!
-//! Reading works beside a running marketd and changes nothing. What changes the file takes its lock, so
-//! it is refused while a marketd uses the file, and is done completely or not at all.
+//! Reading works beside a running marketd, needs no permission to write, and changes nothing. What changes
+//! the file takes its lock, so it is refused while a marketd uses the file, and is done completely or not at
+//! all.
 
-use super::file::{CHECKED_BYTES, HistoryFile, at_resolved, check_content, look_to_write};
-use super::header::look;
+use super::file::{
+    CHECKED_BYTES, HistoryFile, at_resolved, check_content, if_there, look_to_write,
+};
+use super::header::{beside, log_of, look};
 use super::sqlite::{Database, OpenFlags};
 use super::{read, write};
 use crate::history::{
     Batch, OpenError, QuoteName, SavedQuote, SeriesHead, SeriesName, StoreError, Unusable,
 };
+use crate::interval::Stored;
 use crate::record::{Candle, MarketRules};
-use std::collections::BTreeSet;
-use std::fs::File;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The history file, opened for reading alone.
 pub struct HistoryReader {
     path: PathBuf,
     db: Database,
+    /// When the file was written last, if it was opened without its log: then no marketd used it, and what
+    /// was read holds only if none has written to it since.
+    unlocked: Option<SystemTime>,
 }
 
-/// What [`prune`] removed or would remove.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// Series.
-    pub series: u64,
-    /// Their candles.
-    pub candles: u64,
-    /// Size of the file afterwards, in bytes.
-    pub bytes: u64,
+/// What is stored of one market.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredMarket {
+    /// Its series, and how many candles each has.
+    pub series: Vec<(Stored, u64)>,
+    /// True if its last quote is stored.
+    pub has_quote: bool,
+    /// True if the exchange's rules for it are stored.
+    pub has_rules: bool,
 }
+
+/// What is stored, by market.
+pub type StoredMarkets = BTreeMap<QuoteName, StoredMarket>;
 
 impl HistoryReader {
-    /// Opens a file that exists; a marketd may be using it.
+    /// Opens a file that exists; a marketd may be using it. Nothing is written beside it: where it has no
+    /// log, SQLite would make one.
     ///
     /// # Errors
     /// If there is none, if it is not a history file, or if it cannot be read.
     pub fn open(path: &Path) -> Result<HistoryReader, OpenError> {
         at_resolved(path, |path| {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
-            let db = Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            let has_log = log_of(path).exists();
+            let db = match has_log {
+                true => Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
+                false => Database::open_unlocked(path)?,
+            };
             check_content(&db, &look, CHECKED_BYTES)?;
-            Ok(HistoryReader { path: path.to_path_buf(), db })
+            let unlocked = if has_log { None } else { Some(fs::metadata(path)?.modified()?) };
+            Ok(HistoryReader { path: path.to_path_buf(), db, unlocked })
         })
+    }
+
+    /// Confirms what was read.
+    ///
+    /// # Errors
+    /// If a marketd has begun to write to the file since it was opened, and what was read may be torn.
+    pub fn confirm(&self) -> Result<(), OpenError> {
+        let written = fs::metadata(&self.path).and_then(|about| about.modified());
+        match self.unlocked {
+            Some(before) if written.ok() != Some(before) => {
+                let text = "a marketd has begun to write to it: try again".to_string();
+                Err(Unusable::Io(StoreError::Busy(text)).at(&self.path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a copy of the file as of now to `copy`, which must not exist.
+    ///
+    /// # Errors
+    /// If the file cannot be read or the copy not be written.
+    pub fn copy_into(&self, copy: &Path) -> Result<(), StoreError> {
+        self.db.copy_into(copy)
+    }
+
+    /// What is stored, by market.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn markets(&self) -> Result<StoredMarkets, OpenError> {
+        markets(&self.db).map_err(|error| Unusable::from(error).at(&self.path))
     }
 
     /// All series, in the order of their creation.
@@ -78,85 +127,134 @@ impl HistoryReader {
     }
 }
 
-/// Removes the series, quotes and rules of markets that `keep` does not want, by source and symbol, and
-/// gives their space back to the file system.
+fn markets(db: &Database) -> Result<StoredMarkets, StoreError> {
+    let mut all = StoredMarkets::new();
+    for SeriesHead { series, extent, .. } in read::heads(db)?.0 {
+        let stored = (series.interval, extent.count);
+        all.entry(market(series)).or_default().series.push(stored);
+    }
+    for (name, _) in read::records::<SavedQuote>(db)?.0 {
+        all.entry(name).or_default().has_quote = true;
+    }
+    for (name, _) in read::records::<MarketRules>(db)?.0 {
+        all.entry(name).or_default().has_rules = true;
+    }
+    Ok(all)
+}
+
+/// Removes all that is stored of markets that `keep` does not want, by source and symbol, and gives their
+/// space back to the file system. Returns what it removed, and the size of the file afterwards in bytes.
+///
+/// The markets are removed from a copy, and a copy of that copy takes the place of the file's content in one
+/// transaction. SQLite's own `VACUUM` would come after the removal, and hold the file in memory.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has been removed.
-pub fn prune(path: &Path, keep: impl Fn(&str, &str) -> bool) -> Result<Pruned, OpenError> {
+pub fn prune(
+    path: &Path,
+    keep: impl Fn(&str, &str) -> bool,
+) -> Result<(StoredMarkets, u64), OpenError> {
     on_file(path, |db| {
-        let mut markets: BTreeSet<_> =
-            read::heads(db)?.0.into_iter().map(|it| market(it.series)).collect();
-        markets.extend(read::records::<SavedQuote>(db)?.0.into_iter().map(|(name, _)| name));
-        markets.extend(read::records::<MarketRules>(db)?.0.into_iter().map(|(name, _)| name));
-        markets.retain(|name| !keep(&name.source, &name.symbol));
-        let mut pruned = Pruned::default();
-        db.transaction(|| markets.iter().try_for_each(|name| remove(db, name, &mut pruned)))?;
-        db.execute("VACUUM")?;
-        pruned.bytes = db.bytes()?;
-        Ok(pruned)
+        let mut gone = markets(db)?;
+        gone.retain(|name, _| !keep(&name.source, &name.symbol));
+        if !gone.is_empty() {
+            let [draft, small] = ["-prune", "-pruned"].map(|suffix| beside(path, suffix));
+            let clear = || if_there(fs::remove_file(&draft)).and(if_there(fs::remove_file(&small)));
+            clear()?;
+            let done = copy_without(db, &gone, &draft, &small);
+            let done = done.and_then(|()| db.replace_by(&small));
+            let cleared = clear();
+            done?;
+            cleared?;
+        }
+        Ok((gone, db.bytes()?))
     })
 }
 
-/// The outcome of [`rename`].
-pub enum Renamed {
-    /// The file already has candles of the other source. Nothing has changed.
-    Taken,
-    /// The file has nothing of the source.
-    Nothing,
-    /// All of it belongs to the other source now: the number of its candles.
-    Moved(u64),
+/// Writes what the file has but these markets to `small`, by way of `draft`.
+fn copy_without(
+    db: &Database,
+    markets: &StoredMarkets,
+    draft: &Path,
+    small: &Path,
+) -> Result<(), StoreError> {
+    db.copy_into(draft)?;
+    let copy = Database::open(draft, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    copy.transaction(|| markets.keys().try_for_each(|name| remove(&copy, name)))?;
+    copy.copy_into(small)?;
+    copy.close()
 }
 
-/// Gives what is stored of a source to another source. Rows that are not sound do not come along.
+/// Why a source cannot get another id. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRenamed {
+    /// Something of the other source is stored already.
+    Taken,
+    /// Nothing of the source is stored.
+    Nothing,
+}
+
+/// What gets another source: all that is stored of `old`.
+pub fn renamed(
+    mut stored: StoredMarkets,
+    old: &str,
+    new: &str,
+) -> Result<StoredMarkets, NotRenamed> {
+    if stored.keys().any(|name| &*name.source == new) {
+        return Err(NotRenamed::Taken);
+    }
+    stored.retain(|name, _| &*name.source == old);
+    if stored.is_empty() { Err(NotRenamed::Nothing) } else { Ok(stored) }
+}
+
+/// Gives what is stored of a source to another source. Rows that are not sound do not come along. Returns
+/// how many candles did.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has changed.
-pub fn rename(path: &Path, old: &str, new: &str) -> Result<Renamed, OpenError> {
+pub fn rename(path: &Path, old: &str, new: &str) -> Result<Result<u64, NotRenamed>, OpenError> {
     on_file(path, |db| {
-        let mut all: Vec<_> = read::heads(db)?.0.into_iter().map(|head| head.series).collect();
-        if all.iter().any(|series| &*series.source == new) {
-            return Ok(Renamed::Taken);
-        }
-        all.retain(|series| &*series.source == old);
-        db.transaction(|| {
-            let (mut candles, mut moved) = (0, BTreeSet::new());
-            for series in all {
-                candles += rename_series(db, &series, new)?;
-                moved.insert(market(series));
-            }
-            let mut batch = Batch::default();
-            let renamed = |name: &QuoteName| QuoteName { source: new.into(), ..name.clone() };
-            for (name, quote) in
-                read::records(db)?.0.into_iter().filter(|(name, _)| &*name.source == old)
-            {
-                batch.quotes.insert(renamed(&name), quote);
-                moved.insert(name);
-            }
-            for (name, rules) in
-                read::records(db)?.0.into_iter().filter(|(name, _)| &*name.source == old)
-            {
-                batch.markets.insert(renamed(&name), rules);
-                moved.insert(name);
+        let moved = match renamed(markets(db)?, old, new) {
+            Ok(moved) => moved,
+            Err(why) => return Ok(Err(why)),
+        };
+        let name = |name: &QuoteName| QuoteName { source: new.into(), ..name.clone() };
+        let mut batch = Batch::default();
+        let quotes = read::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
+        batch.quotes.extend(quotes.map(|(it, quote)| (name(&it), quote)));
+        let rules = read::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
+        batch.markets.extend(rules.map(|(it, rules)| (name(&it), rules)));
+        let candles = db.transaction(|| {
+            let mut candles = 0;
+            for (QuoteName { source, symbol }, stored) in moved.clone() {
+                for (interval, _) in stored.series {
+                    let (source, symbol) = (source.clone(), symbol.clone());
+                    candles += rename_series(db, &SeriesName { source, symbol, interval }, new)?;
+                }
             }
             write::apply(db, &batch)?;
-            moved.iter().try_for_each(|name| remove(db, name, &mut Pruned::default()))?;
-            Ok(if moved.is_empty() { Renamed::Nothing } else { Renamed::Moved(candles) })
-        })
+            moved.keys().try_for_each(|name| remove(db, name))?;
+            Ok(candles)
+        })?;
+        Ok(Ok(candles))
     })
 }
 
 /// Opens the file, does the work, and closes it.
 fn on_file<T>(
     path: &Path,
-    work: impl FnOnce(&Database) -> Result<T, StoreError>,
+    work: impl FnOnce(&mut Database) -> Result<T, Unusable>,
 ) -> Result<T, OpenError> {
     let found = look_to_write(path).and_then(|look| look.ok_or(Unusable::Missing));
     found.map_err(|why| why.at(path))?;
-    let (file, _) = HistoryFile::open(path, CHECKED_BYTES)?;
-    let done = work(&file.db);
-    let closed = file.close();
-    done.and_then(|value| closed.map(|()| value)).map_err(|error| Unusable::from(error).at(path))
+    let (mut file, _) = HistoryFile::open(path, CHECKED_BYTES)?;
+    let done = work(&mut file.db);
+    let closed = match file.close() {
+        // Somebody reads the file, or the disk is full: what was written is in its log.
+        Err(StoreError::Busy(_) | StoreError::Full(_)) => Ok(()),
+        closed => closed.map_err(Unusable::from),
+    };
+    done.and_then(|value| closed.map(|()| value)).map_err(|why| why.at(path))
 }
 
 fn market(SeriesName { source, symbol, .. }: SeriesName) -> QuoteName {
@@ -164,18 +262,20 @@ fn market(SeriesName { source, symbol, .. }: SeriesName) -> QuoteName {
 }
 
 /// Removes all that is stored of a market.
-fn remove(db: &Database, market: &QuoteName, removed: &mut Pruned) -> Result<(), StoreError> {
+fn remove(db: &Database, market: &QuoteName) -> Result<(), StoreError> {
     const OF_MARKET: &str = "source = ?1 AND symbol = ?2";
     const OF_SERIES: &str = "series IN (SELECT id FROM series WHERE source = ?1 AND symbol = ?2)";
-    let remove = |table: &str, which: &str| -> Result<u64, StoreError> {
+    let tables = [
+        ("span", OF_SERIES),
+        ("candle", OF_SERIES),
+        ("series", OF_MARKET),
+        ("quote", OF_MARKET),
+        ("market", OF_MARKET),
+    ];
+    for (table, which) in tables {
         let sql = format!("DELETE FROM {table} WHERE {which}");
-        Ok(db.prepare_cached(&sql)?.execute((&market.source, &market.symbol))? as u64)
-    };
-    remove("span", OF_SERIES)?;
-    removed.candles += remove("candle", OF_SERIES)?;
-    removed.series += remove("series", OF_MARKET)?;
-    remove("quote", OF_MARKET)?;
-    remove("market", OF_MARKET)?;
+        db.prepare_cached(&sql)?.execute((&market.source, &market.symbol))?;
+    }
     Ok(())
 }
 

@@ -22,9 +22,6 @@ const MAX_SYMBOLS: usize = 50;
 /// The limit if neither `limit` nor both ends are given.
 const DEFAULT_LIMIT: usize = 500;
 
-/// Times below this are seconds: as milliseconds they would be before 1973.
-pub const SECONDS_BELOW: i64 = 100_000_000_000;
-
 /// A request for a chart.
 #[derive(Clone, Debug)]
 pub struct ChartRequest {
@@ -135,8 +132,5 @@ fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
         );
         Error::bad("invalid_time", name, message)
     })?;
-    Ok(Some(UnixMs(match number < SECONDS_BELOW {
-        true => number * 1000,
-        false => number,
-    })))
+    Ok(Some(UnixMs::of_number(number)))
 }

@@ -1,6 +1,6 @@
 //! The response with a chart: its tag, how long it may be cached, its `Chart-` fields, and its rows.
 
-use super::request::{ChartRequest, SECONDS_BELOW};
+use super::request::ChartRequest;
 use crate::core::api::body;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::Outcome;
@@ -140,7 +140,7 @@ pub fn coverage(info: &ChartInfo) -> &'static str {
 
 /// A time as the parameters take it: in seconds before 1973, else in milliseconds.
 fn as_parameter(time: UnixMs) -> i64 {
-    match time.0 < SECONDS_BELOW {
+    match time.0 < crate::time::SECONDS_BELOW {
         true => time.0 / 1000,
         false => time.0,
     }

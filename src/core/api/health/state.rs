@@ -60,6 +60,8 @@ named! {
         HistoryWriteFailed "history_write_failed"
         /// Lines of the log are lost, because its reader does not read or is too slow.
         LogLosesLines "log_loses_lines"
+        /// The configuration that was last read again has a fault, and the one before it holds.
+        ReloadRefused "reload_refused"
         /// The engine that the nodes of the cluster share cannot be used.
         ClusterDown "cluster_down"
         /// The other nodes of the cluster speak a newer format.
@@ -98,6 +100,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::HistoryLost, history.lost),
         of_all(Code::HistoryWriteFailed, history.write_failed),
         of_all(Code::LogLosesLines, status.log.loses()),
+        of_all(Code::ReloadRefused, status.reloads.refused_at.is_some()),
         of_all(Code::ClusterDown, !format && cluster.is_some_and(|it| !it.is_up)),
         of_all(Code::ClusterFormat, format),
     ];
@@ -153,6 +156,11 @@ pub fn status_line(status: &Status) -> String {
     line
 }
 
+fn reload_refused(status: &Status, now: Now) -> String {
+    let at = status.reloads.refused_at.unwrap_or(now.unix);
+    format!("The reload at {at} was refused and has changed nothing; the log has why.")
+}
+
 fn cluster_down(status: &Status) -> String {
     match status.cluster.as_ref().and_then(|it| it.down.as_ref()) {
         Some((since, why)) => format!("The cluster's engine cannot be used since {since}: {why}."),
@@ -184,6 +192,7 @@ impl Reason {
                     "The reader of the log is too slow: {lost} lines were lost since the start."
                 )
             }
+            (Code::ReloadRefused, _) => reload_refused(status, now),
             (Code::ClusterDown, _) => cluster_down(status),
             (Code::ClusterFormat, _) => {
                 "The other nodes of the cluster run a newer version; this one works by itself."
@@ -349,7 +358,8 @@ pub mod tests {
         bench.status.history.write_failed = true;
         bench.status.stopping = true;
         bench.status.log.note(LogFigures { lost: 1, is_full: false }, bench.now.mono);
+        bench.status.reloads.refused_at = Some(bench.now.unix);
         let whole = [Stopping, QuotesStale, HistoryUnusable, HistoryWriteFailed, LogLosesLines];
-        assert_eq!(codes(&bench), [&whole[..], &[SourceFrozen]].concat());
+        assert_eq!(codes(&bench), [&whole[..], &[ReloadRefused, SourceFrozen]].concat());
     }
 }

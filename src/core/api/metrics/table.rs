@@ -337,6 +337,14 @@ const PROCESS: &[Metric] = &[
     metric("logLinesLost", "log_lines_lost_total",
         "Lines of the log that were lost, because its reader was too slow.",
         Count(|it| it.view.status.log.lost)),
+    metric("", "config_last_reload_successful",
+        "Whether the configuration that was last read again was taken in; 1 if none was.",
+        Flag(|it| it.view.status.reloads.refused_at.is_none())),
+    metric("", "config_reloads_total", "Configurations that were read again.",
+        Each("result", |it| {
+            let reloads = &it.view.status.reloads;
+            vec![("taken", reloads.taken), ("refused", reloads.refused)]
+        })),
     metric("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
         Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
 ];

@@ -686,7 +686,7 @@ fn a_node_that_meets_a_newer_format_collects_for_itself_also_what_comes_later() 
     world.run(3000);
     assert_eq!(world.node(older).stats().format, Some(VERSION + 1));
     let (config, now) = (world.config(older, &["one", "two", "three", "four"]), world.now());
-    let reload = world.node(older).core.reconfigure(config, Vec::new(), now);
+    let reload = world.node(older).core.reconfigure(config, Vec::new(), || (), now);
     assert_eq!(reload, Ok(()));
     let since = world.ms;
     world.run(5000);

@@ -110,7 +110,12 @@ fn a_file_that_failed_is_tried_again_also_if_nothing_is_to_be_written() {
     assert!(bench.cx.stats.history.unusable);
     bench.pass(30);
     assert_eq!(bench.job(), DiskJob::Load);
-    bench.tell(Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false }));
+    bench.tell(Reply::Opened(Opened {
+        created: false,
+        bytes: 4096,
+        log_set_aside: false,
+        upgraded_from: None,
+    }));
     assert!(bench.jobs.is_empty(), "the load has opened it");
     assert!(!bench.cx.stats.history.unusable);
     bench.head("BTC/USDT", ago(50, 0));

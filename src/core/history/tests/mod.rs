@@ -86,7 +86,12 @@ impl Bench {
     }
 
     fn open(&mut self) {
-        let opened = Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false });
+        let opened = Reply::Opened(Opened {
+            created: false,
+            bytes: 4096,
+            log_set_aside: false,
+            upgraded_from: None,
+        });
         self.with(|history, cx| history.begin(opened, cx));
         assert_eq!(self.job(), DiskJob::Load);
     }
@@ -283,7 +288,12 @@ impl Bench {
     }
 
     fn open_again(&mut self) {
-        self.tell(Reply::Opened(Opened { created: false, bytes: 4096, log_set_aside: false }));
+        self.tell(Reply::Opened(Opened {
+            created: false,
+            bytes: 4096,
+            log_set_aside: false,
+            upgraded_from: None,
+        }));
         assert_eq!(self.job(), DiskJob::Load);
     }
 }

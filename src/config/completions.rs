@@ -1,0 +1,98 @@
+//! Completions for shells, made from the tables of commands and flags.
+
+use super::flags::{FLAGS, Flag, SUBCOMMANDS};
+use super::members::names;
+
+names! {
+    /// A shell that completes words.
+    pub enum Shell {
+        /// GNU Bash.
+        Bash "bash"
+        /// Zsh, which runs the function for Bash.
+        Zsh "zsh"
+        /// fish.
+        Fish "fish"
+    }
+}
+
+/// The script that a shell reads.
+pub(super) fn completions(shell: Shell) -> String {
+    match shell {
+        Shell::Bash => bash(),
+        Shell::Zsh => format!("autoload -Uz bashcompinit && bashcompinit\n{}", bash()),
+        Shell::Fish => fish(),
+    }
+}
+
+fn bash() -> String {
+    let words = |flags: &[Flag]| flags.iter().map(|it| it.name).collect::<Vec<_>>().join(" ");
+    let cases = SUBCOMMANDS.iter().map(|it| {
+        let choices = it.words.join(" ").replace('|', " ");
+        let choices: Vec<&str> = choices.split(' ').filter(|it| is_choice(it)).collect();
+        format!("        {}) words=\"{} {}\" ;;\n", it.name, choices.join(" "), words(it.flags))
+    });
+    let names: Vec<&str> = SUBCOMMANDS.iter().map(|it| it.name).collect();
+    let (cases, names, flags) = (cases.collect::<String>(), names.join(" "), words(FLAGS));
+    format!(
+        "_marketd() {{
+    local words cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}}
+    case $prev in
+        --config|--data|backup)
+            COMPREPLY=($(compgen -f -- \"$cur\"))
+            return
+            ;;
+    esac
+    case ${{COMP_WORDS[1]}} in
+{cases}        *) words=\"{names} {flags}\" ;;
+    esac
+    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))
+}}
+complete -F _marketd marketd
+"
+    )
+}
+
+/// True for a word that is typed as it is shown: `bash`, and not `FILE` or `[URL]`.
+fn is_choice(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase())
+}
+
+fn fish() -> String {
+    let about = |text: &str| text.replace('\n', " ").replace('\'', "\\'");
+    let flag = |when: &str, it: &Flag| {
+        let short = it.short.strip_prefix('-').map_or(String::new(), |it| format!(" -s {it}"));
+        let value = if it.value.is_empty() { "" } else { " -r" };
+        let (name, about) = (it.name.trim_start_matches('-'), about(it.about));
+        format!("complete -c marketd -n '{when}'{short} -l {name}{value} -d '{about}'\n")
+    };
+    let mut out: String = FLAGS.iter().map(|it| flag("__fish_use_subcommand", it)).collect();
+    for it in SUBCOMMANDS {
+        let (name, about) = (it.name, about(it.about));
+        out += &format!("complete -c marketd -n __fish_use_subcommand -f -a {name} -d '{about}'\n");
+        let when = format!("__fish_seen_subcommand_from {name}");
+        for choice in it.words.join(" ").split([' ', '|']).filter(|it| is_choice(it)) {
+            out += &format!("complete -c marketd -n '{when}' -f -a {choice}\n");
+        }
+        out.extend(it.flags.iter().map(|it| flag(&when, it)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_and_flag_is_completed() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = completions(shell);
+            for it in SUBCOMMANDS {
+                assert!(script.contains(it.name), "{}", it.name);
+                for flag in it.flags.iter().chain(FLAGS) {
+                    assert!(script.contains(flag.name.trim_start_matches('-')), "{}", flag.name);
+                }
+            }
+            assert!(!script.contains("[URL]") && !script.contains("FILE)"), "{script}");
+        }
+    }
+}
