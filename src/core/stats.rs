@@ -130,7 +130,7 @@ pub struct HistoryStatus {
     pub updated: u64,
     /// Candles evicted for their age since the start.
     pub evicted: u64,
-    /// Size in bytes, without what is still in its log.
+    /// Size in bytes, without its free pages.
     pub bytes: u64,
 }
 

@@ -71,7 +71,8 @@ fn ticker(fields: &ItemFields<'_>, known: &Known) -> Result<Ticker, WrongPart> {
     use TickerField::*;
     let stats = stats(fields)?;
     let signed = |field, name| decimal(fields.get(field)).map_err(|fault| (name, fault));
-    let sent = time(fields.get(Time), known.unit).map_err(|fault| ("timestamp", fault))?;
+    // It dates the quote and decides nothing: one that cannot be read is left out.
+    let sent = time(fields.get(Time), known.unit).unwrap_or_default();
     let percentage = match signed(Percentage, "percentage")? {
         Some(percentage) => Some(percentage),
         None => signed(Ratio, "percentage")?.and_then(|ratio| times_hundred(&ratio)),

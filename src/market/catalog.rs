@@ -161,10 +161,10 @@ impl Catalog {
         self.symbols.name(symbol)
     }
 
-    /// The number of a symbol by its canonical name, assigned now if it has none. `None` if the
-    /// name is not canonical, or at the limit.
+    /// The number of a symbol that the history file names, assigned now if it has none. `None` if the name is
+    /// not canonical, or at the limit for such names.
     pub fn number_of(&mut self, name: &str) -> Option<SymbolId> {
-        self.symbols.number_of(name)
+        self.symbols.recall(name)
     }
 
     /// All known symbols, sorted by name.
@@ -315,7 +315,7 @@ impl Catalog {
         let is_named = met.is_some_and(|symbol| roster.names(symbol));
         if is_named || roster.wants(&info.quote, info.active) {
             // A dropped list leaves nothing but numbers for names.
-            match met.or_else(|| self.symbols.intern(&spelling)) {
+            match self.symbols.intern(&spelling) {
                 Some(symbol) => roster.stage(symbol, Listing::new(info)),
                 None => roster.staging().change.over_cap += 1,
             }

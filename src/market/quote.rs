@@ -69,7 +69,8 @@ impl Quotes {
         let changed = match feed.quotes.get_mut(symbol.index()) {
             Some(Some(quote)) => {
                 let stale = &mut feed.stale;
-                quote.receive(ticker, now, feed.frozen, stale, &mut self.totals)
+                let ages = (feed.frozen, feed.stale_after);
+                quote.receive(ticker, now, ages, stale, &mut self.totals)
             }
             _ => {
                 self.insert(Quote::new(source, symbol, ticker, now));
@@ -196,21 +197,24 @@ impl Quotes {
     }
 
     /// The quote to serve for a symbol: the first fresh one of `sources`, which are in the order of
-    /// failover; if all are stale, the one received last.
+    /// failover, but one that has just become fresh again comes after the others; if all are stale, the one
+    /// received last.
     pub fn best(&self, sources: &[SourceId], symbol: SymbolId) -> Option<&Quote> {
-        let mut latest: Option<&Quote> = None;
+        let (mut returning, mut latest): (Option<&Quote>, Option<&Quote>) = (None, None);
         for source in sources {
             let Some(quote) = self.of(*source, symbol) else {
                 continue;
             };
-            if !quote.stale {
+            if !quote.stale && quote.returning == 0 {
                 return Some(quote);
             }
-            if latest.is_none_or(|latest| latest.age_key() < quote.age_key()) {
+            if !quote.stale {
+                returning = returning.or(Some(quote));
+            } else if latest.is_none_or(|latest| latest.age_key() < quote.age_key()) {
                 latest = Some(quote);
             }
         }
-        latest
+        returning.or(latest)
     }
 
     /// The quote of one source.

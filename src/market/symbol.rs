@@ -10,7 +10,7 @@
 use super::ids::SymbolId;
 use crate::log_targets::MARKET;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The longest asset. Exchanges use at most ten letters; the rest is room for tokens.
 pub const ASSET_BYTES: usize = 20;
@@ -64,6 +64,8 @@ pub(super) struct Symbols {
     forms: NameMap<Box<[u8]>, SymbolId>,
     /// The joined forms that several symbols share.
     clashes: BTreeMap<Box<[u8]>, Clash>,
+    /// Those that only the history file has named. They do not count against the limit, and have one as high.
+    recalled: BTreeSet<SymbolId>,
     cap: usize,
 }
 
@@ -156,14 +158,33 @@ impl Symbols {
         self.intern(&Spelling::canonical(base, quote)?)
     }
 
-    /// The number of a symbol, assigned now if it has none; `None` at the limit.
-    pub(super) fn intern(&mut self, spelling: &Spelling) -> Option<SymbolId> {
-        if let Some(symbol) = self.get(spelling) {
+    /// The same of a name that the history file tells.
+    pub(super) fn recall(&mut self, name: &str) -> Option<SymbolId> {
+        let (base, quote) = name.split_once('/')?;
+        let spelling = Spelling::canonical(base, quote)?;
+        if let Some(symbol) = self.get(&spelling) {
             return Some(symbol);
         }
-        if self.names.len() >= self.cap {
+        let symbol = (self.recalled.len() < self.cap).then(|| self.add(&spelling))?;
+        self.recalled.insert(symbol);
+        Some(symbol)
+    }
+
+    /// The number of a symbol, assigned now if it has none; `None` at the limit.
+    pub(super) fn intern(&mut self, spelling: &Spelling) -> Option<SymbolId> {
+        let known = self.get(spelling);
+        if known.is_some_and(|symbol| !self.recalled.contains(&symbol)) {
+            return known;
+        }
+        if self.names.len() - self.recalled.len() >= self.cap {
             return None;
         }
+        let symbol = known.unwrap_or_else(|| self.add(spelling));
+        self.recalled.remove(&symbol);
+        Some(symbol)
+    }
+
+    fn add(&mut self, spelling: &Spelling) -> SymbolId {
         let symbol = SymbolId(self.names.len() as u32);
         let name = spelling.name();
         let joined = [name.base(), name.quote()].concat().into_boxed_str();
@@ -177,7 +198,7 @@ impl Symbols {
                 clash.symbols.push(symbol);
             }
         }
-        Some(symbol)
+        symbol
     }
 
     /// Warns once about each joined spelling that several known symbols share.

@@ -4,6 +4,7 @@
 //! in virtual time beside an exchange whose true history is known: see [`world`].
 
 mod clock;
+mod lists;
 #[path = "../support/mod.rs"]
 mod support;
 mod world;

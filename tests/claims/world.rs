@@ -59,6 +59,12 @@ pub struct Exchange {
     pub time_said: Option<i64>,
     /// How long its time call takes.
     pub time_takes_ms: i64,
+    /// The markets beside the first one: those in its list, and those with a ticker.
+    pub others: (usize, usize),
+    /// Whether its list lacks the first one.
+    pub is_delisted: bool,
+    /// Requests for its list.
+    pub lists: usize,
     /// What the newest ticker says, whatever its clock shows. Without times: `Some(None)`.
     pub stamped: Option<Option<i64>>,
 }
@@ -139,6 +145,9 @@ impl World {
             time_said: None,
             time_takes_ms: 0,
             stamped: None,
+            others: (0, 0),
+            is_delisted: false,
+            lists: 0,
         };
         let now = Now { mono: Mono(0), unix: UnixMs(BEGIN) };
         World {
@@ -153,6 +162,16 @@ impl World {
             #[cfg(feature = "sqlite")]
             file: None,
         }
+    }
+
+    /// The same with so many other markets, all of which are tracked.
+    pub fn with_others(count: usize) -> World {
+        let mut config = config(10);
+        config.sources[0].quote_assets = vec!["USDT".to_string()];
+        let mut world = World::new(10);
+        world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
+        world.exchange.others = (count, count);
+        world
     }
 
     /// The true time, in milliseconds.
@@ -490,16 +509,27 @@ impl Exchange {
                 self.times += 1;
                 format!(r#"{{"serverTime":{}}}"#, self.time_said.unwrap_or(now))
             }
-            "/api/v3/exchangeInfo" => concat!(
-                r#"{"symbols":[{"symbol":"BTCUSDT","status":"TRADING","#,
-                r#""baseAsset":"BTC","quoteAsset":"USDT","filters":[]}]}"#
-            )
-            .to_string(),
+            "/api/v3/exchangeInfo" => {
+                self.lists += 1;
+                let market = |base: String| {
+                    let assets = format!(r#""baseAsset":"{base}","quoteAsset":"USDT""#);
+                    format!(r#"{{"symbol":"{base}USDT","status":"TRADING",{assets},"filters":[]}}"#)
+                };
+                let first = if self.is_delisted { "GONE" } else { "BTC" };
+                let others = (0..self.others.0).map(|at| format!("M{at}"));
+                let markets = std::iter::once(first.to_string()).chain(others).map(market);
+                format!(r#"{{"symbols":[{}]}}"#, markets.collect::<Vec<_>>().join(","))
+            }
             "/api/v3/ticker/24hr" => {
                 let last = self.last;
                 let time = self.stamped.unwrap_or(Some(now + self.stamps_ahead));
                 let time = time.map_or(String::new(), |time| format!(r#","closeTime":{time}"#));
-                format!(r#"[{{"symbol":"BTCUSDT","lastPrice":"{last}"{time}}}]"#)
+                let ticker = |base: String| {
+                    format!(r#"{{"symbol":"{base}USDT","lastPrice":"{last}"{time}}}"#)
+                };
+                let others = (0..self.others.1).map(|at| format!("M{at}"));
+                let tickers = std::iter::once("BTC".to_string()).chain(others).map(ticker);
+                format!("[{}]", tickers.collect::<Vec<_>>().join(","))
             }
             _ if self.is_failing => return (500, String::new()),
             _ => {

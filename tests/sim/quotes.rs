@@ -5,6 +5,9 @@ use super::naive::Figures;
 use super::truth::Truth;
 use crate::support::{FIGURES, Json};
 
+/// How long a source may have to be fresh again, and a poll, before it answers in place of a later one.
+const RETURN_US: u64 = 20_000_000;
+
 /// What an answer is compared with.
 #[derive(Clone, Copy)]
 pub struct Books<'a> {
@@ -198,12 +201,20 @@ impl Books<'_> {
         let others = self.sources.iter();
         let others = others.filter(|other| asked.is_none() && other.id != id);
         for other in others {
-            let (seen, nothing) = other.quotes[market].seen(self.span);
-            let fresh = !nothing
-                && seen.iter().all(|state| {
-                    state.1.figures.is_some() && other.is_stale(state, self.span) == Tri::No
-                });
-            if fresh && (other.place < ledger.place || stale) {
+            let is_fresh = |span: Span| {
+                let (seen, nothing) = other.quotes[market].seen(span);
+                // Each until the next one has taken its place.
+                let ends = seen.iter().skip(1).map(|next| next.0.1.min(span.1)).chain([span.1]);
+                let mut until_end = seen.iter().zip(ends);
+                let is_fresh = |(state, end): (&&(Window, Quoted), u64)| {
+                    let is_stale = other.is_stale(state, (span.0, end));
+                    state.1.figures.is_some() && is_stale == Tri::No
+                };
+                !nothing && until_end.all(is_fresh)
+            };
+            // One that was stale just before may wait until it has been fresh for a while.
+            let before = (self.span.0.saturating_sub(RETURN_US), self.span.1);
+            if stale && is_fresh(self.span) || other.place < ledger.place && is_fresh(before) {
                 return Err(format!("{} is fresh, and {id} answers: {shown}", other.id));
             }
         }

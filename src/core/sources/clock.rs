@@ -10,8 +10,9 @@
 //! has ended by every witness: it is requested and served as usual. Nothing later closes, quotes change no
 //! candle, and no chart that ends now is complete.
 //!
-//! No time deletes a stored candle. If the clock goes back, memory drops what lies ahead, and takes the file
-//! for not having it: it is requested again when it has ended, and what the exchange then answers replaces it.
+//! No time deletes a stored candle. If the clock goes back, memory drops what lies ahead, and takes the
+//! file for not having it: it is requested again when it has ended, and what the exchange then answers
+//! replaces it.
 
 use crate::core::context::{Context, wall_zero};
 use crate::core::sources::candle_plans::CandlePlans;
@@ -160,8 +161,8 @@ impl ExchangeClock {
         self.due = cx.now.mono;
     }
 
-    /// Takes in the time of the newest ticker of a poll of all quotes. It is old if nobody trades: only a time
-    /// that lies ahead, goes back or is older than a quiet market's says more than that.
+    /// Takes in the time of the newest ticker of a poll of all quotes. It is old if nobody trades: only a
+    /// time that lies ahead, goes back or is older than a quiet market's says more than that.
     pub fn note_newest(
         &mut self,
         newest: UnixMs,
@@ -271,8 +272,8 @@ impl ExchangeClock {
         self.hold(zero, plans, cx);
     }
 
-    /// Sets the exchange's clock, which holds from now on. `zero`: what it showed when our monotonic clock was
-    /// zero.
+    /// Sets the exchange's clock, which holds from now on. `zero`: what it showed when our monotonic clock
+    /// was zero.
     fn hold(&mut self, zero: i64, plans: &mut CandlePlans, cx: &mut Context) {
         let source = self.source;
         let used = zero_of(cx.exchange_time(source), cx.now.mono);

@@ -206,8 +206,8 @@ impl Schedule {
             }),
         };
         let stats = self.round.next_stats();
-        // No candles before the market list has come, which tells their names; and none while the history file
-        // has yet to tell which of them it holds, or has too much to write.
+        // No candles before the market list has come, which tells their names; and none while the history
+        // file has yet to tell which of them it holds, or has too much to write.
         let has_page = has_spare && has_list && pace != Pace::Hold;
         let is_asked = |key| {
             let is_same =

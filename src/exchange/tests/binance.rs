@@ -52,12 +52,14 @@ fn a_bad_ticker_is_rejected_alone() {
             check(&bad("-1"), Some("X"), field, ItemFault::Negative);
         }
     }
-    check(
-        r#"{"symbol":"X","lastPrice":"1","closeTime":"soon"}"#,
-        Some("X"),
-        "timestamp",
-        ItemFault::NotATime,
-    );
+}
+
+#[test]
+fn a_time_that_cannot_be_read_leaves_the_quote_undated() {
+    let body = r#"[{"symbol":"X","lastPrice":"1","closeTime":"soon"}]"#;
+    let (notes, end) = read(&BINANCE, &Call::Tickers, body);
+    assert_eq!((end, notes.rejected.len()), (Ok(()), 0));
+    assert_eq!((notes.tickers.len(), notes.tickers[0].1.timestamp), (1, None));
 }
 
 #[test]

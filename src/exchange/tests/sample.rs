@@ -63,7 +63,6 @@ fn a_figure_in_a_container_of_another_type_rejects_its_ticker() {
     check(r#""a":[["5"]]"#, "ask", ItemFault::WrongType);
     check(r#""a":[NaN]"#, "ask", ItemFault::NotANumber);
     check(r#""ratio":"much""#, "percentage", ItemFault::NotANumber);
-    check(r#""at":"yesterday""#, "timestamp", ItemFault::NotATime);
     check(r#""c":7"#, "last", ItemFault::WrongType);
 }
 

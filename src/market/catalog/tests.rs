@@ -328,6 +328,22 @@ fn the_cap_on_symbols_holds_over_all_sources() {
 }
 
 #[test]
+fn names_of_the_history_file_alone_take_no_place_of_a_listed_market() {
+    let mut config = config(vec![source("a", &[], &[])]);
+    config.limits.symbols = 3;
+    let mut catalog = Catalog::new(&config);
+    let recalled = |catalog: &mut Catalog, at: usize| catalog.number_of(&format!("OLD{at}/X"));
+    for at in 0..3 {
+        assert!(recalled(&mut catalog, at).is_some());
+    }
+    assert_eq!(recalled(&mut catalog, 3), None, "they have a limit, too");
+    let change = list(&mut catalog, A, &["A/X", "OLD1/X", "B/X", "C/X"], T1);
+    assert_eq!(change.over_cap, 1);
+    assert_eq!(known(&catalog), "A/X B/X OLD1/X");
+    assert!(recalled(&mut catalog, 3).is_some(), "one of them is listed by now");
+}
+
+#[test]
 fn joined_forms_shared_by_two_known_symbols_are_off_until_one_leaves() {
     let mut catalog = catalog(&[source("a", &[], &[])]);
     list(&mut catalog, A, &["AB/C", "BTC/USDT"], T1);

@@ -12,6 +12,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// A quote that was stale answers again for its symbol once it has been fresh for so many seconds, if another
+/// source has a fresh one: a source that is late now and then does not change places with it each time.
+pub(super) const RETURN_AFTER_S: u32 = 10;
+
 /// The latest figures of one symbol at one source.
 #[derive(Debug)]
 pub struct Quote {
@@ -27,6 +31,8 @@ pub struct Quote {
     pub version: u64,
     pub(super) received: Mono,
     pub(super) stale: bool,
+    /// The second since which it is fresh again, until that has lasted for [`RETURN_AFTER_S`]; else 0.
+    pub(super) returning: u32,
     pub(super) restored: bool,
     pub(super) rendered: OnceCell<Box<[u8]>>,
 }
@@ -89,18 +95,19 @@ impl Quote {
             version: 0,
             received: now.mono,
             stale: false,
+            returning: 0,
             restored: false,
             rendered: OnceCell::new(),
         }
     }
 
-    /// Applies new figures. Returns true if they differ. The quote is fresh now, unless its source
-    /// is frozen.
+    /// Applies new figures. Returns true if they differ. The quote is fresh now, unless its source is frozen;
+    /// it was stale if it had not been received for `stale_after`.
     pub(super) fn receive(
         &mut self,
         ticker: Ticker,
         now: Now,
-        frozen: bool,
+        (frozen, stale_after): (bool, Duration),
         stale_here: &mut usize,
         totals: &mut Totals,
     ) -> bool {
@@ -108,6 +115,13 @@ impl Quote {
         let changed = self.ticker != ticker;
         if changed {
             self.ticker = ticker;
+        }
+        let second = (now.mono.0 / 1_000_000) as u32 + 1;
+        if !self.restored && (self.stale || now.mono.since(self.received) >= stale_after) {
+            self.returning = second;
+        } else if self.returning > 0 && second - self.returning >= RETURN_AFTER_S {
+            self.returning = 0;
+            totals.availability_changes += 1;
         }
         self.received_at = now.unix;
         self.received = now.mono;

@@ -63,7 +63,7 @@ impl HistoryFile {
             let look = look_to_write(path)?
                 .ok_or_else(|| damaged("it was removed while it was being opened"))?;
             let (db, upgraded_from) = open_database(path, &look, checked)?;
-            let bytes = db.bytes()?;
+            let bytes = db.used_bytes()?;
             let file = HistoryFile {
                 db,
                 flushes: 0,

@@ -170,6 +170,14 @@ impl Database {
         Ok((pages * size).unsigned_abs())
     }
 
+    /// Bytes of the file that hold something, including what is still in the log. Its free pages are written
+    /// again before it grows.
+    pub(super) fn used_bytes(&self) -> Result<u64, StoreError> {
+        let free = self.number("PRAGMA freelist_count")?;
+        let size = self.number("PRAGMA page_size")?;
+        Ok(self.bytes()?.saturating_sub((free * size).unsigned_abs()))
+    }
+
     /// Closes the connection.
     pub(super) fn close(self) -> Result<(), StoreError> {
         self.0.close().map_err(|(_, error)| error.into())

@@ -28,7 +28,7 @@ pub(super) fn apply(db: &Database, batch: &Batch) -> Result<Written, StoreError>
     }
     write_records(db, &batch.quotes)?;
     write_records(db, &batch.markets)?;
-    written.bytes = db.bytes()?;
+    written.bytes = db.used_bytes()?;
     Ok(written)
 }
 

@@ -143,7 +143,8 @@ const HISTORY: &[Metric] = &[
         Count(|it| it.history.updated)),
     metric("evicted", "history_candles_evicted_total", "Candles that left the history file for their age.",
         Count(|it| it.history.evicted)),
-    metric("bytes", "history_bytes", "Size of the history file.", Count(|it| it.history.bytes)),
+    metric("bytes", "history_bytes", "Size of the history file without its free pages.",
+        Count(|it| it.history.bytes)),
 ];
 
 #[rustfmt::skip]

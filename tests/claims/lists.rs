@@ -1,0 +1,93 @@
+//! Market lists that lack what is there, and markets that have left.
+
+use crate::world::*;
+
+/// The number of symbols that are served.
+fn served(world: &mut World) -> usize {
+    let (_, body) = world.get("/api/v1/quotes?symbols=*");
+    body.matches(r#""symbol":"#).count()
+}
+
+/// Lets time pass until the market list was read again, and some seconds more.
+fn await_list(world: &mut World) {
+    let (lists, limit) = (world.exchange.lists, world.time() + 2 * HOUR);
+    while world.exchange.lists == lists {
+        assert!(world.time() < limit, "the list is not read");
+        world.run(1);
+    }
+    world.run(5);
+}
+
+#[test]
+fn one_short_list_takes_no_market_away() {
+    let mut world = World::with_others(500);
+    world.run(30);
+    assert_eq!(served(&mut world), 501);
+    world.exchange.others.0 = 5;
+    await_list(&mut world);
+    assert_eq!(served(&mut world), 501);
+    // It is read again before an hour has passed.
+    world.exchange.others.0 = 500;
+    let begin = world.time();
+    await_list(&mut world);
+    assert!(world.time() - begin <= 70_000);
+    assert_eq!(served(&mut world), 501);
+    let lists = world.exchange.lists;
+    world.run(600);
+    assert_eq!(world.exchange.lists, lists, "hourly again");
+}
+
+#[test]
+fn one_market_whose_ticker_comes_stays_until_a_second_list_lacks_it() {
+    let mut world = World::with_others(500);
+    world.run(30);
+    world.exchange.others.0 = 499;
+    await_list(&mut world);
+    assert_eq!(served(&mut world), 501);
+    await_list(&mut world);
+    assert_eq!(served(&mut world), 500);
+}
+
+#[test]
+fn a_few_markets_whose_tickers_have_gone_leave_at_once_and_many_with_the_second_list() {
+    let mut world = World::with_others(500);
+    world.run(30);
+    world.exchange.others = (480, 480);
+    await_list(&mut world);
+    assert_eq!(served(&mut world), 481);
+    world.exchange.others = (5, 5);
+    await_list(&mut world);
+    assert_eq!(served(&mut world), 481);
+    await_list(&mut world);
+    assert_eq!(served(&mut world), 6);
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_is_stored_of_a_named_market_that_is_not_listed_is_read_after_a_restart() {
+    let mut world = World::with_file(100);
+    world.run(200);
+    let last = world.current() - 10;
+    let before = world.minutes(last - 50, last);
+    assert!(before.is_complete(), "{before:?}");
+    world.exchange.is_delisted = true;
+    world.restart(0);
+    world.run(30);
+    let after = world.minutes(last - 50, last);
+    assert_eq!(after.body, before.body);
+    assert!(after.is_complete(), "{after:?}");
+    // Nor is it asked for with each look.
+    world.pages();
+    world.run(60);
+    assert_eq!(world.pages(), []);
+}
+
+#[test]
+fn without_a_backfill_no_page_of_history_is_requested() {
+    let mut world = World::new(0);
+    world.run(120);
+    let pages = world.pages();
+    assert!(!pages.is_empty());
+    let oldest = pages.iter().map(|(first, _)| *first).min();
+    assert!(oldest >= Some(world.current() - 6), "{pages:?}");
+}
