@@ -173,7 +173,10 @@ fn three_sources_of_one_host_share_its_limit_and_its_connections() {
     let spent: Vec<i64> =
         upstreams.items().iter().map(|it| it["budgetSpent"].integer().expect("a count")).collect();
     // It is used, and each has its share.
-    assert!(spent.iter().sum::<i64>() > 10_000 && spent.iter().all(|it| *it > 2_500), "{spent:?}");
+    assert!(
+        spent.iter().sum::<i64>() > 10_000 && spent.iter().all(|it| *it > 2_500),
+        "{spent:?} {upstreams}"
+    );
     assert_eq!(world.get("/health")["quotes"]["stale"].integer(), Some(0));
 }
 

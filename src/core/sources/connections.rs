@@ -12,7 +12,7 @@
 
 use crate::core::Event;
 use crate::core::context::Context;
-use crate::core::sources::fault::{Blame, Fault};
+use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight, ResponseProgress};
 use crate::core::sources::task::Profile;
 use crate::core::upstream::{Obstacle, Route, Told, Upstream, User};
@@ -203,7 +203,7 @@ impl Connections {
     /// The request that ended on a connection, and was begun then, has failed. What says nothing of the
     /// exchange as a whole says nothing of its address.
     pub fn failed(&mut self, conn: usize, fault: &Fault, begun: Mono, cx: &mut Context) {
-        if matches!(fault.blame(true), Blame::Kind | Blame::Host) {
+        if fault.may_be_of_address() {
             self.upstream.failed(conn, begun, cx);
         }
     }
@@ -399,7 +399,14 @@ mod tests {
         bench.handle(key, Event::Eof);
         bench.resolved(Ok(&["[::1]:443", "1.1.1.1:443"]));
         bench.back_off();
-        bench.connect("1.1.1.1:443");
+        // For the clock, and for the list again.
+        let actions = bench.actions();
+        let to = |action: &Action| match action {
+            Action::Connect(_, to) => Some(*to),
+            _ => None,
+        };
+        let tried: Vec<_> = actions.iter().filter_map(to).collect();
+        assert!(tried.starts_with(&[address("1.1.1.1:443")]), "{actions:?}");
     }
 
     #[test]
@@ -454,8 +461,7 @@ mod tests {
         // After five minutes the name is asked for again, beside the poll and not before it.
         bench.pass(Duration::from_secs(300));
         let actions = bench.actions();
-        let [Action::Resolve { .. }, Action::Connect(key, _), Action::Connect(..)] = actions[..]
-        else {
+        let [Action::Resolve { .. }, Action::Connect(key, _), ..] = actions[..] else {
             panic!("{actions:?}");
         };
         bench.resolved(Err("cannot resolve a.com: try again"));

@@ -1,8 +1,12 @@
 //! The log of something that fails and recovers: one line when it begins, one when it ends.
 //!
 //! [`Episode`] owns what was logged, and the count of failures. On average it allows one line a minute, so what
-//! fails every second time does not flood the log: failures without a line count in the next one.
+//! fails every second time does not flood the log: failures without a line count in the next one. [`Warnings`]
+//! owns those of a source that answers.
 
+use crate::core::context::Context;
+use crate::log_targets::SOURCE;
+use crate::market::SourceId;
 use crate::time::Mono;
 use std::time::Duration;
 
@@ -48,6 +52,45 @@ impl Episode {
 
     fn pause(&mut self, now: Mono) {
         self.quiet_until = self.quiet_until.max(now) + PAUSE;
+    }
+}
+
+/// What is wrong with a source though its requests are answered.
+#[derive(Debug, Default)]
+pub struct Warnings {
+    slow_rounds: Episode,
+    spending_others: Episode,
+}
+
+impl Warnings {
+    /// Shows and logs whether rounds of quotes take too long, by how long they take, and whether others spend
+    /// the budget, by the units that they spent.
+    pub fn watch(
+        &mut self,
+        source: SourceId,
+        round: Option<Duration>,
+        others: Option<u64>,
+        cx: &mut Context,
+    ) {
+        let (now, status) = (cx.now.mono, &mut cx.stats[source]);
+        let stale_after = cx.config.sources[source.index()].stale_after;
+        status.round_ms = round.map(|took| took.as_millis() as u64);
+        status.is_round_slow = round.is_some_and(|took| took > stale_after);
+        status.spent_by_others = others;
+        let (id, ms) = (&status.id, status.round_ms.unwrap_or(0));
+        if status.is_round_slow && self.slow_rounds.failed("", now).is_some() {
+            let stale_ms = stale_after.as_millis();
+            log::warn!(target: SOURCE, "round too slow source={id} ms={ms} stale_after_ms={stale_ms}");
+        } else if !status.is_round_slow && self.slow_rounds.ended(now).is_some() {
+            log::info!(target: SOURCE, "round in time source={id} ms={ms}");
+        }
+        if let Some(units) = others {
+            if self.spending_others.failed("", now).is_some() {
+                log::warn!(target: SOURCE, "budget spent by others source={id} units={units}");
+            }
+        } else if self.spending_others.ended(now).is_some() {
+            log::info!(target: SOURCE, "budget spent alone source={id}");
+        }
     }
 }
 

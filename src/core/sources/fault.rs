@@ -99,6 +99,16 @@ impl Fault {
         self.kind() == RefusalKind::UnknownMarket
     }
 
+    /// True if another address of the host may do better.
+    pub fn may_be_of_address(&self) -> bool {
+        let fits = match self {
+            Fault::Unreached(_) | Fault::Transport(_) | Fault::Timeout(_) => true,
+            Fault::Status { status, .. } => (500..600).contains(status),
+            Fault::Body { .. } | Fault::Content(_) => false,
+        };
+        fits && self.kind() == RefusalKind::Other
+    }
+
     /// The fault without what varies from one response to the next. Faults with the same code are the same
     /// in the log.
     pub fn code(&self) -> String {

@@ -111,10 +111,10 @@ impl Sources {
     /// Gives each source its host, and each host the limits of its sources.
     fn find_hosts(&mut self, cx: &mut Context) {
         let (Sources { all, hosts, .. }, now) = (self, cx.now.mono);
-        let is_used = |host: &Host| all.iter().any(|it| host.is_of(&it.profile().url));
+        let is_used = |host: &Host| all.iter().any(|it| host.is_of(&it.schedule.profile.url));
         hosts.retain(|host| is_used(host) || !host.is_unused(now));
         for source in all.iter_mut() {
-            let url = &source.profile().url;
+            let url = &source.schedule.profile.url;
             let known = hosts.iter().position(|host| host.is_of(url));
             source.host = known.unwrap_or_else(|| {
                 hosts.push(Host::new(url, now));
@@ -126,7 +126,7 @@ impl Sources {
             }
         }
         for (place, host) in hosts.iter_mut().enumerate() {
-            let profiles = || all.iter().filter(|it| it.uses(place)).map(Source::profile);
+            let profiles = || all.iter().filter(|it| it.uses(place)).map(|it| &it.schedule.profile);
             let limits: Vec<_> = profiles().map(|it| it.limit).collect();
             if let Some(dearest) = profiles().map(Profile::dearest).max() {
                 host.budget.configure(&limits, dearest, now);
@@ -145,7 +145,7 @@ impl Sources {
         let others = || self.all.iter().filter(|it| it.host == place && it.id != id);
         let elsewhere = others().map(Source::in_flight).sum();
         let is_shared = others().any(|it| it.uses(place));
-        let others_wait = others().any(Source::others_wait);
+        let others_wait = others().any(|it| it.uses(place) && it.schedule.others_wait);
         let host = &mut self.hosts[place];
         (host.in_flight_elsewhere, host.is_shared) = (elsewhere, is_shared);
         host.others_wait = others_wait;
@@ -256,7 +256,7 @@ impl Sources {
         let is_due = |it: &&Source| it.wake_at.is_some_and(|at| at <= cx.now.mono);
         // Those that share a budget take turns.
         let mut due: Vec<_> =
-            self.all.iter().filter(is_due).map(|it| (it.sent_at, it.id)).collect();
+            self.all.iter().filter(is_due).map(|it| (it.quotes_sent_at, it.id)).collect();
         due.sort_unstable_by_key(|(sent_at, id)| (*sent_at, id.index()));
         let mut has_ended = false;
         for (_, id) in due {
@@ -299,7 +299,7 @@ impl Sources {
     pub fn budget(&mut self, id: SourceId, now: Mono) -> (&mut Budget, u32) {
         let (place, source) = (self[id].host, &self.all[id.index()]);
         let host = &mut self.hosts[place];
-        let parts = source.parts(host, now);
+        let parts = source.schedule.parts(host, now);
         (&mut host.budget, parts)
     }
 

@@ -158,13 +158,14 @@ impl Schedule {
         let now = cx.now.mono;
         // One connection stays free for quotes, unless there is only one.
         let has_spare = host.has_room(in_flight.len() + 1, connections) || in_flight.is_empty();
-        let mut offers = self.offers(in_flight, has_spare, pace, cx);
+        let mut offers = self.offers(in_flight, pace, cx);
         let is_quotes = |offer: &mut Offer| offer.task.is_quotes();
         let quotes = offers.extract_if(.., is_quotes).next();
         // Of the others that are due, the most urgent: the first of the least.
         let other = offers.into_iter().min_by_key(|offer| offer.due.max(now));
         let parts = self.parts(host, now);
         self.others_wait = other.as_ref().is_some_and(|it| it.due <= now);
+        let other = other.filter(|it| has_spare || it.purpose == Purpose::Named);
         let is_turn = self.others_wait || host.others_wait;
         let ready = |Offer { due, task, purpose }: Offer| {
             let cost = self.profile.cost(&task, cx);
@@ -184,7 +185,7 @@ impl Schedule {
     }
 
     /// The tasks that may be requested, the most urgent first, and when each is due.
-    fn offers(&self, in_flight: &[&Task], has_spare: bool, pace: Pace, cx: &Context) -> Vec<Offer> {
+    fn offers(&self, in_flight: &[&Task], pace: Pace, cx: &Context) -> Vec<Offer> {
         let (has_list, in_doubt) = (self.has_list, self.clock.is_in_doubt());
         let goes_on = !cx.stats.stopping;
         let is_in_flight =
@@ -208,7 +209,7 @@ impl Schedule {
         let stats = self.round.next_stats();
         // No candles before the market list has come, which tells their names; and none while the history
         // file has yet to tell which of them it holds, or has too much to write.
-        let has_page = has_spare && has_list && pace != Pace::Hold;
+        let has_page = has_list && pace != Pace::Hold;
         let is_asked = |key| {
             let is_same =
                 |task: &&Task| matches!(task, Task::Candles { series, .. } if *series == key);
@@ -234,11 +235,11 @@ impl Schedule {
         let all = [
             offer(!has_list, self.list_due, Task::Markets, Purpose::Named),
             quotes,
-            offer(has_spare && in_doubt, self.clock.due, Task::Time, newest),
+            offer(in_doubt, self.clock.due, Task::Time, newest),
             candles(newest),
-            offer(has_spare && has_list, self.list_due, Task::Markets, newest),
-            offer(has_spare && !in_doubt, self.clock.due, Task::Time, newest),
-            stats.and_then(|(due, symbol)| offer(has_spare, due, Task::Stats(symbol), newest)),
+            offer(has_list, self.list_due, Task::Markets, newest),
+            offer(!in_doubt, self.clock.due, Task::Time, newest),
+            stats.and_then(|(due, symbol)| offer(true, due, Task::Stats(symbol), newest)),
             candles(Purpose::History),
         ];
         // A failing kind gets one request at a time.

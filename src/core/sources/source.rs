@@ -18,7 +18,7 @@ use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::clock::Witness;
 use crate::core::sources::connections::{Connections, Ended};
-use crate::core::sources::episode::Episode;
+use crate::core::sources::episode::Warnings;
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
@@ -42,21 +42,19 @@ pub struct Source {
     /// The place of its host among those of [`Sources`](super::Sources).
     pub(super) host: usize,
     pub(super) connections: Connections,
-    schedule: Schedule,
+    pub(super) schedule: Schedule,
     jobs: JobQueue<Job>,
     progress: BackfillProgress,
     replica: Replica,
     /// When the newest quotes were received.
     newest_quotes: Mono,
-    /// When a request was last sent.
-    pub(super) sent_at: Mono,
+    /// When a request for quotes was last sent.
+    pub(super) quotes_sent_at: Mono,
     /// When [`Source::handle_timeout`] is wanted; recomputed after each change.
     pub(super) wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
     has_ended: bool,
-    /// The log of rounds that take too long, and of others that spend the budget.
-    slow_rounds: Episode,
-    spending_others: Episode,
+    warnings: Warnings,
 }
 
 impl Source {
@@ -78,37 +76,21 @@ impl Source {
             progress: BackfillProgress::new(now.mono),
             replica: Replica::default(),
             newest_quotes: Mono::default(),
-            sent_at: now.mono,
+            quotes_sent_at: now.mono,
             wake_at: Some(now.mono),
             has_ended: false,
-            slow_rounds: Episode::default(),
-            spending_others: Episode::default(),
+            warnings: Warnings::default(),
         }
-    }
-
-    /// Its settings.
-    pub(super) fn profile(&self) -> &Profile {
-        &self.schedule.profile
-    }
-
-    /// Its requests in flight.
-    pub(super) fn in_flight(&self) -> usize {
-        self.connections.requests().count()
-    }
-
-    /// True if a request other than for quotes waits.
-    pub(super) fn others_wait(&self) -> bool {
-        !self.has_ended && self.schedule.others_wait
-    }
-
-    /// Into how many parts the budget of its host is divided.
-    pub(super) fn parts(&self, host: &Host, now: Mono) -> u32 {
-        self.schedule.parts(host, now)
     }
 
     /// True if it requests something of the host, or may.
     pub(super) fn uses(&self, host: usize) -> bool {
         self.host == host && !self.has_ended
+    }
+
+    /// Its requests in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.connections.requests().count()
     }
 
     /// By stored interval: true if its exchange has such candles.
@@ -268,7 +250,9 @@ impl Source {
                 break;
             }
             self.schedule.sent(&task, purpose, host, cx);
-            self.sent_at = cx.now.mono;
+            if task.is_quotes() {
+                self.quotes_sent_at = cx.now.mono;
+            }
             let request = RequestInFlight::new(&self.schedule.profile, task, cx);
             self.connections.send(conn, Box::new(request), cx);
         }
@@ -282,38 +266,8 @@ impl Source {
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = host.budget.left(schedule.parts(host, cx.now.mono), cx.now.mono);
-        status.spent_by_others = host.budget.spent_by_others(cx.now.mono);
-        self.watch(cx);
-    }
-
-    /// Shows and logs whether rounds take too long, and whether others spend the budget.
-    fn watch(&mut self, cx: &mut Context) {
-        let now = cx.now.mono;
-        let round = self.schedule.round.duration(now);
-        let status = &mut cx.stats[self.id];
-        status.round_ms = round.map(|took| took.as_millis() as u64);
-        let stale_after = self.schedule.profile.config.stale_after;
-        status.is_round_slow = round.is_some_and(|took| took > stale_after);
-        let (id, stale_ms) = (&status.id, stale_after.as_millis());
-        let ms = status.round_ms.unwrap_or(0);
-        match status.is_round_slow {
-            true if self.slow_rounds.failed("", now).is_some() => {
-                log::warn!(target: SOURCE, "round too slow source={id} ms={ms} stale_after_ms={stale_ms}");
-            }
-            false if self.slow_rounds.ended(now).is_some() => {
-                log::info!(target: SOURCE, "round in time source={id} ms={ms}");
-            }
-            _ => {}
-        }
-        match status.spent_by_others {
-            Some(units) if self.spending_others.failed("", now).is_some() => {
-                log::warn!(target: SOURCE, "budget spent by others source={id} units={units}");
-            }
-            None if self.spending_others.ended(now).is_some() => {
-                log::info!(target: SOURCE, "budget spent alone source={id}");
-            }
-            _ => {}
-        }
+        let others = host.budget.spent_by_others(cx.now.mono);
+        self.warnings.watch(self.id, schedule.round.duration(cx.now.mono), others, cx);
     }
 
     fn next_task(
@@ -406,13 +360,6 @@ impl Source {
         true
     }
 
-    /// Ends those requests that are chosen. Their tasks are due again at once.
-    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
-        for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
-            self.schedule.put_back(request.task(), cx.now.mono);
-        }
-    }
-
     /// Takes in new settings. Requests that these concern end, and are due again.
     pub fn reconfigure(&mut self, change: SourceChange, cx: &mut Context) {
         let SourceChange::Settings { markets, route } = change else {
@@ -447,16 +394,5 @@ impl Source {
         cx.stats[self.id].has_ended = true;
         self.has_ended = true;
         self.wake_at = None;
-    }
-
-    /// The host is halted until then: what has been begun and not sent yet waits as well, and no client need
-    /// wait for candles.
-    pub fn halted(&mut self, until: Mono, cx: &mut Context) {
-        if self.replica.role().collects() && !self.has_ended {
-            self.schedule.failures.halted(until, cx);
-            self.put_back_all(|request| request.sent_at.is_none(), cx);
-            self.schedule.candles.give_up_asked();
-            self.wake_up(cx.now);
-        }
     }
 }

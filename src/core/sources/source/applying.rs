@@ -142,6 +142,28 @@ impl Source {
         }
     }
 
+    /// The host is halted until then: what has been begun and not sent yet waits as well, and no client need
+    /// wait for candles.
+    pub fn halted(&mut self, until: Mono, cx: &mut Context) {
+        if self.replica.role().collects() && !self.has_ended {
+            self.schedule.failures.halted(until, cx);
+            self.put_back_all(|request| request.sent_at.is_none(), cx);
+            self.schedule.candles.give_up_asked();
+            self.wake_up(cx.now);
+        }
+    }
+
+    /// Ends those requests that are chosen. Their tasks are due again at once.
+    pub(super) fn put_back_all(
+        &mut self,
+        is_chosen: impl Fn(&RequestInFlight) -> bool,
+        cx: &mut Context,
+    ) {
+        for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
+            self.schedule.put_back(request.task(), cx.now.mono);
+        }
+    }
+
     /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
     /// of a cluster are told when it is applied, so that they apply responses in the same order.
     fn apply(&mut self, staged: Staged, sent_at: Now, cx: &mut Context) -> Result<(), Fault> {
@@ -357,7 +379,7 @@ mod tests {
         let market = Market::new(&config);
         let mut cx = Context::new(config, market, stats, now);
         source.set_role(Role::Collector, 1, &mut cx);
-        let mut host = Host::new(&source.profile().url, now.mono);
+        let mut host = Host::new(&source.schedule.profile.url, now.mono);
         ["A/USD", "B/USD"].iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
         cx.market.catalog.end_list(SOURCE).expect("it has markets");
         cx.market.catalog.refresh_list(SOURCE, now.unix);
@@ -420,7 +442,7 @@ mod tests {
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
-        let mut host = Host::new(&source.profile().url, received.mono);
+        let mut host = Host::new(&source.schedule.profile.url, received.mono);
         assert!(source.work(&mut host, &mut history, &mut cx));
         assert!(!source.has_work());
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");
