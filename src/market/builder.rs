@@ -364,7 +364,7 @@ mod tests {
     use crate::decimal::Decimal;
     use crate::fingerprint::Fingerprint;
     use crate::interval::{Interval, Stored};
-    use crate::market::testing::{all_of, chart, key, minute, minutes};
+    use crate::market::testing::{all_of, chart, key, known, minute, minutes};
 
     fn series(slots: Range<i64>) -> Series {
         let mut series = Series::new(key(Stored::M1), 0);
@@ -487,10 +487,7 @@ mod tests {
         let mut spec = all_of(Interval::M1);
         (spec.fill_previous, spec.from, spec.to) = (true, Some(minute(10)), Some(minute(30)));
         let mut series = Series::new(key(Stored::M1), 0);
-        // The second silence about the slots behind 20 is proof.
-        for now in [40, 45] {
-            series.ingest_whole(0..40, &minutes([10, 20]), minute(now), None);
-        }
+        known(&mut series, 0..40, &minutes([10, 20]), minute(45));
         let before = made(builder(&spec), &series);
         let closed = series.closed_version();
         series.tick(&Decimal::from(5), minute(40));

@@ -11,17 +11,17 @@ mod archive;
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
-use super::report::{Evidence, IngestCounts, Reported};
+use super::report::{Answer, Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
-use super::silence::Silences;
+use super::silence::APART;
 use super::touched::Touched;
 use super::window::floor_slot;
 use crate::config::{HistoryConfig, Limits};
 use crate::decimal::Decimal;
-use crate::history::Changes;
+use crate::history::{Changes, Extent};
 use crate::interval::Stored;
 use crate::record::Candle;
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range, RangeInclusive};
 
@@ -38,6 +38,8 @@ pub struct Charts {
     series: BTreeMap<SeriesKey, Series>,
     /// The archived slots of series that are not open.
     unopened: BTreeMap<SeriesKey, IntervalSet>,
+    /// By source and interval: the newest slot with a candle of any market, and when that was requested.
+    alive: BTreeMap<(SourceId, Stored), (i64, Mono)>,
     /// Sources whose clock is in doubt, and from when on.
     in_doubt: BTreeMap<SourceId, UnixMs>,
     max_series: usize,
@@ -96,7 +98,6 @@ impl Charts {
         }
         let mut series = Series::new(key, self.next_version);
         series.archived = self.unopened.remove(&key).unwrap_or_default();
-        series.unsettle_ends();
         series.doubt_clock(self.in_doubt.get(&key.source).copied());
         self.series.insert(key, series);
         true
@@ -193,6 +194,25 @@ impl Charts {
         Some(written)
     }
 
+    /// Completes what a response proves by what others do that were requested within the same minute: up to
+    /// which slot the exchange's candles go on, of this market or another one.
+    pub fn hear(&mut self, key: SeriesKey, answer: &mut Answer) {
+        let heard = (self.alive).entry((key.source, key.interval)).or_insert((i64::MIN, answer.at));
+        let is_old = answer.at.since(heard.1) > APART;
+        if is_old || answer.alive >= heard.0 {
+            *heard = (answer.alive, answer.at);
+        }
+        answer.alive = heard.0;
+    }
+
+    /// Notes which of the slots that were requested at `at` are still not known. `now` is the exchange's
+    /// clock.
+    pub fn note_open(&mut self, key: SeriesKey, slots: &Range<i64>, at: Mono, now: UnixMs) {
+        if let Some(series) = self.series.get_mut(&key) {
+            series.note_open(slots, at, key.interval.slot_of(now));
+        }
+    }
+
     /// Applies candles from the archive, which holds these slots. Slots that were covered meanwhile
     /// stay as they are. `now` is the exchange's clock.
     pub fn ingest_archived(
@@ -261,6 +281,13 @@ impl Charts {
         changed
     }
 
+    /// Quotes of a market tell that somebody traded between these times: see [`Series::note_trade`].
+    pub fn note_trade(&mut self, source: SourceId, symbol: SymbolId, since: UnixMs, at: UnixMs) {
+        for (_, series) in self.series.range_mut(keys(source, symbol..=symbol)) {
+            series.note_trade(since, at);
+        }
+    }
+
     /// Evicts chunks while there are too many bytes: the least recently read of the oldest chunks
     /// of all series, with its coverage, so that a later request fetches it again. Returns true if
     /// there is more to do: one call does a slice.
@@ -288,11 +315,10 @@ impl Charts {
         self.bytes > self.max_bytes
     }
 
-    /// Marks the ends of archived stretches as not final, once the file has told all that it holds
-    /// of a series.
-    pub fn restored(&mut self, key: SeriesKey) {
+    /// Marks the ends of archived stretches as not final. `extent` is what the file has told of the series.
+    pub fn unsettle(&mut self, key: SeriesKey, extent: Option<Extent>) {
         if let Some(series) = self.series.get_mut(&key) {
-            series.unsettle_ends();
+            series.unsettle_ends(extent.and_then(|extent| extent.last));
         }
     }
 
@@ -304,14 +330,6 @@ impl Charts {
         }
         for (_, series) in self.series.range_mut(keys_of(source)) {
             series.doubt_clock(from);
-        }
-    }
-
-    /// Forgets the silences of a source whose clock was set: the time between two answers is no
-    /// longer known.
-    pub fn forget_silences(&mut self, source: SourceId) {
-        for (_, series) in self.series.range_mut(keys_of(source)) {
-            series.silences = Silences::default();
         }
     }
 

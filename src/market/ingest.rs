@@ -5,11 +5,13 @@
 
 use super::chunk::seconds;
 use super::interval_set::{IntervalSet, MAX_INTERVALS};
-use super::report::{Evidence, Found, IngestCounts, Reported, found_in, left_out, sound_parts};
+use super::report::{
+    Answer, Evidence, Found, IngestCounts, Reported, found_in, left_out, sound_parts,
+};
 use super::series::Series;
-use super::silence::{REREAD, confirmed_after_ms};
+use super::silence::{REREAD, Word};
 use crate::history::Changes;
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 
 /// The longest stretch of slots, archived and not in memory, that an answer may change. A re-read asks
@@ -22,10 +24,9 @@ impl Series {
     /// `closed_before` is the exchange's clock when they were requested: candles that had ended by then
     /// are closed.
     ///
-    /// Slots that have ended become covered if they have a sound candle, or if [`Evidence`] proves them
-    /// empty. Any other slot that is left out keeps its state. It becomes empty when a second answer,
-    /// about a refresh later, leaves it out too. An unsound candle changes nothing in its slot. A
-    /// candle that has not ended becomes the forming one.
+    /// Slots that have ended become covered if they have a sound candle, or if they are proven to be empty
+    /// (`silence.rs`). Any other slot that is left out keeps its state. An unsound candle changes nothing in
+    /// its slot. A candle that has not ended becomes the forming one.
     ///
     /// `changes` collects what is to be archived.
     pub fn ingest(
@@ -43,11 +44,14 @@ impl Series {
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
         let (ended, open) = found.split_at(found.partition_point(|found| found.slot < open_from));
 
-        for slots in self.decided(&closed, ended, evidence, closed_before) {
+        for slots in self.decided(&closed, ended, evidence) {
             let here = found_in(&found, &slots);
-            if *evidence != Evidence::History {
-                self.silences.remove(&slots);
-                self.note_settled(&slots, here, present);
+            match evidence {
+                Evidence::History => {}
+                Evidence::Proven => self.note_settled(&slots, here, present, i64::MAX),
+                Evidence::Exchange(answer) => {
+                    self.note_settled(&slots, here, present, answer.revisable);
+                }
             }
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
@@ -63,47 +67,80 @@ impl Series {
         written
     }
 
-    /// The parts of these closed slots that become as reported, in order. A slot that is left out
-    /// without proof is noted; it becomes part of the result when it was noted before.
+    /// The parts of these closed slots that become as reported, in order. What is said of a slot that is
+    /// left out is noted; the slot is part of the result once it is proven to be empty.
     fn decided(
         &mut self,
         closed: &Range<i64>,
         found: &[Found<'_>],
         evidence: &Evidence,
-        at: UnixMs,
     ) -> Vec<Range<i64>> {
-        let Evidence::Exchange { between, is_whole } = evidence else {
+        let Evidence::Exchange(answer) = evidence else {
             return vec![closed.clone()];
         };
-        let start = between.start.clamp(closed.start, closed.end);
-        let end = between.end.clamp(start, closed.end);
-        let mut decided = IntervalSet::default();
-        let _ = decided.insert(start..end);
+        let start = answer.between.start.clamp(closed.start, closed.end);
+        let end = answer.between.end.clamp(start, closed.end);
+        let judged = if answer.is_whole { closed.clone() } else { start..end };
+        let mut decided: IntervalSet = std::iter::once(judged.clone()).collect();
+        let mut hidden = self.hidden(judged);
+        for long in hidden.extract_if(.., |part| part.end - part.start > MOST_ASKED_AGAIN) {
+            decided.remove(long);
+        }
         // One answer does not remove a candle, neither from memory nor from the file.
-        let mut doubtful = self.row_parts(&(start..end));
-        for hidden in self.hidden(start..end) {
-            match hidden.end - hidden.start > MOST_ASKED_AGAIN {
-                true => drop(decided.remove(hidden)),
-                false => doubtful.push(hidden),
+        let mut doubtful: Vec<_> = hidden;
+        for slots in decided.iter() {
+            doubtful.extend(self.row_parts(&slots));
+            // Quotes may contradict what lies between two candles.
+            doubtful.extend(self.traded.within(slots.clone()));
+            for edge in [slots.start..start, end..slots.end] {
+                let edge = edge.start.max(slots.start)..edge.end.min(slots.end);
+                if !edge.is_empty() {
+                    doubtful.extend(self.covered.missing(edge));
+                }
             }
         }
-        if *is_whole {
-            for edge in [closed.start..start, end..closed.end] {
-                let _ = decided.insert(edge.clone());
-                doubtful.extend(self.row_parts(&edge));
-                doubtful.extend(self.covered.missing(edge));
-            }
-        }
-        for part in doubtful {
-            for part in left_out(part, found) {
-                decided.remove(part.clone());
-                for confirmed in self.silences.note(part, at, confirmed_after_ms(self.interval())) {
+        let doubtful = IntervalSet::from_iter(doubtful);
+        for part in doubtful.iter().flat_map(|part| left_out(part, found)) {
+            decided.remove(part.clone());
+            for (part, word) in self.words(part, answer) {
+                for proven in self.silences.note(part, answer.at, word) {
                     // Refused if there are too many ranges: the slots are requested again.
-                    let _ = decided.insert(confirmed);
+                    let _ = decided.insert(proven);
                 }
             }
         }
         decided.iter().collect()
+    }
+
+    /// What an answer that leaves out these slots says of each part of them.
+    fn words(&self, slots: Range<i64>, answer: &Answer) -> Vec<(Range<i64>, Word)> {
+        let [start, end] =
+            [answer.between.start, answer.between.end].map(|it| it.clamp(slots.start, slots.end));
+        let alive = answer.alive.clamp(end, slots.end);
+        let mut words = Vec::new();
+        for (part, said, disputed) in [
+            (slots.start..start, Word::Empty, Word::Nothing),
+            (start..end, Word::Empty, Word::Disputed),
+            (end..alive, Word::Empty, Word::Nothing),
+            (alive..slots.end, Word::Nothing, Word::Nothing),
+        ] {
+            if part.is_empty() {
+                continue;
+            }
+            words.extend(self.traded.missing(part.clone()).into_iter().map(|it| (it, said)));
+            words.extend(self.traded.within(part).map(|it| (it, disputed)));
+        }
+        words
+    }
+
+    /// Notes which of the slots that were asked for at `at` are still not known, or may be revised.
+    pub(super) fn note_open(&mut self, slots: &Range<i64>, at: Mono, present: i64) {
+        let closed = slots.start..slots.end.min(present).max(slots.start);
+        let old = slots.start..slots.end.min(present - REREAD).max(slots.start);
+        let unsettled: Vec<_> = self.unsettled.within(old).collect();
+        for part in self.unknown(closed).into_iter().chain(unsettled) {
+            self.silences.note_open(part, at);
+        }
     }
 
     /// The parts of these slots that are archived and not in memory.
@@ -117,17 +154,32 @@ impl Series {
         self.row_slots(slots.clone()).map(|slot| slot..slot + 1).collect()
     }
 
-    /// Notes which of these slots may still be revised. `present` was the newest slot when they were
+    /// Notes which of these slots may still be revised: those that closed a moment ago, and the candles from
+    /// `revisable` on. What was final before stays so. `present` was the newest slot when they were
     /// requested.
-    fn note_settled(&mut self, slots: &Range<i64>, found: &[Found<'_>], present: i64) {
+    fn note_settled(
+        &mut self,
+        slots: &Range<i64>,
+        found: &[Found<'_>],
+        present: i64,
+        revisable: i64,
+    ) {
+        let candles = found.iter().filter(|it| it.candle.is_some() && it.slot >= revisable);
+        let candles = candles.map(|it| it.slot..it.slot + 1);
+        let recent = (present - REREAD).clamp(slots.start, slots.end)..slots.end;
+        let young: IntervalSet = candles.chain([recent]).collect();
         // An unsound candle does not settle its slot.
         for read in sound_parts(slots.clone(), found) {
-            self.unsettled.remove(read);
+            for settled in young.missing(read.clone()) {
+                self.unsettled.remove(settled.clone());
+                self.silences.remove(&settled);
+            }
+            young.within(read).for_each(|part| self.silences.doubt(&part));
         }
-        let young = slots.start.max(present - REREAD)..slots.end;
-        if !young.is_empty() {
+        let unknown: Vec<_> = young.iter().flat_map(|part| self.unknown(part)).collect();
+        for part in unknown {
             // Failure means too many ranges: more than outages of an exchange cause.
-            let _ = self.unsettled.insert(young);
+            let _ = self.unsettled.insert(part);
         }
     }
 
@@ -152,6 +204,9 @@ impl Series {
         self.store(slots, found, second, written);
         for slot in &unsound {
             self.covered.remove(*slot..slot + 1);
+        }
+        for known in self.covered.within(slots.clone()) {
+            self.traded.remove(known);
         }
         if changed || written.changes() > before {
             self.bump_closed();
@@ -242,6 +297,7 @@ mod tests {
     use crate::decimal::{Decimal, MAX_DIGITS};
     use crate::interval::{Interval, Stored};
     use crate::market::interval_set::MAX_INTERVALS;
+    use crate::market::known::Said;
     use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
     use crate::record::Candle;
 
@@ -298,9 +354,9 @@ mod tests {
         assert_eq!(covered(&series), [(12, 16)]);
         assert_eq!(series.gaps(), 2);
         series.ingest_whole(10..30, &minutes([12, 15]), minute(40) + 50_000, None);
-        assert_eq!(covered(&series), [(12, 16)], "not yet a re-read later");
+        assert_eq!(covered(&series), [(12, 16)], "not yet a minute later");
         series.ingest_whole(10..30, &minutes([12, 15]), minute(41), None);
-        assert_eq!(covered(&series), [(10, 30)]);
+        assert_eq!(covered(&series), [(10, 16)], "its candles may stand still behind 15");
         // A stored candle stays as long, also between two others.
         let written = series.ingest_whole(10..30, &minutes([15]), minute(50), None);
         assert_eq!((written.removed, series.count()), (0, 2));
@@ -314,13 +370,71 @@ mod tests {
         for at in [100, 101, 102] {
             series.ingest_whole(10..90, &minutes(40..60), minute(at), None);
             assert_eq!(covered(&series), [(40, 60)]);
-            assert!(!series.is_silent(39) && !series.is_silent(60));
+            assert_eq!(series.silences.within(&(0..100)).count(), 0);
         }
         // A narrower one that brings no more than is known does.
-        series.ingest_whole(59..90, &minutes([59]), minute(103), None);
-        assert!(series.is_silent(60));
-        series.ingest_whole(59..90, &minutes([59]), minute(104), None);
-        assert_eq!(covered(&series), [(40, 90)]);
+        series.ingest_whole(10..41, &minutes([40]), minute(103), None);
+        assert_eq!(series.silences.within(&(39..40)).count(), 1);
+        series.ingest_whole(10..41, &minutes([40]), minute(104), None);
+        assert_eq!(covered(&series), [(10, 60)]);
+    }
+
+    /// Applies an answer about these slots while another market has a candle in `alive`.
+    fn answer(series: &mut Series, asked: Range<i64>, rows: &[i64], alive: i64, now: i64) {
+        let candles = minutes(rows.iter().copied());
+        let at = Mono(now as u64 * 60_000_000);
+        let mut answer = Answer::of(Stored::M1, &asked, &candles, true, at);
+        answer.alive = answer.alive.max(alive);
+        let evidence = Evidence::Exchange(answer);
+        series.ingest(asked, &candles, &evidence, minute(now), None);
+    }
+
+    #[test]
+    fn behind_the_newest_candle_two_answers_prove_up_to_where_another_market_has_one() {
+        let mut series = series();
+        for now in [40, 41, 42] {
+            answer(&mut series, 10..30, &[10], 10, now);
+            assert_eq!(covered(&series), [(10, 11)]);
+        }
+        answer(&mut series, 10..30, &[10], 25, 43);
+        assert_eq!(series.said_empty(&(11..25)), Said::Once);
+        assert_eq!(series.said_empty(&(11..26)), Said::Unknown);
+        answer(&mut series, 10..30, &[10], 20, 44);
+        assert_eq!(covered(&series), [(10, 20)]);
+        assert_eq!(series.said_empty(&(11..20)), Said::Proven);
+        answer(&mut series, 10..30, &[], 29, 45);
+        assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
+    }
+
+    #[test]
+    fn what_quotes_contradict_takes_ten_answers_over_an_hour_between_two_candles() {
+        let mut series = series();
+        for slot in [13, 15] {
+            series.note_trade(minute(slot) - i64::from(slot == 15), minute(slot) + 9);
+        }
+        for now in 0..90 {
+            answer(&mut series, 10..20, &[], 20, 21 + now);
+        }
+        assert_eq!(covered(&series), [(10, 13), (14, 20)], "of 15 they say nothing");
+        for now in 0..60 {
+            answer(&mut series, 10..20, &[10, 19], 20, 200 + now);
+            assert_eq!(covered(&series), [(10, 13), (14, 20)]);
+        }
+        answer(&mut series, 10..20, &[10, 19], 20, 260);
+        assert_eq!((covered(&series), stored(&series)), (vec![(10, 20)], vec![10, 19]));
+    }
+
+    #[test]
+    fn the_newest_candle_of_an_answer_is_not_settled_however_old_it_is() {
+        let mut series = series();
+        for now in [12, 20, 500] {
+            series.ingest_whole(5..now, &minutes(5..11), minute(now), None);
+            // What stands still may lack trades that are booked late, also in the two before.
+            assert!(series.is_settled(&(5..8)) && !series.is_settled(&(8..9)), "{now}");
+            assert_eq!(series.refresh_from(), Some(8));
+        }
+        series.ingest_whole(8..501, &minutes([8, 9, 10, 500]), minute(501), None);
+        assert!(series.is_settled(&(5..499)) && !series.is_settled(&(5..501)));
     }
 
     #[test]

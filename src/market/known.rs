@@ -4,9 +4,21 @@
 
 use super::interval_set::IntervalSet;
 use super::series::Series;
-use super::silence::{REREAD, confirmed_after_ms};
-use crate::time::UnixMs;
+use super::silence::REREAD;
+use crate::time::{Mono, UnixMs};
 use std::ops::Range;
+use std::time::Duration;
+
+/// What the exchange has said of slots without a candle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing that holds, or not of all of them.
+    Unknown,
+    /// That they are empty, but only once of some of them.
+    Once,
+    /// That they are empty, as often as it takes.
+    Proven,
+}
 
 /// How far a bucket that holds at least one candle is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,39 +62,87 @@ impl Series {
         both.into_iter().flatten().min()
     }
 
-    /// The parts of these slots to ask the exchange for: they are unknown, and the last answer that
-    /// left them out is at least `patience` milliseconds old.
-    pub fn askable(&self, slots: Range<i64>, at: UnixMs, patience: i64) -> Vec<Range<i64>> {
+    /// The parts of these slots to ask the exchange for: they are unknown, and none of them was requested
+    /// less than `patience` ago.
+    pub fn askable(&self, slots: Range<i64>, now: Mono, patience: Duration) -> Vec<Range<i64>> {
         let mut unknown: IntervalSet = self.unknown(slots.clone()).into_iter().collect();
-        for (silent, last) in self.silences.last_within(&slots) {
-            if (at - last).abs() < patience {
+        for (silent, silence) in self.silences.within(&slots) {
+            if now.since(silence.last) < patience {
                 unknown.remove(silent);
             }
         }
         unknown.iter().collect()
     }
 
-    /// True if an answer has left out this slot, and no later answer reported it.
-    pub fn is_silent(&self, slot: i64) -> bool {
-        self.silences.within(&(slot..slot + 1)).next().is_some()
-    }
-
-    /// The slots among these that one answer has left out, each with the time from which another
-    /// answer confirms that.
-    pub fn silent(&self, slots: Range<i64>) -> Vec<(Range<i64>, UnixMs)> {
-        let apart = confirmed_after_ms(self.interval());
-        let silent = self.silences.within(&slots);
-        silent.map(|(part, since)| (part, since + apart)).collect()
-    }
-
-    /// The slots among these whose candles may still be revised, without those that an answer has
-    /// left out.
-    pub fn unsettled(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let mut unsettled: IntervalSet = self.unsettled.within(slots.clone()).collect();
-        for (silent, _) in self.silences.within(&slots) {
-            unsettled.remove(silent);
+    /// The slots to request without a client, and from when on, in no order: those from `oldest` on that are
+    /// unknown, those that an answer has left out, and those that another reading can make final. The
+    /// refresh reads the slots from `refreshed` on again. `rows`: of a page.
+    pub fn open_slots(
+        &self,
+        (oldest, refreshed, current): (i64, i64, i64),
+        rows: i64,
+        now: Mono,
+    ) -> Vec<(Range<i64>, Mono)> {
+        let unknown = self.unknown(oldest..current.max(oldest)).into_iter();
+        let unsettled = self.unsettled.within(0..refreshed.min(current - REREAD).max(0));
+        // It takes a newer candle: one that is known, or behind the end of a stretch that was followed. The
+        // last candle of a page about the past is read again with the page behind it.
+        let unsettled = unsettled.filter(|it| {
+            let is_end = !self.covered.covers(it.end..it.end + 1);
+            let has_next = || self.next_candle(it.end..it.start + rows).is_some();
+            it.end - it.start >= REREAD && (is_end || has_next())
+        });
+        let older = 0..refreshed;
+        let silent = || self.silences.within(&older);
+        let left_out = silent().filter(|(part, silence)| {
+            silence.since.is_some() || !self.unknown(part.clone()).is_empty()
+        });
+        let all = unknown.chain(unsettled).chain(left_out.map(|(part, _)| part));
+        let mut open: IntervalSet = all.collect();
+        let mut slots = Vec::new();
+        for (part, silence) in silent() {
+            slots.extend(open.within(part.clone()).map(|part| (part, silence.due())));
+            open.remove(part);
         }
-        unsettled.iter().collect()
+        for (part, _) in self.silences.within(&(refreshed..current.max(refreshed))) {
+            open.remove(part);
+        }
+        slots.extend(open.iter().map(|part| (part, now)));
+        slots
+    }
+
+    /// What the exchange has said of these slots, of which none has a candle in memory.
+    pub fn said_empty(&self, slots: &Range<i64>) -> Said {
+        let mut unknown: IntervalSet = self.covered.missing(slots.clone()).into_iter().collect();
+        if unknown.is_empty() {
+            return Said::Proven;
+        }
+        for (part, _) in self.silences.within(slots).filter(|(_, it)| it.since.is_some()) {
+            unknown.remove(part);
+        }
+        match unknown.is_empty() {
+            true => Said::Once,
+            false => Said::Unknown,
+        }
+    }
+
+    /// The slot, or the first one of an unsettled stretch that it ends.
+    pub fn unsettled_before(&self, slot: i64) -> i64 {
+        self.unsettled.within(i64::MIN..slot + 1).next_back().map_or(slot, |it| {
+            match it.end > slot {
+                true => it.start,
+                false => slot,
+            }
+        })
+    }
+
+    /// The slot from which on the newest candles are read again: the last two known slots, and down to the
+    /// last candles if no newer one proves them final.
+    pub fn refresh_from(&self) -> Option<i64> {
+        let from = self.newest_known()? + 1 - REREAD;
+        let last = self.unsettled.iter().next_back();
+        let last = last.filter(|it| self.next_candle(it.end..i64::MAX).is_none());
+        Some(last.map_or(from, |it| it.start.min(from)).max(0))
     }
 
     /// True if the candles of these slots are final: nothing reads them again.
@@ -91,12 +151,13 @@ impl Series {
         unsettled.next().is_none() && self.silences.within(slots).next().is_none()
     }
 
-    /// Marks the end of each archived stretch as not final: it is unknown whether these candles
-    /// were read again before the last process ended.
-    pub(super) fn unsettle_ends(&mut self) {
-        let ends: Vec<i64> = self.archived.iter().map(|span| span.end).collect();
-        for end in ends {
-            let _ = self.unsettled.insert(end - REREAD..end);
+    /// Marks the end of each archived stretch as not final, down to the newest candle of the file: it is
+    /// unknown whether these candles were read again before the last process ended.
+    pub(super) fn unsettle_ends(&mut self, newest: Option<i64>) {
+        for Range { start, end } in self.archived.iter().collect::<Vec<_>>() {
+            let newest = newest.filter(|newest| (start..end).contains(newest));
+            let from = newest.map_or(end, |newest| newest.min(end)) - REREAD;
+            let _ = self.unsettled.insert(from..end);
         }
     }
 

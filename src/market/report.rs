@@ -2,9 +2,10 @@
 //!
 //! Owns the types. It changes nothing.
 
-use super::silence::LEAST_PAGE;
+use super::silence::{LEAST_PAGE, REREAD};
 use crate::interval::Stored;
 use crate::record::Candle;
+use crate::time::Mono;
 use std::ops::Range;
 
 /// A candle as an exchange reported it.
@@ -25,7 +26,7 @@ pub struct IngestCounts {
     pub updated: usize,
     /// Stored candles that the answer confirmed as they are.
     pub unchanged: usize,
-    /// Stored candles that two answers of the exchange have left out.
+    /// Stored candles that answers of the exchange have proven to be gone.
     pub removed: usize,
     /// Candles refused: not aligned, not asked for, in the future, or with impossible numbers.
     pub rejected: usize,
@@ -54,37 +55,56 @@ pub(super) struct Found<'a> {
 pub enum Evidence {
     /// The history file: nobody traded in a slot without a candle.
     History,
-    /// A response of an exchange, or a slice of one.
-    Exchange {
-        /// From the slot of its oldest sound candle to the slot after its newest. Slots in between
-        /// without a candle are empty.
-        between: Range<i64>,
-        /// True if the response was not cut, so that it could have held candles of the other slots
-        /// too.
-        is_whole: bool,
-    },
+    /// Another node of the cluster, which has had the proof that such a slot is empty.
+    Proven,
+    /// A response of the exchange, or a slice of one.
+    Exchange(Answer),
 }
 
-impl Evidence {
-    /// What a whole response proves about these slots: `between` and `is_whole` of
-    /// [`Evidence::Exchange`]. `is_dated`: each of its rows has a time.
+/// What a whole response of an exchange proves about the requested slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// From the slot of its oldest sound candle to the slot after its newest. Slots in between
+    /// without a candle are empty.
+    pub between: Range<i64>,
+    /// True if the response was not cut, so that it could have held candles of the other slots
+    /// too.
+    pub is_whole: bool,
+    /// The newest slot that is known to have a candle, of this or another market: before it, the exchange's
+    /// candles do not stand still.
+    pub alive: i64,
+    /// Candles from this slot on may be those of a service that stands still. Its newest candle may be half
+    /// done, and if it leaves out slots behind that one, those before may lack trades that are booked late.
+    pub revisable: i64,
+    /// When it was requested.
+    pub at: Mono,
+}
+
+impl Answer {
+    /// The answer with these candles, requested at `at`. `is_dated`: each of its rows has a time.
     pub fn of(
         interval: Stored,
         asked: &Range<i64>,
         candles: &[Reported],
         is_dated: bool,
-    ) -> (Range<i64>, bool) {
+        at: Mono,
+    ) -> Answer {
         let slot = |it: &Reported| {
             let slot = interval.slot_of(it.candle.open_time);
             let is_aligned = interval.open_of(slot) == it.candle.open_time;
             (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
         };
         let slots = || candles.iter().filter_map(slot);
-        let between = match (slots().min(), slots().max()) {
-            (Some(first), Some(last)) => first..last + 1,
-            _ => 0..0,
+        let (between, alive) = match (slots().min(), slots().max()) {
+            (Some(first), Some(last)) => (first..last + 1, last),
+            _ => (0..0, i64::MIN),
         };
-        (between, is_dated && candles.len() < LEAST_PAGE)
+        let is_whole = is_dated && candles.len() < LEAST_PAGE;
+        let revisable = match between.end < asked.end {
+            true => alive.saturating_sub(REREAD),
+            false => alive,
+        };
+        Answer { between, is_whole, alive, revisable, at }
     }
 }
 

@@ -7,7 +7,7 @@
 //! covered    memory has its candle, or knows that nobody traded (`interval_set.rs`)
 //! archived   the history file has its candle, or knows that nobody traded
 //! unknown    neither covered nor archived: it may be requested
-//! silent     one response has left it out, which alone proves nothing (`silence.rs`)
+//! silent     requested, and no response has told of it what holds (`silence.rs`)
 //! unsettled  the exchange may still revise its candle: it is read again
 //! ```
 //!
@@ -80,11 +80,13 @@ pub struct Series {
     pub(super) chunks: BTreeMap<i64, Chunk>,
     pub(super) covered: IntervalSet,
     pub(super) archived: IntervalSet,
-    /// Slots that one answer has left out.
+    /// Slots that were requested in vain.
     pub(super) silences: Silences,
+    /// Slots that are not covered, and in which somebody traded, as quotes tell.
+    pub(super) traded: IntervalSet,
     /// Slots whose candles may still be revised: they were not read since [`REREAD`](super::REREAD)
-    /// slots after their close. Not stored: after a restart it holds the last slots of each
-    /// archived stretch.
+    /// slots after their close, in an answer with a newer candle. Not stored: after a restart it holds
+    /// the last slots of each archived stretch.
     pub(super) unsettled: IntervalSet,
     /// If the exchange's clock is in doubt: the first slot of which some witness tells that it has not ended.
     pub(super) doubted_from: Option<i64>,
@@ -117,6 +119,7 @@ impl Series {
             covered: IntervalSet::default(),
             archived: IntervalSet::default(),
             silences: Silences::default(),
+            traded: IntervalSet::default(),
             unsettled: IntervalSet::default(),
             doubted_from: None,
             forming: Vec::new(),
@@ -263,8 +266,23 @@ impl Series {
         true
     }
 
+    /// Quotes that were received at these times tell that somebody traded in between: in the slot of both, if
+    /// they have the same.
+    pub fn note_trade(&mut self, since: UnixMs, at: UnixMs) {
+        let [before, slot] = [since, at].map(|time| self.interval().slot_of(time));
+        if before != slot || self.covered.covers(slot..slot + 1) {
+            return;
+        }
+        if self.traded.insert(slot..slot + 1).is_err() {
+            let oldest = self.traded.iter().next();
+            oldest.map(|oldest| self.traded.remove(oldest));
+            let _ = self.traded.insert(slot..slot + 1);
+        }
+    }
+
     /// Forgets all slots before this one. Returns the number of candles dropped.
     pub fn forget_before(&mut self, slot: i64) -> usize {
+        self.traded.remove(i64::MIN..slot);
         self.unsettled.remove(i64::MIN..slot);
         self.silences.remove(&(i64::MIN..slot));
         self.forget(i64::MIN..slot)
@@ -293,9 +311,8 @@ impl Series {
     /// again.
     pub(super) fn hide_from(&mut self, slot: i64) {
         let hidden = slot..i64::MAX;
-        for slots in [&mut self.archived, &mut self.covered, &mut self.unsettled] {
-            slots.remove(hidden.clone());
-        }
+        let sets = [&mut self.archived, &mut self.covered, &mut self.unsettled, &mut self.traded];
+        sets.into_iter().for_each(|slots| _ = slots.remove(hidden.clone()));
         self.silences = Silences::default();
         self.forming.retain(|forming| forming.slot < slot);
         self.store(&hidden, &[], 0, &mut IngestCounts::default());

@@ -1,13 +1,15 @@
-//! Silences: slots that one answer has left out, where that alone proves nothing.
+//! Silences: slots that were requested, and of which no answer has told anything that holds.
 //!
-//! Owns these slots and the times of the first and the last such answer. A second answer that leaves
-//! them out too, about a refresh after the first, makes them empty. Silences are never stored: a
-//! lost one only costs another request.
+//! Owns what the answers so far prove. A slot without a candle is known to be empty once two answers at
+//! least a minute apart prove it: an exchange may be unable for a moment to send a candle that it has. If
+//! quotes of the market contradict, it takes ten answers over an hour. Silences are never stored: a lost
+//! one only costs other requests.
 
 use crate::interval::Stored;
-use crate::time::UnixMs;
+use crate::time::Mono;
 use rangemap::RangeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 /// Closed candles before the newest that each refresh reads again, because exchanges revise the
 /// last one when late trades are booked. A candle is final once it was read this many slots after
@@ -22,6 +24,17 @@ pub const LEAST_PAGE: usize = 8;
 /// The most parts remembered for one series. Each end of an answer adds at most one.
 const MOST_PARTS: usize = 64;
 
+/// The least time between two answers that together prove a slot empty, and the most between two
+/// requests if the answer to one tells that the exchange's candles go on, for the other.
+pub(super) const APART: Duration = Duration::from_secs(60);
+
+/// The longest pause before a slot is requested again. The first pause is [`APART`], and each doubles.
+const PAUSE_MAX: Duration = Duration::from_secs(600);
+
+/// How many answers, over which time, outweigh the quotes of the market.
+const DISPUTED_ANSWERS: u8 = 10;
+const DISPUTED_FOR: Duration = Duration::from_secs(3600);
+
 /// How often the newest candles are read again: once an interval, but at least this often.
 pub fn refresh_ms(interval: Stored) -> i64 {
     match interval {
@@ -31,125 +44,229 @@ pub fn refresh_ms(interval: Stored) -> i64 {
     }
 }
 
-/// The least time between an answer that leaves out a slot and the one that confirms it: one
-/// re-read, minus what a slow request takes off two regular ones.
-pub fn confirmed_after_ms(interval: Stored) -> i64 {
-    refresh_ms(interval) / 10 * 9
+/// What an answer that leaves out a slot says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Nothing: the exchange's candles may stand still, or the answer may have been cut.
+    Nothing,
+    /// There is no candle.
+    Empty,
+    /// There is no candle, although quotes tell that somebody traded.
+    Disputed,
 }
 
-/// The slots of one series that answers have left out.
-#[derive(Clone, Debug, Default)]
-pub struct Silences {
-    /// The first answer that has left them out.
-    first: RangeMap<i64, UnixMs>,
-    /// The last one.
-    last: RangeMap<i64, UnixMs>,
+/// What is known of some slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// When the first answer was requested that says that there is no candle.
+    pub since: Option<Mono>,
+    /// Such answers since then; before the first one, the answers that say nothing. No more than
+    /// [`DISPUTED_ANSWERS`] are counted, so that slots that are left out together become one part.
+    answers: u8,
+    /// When the last answer was requested.
+    pub last: Mono,
 }
+
+impl Silence {
+    /// What is known after another answer, requested at `at`.
+    fn after(before: Option<Silence>, at: Mono, word: Word) -> Silence {
+        let Silence { mut since, mut answers, .. } =
+            before.unwrap_or(Silence { since: None, answers: 0, last: at });
+        if word != Word::Nothing && since.is_none() {
+            (since, answers) = (Some(at), 0);
+        }
+        if word != Word::Nothing || since.is_none() {
+            answers = DISPUTED_ANSWERS.min(answers + 1);
+        }
+        Silence { since, answers, last: at }
+    }
+
+    /// True if the last answer, which said this, completes the proof that there is no candle.
+    fn is_proof(&self, word: Word) -> bool {
+        let proven_for = self.since.map_or(Duration::ZERO, |since| self.last.since(since));
+        match word {
+            Word::Nothing => false,
+            Word::Empty => proven_for >= APART,
+            Word::Disputed => proven_for >= DISPUTED_FOR && self.answers >= DISPUTED_ANSWERS,
+        }
+    }
+
+    /// When the slots are requested again.
+    pub fn due(&self) -> Mono {
+        let doubled = APART * 2u32.pow(u32::from(self.answers.max(1) - 1));
+        self.last + doubled.min(PAUSE_MAX)
+    }
+}
+
+/// See the module's page.
+#[derive(Clone, Debug, Default)]
+pub struct Silences(RangeMap<i64, Silence>);
 
 impl Silences {
-    /// Notes that an answer of this time leaves out these slots. Returns, and forgets, the parts
-    /// that another answer left out at least `apart` milliseconds before.
-    pub fn note(&mut self, slots: Range<i64>, at: UnixMs, apart: i64) -> Vec<Range<i64>> {
+    /// Notes that an answer, requested at `at`, leaves out these slots and says this of them. Returns, and
+    /// forgets, the parts that are now proven to be empty.
+    pub fn note(&mut self, slots: Range<i64>, at: Mono, word: Word) -> Vec<Range<i64>> {
         if slots.is_empty() {
             return Vec::new();
         }
-        let (old, young): (Vec<_>, Vec<_>) =
-            (self.within(&slots)).partition(|(_, since)| at - *since >= apart);
-        self.first.insert(slots.clone(), at);
-        self.last.insert(slots, at);
-        for (part, since) in young {
-            self.first.insert(part, since);
-        }
-        for (part, _) in &old {
-            self.remove(part);
-        }
-        for parts in [&mut self.first, &mut self.last] {
-            while parts.len() > MOST_PARTS
-                && let Some((oldest, _)) = parts.first_range_value()
-            {
-                parts.remove(oldest.clone());
+        let mut parts: Vec<_> = self.0.gaps(&slots).map(|part| (part, None)).collect();
+        parts.extend(self.within(&slots).map(|(part, before)| (part, Some(before))));
+        let mut proven = Vec::new();
+        for (part, before) in parts {
+            let silence = Silence::after(before, at, word);
+            if silence.is_proof(word) {
+                self.0.remove(part.clone());
+                proven.push(part);
+            } else {
+                self.0.insert(part, silence);
             }
         }
-        old.into_iter().map(|(part, _)| part).collect()
+        while self.0.len() > MOST_PARTS
+            && let Some((oldest, _)) = self.0.first_range_value()
+        {
+            self.0.remove(oldest.clone());
+        }
+        proven
     }
 
-    /// Forgets these slots: something is known of them.
-    pub fn remove(&mut self, slots: &Range<i64>) {
-        if !slots.is_empty() {
-            self.first.remove(slots.clone());
-            self.last.remove(slots.clone());
+    /// Notes that these slots were requested at `at` and are still not known, where no part of the answer
+    /// was noted before.
+    pub fn note_open(&mut self, slots: Range<i64>, at: Mono) {
+        let parts: Vec<_> = self.within(&slots).filter(|(_, it)| it.last == at).collect();
+        let mut from = slots.start;
+        for (part, _) in parts {
+            self.note(from..part.start, at, Word::Nothing);
+            from = part.end;
+        }
+        self.note(from..slots.end, at, Word::Nothing);
+    }
+
+    /// Forgets what answers said of these slots: a candle has come. They are requested as rarely as before.
+    pub fn doubt(&mut self, slots: &Range<i64>) {
+        for (part, silence) in self.within(slots).collect::<Vec<_>>() {
+            self.0.insert(part, Silence { since: None, ..silence });
         }
     }
 
-    /// The parts among these slots, and since when each is silent.
-    pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
-        parts(&self.first, slots)
+    /// Forgets these slots: what is known of them is final.
+    pub fn remove(&mut self, slots: &Range<i64>) {
+        if !slots.is_empty() {
+            self.0.remove(slots.clone());
+        }
     }
 
-    /// The parts among these slots, and when each was last left out.
-    pub fn last_within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
-        parts(&self.last, slots)
+    /// The parts among these slots, and what is known of each.
+    pub fn within(&self, slots: &Range<i64>) -> impl Iterator<Item = (Range<i64>, Silence)> {
+        let inside = |(part, silence): (&Range<i64>, &Silence)| {
+            (slots.start.max(part.start)..slots.end.min(part.end), *silence)
+        };
+        let parts = self.0.overlapping(slots).map(inside);
+        parts.filter(|(both, _)| !both.is_empty())
     }
-}
-
-fn parts(
-    all: &RangeMap<i64, UnixMs>,
-    slots: &Range<i64>,
-) -> impl Iterator<Item = (Range<i64>, UnixMs)> {
-    let inside = |(part, at): (&Range<i64>, &UnixMs)| {
-        (slots.start.max(part.start)..slots.end.min(part.end), *at)
-    };
-    let parts = all.overlapping(slots).map(inside);
-    parts.filter(|(both, _)| !both.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const APART: i64 = 50;
+    fn second(seconds: u64) -> Mono {
+        Mono(seconds * 1_000_000)
+    }
 
-    fn noted(silences: &Silences) -> Vec<(i64, i64, i64)> {
+    /// Slots, and the second since which each part is said to be empty.
+    fn noted(silences: &Silences) -> Vec<(i64, i64, Option<Mono>)> {
         let all = silences.within(&(0..1000));
-        all.map(|(slots, since)| (slots.start, slots.end, since.0)).collect()
+        all.map(|(slots, it)| (slots.start, slots.end, it.since)).collect()
     }
 
     #[test]
-    fn a_second_silence_confirms_only_when_it_comes_late_enough() {
+    fn a_second_answer_proves_only_when_it_comes_late_enough() {
         let mut silences = Silences::default();
-        assert_eq!(silences.note(10..20, UnixMs(0), APART), []);
-        assert_eq!(silences.note(12..25, UnixMs(49), APART), []);
-        assert_eq!(noted(&silences), [(10, 20, 0), (20, 25, 49)]);
-        let confirmed = silences.note(15..30, UnixMs(60), APART);
-        assert_eq!((confirmed.len(), &confirmed[0]), (1, &(15..20)));
-        assert_eq!(noted(&silences), [(10, 15, 0), (20, 25, 49), (25, 30, 60)]);
-        assert_eq!(silences.note(0..40, UnixMs(200), APART), [10..15, 20..25, 25..30]);
-        assert_eq!(noted(&silences), [(0, 10, 200), (15, 20, 200), (30, 40, 200)]);
+        let mut note = |slots, at| silences.note(slots, second(at), Word::Empty);
+        assert_eq!(note(10..20, 0), []);
+        assert_eq!(note(12..25, 59), []);
+        assert_eq!(note(15..30, 61), [15..20]);
+        assert_eq!(note(0..40, 200), [10..12, 12..15, 20..25, 25..30]);
+        let at = Some(second(200));
+        assert_eq!(noted(&silences), [(0, 10, at), (15, 20, at), (30, 40, at)]);
         silences.remove(&(5..35));
-        assert_eq!(noted(&silences), [(0, 5, 200), (35, 40, 200)]);
+        assert_eq!(noted(&silences), [(0, 5, at), (35, 40, at)]);
     }
 
     #[test]
-    fn the_last_silence_is_told_beside_the_first() {
+    fn answers_that_say_nothing_prove_nothing_however_many_come() {
         let mut silences = Silences::default();
-        for at in [0, 30, 49] {
-            assert_eq!(silences.note(10..20, UnixMs(at), APART), []);
+        for at in 0..100 {
+            assert_eq!(silences.note(0..9, second(at * 60), Word::Nothing), []);
         }
-        let first: Vec<_> = silences.within(&(0..15)).collect();
-        let last: Vec<_> = silences.last_within(&(0..15)).collect();
-        assert_eq!((first.len(), &first[0]), (1, &(10..15, UnixMs(0))));
-        assert_eq!((last.len(), &last[0]), (1, &(10..15, UnixMs(49))));
-        assert_eq!(silences.note(10..20, UnixMs(50), APART).len(), 1);
-        assert_eq!(silences.last_within(&(0..100)).count(), 0);
+        assert_eq!(silences.note(0..9, second(6000), Word::Empty), []);
+        assert_eq!(silences.note(0..9, second(6059), Word::Empty), []);
+        assert_eq!(silences.note(0..9, second(6060), Word::Nothing), []);
+        assert_eq!(silences.note(0..9, second(6061), Word::Empty), [0..9]);
+        // What was said before a candle came does not count.
+        silences.note(0..9, second(7000), Word::Empty);
+        silences.doubt(&(0..9));
+        assert_eq!(silences.note(0..9, second(7100), Word::Empty), []);
+        assert_eq!(silences.note(0..9, second(7160), Word::Empty), [0..9]);
+    }
+
+    #[test]
+    fn what_quotes_dispute_takes_ten_answers_over_an_hour() {
+        let check = |apart: u64, expected: u64| {
+            let mut silences = Silences::default();
+            let mut count = 0;
+            while silences.note(0..1, second(count * apart), Word::Disputed).is_empty() {
+                count += 1;
+                assert!(count < 1000);
+            }
+            assert_eq!(count + 1, expected, "{apart}");
+        };
+        check(60, 61);
+        check(400, 10);
+        check(3600, 10);
+    }
+
+    #[test]
+    fn the_pauses_grow_to_ten_minutes_and_begin_anew_with_the_first_proof() {
+        let mut silences = Silences::default();
+        let mut at = second(0);
+        let mut next = |word| {
+            silences.note(0..1, at, word);
+            let (_, silence) = silences.within(&(0..1)).next().expect("it is silent");
+            let pause = silence.due().since(at).as_secs();
+            at = silence.due();
+            pause
+        };
+        let pauses: Vec<u64> = (0..12).map(|_| next(Word::Nothing)).collect();
+        assert_eq!(pauses, [60, 120, 240, 480, 600, 600, 600, 600, 600, 600, 600, 600]);
+        let pauses: Vec<u64> = (0..6).map(|_| next(Word::Disputed)).collect();
+        assert_eq!(pauses, [60, 120, 240, 480, 600, 600]);
+    }
+
+    #[test]
+    fn one_answer_is_counted_once() {
+        let mut silences = Silences::default();
+        silences.note(3..5, second(7), Word::Empty);
+        silences.note_open(0..9, second(7));
+        assert_eq!(noted(&silences), [(0, 3, None), (3, 5, Some(second(7))), (5, 9, None)]);
+        let pauses = silences.within(&(0..9)).map(|(_, it)| it.due().since(second(7)).as_secs());
+        assert_eq!(pauses.collect::<Vec<_>>(), [60, 60, 60]);
     }
 
     #[test]
     fn no_more_parts_are_remembered_than_the_cap_and_the_newest_stay() {
         let mut silences = Silences::default();
         for slot in 0..200 {
-            silences.note(slot * 2..slot * 2 + 1, UnixMs(slot), 1000);
+            silences.note(slot * 2..slot * 2 + 1, Mono(slot as u64), Word::Empty);
         }
         let noted = noted(&silences);
         assert_eq!((noted.len(), noted[MOST_PARTS - 1].0), (MOST_PARTS, 398));
+        // A service that stands still leaves out one slot more each minute.
+        let mut silences = Silences::default();
+        for minute in 0..1000 {
+            silences.note(0..minute, second(minute as u64 * 60), Word::Nothing);
+        }
+        let all = silences.within(&(0..1000));
+        assert_eq!(all.map(|(part, _)| part.end - part.start).sum::<i64>(), 999);
     }
 }

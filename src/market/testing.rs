@@ -4,14 +4,14 @@ use super::builder::ChartBuilder;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::charts::Charts;
 use super::ids::{SourceId, SymbolId};
-use super::report::{Evidence, IngestCounts, Reported};
+use super::report::{Answer, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
 use crate::config::{Config, Data, SourceConfig};
 use crate::decimal::Decimal;
 use crate::history::Changes;
 use crate::interval::{Interval, Stored};
 use crate::record::{Candle, MarketInfo, MarketRules, Ticker};
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -99,8 +99,8 @@ impl Series {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> IngestCounts {
-        let (between, is_whole) = Evidence::of(self.interval(), &asked, candles, true);
-        let evidence = Evidence::Exchange { between, is_whole };
+        let answer = Answer::of(self.interval(), &asked, candles, true, mono(closed_before));
+        let evidence = Evidence::Exchange(answer);
         self.ingest(asked, candles, &evidence, closed_before, changes)
     }
 }
@@ -115,10 +115,15 @@ impl Charts {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Option<IngestCounts> {
-        let (between, is_whole) = Evidence::of(key.interval, &asked, candles, true);
-        let evidence = Evidence::Exchange { between, is_whole };
+        let answer = Answer::of(key.interval, &asked, candles, true, mono(closed_before));
+        let evidence = Evidence::Exchange(answer);
         self.ingest(key, asked, candles, &evidence, closed_before, changes)
     }
+}
+
+/// The machine's clock goes as the exchange's does.
+fn mono(time: UnixMs) -> Mono {
+    Mono(time.0.max(0) as u64 * 1000)
 }
 
 impl ChartPlan {

@@ -39,15 +39,23 @@ pub struct Exchange {
     pub every: i64,
     /// No trade before this time.
     pub listed: i64,
+    /// No trade from this time on.
+    pub ends: i64,
     /// Slots that it leaves out.
     pub holes: Vec<i64>,
+    /// Every answer with candles is what it was at this time.
+    pub frozen_at: Option<i64>,
+    /// Every request for candles of the other market gets an empty list, too.
+    pub is_other_mute: bool,
+    /// Whether the last price of its ticker differs at each poll.
+    pub moves: bool,
     /// The last price of its ticker.
     pub last: i64,
     /// How far the times in its tickers are ahead of its clock.
     pub stamps_ahead: i64,
     /// Whether answers carry a `Date`.
     pub has_date: bool,
-    /// Requests for candles so far: interval, first and last open time.
+    /// Requests for candles of BTC/USDT so far: interval, first and last open time.
     pub asked: Vec<(String, i64, i64)>,
     /// When each of them came, of the last minute.
     recent: Vec<(i64, (String, i64, i64))>,
@@ -134,7 +142,11 @@ impl World {
             page: (1000, false),
             every: 1,
             listed: 0,
+            ends: i64::MAX,
             holes: Vec::new(),
+            frozen_at: None,
+            is_other_mute: false,
+            moves: false,
             last: 100,
             stamps_ahead: 0,
             has_date: false,
@@ -162,6 +174,16 @@ impl World {
             #[cfg(feature = "sqlite")]
             file: None,
         }
+    }
+
+    /// The same with another market that is followed, in which somebody trades in each slot.
+    pub fn of_two(backfill: i64) -> World {
+        let mut world = World::new(backfill);
+        let mut config = config(backfill);
+        config.sources[0].symbols.push("M0/USDT".to_string());
+        world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
+        world.exchange.others = (1, 1);
+        world
     }
 
     /// The same with so many other markets, all of which are tracked.
@@ -521,10 +543,11 @@ impl Exchange {
                 format!(r#"{{"symbols":[{}]}}"#, markets.collect::<Vec<_>>().join(","))
             }
             "/api/v3/ticker/24hr" => {
-                let last = self.last;
+                let moved = if self.moves { now / 1000 % 97 } else { 0 };
                 let time = self.stamped.unwrap_or(Some(now + self.stamps_ahead));
                 let time = time.map_or(String::new(), |time| format!(r#","closeTime":{time}"#));
                 let ticker = |base: String| {
+                    let last = self.last + if base == "BTC" { moved } else { 0 };
                     format!(r#"{{"symbol":"{base}USDT","lastPrice":"{last}"{time}}}"#)
                 };
                 let others = (0..self.others.1).map(|at| format!("M{at}"));
@@ -533,8 +556,11 @@ impl Exchange {
             }
             _ if self.is_failing => return (500, String::new()),
             _ => {
-                let body = self.klines(query, now);
-                self.check_pace(time);
+                let is_other = !query.contains("symbol=BTCUSDT");
+                let body = self.klines(query, is_other, self.frozen_at.unwrap_or(now));
+                if !is_other {
+                    self.check_pace(time);
+                }
                 body
             }
         };
@@ -550,7 +576,7 @@ impl Exchange {
         assert!(same <= 10, "{same} times in a minute: {last:?}");
     }
 
-    fn klines(&mut self, query: &str, now: i64) -> String {
+    fn klines(&mut self, query: &str, is_other: bool, now: i64) -> String {
         let parameter = |name: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             let found = pairs.rfind(|(key, _)| *key == name);
@@ -558,8 +584,10 @@ impl Exchange {
         };
         let number = |name: &str| parameter(name).parse::<i64>().expect("a number");
         let (interval, from, to) = (parameter("interval"), number("startTime"), number("endTime"));
-        self.asked.push((interval.clone(), from, to));
-        if self.is_mute {
+        if !is_other {
+            self.asked.push((interval.clone(), from, to));
+        }
+        if self.is_mute && (!is_other || self.is_other_mute) {
             return "[]".to_string();
         }
         let length = match interval.as_str() {
@@ -567,10 +595,13 @@ impl Exchange {
             "1h" => HOUR,
             _ => 24 * HOUR,
         };
-        let slots = (from.max(self.listed) + length - 1).div_euclid(length)
-            ..to.min(now).div_euclid(length) + 1;
-        let is_there =
-            |slot: &i64| length != MINUTE || (slot % self.every == 0 && !self.holes.contains(slot));
+        let (listed, ends) = if is_other { (0, i64::MAX) } else { (self.listed, self.ends) };
+        let slots = (from.max(listed) + length - 1).div_euclid(length)
+            ..to.min(now).min(ends).div_euclid(length) + 1;
+        let is_there = |slot: &i64| {
+            let is_traded = slot % self.every == 0 && !self.holes.contains(slot);
+            is_other || length != MINUTE || is_traded
+        };
         let slots: Vec<i64> = slots.filter(is_there).collect();
         let (most, newest) = self.page;
         let left = slots.len().saturating_sub(most.min(number("limit") as usize));

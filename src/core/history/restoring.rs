@@ -94,7 +94,7 @@ impl History {
                     for slots in head.covered.into_iter().rev() {
                         cx.market.charts.archive(key, slots);
                     }
-                    cx.market.charts.restored(key);
+                    cx.market.charts.unsettle(key, Some(head.extent));
                 }
             }
             Reply::Quotes(list) => {

@@ -8,7 +8,7 @@ use crate::core::history::History;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::replica::series_part;
 use crate::core::sources::series_plan::PageResult;
-use crate::market::{Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey};
+use crate::market::{Answer, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey};
 use crate::replication::SentCandles;
 use crate::time::Now;
 use std::collections::VecDeque;
@@ -26,8 +26,7 @@ pub struct CandlePage {
     /// row that is not in the first of them would count as missing.
     slices: VecDeque<(Range<i64>, Vec<Reported>)>,
     result: PageResult,
-    /// True if it was not cut: slots before its first and behind its last row may count as left out.
-    is_whole: bool,
+    evidence: Evidence,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
     /// When it was requested.
@@ -53,12 +52,12 @@ impl CandlePage {
             let mut unsorted: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
             rows = (order.into_iter().filter_map(|(_, at)| unsorted[at].take())).collect();
         }
-        let (between, is_whole) = Evidence::of(key.interval, &slots, &rows, is_dated);
+        let answer = Answer::of(key.interval, &slots, &rows, is_dated, sent_at.mono);
         CandlePage {
             key,
-            result: PageResult { slots: slots.clone(), between, rows: rows.len(), is_new: false },
             slices: slices(key, &slots, rows),
-            is_whole,
+            result: PageResult { told: slots.clone(), slots, is_new: false },
+            evidence: Evidence::Exchange(answer),
             is_dated,
             sent_at,
             is_backwards: false,
@@ -67,8 +66,7 @@ impl CandlePage {
 
     /// Says that slots without a candle are known to be empty.
     pub fn prove(&mut self) {
-        self.result.between = self.result.slots.clone();
-        self.is_whole = false;
+        self.evidence = Evidence::Proven;
     }
 
     /// The page for the other nodes of a cluster, as long as none of it is in the series.
@@ -109,8 +107,28 @@ impl CandlePage {
         if !self.slices.is_empty() || cx.market.charts.trim() {
             return false;
         }
+        self.end(cx);
         plans.applied(self.key, &self.result, history, cx);
         true
+    }
+
+    /// Notes what was requested and is still not known, so that it is not requested again at once: it may
+    /// have been dropped, for want of room or for its age. Of a page that may have been cut and whose candles are
+    /// new and have stayed, the slots outside of them are requested again at once. This ends, because each
+    /// such page leaves less to request.
+    fn end(&mut self, cx: &mut Context) {
+        let now = cx.exchange_time(self.key.source);
+        let charts = &mut cx.market.charts;
+        if let (Evidence::Exchange(answer), Some(series)) = (&self.evidence, charts.get(self.key))
+            && (self.result.is_new, answer.is_whole) == (true, false)
+        {
+            let current = self.key.interval.slot_of(now);
+            let Range { start, end } = answer.between;
+            if series.unknown(start..end.min(current).max(start)).is_empty() {
+                self.result.told = answer.between.clone();
+            }
+        }
+        charts.note_open(self.key, &self.result.told, self.sent_at.mono, now);
     }
 
     /// Puts one slice into the series, and what changes into the batch for the file.
@@ -140,11 +158,12 @@ impl CandlePage {
             let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
-        let (between, is_whole) = (self.result.between.clone(), self.is_whole);
-        let evidence = Evidence::Exchange { between, is_whole };
+        if let Evidence::Exchange(answer) = &mut self.evidence {
+            charts.hear(key, answer);
+        }
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
-            let ingested = charts.ingest(key, slots, rows, &evidence, closed_before, changes);
+            let ingested = charts.ingest(key, slots, rows, &self.evidence, closed_before, changes);
             if let Some(ingested) = ingested {
                 cx.stats[key.source].rejected += ingested.rejected as u64;
                 self.result.is_new |= ingested.written > 0;

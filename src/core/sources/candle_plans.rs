@@ -6,11 +6,13 @@
 
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::series_plan::{PageResult, SILENT_FOR_MS, SeriesPlan, Urgency, widened};
+use crate::core::sources::series_plan::{
+    PageResult, SILENT_FOR, SeriesPlan, Urgency, refreshed_from, widened,
+};
 use crate::core::sources::task::Profile;
 use crate::exchange::Dialect;
-use crate::log_targets::{FETCH, SOURCE};
-use crate::market::{IntervalSet, Market, REREAD, Series, SeriesKey, SourceId};
+use crate::log_targets::FETCH;
+use crate::market::{IntervalSet, Market, REREAD, SeriesKey, SourceId};
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,20 +39,13 @@ pub struct CandlePlans {
     source: SourceId,
     /// It says which candles the exchange has.
     dialect: &'static Dialect,
-    /// Rows of a page by interval: as the dialect says, or as it has turned out.
-    page_rows: [i64; 3],
     plans: BTreeMap<SeriesKey, SeriesPlan>,
 }
 
 impl CandlePlans {
     /// No series is followed.
     pub fn new(profile: &Profile) -> CandlePlans {
-        CandlePlans {
-            source: profile.id,
-            dialect: profile.dialect,
-            page_rows: [profile.dialect.page().rows as i64; 3],
-            plans: BTreeMap::new(),
-        }
+        CandlePlans { source: profile.id, dialect: profile.dialect, plans: BTreeMap::new() }
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. A market
@@ -63,6 +58,7 @@ impl CandlePlans {
         if !(is_listed || is_archived()) || !self.dialect.has_interval(key.interval) {
             return false;
         }
+        let is_new = charts.get(key).is_none();
         if !charts.open(key) {
             let may_close = |key: &SeriesKey| !catalog.is_named(key.source, key.symbol);
             let Some(closed) = charts.make_place(exchange, may_close) else {
@@ -74,6 +70,9 @@ impl CandlePlans {
                 // A reload has lowered `limits.candleSeries`: there are still too many.
                 return false;
             }
+        }
+        if is_new {
+            charts.unsettle(key, cx.stats.history.stored.of(key));
         }
         charts.touch(key, exchange);
         if is_listed || !catalog.has_list(self.source) {
@@ -118,7 +117,7 @@ impl CandlePlans {
         let exchange = cx.exchange_time(self.source);
         let oldest = self.oldest_served(key.interval.slot_of(exchange));
         let unknown = slots.start.max(oldest)..slots.end;
-        let unknown = series.askable(unknown, exchange, SILENT_FOR_MS);
+        let unknown = series.askable(unknown, cx.now.mono, SILENT_FOR);
         let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
         };
@@ -158,13 +157,12 @@ impl CandlePlans {
         let ((when, urgency), key, plan) = next.min_by_key(|(next, ..)| rank(*next))?;
         let charts = &cx.market.charts;
         let exchange = cx.exchange_time(self.source);
-        let (current, rows) =
-            (key.interval.slot_of(exchange), self.page_rows[key.interval as usize]);
+        let (current, rows) = (key.interval.slot_of(exchange), self.rows());
         let series = charts.get(key);
         let slots = match (urgency, plan.asked.iter().next_back()) {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
-                    let unknown = series.askable(asked.clone(), exchange, SILENT_FOR_MS).pop()?;
+                    let unknown = series.askable(asked.clone(), cx.now.mono, SILENT_FOR).pop()?;
                     Some(widened(series, unknown, current, rows))
                 });
                 let part = unknown.unwrap_or(asked);
@@ -177,16 +175,13 @@ impl CandlePlans {
             }
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => {
-                let first_page = match cx.config.history.of(key.interval).backfill {
-                    0 => 0,
-                    _ => rows,
-                };
-                let known_end = (series.and_then(Series::newest_known))
-                    .map_or(current.saturating_sub(first_page), |last| last + 1);
+                let has_some = cx.config.history.of(key.interval).backfill > 0
+                    || series.is_some_and(|series| series.newest_known().is_some());
+                let series = series.filter(|_| has_some);
+                let from = series.map_or(current, |it| refreshed_from(it, current, rows));
                 // What is older than what is kept would be dropped at once.
                 let oldest_kept = current.saturating_sub(charts.keep(key.interval));
-                let from = known_end.saturating_sub(REREAD).max(oldest_kept);
-                from.min(current)..current + 1
+                from.max(oldest_kept).min(current)..current + 1
             }
         };
         // The newest part of it that a page holds.
@@ -225,7 +220,6 @@ impl CandlePlans {
             false => series.forgotten_before().unwrap_or(0),
         };
         let oldest = current.saturating_sub(depth).max(forgotten).max(0);
-        let rows = &mut self.page_rows[key.interval as usize];
         log::debug!(
             target: FETCH,
             "applied source={} symbol={} interval={} ranges={} depth={depth} oldest={oldest}",
@@ -234,14 +228,15 @@ impl CandlePlans {
             key.interval.name(),
             series.covered().len(),
         );
-        let plan = self.plans.get_mut(&key);
-        let learned =
-            plan.and_then(|plan| plan.applied(series, page, (oldest, *rows), exchange, cx.now));
-        if let Some(learned) = learned {
-            *rows = learned.min(*rows);
-            let (id, interval) = (&cx.stats[self.source].id, key.interval.name());
-            log::info!(target: SOURCE, "page size learned source={id} interval={interval} rows={rows}");
+        let rows = self.rows();
+        if let Some(plan) = self.plans.get_mut(&key) {
+            plan.applied(series, page, (oldest, rows), exchange, cx.now);
         }
+    }
+
+    /// The rows of a page.
+    fn rows(&self) -> i64 {
+        self.dialect.page().rows as i64
     }
 
     /// A request has failed: the series rests, and clients need not wait for it.

@@ -286,7 +286,6 @@ impl ExchangeClock {
             cx.market.charts.hide_from(source, time);
         }
         if moved_ms.saturating_abs() > TOLERANCE_MS {
-            cx.market.charts.forget_silences(source);
             plans.refresh_all(cx.now);
         }
         if let Some(since) = self.in_doubt_since.take() {

@@ -86,6 +86,19 @@ impl Quote {
         self.rendered.get_or_init(|| make(self))
     }
 
+    /// When this quote was last received, if the next one tells that somebody has traded since: the last
+    /// price differs, or more was traded in 24 hours.
+    pub fn traded_since(&self, next: &Ticker) -> Option<Mono> {
+        let (before, after) = (&self.ticker, next);
+        let volumes = [
+            (&before.base_volume, &after.base_volume),
+            (&before.quote_volume, &after.quote_volume),
+        ];
+        let rose = |(before, after): (&Option<_>, &Option<_>)| before.is_some() && after > before;
+        let is_traded = before.last != after.last || volumes.into_iter().any(rose);
+        (is_traded && !self.stale).then_some(self.received)
+    }
+
     pub(super) fn new(source: SourceId, symbol: SymbolId, ticker: Ticker, now: Now) -> Quote {
         Quote {
             symbol,

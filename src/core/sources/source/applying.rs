@@ -255,9 +255,14 @@ impl Source {
                 continue;
             }
             let last = ticker.last.clone();
+            let before = quotes.of(id, symbol).and_then(|before| before.traded_since(&ticker));
             match (quotes.apply(id, symbol, ticker, received), exchange) {
                 (Ok(true), Some(exchange)) => {
                     charts.tick(id, symbol, &last, exchange);
+                    if let Some(before) = before {
+                        let ms = cx.now.mono.since(before).as_millis() as i64;
+                        charts.note_trade(id, symbol, exchange + -ms, exchange);
+                    }
                 }
                 (Ok(_), _) => {}
                 (Err(_), _) => cx.stats[id].rejected += 1,
