@@ -1,6 +1,6 @@
 //! marketd polls exchanges, keeps the latest quotes and candles, and answers read-only JSON over
-//! HTTP GET: one small binary with one event loop; threads for the disk, the resolver and the
-//! log help it.
+//! HTTP GET: one small binary with one event loop; threads for the disk, the log and the look-ups of
+//! names help it.
 //!
 //! # Layers
 //!
@@ -16,8 +16,9 @@
 //! layer 3 core                 all decisions; no I/O, no clock
 //!           clients              one client connection from accept to close, and every limit on it
 //!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
-//!           sources              one exchange: schedule, connections, candle plans, jobs; failover
+//!           sources              one exchange: schedule, requests, candle plans, jobs; failover
 //!           history              what is in the history file, on its way there, on its way back
+//!           upstream             the way to one host: its addresses and a few connections to it
 //!           cluster              which node collects a source, and what the nodes tell each other
 //! layer 2 http                 messages: parses and writes requests and responses
 //!         market               meaning: symbols, quotes, candle series, charts

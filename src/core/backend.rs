@@ -110,7 +110,11 @@ impl Backend {
                 cluster.handle(key, event, &mut self.sources, cx);
                 self.watch(cx);
             }
-            _ => self.has_progressed |= self.sources.handle(key, event, &mut self.history, cx),
+            _ if self.sources.handle(key, event, &mut self.history, cx) => {
+                self.has_progressed = true;
+                self.watch(cx);
+            }
+            _ => {}
         }
         self.relay(cx);
     }
@@ -138,6 +142,7 @@ impl Backend {
             _ => {
                 self.sources.resolved(source, addresses, &mut self.history, cx);
                 self.has_progressed = true;
+                self.watch(cx);
             }
         }
         self.relay(cx);

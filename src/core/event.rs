@@ -75,16 +75,7 @@ pub enum Action {
     /// Begin TLS, with a peer that has a certificate for this host.
     Secure(Key, String),
     /// Look up a name, and tell the core by [`super::Core::resolved`].
-    Resolve {
-        /// The source that needs it.
-        source: SourceId,
-        /// The name.
-        host: String,
-        /// The port of the addresses.
-        port: u16,
-        /// True if an address of the name has answered well: then it goes before others.
-        has_worked: bool,
-    },
+    Resolve(LookUp),
     /// Send a job to the disk thread, whose replies come by [`super::Core::stored`]. There are never more
     /// under way than its queue takes.
     Store(DiskJob),
@@ -92,6 +83,19 @@ pub enum Action {
     Finish(Key),
     /// Close the socket, and tell the core by [`super::Core::closed`].
     Close(Key),
+}
+
+/// A name to look up. Each source has at most one look-up under way, and so has the engine of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookUp {
+    /// Whom the result is for.
+    pub source: SourceId,
+    /// The name.
+    pub host: String,
+    /// The port of the addresses.
+    pub port: u16,
+    /// True if an address of the name has answered well: then it goes before others.
+    pub has_worked: bool,
 }
 
 /// How much is under way: all of it is zero again once every client has left.

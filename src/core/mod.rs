@@ -28,7 +28,7 @@ mod stats;
 mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
-pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, ProcessFacts};
+pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, LookUp, ProcessFacts};
 pub use event::{ReloadStatus, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 

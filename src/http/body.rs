@@ -13,6 +13,10 @@ pub const EXTENSION_BYTES: usize = 16 * 1024;
 /// Most bytes of all trailer fields of a body: half the limit of a head. They are ignored.
 pub const TRAILER_BYTES: usize = 8 * 1024;
 
+/// Bytes of framing that a body may have beyond its data: sound chunks have more data than framing, and each
+/// costs its reader as much as a larger one.
+pub const FRAMING_SURPLUS: u64 = 64 * 1024;
+
 /// Most hexadecimal digits of a chunk's size, leading zeros included: as many as fit 64 bits.
 const SIZE_DIGITS: u8 = 16;
 
@@ -41,6 +45,8 @@ pub struct BodyReader {
     room: u64,
     extension_room: usize,
     trailer_room: usize,
+    /// Bytes of framing that are still allowed, before there is more data.
+    framing_room: u64,
 }
 
 /// What the next byte is.
@@ -101,6 +107,8 @@ pub enum BodyError {
 
 const BAD_SIZE: BodyError = BodyError::Malformed("malformed size of a chunk");
 
+const TOO_MUCH_FRAMING: BodyError = BodyError::TooLarge("the chunks are too small");
+
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (BodyError::TooLarge(why) | BodyError::Malformed(why)) = self;
@@ -120,6 +128,7 @@ impl BodyReader {
             room: cap,
             extension_room: EXTENSION_BYTES,
             trailer_room: TRAILER_BYTES,
+            framing_room: FRAMING_SURPLUS,
         };
         reader.state = match framing {
             Framing::None | Framing::Length(0) => State::Done,
@@ -154,6 +163,8 @@ impl BodyReader {
                 State::Done => b"",
                 _ => match rest.first() {
                     Some(&byte) => {
+                        let room = self.framing_room.checked_sub(1);
+                        self.framing_room = room.ok_or(TOO_MUCH_FRAMING)?;
                         self.state = self.step(byte)?;
                         used += 1;
                         continue;
@@ -177,6 +188,7 @@ impl BodyReader {
     fn run<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let taken = usize::try_from(self.left).map_or(rest.len(), |left| left.min(rest.len()));
         self.left -= taken as u64;
+        self.framing_room = self.framing_room.saturating_add(taken as u64);
         if self.left == 0 {
             let is_chunk = self.state == State::Chunk;
             self.state = if is_chunk { State::ChunkCr } else { State::Done };
@@ -258,6 +270,31 @@ mod tests {
         assert_eq!(reader.decode(&input[20..]), piece(13, b"", true));
         assert_eq!(&input[33..], b"GET");
         assert_eq!(reader.decode(&input[33..]), piece(0, b"", true));
+    }
+
+    #[test]
+    fn a_body_of_too_many_small_chunks_is_refused() {
+        let check = |data: &str, count: u64, expected: Result<u64, BodyError>| {
+            let chunk = format!("{:x}\r\n{data}\r\n", data.len());
+            let mut reader = BodyReader::new(Framing::Chunked, 1 << 30).expect("nothing announced");
+            let mut read = || {
+                let mut taken = 0;
+                for _ in 0..count {
+                    let mut rest = chunk.as_bytes();
+                    while !rest.is_empty() {
+                        let piece = reader.decode(rest)?;
+                        taken += piece.data.len() as u64;
+                        rest = &rest[piece.used..];
+                    }
+                }
+                Ok(taken)
+            };
+            assert_eq!(read(), expected, "{count} of {data:?}");
+        };
+        // Each has five bytes of framing.
+        check("a", FRAMING_SURPLUS / 4, Ok(FRAMING_SURPLUS / 4));
+        check("a", FRAMING_SURPLUS / 4 + 2, Err(TOO_MUCH_FRAMING));
+        check("abcde", FRAMING_SURPLUS, Ok(5 * FRAMING_SURPLUS));
     }
 
     #[test]

@@ -19,6 +19,13 @@ const SLICE_PLAIN: usize = 16 * 1024;
 /// 1032 times (zlib, "Technical Details"), so a slice exceeds [`SLICE_PLAIN`] by as much at most.
 const CHECK_EVERY: usize = 16;
 
+/// Compressed bytes that a body may have beyond its plain ones. Sound data is smaller than what it holds, but
+/// for some bytes; a million empty members or blocks would cost seconds.
+const SURPLUS: u64 = 64 * 1024;
+
+/// The error of a body that is larger than what it holds.
+const LARGER: &str = "the gzip data is larger than what it holds";
+
 /// More bytes than any text has that `scripts/build.rs` packs.
 const PACKED_MOST: u64 = 1 << 20;
 
@@ -65,6 +72,8 @@ pub struct Decompressor {
     decoder: MultiGzDecoder<Slice>,
     compressed: Vec<u8>,
     consumed: usize,
+    /// Compressed bytes that the body may still have, before it has more plain ones.
+    surplus: u64,
 }
 
 /// Plain bytes of one slice, and how many the body may still have.
@@ -93,6 +102,7 @@ impl Decompressor {
             decoder: MultiGzDecoder::new(Slice { bytes: Vec::new(), room: most }),
             compressed: Vec::new(),
             consumed: 0,
+            surplus: SURPLUS,
         }
     }
 
@@ -110,16 +120,21 @@ impl Decompressor {
     pub fn step(&mut self) -> io::Result<&[u8]> {
         self.decoder.get_mut().bytes.clear();
         let end = self.compressed.len().min(self.consumed + SLICE);
+        let begin = self.consumed;
         while self.consumed < end && self.decoder.get_ref().bytes.len() < SLICE_PLAIN {
             let bite = &self.compressed[self.consumed..end.min(self.consumed + CHECK_EVERY)];
             self.consumed += self.decoder.write(bite)?;
         }
+        let consumed = self.consumed - begin;
         if self.consumed == self.compressed.len() {
             self.compressed.clear();
             self.consumed = 0;
             // flate2 may hold back plain bytes of what it has consumed.
             self.decoder.flush()?;
         }
+        let plain = self.decoder.get_ref().bytes.len();
+        let surplus = (self.surplus + plain as u64).checked_sub(consumed as u64);
+        self.surplus = surplus.ok_or_else(|| io::Error::other(LARGER))?;
         Ok(&self.decoder.get_ref().bytes)
     }
 

@@ -37,11 +37,7 @@ impl Driver {
             },
             Action::Connect(key, address) => self.connect(key, address, now),
             Action::Secure(key, host) => self.secure(key, &host, now),
-            Action::Resolve { source, host, port, .. } => {
-                if let Err(why) = self.resolver.look_up(source, &host, port) {
-                    self.core.resolved(source, Err(why), now);
-                }
-            }
+            Action::Resolve(look_up) => self.resolver.look_up(look_up),
             Action::Store(job) => self.disk_thread.send(job),
             Action::Finish(key) => self.finish(key, now),
             Action::Close(key) => {

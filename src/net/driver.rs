@@ -10,7 +10,7 @@ use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
-use super::{activation, descriptors, process, tls};
+use super::{activation, descriptors, process, resolver, tls};
 use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::{Core, Event, LogFigures};
 use crate::demo::Demo;
@@ -171,7 +171,7 @@ impl Driver {
             connections: Pages::default(),
             queues: ConnectionQueues::default(),
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
-            resolver: Resolver::new(waker),
+            resolver: Resolver::new(waker, resolver::system),
             disk_thread,
             opened,
             tls,

@@ -24,7 +24,7 @@
 //! tls                          TLS sessions, which a build without the feature lacks
 //! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
 //! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
-//! disk_thread, resolver,       the disk thread; the resolver thread;
+//! disk_thread, resolver,       the disk thread; the threads of look-ups;
 //! process, descriptors,        figures and memory of the process; limits on files;
 //! pace, notify                 when to look at the clock; messages to the service manager
 //! ```

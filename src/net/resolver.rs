@@ -1,20 +1,29 @@
-//! Looks up host names on a thread of its own, because the system's resolver blocks.
+//! Looks up host names on threads of their own, because the system's resolver blocks.
 //!
-//! Owns the thread, which starts with the first look-up. It shares no state with the loop: two queues
-//! carry look-ups and results, and the waker wakes the loop after each result.
+//! [`Resolver`] owns the look-ups that wait, and the count of those that run. Each runs on a thread that does
+//! nothing else and ends with it. The threads share no state with the loop: a queue carries the results, and
+//! the waker wakes the loop after each.
 //!
-//! It never caches a result.
+//! A name that no name server answers holds up its own thread for some ten seconds, and nobody else: names
+//! that have worked go first, and some threads are for them alone. It never caches a result.
 
+use crate::core::LookUp;
+use crate::log_targets::NET;
 use crate::market::SourceId;
 use mio::Waker;
+use std::collections::VecDeque;
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// Look-ups that may wait for the thread. Each source has at most one under way, and so has the engine of
-/// a cluster. One that does not fit fails, and is tried again.
-const LOOK_UPS: usize = 64;
+/// Look-ups that run at a time. Most configurations have fewer sources, and a thread that waits takes less
+/// than 100 KiB.
+const MOST_RUNNING: usize = 16;
+
+/// Of those, the ones that only names get that have worked.
+const RESERVED: usize = 4;
 
 /// Addresses that are used of one result: more than any exchange has.
 const ADDRESSES: usize = 16;
@@ -22,73 +31,173 @@ const ADDRESSES: usize = 16;
 /// The result of a look-up: addresses in the system's order, or an error text.
 type Resolved = Result<Vec<SocketAddr>, String>;
 
-/// The results, and the sources that they are for.
-type Results = Receiver<(SourceId, Resolved)>;
+/// Asks for the addresses of a name and a port, and blocks.
+pub type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
-/// A name and a port to look up, for a source.
-type LookUp = (SourceId, String, u16);
+/// Asks the system.
+pub fn system(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    (host, port).to_socket_addrs().map(Iterator::collect)
+}
 
-/// The loop's end of the queues to and from the thread.
+/// See the module's page.
 #[derive(Debug)]
 pub struct Resolver {
     waker: Arc<Waker>,
-    /// Once the thread has started.
-    queues: Option<(SyncSender<LookUp>, Results)>,
+    ask: Ask,
+    /// At most one of each source, and one of the engine.
+    waiting: VecDeque<LookUp>,
+    running: usize,
+    outbox: Sender<(SourceId, Resolved)>,
+    results: Receiver<(SourceId, Resolved)>,
 }
 
 impl Resolver {
-    /// A resolver. The thread starts later.
-    pub fn new(waker: Arc<Waker>) -> Resolver {
-        Resolver { waker, queues: None }
+    /// A resolver without a thread.
+    pub fn new(waker: Arc<Waker>, ask: Ask) -> Resolver {
+        let (outbox, results) = channel();
+        Resolver { waker, ask, waiting: VecDeque::new(), running: 0, outbox, results }
     }
 
-    /// Starts to look up the addresses of a host. The error says why that is not possible.
-    pub fn look_up(&mut self, source: SourceId, host: &str, port: u16) -> Result<(), String> {
-        if self.queues.is_none() {
-            self.start()?;
-        }
-        let (look_ups, _) = self.queues.as_ref().expect("started just above");
-        look_ups.try_send((source, host.to_string(), port)).map_err(|error| match error {
-            TrySendError::Full(_) => "the resolver is busy".to_string(),
-            TrySendError::Disconnected(_) => "the resolver's thread has ended".to_string(),
-        })
+    /// Looks up the addresses of a host, as soon as there is a thread for it.
+    pub fn look_up(&mut self, look_up: LookUp) {
+        self.waiting.push_back(look_up);
+        self.start_due();
     }
 
     /// The next result, if there is one.
     pub fn result(&mut self) -> Option<(SourceId, Resolved)> {
-        self.queues.as_ref()?.1.try_recv().ok()
+        let result = self.results.try_recv().ok()?;
+        self.running -= 1;
+        self.start_due();
+        Some(result)
     }
 
-    fn start(&mut self) -> Result<(), String> {
-        let (look_ups, inbox) = sync_channel::<LookUp>(LOOK_UPS);
-        let (outbox, results) = channel();
-        let waker = Arc::clone(&self.waker);
+    /// Starts the look-ups that have a thread.
+    fn start_due(&mut self) {
+        while self.running < MOST_RUNNING {
+            let has_free = self.running < MOST_RUNNING - RESERVED;
+            let next = self.waiting.iter().position(|it| it.has_worked);
+            let next = next.or(Some(0).filter(|_| has_free));
+            let Some(look_up) = next.and_then(|at| self.waiting.remove(at)) else {
+                return;
+            };
+            self.running += 1;
+            self.start(look_up);
+        }
+    }
+
+    fn start(&self, LookUp { source, host, port, .. }: LookUp) {
+        let (ask, outbox, waker) = (self.ask, self.outbox.clone(), Arc::clone(&self.waker));
         let body = move || {
-            for (source, host, port) in inbox {
-                let resolved = resolve(&host, port);
-                if outbox.send((source, resolved)).is_err() || waker.wake().is_err() {
-                    return;
-                }
-            }
+            // An error means that the loop has ended.
+            let _ = outbox.send((source, resolve(ask, &host, port)));
+            let _ = waker.wake();
         };
-        thread::Builder::new()
-            .name("resolver".to_string())
-            .stack_size(256 * 1024)
-            .spawn(body)
-            .map_err(|error| format!("cannot start the resolver's thread: {error}"))?;
-        self.queues = Some((look_ups, results));
-        Ok(())
+        let thread = thread::Builder::new().name("resolver".to_string()).stack_size(256 * 1024);
+        if let Err(error) = thread.spawn(body) {
+            let why = format!("cannot start a thread of the resolver: {error}");
+            self.outbox.send((source, Err(why))).expect("this struct holds the other end");
+            // An error means that the loop has ended.
+            let _ = self.waker.wake();
+        }
     }
 }
 
-fn resolve(host: &str, port: u16) -> Resolved {
-    let addresses: Vec<_> = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| format!("cannot resolve {host}: {error}"))?
-        .take(ADDRESSES)
-        .collect();
+fn resolve(ask: Ask, host: &str, port: u16) -> Resolved {
+    let found = ask(host, port);
+    let mut addresses = found.map_err(|error| format!("cannot resolve {host}: {error}"))?;
     if addresses.is_empty() {
         return Err(format!("{host} has no address"));
     }
+    let count = addresses.len();
+    if count > ADDRESSES {
+        addresses.truncate(ADDRESSES);
+        log::info!(target: NET, "addresses left out host={host} used={ADDRESSES} found={count}");
+    }
     Ok(addresses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::{Events, Poll, Token};
+    use std::sync::{Condvar, Mutex};
+    use std::time::{Duration, Instant};
+
+    /// Longer than anything here takes.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// True once the dead names get their answer.
+    static ARE_ANSWERED: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+    /// A name server that does not answer for names that begin with `dead`.
+    fn ask(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        if host.starts_with("dead") {
+            let (lock, condition) = &ARE_ANSWERED;
+            let guard = lock.lock().expect("nobody panics with it");
+            let waited = condition.wait_timeout_while(guard, LONG, |answered| !*answered);
+            drop(waited.expect("nobody panics with it"));
+            return Err(io::Error::other("no answer"));
+        }
+        let count = if host == "many" { 20 } else { 1 };
+        Ok((0..count).map(|last| SocketAddr::from(([10, 0, 0, last], port))).collect())
+    }
+
+    /// A resolver, and what its waker wakes.
+    fn resolver() -> (Resolver, Poll) {
+        let poll = Poll::new().expect("a poller");
+        let waker = Waker::new(poll.registry(), Token(0)).expect("a waker");
+        (Resolver::new(Arc::new(waker), ask), poll)
+    }
+
+    fn look_up(at: u16, host: &str, has_worked: bool) -> LookUp {
+        LookUp { source: SourceId(at), host: host.to_string(), port: 80, has_worked }
+    }
+
+    /// The next results, until one is that of this look-up.
+    fn results(resolver: &mut Resolver, poll: &mut Poll, last: u16) -> Vec<(u16, Resolved)> {
+        let mut all: Vec<(u16, Resolved)> = Vec::new();
+        let (mut events, begin) = (Events::with_capacity(1), Instant::now());
+        while !all.iter().any(|(id, _)| *id == last) {
+            assert!(begin.elapsed() < LONG, "{} results", all.len());
+            poll.poll(&mut events, Some(Duration::from_millis(100))).expect("it waits");
+            all.extend(std::iter::from_fn(|| resolver.result()).map(|(id, it)| (id.0, it)));
+        }
+        all
+    }
+
+    #[test]
+    fn names_without_an_answer_hold_up_nobody_who_has_had_one() {
+        let (mut resolver, mut poll) = resolver();
+        for at in 0..20 {
+            resolver.look_up(look_up(at, &format!("dead{at}"), false));
+        }
+        assert_eq!(resolver.running, MOST_RUNNING - RESERVED);
+        // Not one of the dead is answered meanwhile.
+        for at in 20..40 {
+            resolver.look_up(look_up(at, "alive", true));
+            let found = results(&mut resolver, &mut poll, at);
+            assert_eq!(found, [(at, Ok(vec![SocketAddr::from(([10, 0, 0, 0], 80))]))]);
+        }
+        // One that has never worked waits for a thread, and for those before it.
+        resolver.look_up(look_up(40, "alive", false));
+        assert_eq!((resolver.running, resolver.waiting.len()), (MOST_RUNNING - RESERVED, 9));
+        *ARE_ANSWERED.0.lock().expect("nobody panics with it") = true;
+        ARE_ANSWERED.1.notify_all();
+        let found = results(&mut resolver, &mut poll, 40);
+        let why = |at: u16| Err(format!("cannot resolve dead{at}: no answer"));
+        assert!(found.iter().all(|(at, it)| *at == 40 && it.is_ok() || *it == why(*at)));
+    }
+
+    #[test]
+    fn some_dead_names_do_not_delay_one_that_is_new() {
+        let (mut resolver, mut poll) = resolver();
+        for at in 0..4 {
+            resolver.look_up(look_up(at, "dead", false));
+        }
+        resolver.look_up(look_up(4, "many", false));
+        let found = results(&mut resolver, &mut poll, 4);
+        let found = found.iter().find(|(at, _)| *at == 4).expect("it is among them");
+        assert_eq!(found.1.as_ref().map(Vec::len), Ok(ADDRESSES));
+    }
 }

@@ -7,6 +7,7 @@
 //!
 //! It does not decide what to read or write, and does not interpret bytes.
 
+use super::sockopt;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
@@ -34,6 +35,7 @@ impl Socket {
         let stream = TcpStream::connect(address)?;
         // A request is one write, which TCP would delay to gather more. A failure only costs time.
         let _ = stream.set_nodelay(true);
+        sockopt::limit_unacknowledged((&stream).into());
         Ok(Socket { readable: false, writable: false, ..Socket::accepted(stream) })
     }
 

@@ -254,12 +254,45 @@ fn certificate_message(error: &CertificateError) -> String {
             "expected a server certificate issued by a CA, found a CA's own or a self-signed one"
                 .into()
         }
-        error => format!("bad certificate: {error}"),
+        CertificateError::Other(other) => {
+            format!("bad certificate: {}", words(&other.0.to_string()))
+        }
+        error => format!("bad certificate: {}", words(&format!("{error:?}"))),
     }
+}
+
+/// The words of a name of the library, as `path len constraint violated`. What follows the name is for
+/// programmers.
+fn words(name: &str) -> String {
+    let name = name.chars().take_while(char::is_ascii_alphanumeric);
+    let mut words = String::new();
+    for char in name {
+        if char.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(char.to_ascii_lowercase());
+    }
+    words.trim_end_matches(" context").to_string()
 }
 
 /// The text in quotes in `DnsName("a.com")`.
 fn inner(name: &str) -> &str {
     let inner = name.split_once('(').map_or(name, |(_, rest)| rest);
     inner.trim_end_matches(')').trim_matches('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_library_are_told_in_words() {
+        let check = |error: CertificateError, expected: &str| {
+            assert_eq!(certificate_message(&error), format!("bad certificate: {expected}"));
+        };
+        check(CertificateError::BadSignature, "bad signature");
+        check(CertificateError::UnhandledCriticalExtension, "unhandled critical extension");
+        assert_eq!(words("PathLenConstraintViolated"), "path len constraint violated");
+        assert_eq!(words("InvalidPurposeContext { required: x }"), "invalid purpose");
+    }
 }

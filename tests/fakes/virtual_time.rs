@@ -232,7 +232,7 @@ impl World {
                     }
                     self.core.closed(key);
                 }
-                Some(Action::Resolve { host, .. }) => panic!("{host} is an address"),
+                Some(Action::Resolve(look_up)) => panic!("{look_up:?} is of an address"),
                 None if self.core.has_work() => self.core.work(now),
                 None => return,
             }

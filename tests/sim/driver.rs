@@ -232,8 +232,8 @@ impl World {
                 Action::Connect(key, address) => self.connect(key, address),
                 Action::Store(job) => self.store(job),
                 Action::Secure(..) => unreachable!("no source of the simulation speaks TLS"),
-                Action::Resolve { source, .. } => {
-                    let source = self.source_at(source.index());
+                Action::Resolve(look_up) => {
+                    let source = self.source_at(look_up.source.index());
                     if std::mem::replace(&mut self.resolving[source], true) {
                         self.fail("a name is looked up twice at once");
                     }
@@ -282,7 +282,14 @@ impl World {
                         self.links.remove(&key);
                         return self.core.closed(key);
                     }
-                    let read = conn.read;
+                    let (read, served) = (conn.read, conn.served);
+                    // Not a byte on one that had served before: once more, on a new one.
+                    if let Some(it) = conn.in_flight.take_if(|it| served > 0 && !it.begun) {
+                        self.schedules[source].repeated(it.task == Task::Tickers);
+                        self.schedules[source].trouble = self.now;
+                        self.links.remove(&key);
+                        return self.core.closed(key);
+                    }
                     match conn.in_flight.as_ref().map(|it| it.given_up(read)) {
                         Some(failure) => {
                             self.conclude(source, at, Meaning::Bad(failure), now);
@@ -317,7 +324,7 @@ impl World {
             return self.core.handle(key, Told::Failed(&Broken::Io(kind)), now);
         }
         let places = (0..self.exchanges.len()).flat_map(|source| {
-            let count = self.exchanges[source].addresses.len();
+            let count = self.exchanges[source].places.len();
             (0..count).map(move |place| (source, place))
         });
         let found =

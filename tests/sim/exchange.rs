@@ -5,6 +5,7 @@
 //! them out. It knows the daemon's bytes and nothing else of it.
 
 use super::ledger::{Moment, Said};
+use super::places::{Address, Places};
 use super::replies::{Mouth, Speech, Task};
 use super::weather::{Fault, SECOND, Weather};
 use crate::support::Rng;
@@ -96,6 +97,8 @@ pub struct InFlight {
 #[derive(Debug, Default)]
 pub struct Conn {
     pub open: bool,
+    /// Where it leads.
+    place: usize,
     inbox: Vec<u8>,
     first_byte: Option<Moment>,
     pub in_flight: Option<InFlight>,
@@ -119,21 +122,12 @@ pub enum Reached {
     NoWay,
 }
 
-/// Whether an address ever answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Address {
-    Alive,
-    Refusing,
-    Silent,
-    NoWay,
-}
-
 /// See the module's page.
 #[derive(Debug)]
 pub struct Exchange {
     pub mouth: Mouth,
     pub forecast: Vec<(u64, Weather)>,
-    pub addresses: Vec<Address>,
+    pub places: Places,
     pub conns: Vec<Conn>,
     pub rng: Rng,
     /// Longest wait before an answer begins when all is well.
@@ -199,10 +193,10 @@ impl Exchange {
     }
 
     /// Somebody connects.
-    pub fn connect(&mut self, address: usize, us: u64) -> (usize, Reached) {
-        self.conns.push(Conn { open: true, ..Conn::default() });
+    pub fn connect(&mut self, place: usize, us: u64) -> (usize, Reached) {
+        self.conns.push(Conn { open: true, place, ..Conn::default() });
         let wait = 1000 + self.rng.below(self.latency);
-        let reached = match (self.addresses[address], self.weather(us)) {
+        let reached = match (self.places.at(place, us), self.weather(us)) {
             (Address::NoWay, _) => Reached::NoWay,
             (Address::Refusing, _) => Reached::RefusedAfter(wait),
             (Address::Silent, _) => Reached::Never,
@@ -257,17 +251,25 @@ impl Exchange {
                 return Err(format!("{target} is asked {} times in a minute", asked.len()));
             }
         }
-        if weather == Weather::Unreachable {
+        let place = self.places.at(self.conns[conn].place, now.us);
+        if weather == Weather::Unreachable || place == Address::Silent {
             self.put(conn, task, sent, bad(true), (None, u64::MAX));
             return Ok(Vec::new());
         }
-        let fault = weather.fault(&mut self.rng);
+        let fault = match place {
+            Address::HalfDead(fault) => Some(fault),
+            _ => weather.fault(&mut self.rng),
+        };
         let fault = fault.filter(|fault| fits(*fault, &task));
         let wait = match self.beat {
             // A list that is read again takes as long as the quotes that became due by the first.
             Some(beat) if task == Task::Markets && has_list => 2 * beat - now.us % beat,
             Some(beat) => beat - now.us % beat,
             None => 500 + self.rng.below(self.latency),
+        };
+        let wait = match place {
+            Address::Slow(more) => wait + more,
+            _ => wait,
         };
         let wait = wait.max(self.conns[conn].busy_until.saturating_sub(now.us));
         let speech = self.mouth.speak(&task, fault, now.us + wait, &mut self.rng);

@@ -37,6 +37,7 @@ mod ledger;
 mod listeners;
 mod lists;
 mod naive;
+mod places;
 mod quotes;
 mod reload;
 mod replies;

@@ -3,10 +3,11 @@
 use super::brain::Brain;
 use super::client::{Client, Ending, Nature, Reading};
 use super::disk::{self, Disk};
-use super::exchange::{Address, Exchange};
+use super::exchange::Exchange;
 use super::grammar::{Grammar, Side};
 use super::ledger::Ledger;
 use super::listeners::add_listeners;
+use super::places::Places;
 use super::reload::{self, Reload};
 use super::replies::Mouth;
 use super::schedule::Schedule;
@@ -352,13 +353,7 @@ fn add_source(
         (Theme::Long, 0..2) => vec![(until, Weather::Flaky(60)), (u64::MAX, Weather::Fine)],
         _ => Weather::forecast(rng, until),
     };
-    let addresses = match rng.below(7) {
-        5 => vec![Address::Silent, Address::Alive],
-        6 => vec![Address::Refusing, Address::Alive, Address::Silent, Address::NoWay],
-        0 => vec![Address::Refusing, Address::Alive],
-        1 => vec![Address::NoWay, Address::Alive, Address::Refusing],
-        _ => vec![Address::Alive],
-    };
+    let places = Places::any(until, rng);
     let is_there = world.reload.is_there[source];
     let selection = is_there.then(|| reload::selection(&config, brain));
     let mut ledger = Ledger::new(&config.id, brain.markets.len(), selection);
@@ -375,7 +370,7 @@ fn add_source(
     world.schedules.push(Schedule::new(
         us(config.poll),
         us(limits.backoff_max),
-        addresses.len(),
+        places.len(),
         limits.lanes_per_source,
     ));
     world.ledgers.push(ledger);
@@ -383,7 +378,7 @@ fn add_source(
     world.exchanges.push(Exchange {
         mouth,
         forecast,
-        addresses,
+        places,
         conns: Vec::new(),
         rng: Rng::new(rng.next()),
         latency: *rng.pick(&[2000, 30_000, 120_000]),

@@ -458,7 +458,9 @@ impl World {
         let nameless = matches!(exchange.weather(self.now), Weather::Nameless);
         let addresses = match nameless {
             true => Err("nobody knows that name".to_string()),
-            false => Ok((0..exchange.addresses.len())
+            false => Ok(exchange
+                .places
+                .named(self.now)
                 .map(|at| super::driver::address_of(source, at))
                 .collect()),
         };

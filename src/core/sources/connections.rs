@@ -195,15 +195,14 @@ impl Connections {
         self.end(conn, how, cx)
     }
 
-    /// The request that ended on a connection, and was begun then, was answered well.
+    /// The request that ended on a connection was answered well.
     pub fn worked(&mut self, conn: usize, cx: &Context) {
         self.upstream.worked(conn, cx.now);
     }
 
-    /// The request that ended on a connection, and was begun then, has failed. What says nothing of the
-    /// exchange as a whole says nothing of its address.
+    /// The request that ended on a connection, and was begun then, has failed.
     pub fn failed(&mut self, conn: usize, fault: &Fault, begun: Mono, cx: &mut Context) {
-        if fault.may_be_of_address() {
+        if fault.is_of_address() {
             self.upstream.failed(conn, begun, cx);
         }
     }
@@ -307,7 +306,7 @@ mod tests {
         fn resolve(&mut self, expected: &str) {
             let actions = self.actions();
             match &actions[..] {
-                [Action::Resolve { host, .. }] if host == expected => {}
+                [Action::Resolve(look_up)] if look_up.host == expected => {}
                 actions => panic!("{actions:?}, not a look-up of {expected}"),
             }
         }
@@ -396,8 +395,8 @@ mod tests {
         assert!(bench.core.outgoing(key).to_vec().starts_with(b"GET /api/v3/exchangeInfo"));
         // The one that worked is tried first from here on.
         bench.answer(key, "[]");
-        bench.handle(key, Event::Eof);
         bench.resolved(Ok(&["[::1]:443", "1.1.1.1:443"]));
+        bench.handle(key, Event::Eof);
         bench.back_off();
         // For the clock, and for the list again.
         let actions = bench.actions();

@@ -79,6 +79,25 @@ impl Fault {
         Fault::Transport("the connection was closed before the answer's end".to_string())
     }
 
+    /// That of a body that begins like this, and cannot be read. What is not JSON at all is told as what it
+    /// is.
+    pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
+        let what = match begin {
+            _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => None,
+            [] => return Fault::Content("the answer is empty".to_string()),
+            [0xef, 0xbb, 0xbf, ..] => Some("text behind a byte order mark"),
+            [0xfe, 0xff, ..] | [0xff, 0xfe, ..] => Some("text in UTF-16"),
+            _ => begin.trim_ascii_start().starts_with(b"<").then_some("a page of HTML or XML"),
+        };
+        match what {
+            Some(what) => {
+                let begin = begin.escape_ascii();
+                Fault::Content(format!("the answer is {what}, which begins with \"{begin}\""))
+            }
+            None => Fault::Body { error, retry_after },
+        }
+    }
+
     /// That of a list without any item.
     pub fn empty() -> Fault {
         Fault::Content("the answer holds no item".to_string())
@@ -99,16 +118,6 @@ impl Fault {
         self.kind() == RefusalKind::UnknownMarket
     }
 
-    /// True if another address of the host may do better.
-    pub fn may_be_of_address(&self) -> bool {
-        let fits = match self {
-            Fault::Unreached(_) | Fault::Transport(_) | Fault::Timeout(_) => true,
-            Fault::Status { status, .. } => (500..600).contains(status),
-            Fault::Body { .. } | Fault::Content(_) => false,
-        };
-        fits && self.kind() == RefusalKind::Other
-    }
-
     /// The fault without what varies from one response to the next. Faults with the same code are the same
     /// in the log.
     pub fn code(&self) -> String {
@@ -121,6 +130,17 @@ impl Fault {
             Fault::Body { .. } => "body".to_string(),
             Fault::Status { status, .. } => format!("status {status}"),
         }
+    }
+
+    /// True if another address of the exchange may do better: this one is not reached, breaks off, says
+    /// nothing or fails.
+    pub fn is_of_address(&self) -> bool {
+        let is_failure = match self {
+            Fault::Unreached(_) | Fault::Transport(_) | Fault::Timeout(_) => true,
+            Fault::Status { status, .. } => *status >= 500,
+            Fault::Content(_) | Fault::Body { .. } => false,
+        };
+        is_failure && self.kind() == RefusalKind::Other
     }
 
     /// How long the exchange asks to wait.
@@ -209,5 +229,39 @@ mod tests {
         };
         assert_eq!(refused("50001", "id 1").code(), refused("50001", "id 2").code());
         assert_ne!(refused("50001", "").code(), refused("50011", "").code());
+    }
+
+    #[test]
+    fn an_address_is_at_fault_for_what_another_may_do_better() {
+        let check = |status: u16, kind: RefusalKind, expected: bool| {
+            let fault = Fault::Status { status, kind, retry_after: None, message: None };
+            assert_eq!(fault.is_of_address(), expected, "{fault}");
+        };
+        check(503, RefusalKind::Other, true);
+        check(503, RefusalKind::RateLimited, false);
+        check(403, RefusalKind::Banned, false);
+        check(404, RefusalKind::Other, false);
+        assert!(Fault::cut_short().is_of_address());
+        assert!(Fault::Timeout(None).is_of_address());
+        assert!(!Fault::empty().is_of_address());
+    }
+
+    #[test]
+    fn what_is_not_json_is_told_as_what_it_is() {
+        let check = |begin: &[u8], expected: &str| {
+            let error = ReadError::CutShort;
+            assert_eq!(Fault::body(error.clone(), begin, None).to_string(), expected);
+        };
+        check(b"", "the answer is empty");
+        let page = "the answer is a page of HTML or XML, which begins with \"\\n<html>\"";
+        check(b"\n<html>", page);
+        let mark =
+            "the answer is text behind a byte order mark, which begins with \"\\xef\\xbb\\xbf{\"";
+        check(b"\xef\xbb\xbf{", mark);
+        check(
+            b"\xff\xfe{\0",
+            "the answer is text in UTF-16, which begins with \"\\xff\\xfe{\\x00\"",
+        );
+        check(b"{", &ReadError::CutShort.to_string());
     }
 }

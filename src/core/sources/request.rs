@@ -24,6 +24,12 @@ use crate::market::Catalog;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
 
+/// Bytes of a body's begin that are told of it, if it is not JSON.
+const BEGIN_TOLD: usize = 40;
+
+/// Bytes of a redirect's target that are told.
+const LOCATION_TOLD: usize = 200;
+
 /// See the module's page.
 pub struct RequestInFlight {
     /// When it was decided to ask.
@@ -51,6 +57,8 @@ pub struct RequestInFlight {
     /// The field of the head that tells how the budget stands.
     meter: Option<&'static str>,
     reading: Reading,
+    /// The first bytes of the body.
+    begin: Vec<u8>,
     /// True if the rest of the body is ignored: it is that of an error, and cannot be read. The status
     /// says enough.
     is_unreadable: bool,
@@ -81,6 +89,8 @@ struct Head {
     status: u16,
     keep_alive: bool,
     retry_after: Option<RetryAfter>,
+    /// Where it leads, if it is a redirect.
+    location: Option<String>,
     body: BodyReader,
     gunzip: Option<Box<Decompressor>>,
     /// How far its bytes have come. What is compressed may be behind them.
@@ -135,6 +145,7 @@ impl RequestInFlight {
             head: None,
             head_facts: None,
             meter,
+            begin: Vec::new(),
             is_unreadable: false,
         }
     }
@@ -190,6 +201,8 @@ impl RequestInFlight {
             self.reading.date(date, &mut stager);
         }
         let (head, used) = (response.head, response.used);
+        let location =
+            response.fields.get("location").filter(|_| (300..400).contains(&head.status));
         let cap = limits.upstream_body_bytes as u64;
         self.is_unreadable = head.content_encoding == Encoding::Other;
         if self.is_unreadable && is_success(head.status) {
@@ -200,6 +213,8 @@ impl RequestInFlight {
             status: head.status,
             keep_alive: head.keep_alive,
             retry_after: head.retry_after,
+            location: location
+                .map(|it| it[..it.len().min(LOCATION_TOLD)].escape_ascii().to_string()),
             body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
             gunzip: is_gzip.then(|| Box::new(Decompressor::new(cap))),
             received: ResponseProgress::Partly,
@@ -256,16 +271,17 @@ impl RequestInFlight {
 
     /// Reads some of the body and stages its items.
     fn read(&mut self, data: &[u8], catalog: &mut Catalog) -> Result<(), Fault> {
+        let room = BEGIN_TOLD - self.begin.len();
+        self.begin.extend_from_slice(&data[..data.len().min(room)]);
         let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
         let fed = self.reading.feed(data, &mut stager);
-        if self.staged.is_overfull(catalog) {
-            let why = "the response repeats its items";
+        if let Some(why) = self.staged.excess(catalog) {
             return Err(Fault::Content(why.to_string()));
         }
         let head = self.head.as_ref().expect("the body comes after the head");
         match fed {
             Err(error) if is_success(head.status) => {
-                Err(Fault::Body { error, retry_after: head.retry_after })
+                Err(Fault::body(error, &self.begin, head.retry_after))
             }
             fed => {
                 self.is_unreadable |= fed.is_err();
@@ -317,6 +333,8 @@ impl RequestInFlight {
     pub fn finish(self) -> Result<Staged, Fault> {
         let head = self.head.as_ref().expect("complete responses have a head");
         let (status, retry_after) = (head.status, head.retry_after);
+        let redirect = head.location.as_ref();
+        let redirect = redirect.map(|to| format!("redirected to \"{to}\", which is not followed"));
         let by_status = self.reading.status_kind(status);
         // It has seen every fault of the body.
         let read = self.reading.finish(status);
@@ -329,10 +347,10 @@ impl RequestInFlight {
                 status,
                 kind,
                 retry_after,
-                message: message.map(|refusal| refusal.to_string()),
+                message: message.map(|refusal| refusal.to_string()).or(redirect),
             });
         }
-        read.map_err(|error| Fault::Body { error, retry_after })?;
+        read.map_err(|error| Fault::body(error, &self.begin, retry_after))?;
         Ok(self.staged)
     }
 }

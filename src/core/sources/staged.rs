@@ -17,6 +17,9 @@ use std::collections::VecDeque;
 /// millisecond each.
 const TICKERS_A_PIECE: usize = 256;
 
+/// Unreadable items after which a response is given up: more than any exchange has markets.
+const MOST_REJECTED: u64 = 20_000;
+
 /// Tickers in their order, in pieces of bounded size.
 #[derive(Debug, Default)]
 pub struct StagedTickers {
@@ -153,15 +156,18 @@ impl Staged {
         }
     }
 
-    /// True if there are so many items that most of them must be repeated: more than two for each
-    /// symbol, or for each slot of candles. So a body of any length is staged in bounded memory.
-    pub fn is_overfull(&mut self, catalog: &Catalog) -> bool {
+    /// What it has too many of. Of so many items, most must be repeated: more than two for each symbol, or
+    /// for each slot of candles. So a body of any length is staged in bounded memory, and in bounded time.
+    pub fn excess(&mut self, catalog: &Catalog) -> Option<&'static str> {
         self.known = self.known.max(catalog.known().len());
         let slots = match &self.task {
             Task::Candles { slots, .. } => slots.end.abs_diff(slots.start),
             _ => 0,
         };
-        self.tickers.len() > 2 * self.known || self.candles.len() as u64 > 2 * slots
+        if self.tickers.len() > 2 * self.known || self.candles.len() as u64 > 2 * slots {
+            return Some("the response repeats its items");
+        }
+        (self.rejected > MOST_REJECTED).then_some("too many items of the response are unreadable")
     }
 }
 
@@ -248,6 +254,16 @@ mod tests {
     }
 
     #[test]
+    fn a_response_with_too_many_unreadable_items_is_given_up() {
+        let catalog = Catalog::new(&Config::default());
+        let mut staged = Staged::new(SourceId(0), Task::Markets);
+        staged.rejected = MOST_REJECTED;
+        assert_eq!(staged.excess(&catalog), None);
+        staged.rejected += 1;
+        assert!(staged.excess(&catalog).is_some());
+    }
+
+    #[test]
     fn a_response_is_not_overfull_because_fewer_symbols_are_known_than_when_it_began() {
         let config = |symbols: &[&str]| Config {
             sources: vec![SourceConfig {
@@ -260,7 +276,7 @@ mod tests {
         let mut staged = Staged::new(SourceId(0), Task::Tickers);
         let push = |staged: &mut Staged, catalog: &Catalog| {
             staged.tickers.push(SymbolId(0), ticker());
-            staged.is_overfull(catalog)
+            staged.excess(catalog).is_some()
         };
         assert!(!push(&mut staged, &catalog));
         let (markets, route) = (true, false);

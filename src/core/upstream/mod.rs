@@ -15,7 +15,7 @@ mod tests;
 mod told;
 
 use crate::core::context::Context;
-use crate::core::{Action, Broken, Event};
+use crate::core::{Action, Broken, Event, LookUp};
 use crate::log_targets::quoted;
 use crate::table::Key;
 use crate::time::{Mono, Now};
@@ -116,12 +116,9 @@ impl Upstream {
     fn look_up(&mut self, cx: &mut Context) {
         if self.addresses.look_up(cx.now) {
             let (host, port) = self.route.peer();
-            cx.actions.push_back(Action::Resolve {
-                source: self.user.id,
-                host: host.to_string(),
-                port,
-                has_worked: self.addresses.have_worked,
-            });
+            let (source, host) = (self.user.id, host.to_string());
+            let has_worked = self.addresses.have_worked;
+            cx.actions.push_back(Action::Resolve(LookUp { source, host, port, has_worked }));
         }
     }
 

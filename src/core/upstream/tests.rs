@@ -37,6 +37,8 @@ enum Manner {
     Fails,
     /// Opens no tunnel.
     Refuses,
+    /// Answers this, and keeps the connection.
+    Answers(&'static str),
     /// Nobody is there.
     Rejects,
     /// Nothing comes back.
@@ -156,8 +158,8 @@ impl World {
     fn act(&mut self) {
         for _ in 0..1000 {
             match self.core.poll_action() {
-                Some(Action::Resolve { host, .. }) => {
-                    assert_eq!(host, if self.is_proxied { "proxy.corp" } else { "a.com" });
+                Some(Action::Resolve(look_up)) => {
+                    assert_eq!(look_up.host, if self.is_proxied { "proxy.corp" } else { "a.com" });
                     self.look_ups.push(self.ms + self.name_ms);
                     self.looked_up += 1;
                     assert_eq!(self.look_ups.len(), 1, "one at a time");
@@ -211,6 +213,7 @@ impl World {
                     answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
                 }
                 Manner::Serves => self.serve(key, &sent),
+                Manner::Answers(text) => answer(text.as_bytes()),
                 Manner::Refuses => answer(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
                 Manner::Stalls => answer(b"HTTP/1.1 200 OK\r\nContent-"),
                 Manner::Fails => answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"),
@@ -390,4 +393,36 @@ fn a_name_server_that_dies_costs_nothing_while_an_address_lives() {
     let longest = world.run(60_000);
     assert!(world.errors() <= 1);
     assert!(longest <= MOST_MS, "{longest} ms");
+}
+
+#[test]
+fn a_failure_is_told_by_the_health_at_once() {
+    let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
+    world.set(A, Manner::Fails);
+    let changes = world.core.cx.stats.health_changes;
+    while world.errors() == 0 {
+        assert_eq!(world.core.cx.stats.health_changes, changes);
+        world.run(STEP_MS);
+    }
+    assert_eq!(world.core.cx.stats.health_changes, changes + 1);
+}
+
+#[test]
+fn what_is_not_an_answer_is_told_as_what_it_is() {
+    let check = |answer: &'static str, expected: &str| {
+        let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
+        world.set(A, Manner::Answers(answer));
+        world.run(10_000);
+        let told = world.core.cx.stats.sources[0].last_error.clone().expect("it has failed");
+        assert!(told.ends_with(expected), "{told}");
+    };
+    check(
+        "HTTP/1.1 302 Found\r\nLocation: https://b.com/x\r\nContent-Length: 0\r\n\r\n",
+        "status 302: redirected to \"https://b.com/x\", which is not followed",
+    );
+    check(
+        "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n<html>Back soon",
+        "the answer is a page of HTML or XML, which begins with \"<html>Back soo\"",
+    );
+    check("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "the answer is empty");
 }

@@ -304,3 +304,19 @@ fn one_slice_takes_a_bounded_part_of_what_is_there() {
     }
     gunzip.finish().expect("whole");
 }
+
+#[test]
+fn a_body_that_is_larger_than_what_it_holds_is_refused() {
+    let empty = member(b"");
+    let most = SURPLUS as usize / empty.len();
+    let check = |packed: Vec<u8>, expected: Result<&[u8], &str>| {
+        let found = decompress(&packed, 1 << 20).map_err(|error| error.to_string());
+        assert_eq!(found, expected.map(<[u8]>::to_vec).map_err(str::to_string));
+    };
+    check(empty.repeat(most), Ok(b""));
+    check(empty.repeat(most + 20), Err(LARGER));
+    // What cannot be made smaller is hardly larger, however long it is.
+    let mut rng = Rng::new(1);
+    let noise: Vec<u8> = (0..(1 << 20) / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+    check(pack(&noise, noise.len()), Ok(&noise));
+}
