@@ -13,6 +13,7 @@ mod setup;
 use serde_json::{Value, json};
 use setup::*;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 use support::binance::KLINES;
 use support::*;
 
@@ -270,14 +271,16 @@ fn what_the_exchange_has_not_told_is_no_end() {
         _ => None,
     });
     assert_eq!(bars.len(), 101);
+    // The library is told to ask again, and not that something is wrong.
     let older = format!("resolution=1&from=0&to={}&countback=300", at(100));
-    let found = adapter.history("BTC/USDT", &older);
-    assert!(matches!(found, Page::Fault(_)), "{found:?}");
+    assert_eq!(adapter.history("BTC/USDT", &older), Page::NoData(Some(at(101))));
+    let range = format!("resolution=1&from={}&to={}", at(500), at(100));
+    assert_eq!(adapter.history("BTC/USDT", &range), Page::NoData(Some(at(101))));
     // Nor is silence.
     exchange.fault_on(KLINES, Fault::Silence);
+    let newest = (NOW / 3_600_000 - 3) * 3600;
     for rest in ["resolution=60&countback=10", "resolution=60&from=1&to=1715769425"] {
-        let found = adapter.history("ETH/USDT", rest);
-        assert!(matches!(found, Page::Fault(_)), "{rest}: {found:?}");
+        assert_eq!(adapter.history("ETH/USDT", rest), Page::NoData(Some(newest)), "{rest}");
     }
     exchange.heal();
     exchange.cut();
@@ -285,6 +288,81 @@ fn what_the_exchange_has_not_told_is_no_end() {
         Page::Bars(bars) => (bars.len() == 10).then_some(()),
         _ => None,
     });
+}
+
+#[test]
+fn candles_that_are_known_come_while_the_exchange_is_away() {
+    let exchange = Binance::generated(3, 4);
+    exchange.set_time(ServerTime::Offset(-3 * 3_600_000));
+    let config = with(config(&[source("fake", &exchange)]), "data", json!("history.db"));
+    let config = with(config, "limits", json!({ "chartWaitMs": 300 }));
+    let marketd = start(&config);
+    let newest = "resolution=1&from=0&to=9999999999&countback=30";
+    let bars = eventually(LONG, || match Adapter(marketd.addr()).history("BTC/USDT", newest) {
+        Page::Bars(bars) => (bars.len() == 30).then_some(bars),
+        _ => None,
+    });
+    let dir = marketd.dir();
+    assert_eq!(marketd.stop(LONG).code, Some(0));
+    // Three hours later by all that is known, and the exchange says nothing of them.
+    exchange.refuse();
+    let marketd = Launch::new(&[]).in_dir(dir).config(config).start();
+    let shown = eventually(LONG, || match Adapter(marketd.addr()).history("BTC/USDT", newest) {
+        Page::Bars(shown) => Some(shown),
+        _ => None,
+    });
+    let known = shown.iter().filter(|bar| time(bar) >= time(&bars[0]));
+    let known: Vec<&[String; 6]> = known.collect();
+    assert!(known.len() >= 27 && known.into_iter().all(|bar| bars.contains(bar)), "{shown:?}");
+}
+
+#[test]
+fn an_exchange_that_is_away_makes_no_library_ask_at_once_again() {
+    let exchange = Binance::generated(3, 4);
+    let limits = json!({ "chartWaitMs": 700 });
+    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
+    let adapter = Adapter(marketd.addr());
+    exchange.fault_on(KLINES, Fault::Status(503));
+    for round in 0..4 {
+        let begin = Instant::now();
+        let rest = "resolution=60&to=1700000000&countback=10";
+        let found = adapter.history("ETH/USDT", rest);
+        assert_eq!(found, Page::NoData(Some(1_700_000_000 / 3600 * 3600)));
+        assert!(begin.elapsed() >= Duration::from_millis(600), "{round}: {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn the_market_that_is_traded_most_is_found_first() {
+    let exchange = exchange_of(&["BTC/EUR", "BTCA/USDT", "BTCB/USDT", "WBTC/USDT", "BTC/USDT"]);
+    for (id, turnover) in
+        [("BTCEUR", 9_000_000), ("BTCAUSDT", 5), ("BTCBUSDT", 70), ("WBTCUSDT", 800_000)]
+    {
+        exchange.patch_ticker(id, "quoteVolume", &format!("\"{turnover}\""));
+    }
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let adapter = Adapter(marketd.addr());
+    let search = |query: &str| {
+        let found = adapter.ask(&format!("search?query={query}&type=&exchange=&limit="));
+        let names = found.items().iter().map(|it| it["symbol"].text().expect("a symbol"));
+        names.map(str::to_string).collect::<Vec<_>>()
+    };
+    let all = ["BTC/USDT", "BTC/EUR", "BTCB/USDT", "BTCA/USDT", "WBTC/USDT"];
+    eventually(LONG, || (search("btc") == all).then_some(()));
+    // Among all of them, those of the most common quote asset come first.
+    let all = ["WBTC/USDT", "BTCB/USDT", "BTCA/USDT", "BTC/USDT", "BTC/EUR"];
+    assert_eq!(search(""), all);
+    assert_eq!(search("btcusdt"), ["BTC/USDT", "WBTC/USDT"]);
+}
+
+#[test]
+fn a_price_scale_is_a_whole_number_for_scripts() {
+    let exchange = exchange_of(&["TINY/USDT"]);
+    exchange.patch_ticker("TINYUSDT", "lastPrice", "\"0.000000000000000012\"");
+    let marketd = start(&config(&[source("fake", &exchange)]));
+    let adapter = Adapter(marketd.addr());
+    let scale = || adapter.ask("symbols?symbol=TINYUSDT")["pricescale"].integer();
+    eventually(LONG, || (scale() == Some(1_000_000_000_000_000)).then_some(()));
 }
 
 #[test]
@@ -304,6 +382,8 @@ fn what_a_library_asks_wrong_is_an_error_that_it_reads() {
         "history?symbol=BTCUSDT&resolution=60&from=1.5",
         "history?symbol=BTCUSDT&resolution=60&to=99999999999999999",
         "history?symbol=BTCUSDT&symbol=BTCUSDT&resolution=60",
+        "history?symbol=BTCUSDT&resolution=60&from=1715769425&to=1715769424",
+        "history?symbol=BTCUSDT&resolution=&countback=3",
         "quotes",
         "quotes?symbols=,",
         "search?limit=0",
@@ -316,6 +396,15 @@ fn what_a_library_asks_wrong_is_an_error_that_it_reads() {
     for target in ["/udf", "/udf/", "/udf/marks", "/udf/config/"] {
         assert_eq!(get(marketd.addr(), target).status, 404, "{target}");
     }
+    // A number of candles is stronger than a beginning, and a value that is empty says nothing.
+    let end = NOW / 1000;
+    for rest in [
+        format!("resolution=60&from={}&to={end}&countback=3", end + 1),
+        format!("resolution=60&from=&to={end}&countback=3"),
+    ] {
+        assert_eq!(adapter.bars("BTCUSDT", &rest).len(), 3, "{rest}");
+    }
+    assert_eq!(adapter.bars("BTCUSDT", "resolution=60&from=&to=&countback=").len(), 500);
     // A range of any length is answered with its newest candles.
     let all = adapter.bars("BTCUSDT", "resolution=60&from=-1&to=9999999999999999");
     assert!(all.len() as i64 >= KEEP[1].1);

@@ -248,7 +248,9 @@ impl World {
             match page.read(&json) {
                 Ok(Found::Bars(rows)) => page.to = rows.first().map_or(0, |row| row.0 / 1000),
                 Ok(Found::NoData(None)) => return,
-                Ok(Found::Error(_)) if self.now < limit => self.run_until(self.now + 7 * SECOND),
+                Ok(Found::NoData(_) | Found::Error(_)) if self.now < limit => {
+                    self.run_until(self.now + 7 * SECOND);
+                }
                 other => self.fail(&format!("{target} is still {other:?}")),
             }
         }

@@ -10,7 +10,7 @@ use super::answers::Answer;
 use super::charts::{ChartAsk, ChartFields, ChartRow, Keep};
 use super::grammar::{Ask, Grammar, Kind};
 use super::ledger::Tri;
-use super::naive::{INTERVALS, length_ms};
+use super::naive::{INTERVALS, candle_at, length_ms};
 use super::quotes::Books;
 use super::weather::SECOND;
 use crate::support::{Json, Rng};
@@ -47,9 +47,6 @@ pub enum Found {
     NoData(Option<i64>),
     Error(String),
 }
-
-/// The error that may pass.
-const NOT_YET: &str = "Not all of these candles have come from the exchange yet.";
 
 /// Closed slots that are shown as a chart shows them.
 const NEWEST: i64 = 2;
@@ -127,7 +124,7 @@ impl Page {
         }
         if let Found::Error(why) = &found {
             let may_be_unknown = is_tracked != Tri::Yes || ledger.has_list(books.span) != Tri::Yes;
-            return match why == NOT_YET || may_be_unknown {
+            return match may_be_unknown {
                 true => Ok(()),
                 false => Err(format!("no reason for {why:?}")),
             };
@@ -155,15 +152,24 @@ impl Page {
             _ => &[],
         };
         books.check_chart(&ask, rows, &fields, keep)?;
-        let begin = match (&found, ask.from) {
-            (Found::Bars(rows), _) => rows.first().map(|row| row.0),
-            (Found::NoData(Some(next)), _) => Some(next * 1000),
+        let begin = match &found {
+            Found::Bars(rows) => rows.first().map(|row| row.0),
+            // The next older one is there, or may be.
+            Found::NoData(Some(next)) => Some(candle_at(self.interval, next * 1000).1),
             // None is older.
-            _ => None,
+            Found::NoData(None) | Found::Error(_) => None,
         };
+        // The exchange may be away. What is behind the newest candle then is asked for again.
+        let end = match rows.last() {
+            Some(last) if self.to >= books.offsets[self.source].at(books.span.0).0 / 1000 => {
+                candle_at(self.interval, last.0).1
+            }
+            _ => i64::MAX,
+        };
+        let ask = ChartAsk { to: ask.to.map(|to| to.min(end - 1)), ..ask };
         books.check_all_shown(&ask, rows, begin, keep, NEWEST)?;
         match found {
-            Found::NoData(Some(next)) if ask.from.is_none_or(|from| next * 1000 >= from) => {
+            Found::NoData(Some(next)) if next >= self.to => {
                 Err(format!("the next older one is at {next}"))
             }
             _ => Ok(()),
@@ -301,8 +307,10 @@ pub struct Adapter {
     /// The open time of the oldest bar so far, and of the newest one; seconds.
     oldest: Option<i64>,
     newest: Option<i64>,
-    /// Errors one after the other.
+    /// Pages without candles, one after the other.
     errors: usize,
+    /// Where it was told to go on.
+    next: Option<i64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,6 +345,7 @@ impl Adapter {
             oldest: None,
             newest: None,
             errors: 0,
+            next: None,
         }
     }
 
@@ -399,9 +408,14 @@ impl Adapter {
                     return Err(format!("{last} was there already, from {:?} on", self.oldest));
                 }
                 self.newest.get_or_insert(last);
-                (self.oldest, self.errors) = (Some(first), 0);
+                (self.oldest, self.errors, self.next) = (Some(first), 0, None);
             }
             Some(Found::Error(_)) if self.errors < 5 => self.errors += 1,
+            // It asks for this one and those before.
+            Some(Found::NoData(Some(next))) if self.errors < 5 => {
+                self.errors += 1;
+                self.next = Some(next);
+            }
             Some(_) => {
                 self.stage = Stage::Live;
                 return Ok(self.page_of(self.newest, self.page.to, Some(2)));
@@ -410,6 +424,9 @@ impl Adapter {
             None => {}
         }
         let to = self.oldest.unwrap_or(self.page.to);
+        let to = self
+            .next
+            .map_or(to, |next| to.min(candle_at(self.page.interval, next * 1000).1 / 1000));
         let length = length_ms(self.page.interval).unwrap_or(30 * 86_400_000) / 1000;
         let from = to - self.countback as i64 * length;
         Ok(self.page_of(Some(from), to, Some(self.countback)))

@@ -178,6 +178,11 @@ pub trait Deferred {
         Vec::new()
     }
 
+    /// True if it waits for them until its deadline, even if they are not on their way.
+    fn is_patient(&self) -> bool {
+        false
+    }
+
     /// The history file is loaded: it may hold candles of other sources than the one that was chosen.
     fn choose_again(&mut self, _view: &View<'_>) {}
 

@@ -66,9 +66,10 @@ impl DeferredResponses {
         }
     }
 
-    /// The candles that this response waits for will not come: it runs.
+    /// The candles that this response waits for will not come: it runs, unless it is patient.
     pub fn go_without(&mut self, key: Key, connections: &mut Table<Connection>) {
-        if let Some(PendingResponse::InParts(_, until)) = response(connections, key)
+        if let Some(PendingResponse::InParts(deferred, until)) = response(connections, key)
+            && !deferred.is_patient()
             && until.take().is_some()
         {
             self.forget(key);
@@ -105,7 +106,8 @@ impl DeferredResponses {
         for key in std::mem::take(&mut self.waiting) {
             if let Some(PendingResponse::InParts(deferred, until)) = response(connections, key) {
                 let missing = deferred.missing(view);
-                let some_come = missing.iter().any(|(series, slots)| comes(*series, slots));
+                let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
+                let some_come = missing.iter().any(|it| deferred.is_patient() || is_coming(it));
                 until.take_if(|until| *until <= view.now.mono || !some_come);
                 self.insert(key, *until);
             }

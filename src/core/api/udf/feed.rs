@@ -4,7 +4,7 @@ use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::Outcome;
-use crate::core::api::params::ApiRequest;
+use crate::core::api::params::{ApiRequest, ParamValue};
 use crate::core::api::view::View;
 use crate::http::{Cache, ContentType, Head, Responder};
 use crate::interval::Interval;
@@ -33,6 +33,11 @@ pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
     });
     Ok(send(call.view, responder, Cache::NoCache, CacheKey::of("/udf/config", ()), &text))
+}
+
+/// The value of a parameter. A library sends the parameters that it does not need without a value.
+pub fn given(value: ParamValue<'_>) -> ParamValue<'_> {
+    value.filter(|text| !text.trim_ascii().is_empty())
 }
 
 /// Sends a text.

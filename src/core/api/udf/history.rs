@@ -1,12 +1,13 @@
 //! `/udf/history`: candles in columns.
 //!
-//! A client that gets fewer candles than there are never asks for the others, and one that is told that there
-//! is no data stops. So a response says only what the exchange has confirmed, but for the newest candles,
-//! which are as in a chart. It is made from a chart, which waits for its candles as any other. If an exchange
-//! has none in the range, older ones are looked for, one stretch after another, until the deadline of the
-//! request or the end of what is kept. Its rows are then turned into columns, in parts.
+//! A client that gets a candle never asks for what was left out behind it, and one that is told that there is
+//! no data stops. So a response says only what the exchange has confirmed, but for the newest candles, which
+//! are as in a chart. It is made from a chart, which waits for its candles as any other. If an exchange has
+//! none in the range, older ones are looked for, one stretch after another, until the deadline of the request
+//! or the end of what is kept. Where some are not known by then, the response has the candles behind them, or
+//! `nextTime`, so that the client asks for them again. Its rows are turned into columns, in parts.
 
-use super::feed::{VARIANT, send};
+use super::feed::{VARIANT, given, send};
 use super::markets::{MarketOfSource, read_symbol};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
@@ -54,6 +55,8 @@ struct History {
     begun: Mono,
     /// The slots that were waited for last. If they are still missing, they do not come.
     last: Option<Range<i64>>,
+    /// Without them, the client would ask again at once.
+    is_patient: bool,
 }
 
 /// Candles that are turned into columns, once it is known which are sent.
@@ -84,14 +87,18 @@ enum Goal {
 pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let [symbol, resolution, from, to, countback] =
-        call.params(["symbol", "resolution", "from", "to", "countback"])?;
+        call.params(["symbol", "resolution", "from", "to", "countback"])?.map(given);
     let named = read_symbol(view, &symbol)?;
     let interval = read_resolution(resolution.as_deref().unwrap_or_default())?;
-    let from = read_seconds(&from, "from")?;
-    // Exclusive, while the end of a chart is inclusive.
-    let to = read_seconds(&to, "to")?.map(|to| to + -1);
+    let (from, to) = (read_seconds(&from, "from")?, read_seconds(&to, "to")?);
     let error = Error::bad("invalid_limit", "countback", "");
     let countback = count(&countback, error, 0..=usize::MAX)?.filter(|count| *count > 0);
+    if countback.is_none() && from.zip(to).is_some_and(|(from, to)| from > to) {
+        let message = "\"from\" must not be later than \"to\".";
+        return Err(Error::bad("invalid_range", "from", message));
+    }
+    // Exclusive, while the end of a chart is inclusive.
+    let to = to.map(|to| to + -1);
     let (goal, from, limit) = match (countback, from) {
         (None, Some(from)) => {
             (Goal::Range, Some(clipped(view, named, interval, from, to)), MAX_BARS)
@@ -106,6 +113,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         goal,
         begun: view.now.mono,
         last: None,
+        is_patient: false,
     })))
 }
 
@@ -147,6 +155,10 @@ impl Deferred for History {
         self.chart.missing(view)
     }
 
+    fn is_patient(&self) -> bool {
+        self.is_patient
+    }
+
     fn choose_again(&mut self, view: &View<'_>) {
         self.chart.choose_again(view);
         self.last = None;
@@ -161,36 +173,42 @@ impl Deferred for History {
             return send_fault("Internal error.", responder);
         };
         let info = plan.info();
-        let base = self.chart.key.interval;
-        if let Some(unknown) = self.newest_unknown(view, info) {
-            if self.may_wait(view, &unknown) {
-                self.chart.wait_for(unknown);
-                return Outcome::Deferred(self);
+        let newest = self.newest_unknown(view, info, i64::MAX);
+        let unknown = match &newest {
+            // The library asks for the newest candles again by itself.
+            Some(slots) if self.is_behind(view, slots, info) => {
+                self.newest_unknown(view, info, slots.start)
             }
-            // The client asks for the others again.
-            let known = base.open_of(unknown.end);
-            if self.goal == Goal::Back && info.last.is_some_and(|last| last >= known) {
-                return self.turn(plan, known);
-            }
-            let message = "Not all of these candles have come from the exchange yet.";
-            return send_fault(message, responder);
+            unknown => unknown.clone(),
+        };
+        // It asks for what is before the first candle, too, and for `nextTime`.
+        let (base, interval) = (self.chart.key.interval, self.chart.request.spec.interval);
+        let since = unknown.as_ref().map_or(UnixMs(0), |slots| base.open_of(slots.end));
+        let again = unknown.map(|slots| interval.open_of(base.open_of(slots.end - 1)));
+        let last = info.last.filter(|last| *last >= since);
+        if let Some(slots) = newest.map(last_stretch)
+            && self.may_wait(view, &slots)
+        {
+            self.is_patient = last.is_none();
+            self.chart.wait_for(slots);
+            return Outcome::Deferred(self);
         }
-        match (self.goal, info.last) {
-            (Goal::Older, older) => self.send_none(view, older, responder),
-            (_, Some(_)) => self.turn(plan, UnixMs(0)),
-            (Goal::Back, None) => self.send_none(view, None, responder),
-            (Goal::Range, None) => {
+        match (self.goal, last) {
+            (Goal::Older, older) => self.send_none(view, older.or(again), responder),
+            (_, Some(_)) => self.turn(plan, since),
+            (Goal::Range, None) if again.is_none() => {
                 self.look_for_older(view);
                 Outcome::Deferred(self)
             }
+            (_, None) => self.send_none(view, again, responder),
         }
     }
 }
 
 impl History {
-    /// The newest of the slots that the response would speak of and that the exchange has not: of all
-    /// that are kept if there is no candle, and else from the first candle on.
-    fn newest_unknown(&self, view: &View<'_>, info: &ChartInfo) -> Option<Range<i64>> {
+    /// The newest of the slots before `end` that the response would speak of and that the exchange has not:
+    /// of all that are kept if there is no candle, and else from the first candle on.
+    fn newest_unknown(&self, view: &View<'_>, info: &ChartInfo, end: i64) -> Option<Range<i64>> {
         let key = self.chart.key;
         let at = SeriesView::new(view, key);
         let needed = at.needed(&self.chart.request.spec);
@@ -199,12 +217,22 @@ impl History {
             (_, Some(first)) => key.interval.slot_of(first),
             (_, None) => at.floor(),
         };
-        let slots = at.without_newest(start.min(needed.end)..needed.end);
-        let unknown = match at.series {
+        let end = needed.end.min(end);
+        let slots = at.without_newest(start.min(end)..end);
+        match at.series {
             Some(series) => series.covered().missing(slots).pop(),
             None => Some(slots).filter(|slots| !slots.is_empty()),
-        };
-        unknown.map(last_stretch)
+        }
+    }
+
+    /// True if the newest candles are wanted, and these slots are the newest closed ones but for those that
+    /// nobody waits for, and the chart ends before them: the exchange has not been heard of since.
+    fn is_behind(&self, view: &View<'_>, slots: &Range<i64>, info: &ChartInfo) -> bool {
+        let (key, to) = (self.chart.key, self.chart.request.spec.to);
+        let at = SeriesView::new(view, key);
+        to.is_none_or(|to| to >= at.now)
+            && slots.end == at.without_newest(slots.start..at.present()).end
+            && info.last.is_some_and(|last| key.interval.slot_of(last) < slots.start)
     }
 
     /// True if the deadline has not passed and the last wait was not for the same slots. The first wait is

@@ -1,7 +1,8 @@
 //! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
-//! some, and those whose symbols have a text in them, the best match first.
+//! some, and those whose symbols have a text in them, the best match first, and of equal ones the market that is
+//! traded most.
 
-use super::feed::{TYPE, send};
+use super::feed::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Deferred, Outcome};
@@ -14,10 +15,11 @@ use crate::http::{Cache, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, List, Object, Ready, Value as _, json, members};
 use crate::market::{Quote, SourceId, SymbolId, SymbolName};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Digits behind the point of a price scale that still fits an integer.
-const MOST_PLACES: u32 = 18;
+/// Digits behind the point of the largest price scale below 2^53: scripts round greater integers.
+const MOST_PLACES: u32 = 15;
 
 /// Digits behind the point where neither the exchange nor a quote tells.
 const DEFAULT_PLACES: u32 = 8;
@@ -74,7 +76,7 @@ fn write_names(object: &mut Object<'_>, view: &View<'_>, named: MarketOfSource) 
 /// Responds to `/udf/symbols`.
 pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let [value] = call.params(["symbol"])?;
+    let [value] = call.params(["symbol"])?.map(given);
     let named = read_symbol(view, &value)?;
     let catalog = &view.market.catalog;
     let name = catalog.name(named.symbol);
@@ -132,7 +134,7 @@ fn places_of(quote: &Quote) -> u32 {
 /// Responds to `/udf/quotes`.
 pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let [symbols] = call.params(["symbols"])?;
+    let [symbols] = call.params(["symbols"])?.map(given);
     let list = symbols.unwrap_or_default();
     let items = items(&list, "symbols", view.config.limits.symbols_per_request)?;
     let mut text = Vec::with_capacity(512 * items.len());
@@ -199,15 +201,29 @@ struct Search {
     limit: usize,
     /// How many markets were looked at.
     seen: usize,
-    /// The best matches so far, by rank and place in the list of all markets.
-    best: BTreeSet<(u8, usize, SymbolId)>,
+    /// By quote asset: how many markets have it.
+    markets: BTreeMap<Box<str>, usize>,
+    /// The best matches so far.
+    best: BTreeSet<Match>,
+}
+
+/// A market that matches, the best one first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    rank: u8,
+    /// Turnovers are compared in one quote asset alone: that of most markets comes first.
+    markets: Reverse<usize>,
+    quote_asset: Box<str>,
+    turnover: Reverse<Option<Decimal>>,
+    /// In the list of all markets.
+    place: usize,
+    symbol: SymbolId,
 }
 
 /// Responds to `/udf/search`.
 pub fn search(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
-    let params = call.params(["query", "type", "exchange", "limit"])?;
-    // A library sends all of them, and those that it does not need without a value.
-    let [query, kind, exchange, limit] = params.map(|value| value.filter(|it| !it.is_empty()));
+    let [query, kind, exchange, limit] =
+        call.params(["query", "type", "exchange", "limit"])?.map(given);
     let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
     let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
     // There is no other type, and nothing on an exchange that is not configured.
@@ -217,16 +233,42 @@ pub fn search(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         source: source.flatten(),
         limit: if is_empty { 0 } else { limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) },
         seen: 0,
+        markets: BTreeMap::new(),
         best: BTreeSet::new(),
     })))
 }
 
 /// How well a symbol matches; less is better.
 fn rank(needle: &[u8], name: &SymbolName) -> u8 {
-    match name {
+    let joined = [name.base(), name.quote()].concat();
+    let text = if needle.contains(&b'/') { name.as_str() } else { &joined };
+    match text.as_bytes() {
         _ if name.base().as_bytes() == needle => 0,
-        _ if name.as_str().as_bytes().starts_with(needle) => 1,
+        text if text == needle => 0,
+        text if text.starts_with(needle) => 1,
         _ => 2,
+    }
+}
+
+impl Search {
+    /// A market that matches, and all that decides its place.
+    fn matched(&mut self, view: &View<'_>, place: usize, symbol: SymbolId) -> Match {
+        let catalog = &view.market.catalog;
+        let name = catalog.name(symbol);
+        let count = || {
+            let category = catalog.category(name.quote().to_ascii_lowercase().as_bytes());
+            category.map_or(0, |category| category.symbols.len())
+        };
+        let markets = *self.markets.entry(name.quote().into()).or_insert_with(count);
+        let quote = served_quote(view, symbol, self.source);
+        Match {
+            rank: rank(&self.needle, name),
+            markets: Reverse(markets),
+            quote_asset: name.quote().into(),
+            turnover: Reverse(quote.and_then(|quote| quote.ticker.quote_volume.clone())),
+            place,
+            symbol,
+        }
     }
 }
 
@@ -239,7 +281,8 @@ impl Deferred for Search {
             let name = catalog.name(symbol);
             let is_there = |source| catalog.sources_of(symbol).contains(&source);
             if finds(&self.needle, name) && self.source.is_none_or(is_there) {
-                self.best.insert((rank(&self.needle, name), place, symbol));
+                let matched = self.matched(view, place, symbol);
+                self.best.insert(matched);
                 if self.best.len() > self.limit {
                     self.best.pop_last();
                 }
@@ -251,7 +294,7 @@ impl Deferred for Search {
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
         let mut text = Vec::with_capacity(self.best.len() * 192 + 2);
-        let result = |(_, _, symbol): &(u8, usize, SymbolId)| {
+        let result = |Match { symbol, .. }: &Match| {
             let named = MarketOfSource { symbol: *symbol, source: self.source };
             move |out: &mut Vec<u8>| {
                 let mut object = Object::open(out);

@@ -27,6 +27,17 @@ impl PlaceSet {
         is_new
     }
 
+    /// Removes a place. Returns true if it was there.
+    pub fn remove(&mut self, place: usize) -> bool {
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        let is_there = self.words.get(word).is_some_and(|word| word & bit != 0);
+        if is_there {
+            self.words[word] &= !bit;
+            self.len -= 1;
+        }
+        is_there
+    }
+
     /// Takes out the first place behind the one that was taken out last; behind the last place comes the
     /// first one.
     pub fn take(&mut self) -> Option<usize> {
@@ -40,8 +51,7 @@ impl PlaceSet {
             let word = self.words[at] >> passed << passed;
             (word != 0).then(|| at * 64 + word.trailing_zeros() as usize)
         })?;
-        self.words[place / 64] &= !(1 << (place % 64));
-        self.len -= 1;
+        self.remove(place);
         self.next = place + 1;
         Some(place)
     }

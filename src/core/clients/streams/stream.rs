@@ -9,7 +9,8 @@
 //! round has come: what had changed before the round began was sent of the places before there, and what had
 //! changed before the round before it, of the others. A client that comes back with it gets the rest.
 //!
-//! A place whose symbol or chart is not served is [`GONE`].
+//! Whether a place has something to tell is decided when its turn comes: a quote, candles, or that they are
+//! gone, which is told once.
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::{
@@ -26,6 +27,7 @@ use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{Lookup, SourceId, SymbolId};
 use crate::time::UnixMs;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Places that one slice looks at: most of them may have no quote.
@@ -53,6 +55,10 @@ pub struct EventStream {
     /// By place: the version that was noted last. Either it was sent, or the place is in `changed`.
     known: Vec<u64>,
     changed: PlaceSet,
+    /// The places with a quote that the reader knows, or may know.
+    told: PlaceSet,
+    /// The places of which the reader knows that they are gone.
+    gone: PlaceSet,
     round: Round,
     /// Until it has come so far again, a client that is cut off goes on where it did before.
     resumed_at: usize,
@@ -61,9 +67,6 @@ pub struct EventStream {
     /// What the first event tells beside itself: how long to wait before coming back.
     retry_ms: Option<u64>,
 }
-
-/// A version: the reader knew a quote or asked for one, and none is served.
-const GONE: u64 = u64::MAX;
 
 /// What all streams are told together.
 #[derive(Default)]
@@ -119,6 +122,8 @@ impl EventStream {
             catalog: view.market.catalog.version(),
             known: Vec::new(),
             changed: PlaceSet::default(),
+            told: PlaceSet::default(),
+            gone: PlaceSet::default(),
             round: Round { places: 0, version: noted, before: since.before },
             resumed_at: since.places,
             health_changes: resumed.as_ref().map(|it| it.health_changes),
@@ -130,13 +135,9 @@ impl EventStream {
 
     /// Notes what is to be sent first: everything, or what has changed since it was sent.
     fn begin(&mut self, since: Round, view: &View<'_>) {
-        for place in 0..self.charts.len() {
-            let is_gone = match self.chart(place) {
-                Some(chart) => why_chart_gone(view, &chart).is_some(),
-                None => self.unknown.contains_key(&place),
-            };
-            self.known.push(if is_gone { GONE } else { 0 });
-            self.changed.insert(place);
+        for chart in 0..self.charts.len() {
+            self.known.push(0);
+            self.changed.insert(chart);
         }
         let all = match &self.symbols {
             StreamedSymbols::Named(symbols) => symbols.len(),
@@ -146,31 +147,26 @@ impl EventStream {
             }
         };
         for place in self.charts.len()..self.charts.len() + all {
-            let since = since.of(place);
-            let Some(symbol) = self.symbol(place) else {
-                // It is told once.
-                self.known.push(if self.unknown.contains_key(&place) { GONE } else { 0 });
-                if since == 0 {
-                    self.changed.insert(place);
-                }
-                continue;
-            };
-            let was_dropped = since > 0 && view.market.quotes.dropped(symbol) > since;
-            let version = match served_quote(view, symbol, self.source) {
-                Some(quote) => quote.version,
-                None if was_dropped || self.is_gone(symbol, view) => GONE,
-                None => 0,
-            };
-            self.known.push(version);
-            if since == 0 || has_changed(symbol, since, view) {
+            let (since, symbol) = (since.of(place), self.symbol(place));
+            let quote = symbol.and_then(|symbol| served_quote(view, symbol, self.source));
+            self.known.push(quote.map_or(0, |quote| quote.version));
+            let has_changed = symbol.is_some_and(|symbol| has_changed(symbol, since, view));
+            if since == 0 || has_changed {
                 self.changed.insert(place);
+            }
+            if since > 0 && (quote.is_some() || has_changed) {
+                self.told.insert(place);
+            } else if since > 0 && self.is_unserved(place, view) {
+                self.gone.insert(place);
             }
         }
     }
 
-    /// True if a symbol that the stream names is not served. One of all symbols is not missed.
-    fn is_gone(&self, symbol: SymbolId, view: &View<'_>) -> bool {
-        matches!(self.symbols, StreamedSymbols::Named(_)) && !is_served(view, symbol, self.source)
+    /// True if nobody serves the symbol that the stream names for this place. One of all symbols is not
+    /// missed.
+    fn is_unserved(&self, place: usize, view: &View<'_>) -> bool {
+        matches!(self.symbols, StreamedSymbols::Named(_))
+            && self.symbol(place).is_none_or(|symbol| !is_served(view, symbol, self.source))
     }
 
     /// The catalog has changed: notes what is not served any more, and finds unknown names. Returns the
@@ -179,19 +175,15 @@ impl EventStream {
         self.catalog = view.market.catalog.version();
         for place in 0..self.charts.len() {
             if let Some(chart) = self.chart(place)
-                && self.known[place] != GONE
                 && why_chart_gone(view, &chart).is_some()
             {
-                self.known[place] = GONE;
                 self.changed.insert(place);
                 shared.charts.gone(chart);
             }
         }
         if let StreamedSymbols::Named(symbols) = &self.symbols {
-            let places = (self.charts.len()..).zip(symbols.iter());
-            for (place, symbol) in places.filter_map(|(place, it)| Some((place, (*it)?))) {
-                if self.known[place] == 0 && !is_served(view, symbol, self.source) {
-                    self.known[place] = GONE;
+            for place in self.charts.len()..self.charts.len() + symbols.len() {
+                if self.is_unserved(place, view) {
                     self.changed.insert(place);
                 }
             }
@@ -203,32 +195,30 @@ impl EventStream {
         let names = self.unknown.iter();
         let found = names.filter_map(|(place, name)| Some((*place, find(name)?)));
         let found: Vec<(usize, SymbolId)> = found.collect();
-        found.into_iter().filter_map(|it| self.found(it, view)).collect()
+        found.into_iter().filter_map(|it| self.found(it)).collect()
     }
 
     /// An unknown name has become this symbol. Returns its place, unless another place has the same one.
-    fn found(&mut self, (place, symbol): (usize, SymbolId), view: &View<'_>) -> Option<usize> {
+    fn found(&mut self, (place, symbol): (usize, SymbolId)) -> Option<usize> {
         self.unknown.remove(&place);
         let charts = self.charts.len();
-        if place < charts {
-            let interval = self.charts[place].interval;
-            let is_same = |it: &ChartPlace| it.symbol == Some(symbol) && it.interval == interval;
+        let symbols = match &mut self.symbols {
+            StreamedSymbols::Named(symbols) => symbols,
+            StreamedSymbols::All => &mut [][..],
+        };
+        if let Some(ChartPlace { interval, .. }) = self.charts.get(place) {
+            let is_same = |it: &ChartPlace| it.symbol == Some(symbol) && it.interval == *interval;
             if self.charts.iter().any(is_same) {
                 return None;
             }
             self.charts[place].symbol = Some(symbol);
-            self.known[place] = 0;
-            self.changed.insert(place);
-        } else if let StreamedSymbols::Named(symbols) = &mut self.symbols {
+        } else {
             if symbols.contains(&Some(symbol)) {
                 return None;
             }
             symbols[place - charts] = Some(symbol);
-            if let Some(quote) = served_quote(view, symbol, self.source) {
-                self.known[place] = quote.version;
-                self.changed.insert(place);
-            }
         }
+        self.changed.insert(place);
         Some(place)
     }
 
@@ -247,15 +237,12 @@ impl EventStream {
         }
     }
 
-    /// Notes the newest version of a place, 0 if there is none. Returns true if that differs from what was
-    /// noted before.
+    /// Notes the newest version of a place. Returns true if that differs from the version noted before.
     pub fn learn(&mut self, place: usize, version: u64) -> bool {
         if self.known.len() <= place {
             self.known.resize(place + 1, 0);
         }
-        let before = &mut self.known[place];
-        let version = if version == 0 && *before != 0 { GONE } else { version };
-        std::mem::replace(before, version) != version
+        std::mem::replace(&mut self.known[place], version) != version
     }
 
     /// Notes that a place has changed. Returns false if an earlier change of it is not sent yet.
@@ -336,19 +323,18 @@ impl EventStream {
         charts: &mut FollowedCharts,
         events: &mut Events<'_>,
     ) {
-        let Some(followed) = self.chart(place) else {
-            return self.write_unknown(place, Some(self.charts[place].interval), events);
-        };
-        let closed = &mut self.charts[place].closed;
-        if self.known[place] == GONE {
+        let chart = self.chart(place);
+        let code = chart.map_or(Some(UNKNOWN), |chart| why_chart_gone(view, &chart));
+        let ChartPlace { interval, closed, .. } = &mut self.charts[place];
+        let (Some(chart), None) = (chart, code) else {
             // It comes back as a chart of a stream that begins.
             *closed = None;
-            let name = view.market.catalog.name(followed.symbol).as_str();
-            let code = why_chart_gone(view, &followed).unwrap_or(UNKNOWN);
-            return write_gone(events.next(), name, Some(followed.interval), code);
-        }
+            let interval = Some(*interval);
+            return self.write_gone(place, (interval, code.unwrap_or(UNKNOWN)), view, events);
+        };
+        self.gone.remove(place);
         while !events.is_full() {
-            let (candles, is_all) = charts.events(&followed, closed, self.decimals, view);
+            let (candles, is_all) = charts.events(&chart, closed, self.decimals, view);
             candles.iter().for_each(|candle| events.next().extend_from_slice(candle));
             if is_all {
                 return;
@@ -358,21 +344,38 @@ impl EventStream {
     }
 
     fn write_quote(&mut self, place: usize, view: &View<'_>, events: &mut Events<'_>) {
-        let Some(symbol) = self.symbol(place) else {
-            return self.write_unknown(place, None, events);
-        };
-        if let Some(quote) = served_quote(view, symbol, self.source) {
+        let symbol = self.symbol(place);
+        if let Some(quote) = symbol.and_then(|symbol| served_quote(view, symbol, self.source)) {
             self.learn(place, quote.version);
-            write_quote(events.next(), view, quote, self.decimals);
-        } else if self.known[place] == GONE {
-            let name = view.market.catalog.name(symbol).as_str();
-            write_gone(events.next(), name, None, why_gone(view, symbol, self.source));
+            self.told.insert(place);
+            self.gone.remove(place);
+            return write_quote(events.next(), view, quote, self.decimals);
+        }
+        if self.told.remove(place) || self.is_unserved(place, view) {
+            let code = symbol.map_or(UNKNOWN, |symbol| why_gone(view, symbol, self.source));
+            self.write_gone(place, (None, code), view, events);
         }
     }
 
-    fn write_unknown(&self, place: usize, interval: Option<Interval>, events: &mut Events<'_>) {
-        if let Some(name) = self.unknown.get(&place) {
-            write_gone(events.next(), &echo(name), interval, UNKNOWN);
+    /// Writes that a place is gone, unless the reader knows.
+    fn write_gone(
+        &mut self,
+        place: usize,
+        (interval, code): (Option<Interval>, &str),
+        view: &View<'_>,
+        events: &mut Events<'_>,
+    ) {
+        let symbol = match self.charts.get(place) {
+            Some(chart) => chart.symbol,
+            None => self.symbol(place),
+        };
+        let name = match (symbol, self.unknown.get(&place)) {
+            (Some(symbol), _) => Cow::Borrowed(view.market.catalog.name(symbol).as_str()),
+            (None, Some(name)) => Cow::Owned(echo(name)),
+            (None, None) => return,
+        };
+        if self.gone.insert(place) {
+            write_gone(events.next(), &name, interval, code);
         }
     }
 }
