@@ -46,6 +46,8 @@ pub enum ServerTime {
 
 struct Book {
     time: ServerTime,
+    /// The `Date` of its answers goes on from then, also where the time in their bodies is fixed.
+    time_set: std::time::Instant,
     generated: Generated,
     /// In place of the made-up ones.
     tickers: Option<String>,
@@ -75,6 +77,7 @@ impl Binance {
     pub fn generated_on(addr: SocketAddr, count: usize, seed: u64) -> io::Result<Binance> {
         let book = Arc::new(Mutex::new(Book {
             time: ServerTime::Offset(0),
+            time_set: std::time::Instant::now(),
             generated: Generated::new(count, seed),
             tickers: None,
             singles: HashMap::new(),
@@ -112,7 +115,8 @@ impl Binance {
 
     /// Another clock.
     pub fn set_time(&self, time: ServerTime) {
-        locked(&self.book).time = time;
+        let mut book = locked(&self.book);
+        (book.time, book.time_set) = (time, std::time::Instant::now());
     }
 
     /// The exchange's time now, in milliseconds.
@@ -210,14 +214,19 @@ impl Book {
         if asked.method != "GET" && asked.method != "HEAD" {
             return Reply::status(405, "");
         }
-        match asked.path() {
+        let date = match self.time {
+            ServerTime::Fixed(now) => (now, self.time_set),
+            ServerTime::Offset(_) => (self.now(), std::time::Instant::now()),
+        };
+        let reply = match asked.path() {
             TICKERS => self.answer_tickers(asked),
             KLINES => self.answer_klines(asked),
             MARKETS => Reply::with_body(200, Body::from(self.markets())),
             TIME => Reply::json(format!(r#"{{"serverTime":{}}}"#, self.now())),
             "/api/v3/ping" => Reply::json("{}"),
             _ => Reply::not_found(),
-        }
+        };
+        reply.dated(date.0, date.1)
     }
 
     fn now(&self) -> i64 {

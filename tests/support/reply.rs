@@ -135,6 +135,13 @@ impl Reply {
         reply
     }
 
+    /// A `Date` that showed this time at that instant, and goes on from there.
+    pub fn dated(self, ms: i64, at: std::time::Instant) -> Reply {
+        let since = std::time::Duration::from_millis(ms.unsigned_abs()) + at.elapsed();
+        let date = httpdate::fmt_http_date(std::time::UNIX_EPOCH + since);
+        self.field("Date", &date)
+    }
+
     /// One more header field.
     pub fn field(mut self, name: &str, value: &str) -> Reply {
         self.fields.push((name.to_string(), value.to_string()));

@@ -141,9 +141,11 @@ impl ExchangeClock {
         self.due = now + HOURLY;
     }
 
-    /// The time call has told nothing.
+    /// The time call has told nothing. That says something of the clock only if the exchange answers others.
     pub fn failed(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
-        self.judge(plans, cx);
+        if cx.stats[self.source].ok > 0 {
+            self.judge(plans, cx);
+        }
         self.due = cx.now.mono + self.pause(cx.now.mono);
     }
 
