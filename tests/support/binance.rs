@@ -46,8 +46,9 @@ pub enum ServerTime {
 
 struct Book {
     time: ServerTime,
-    /// The `Date` of its answers goes on from then, also where the time in their bodies is fixed.
-    time_set: std::time::Instant,
+    /// When it first told this time. The `Date` of its answers goes on from then, also where the time in their
+    /// bodies is fixed.
+    time_set: std::sync::OnceLock<std::time::Instant>,
     generated: Generated,
     /// In place of the made-up ones.
     tickers: Option<String>,
@@ -77,7 +78,7 @@ impl Binance {
     pub fn generated_on(addr: SocketAddr, count: usize, seed: u64) -> io::Result<Binance> {
         let book = Arc::new(Mutex::new(Book {
             time: ServerTime::Offset(0),
-            time_set: std::time::Instant::now(),
+            time_set: std::sync::OnceLock::new(),
             generated: Generated::new(count, seed),
             tickers: None,
             singles: HashMap::new(),
@@ -116,7 +117,7 @@ impl Binance {
     /// Another clock.
     pub fn set_time(&self, time: ServerTime) {
         let mut book = locked(&self.book);
-        (book.time, book.time_set) = (time, std::time::Instant::now());
+        (book.time, book.time_set) = (time, std::sync::OnceLock::new());
     }
 
     /// The exchange's time now, in milliseconds.
@@ -215,7 +216,7 @@ impl Book {
             return Reply::status(405, "");
         }
         let date = match self.time {
-            ServerTime::Fixed(now) => (now, self.time_set),
+            ServerTime::Fixed(now) => (now, *self.time_set.get_or_init(std::time::Instant::now)),
             ServerTime::Offset(_) => (self.now(), std::time::Instant::now()),
         };
         let reply = match asked.path() {

@@ -191,7 +191,9 @@ impl Source {
             }
             Task::Time => {
                 if let Some(time) = staged.time {
-                    self.schedule.note_time(Witness::Call, (time, time), sent_at.mono, cx);
+                    // A time without a fraction may be of any moment of that second.
+                    let most = if time.0 % 1000 == 0 { time + 999 } else { time };
+                    self.schedule.note_time(Witness::Call, (time, most), sent_at.mono, cx);
                 }
                 self.publish(Update::Status(None), cx.now, cx);
             }
