@@ -27,7 +27,7 @@ pub struct Context {
     /// The candles that clients wait for and that are not requested yet.
     pub wishes: VecDeque<Wish>,
     /// The symbols that streams follow.
-    pub followed: Followed,
+    pub followed: FollowedSymbols,
     /// Tells this run from others, and seeds what is left to chance.
     pub boot: u64,
     /// How to ask the system about the process.
@@ -40,9 +40,9 @@ pub struct Context {
 
 /// How many streams name each symbol. Streams of all symbols count for none.
 #[derive(Debug, Default)]
-pub struct Followed(HashMap<SymbolId, usize>);
+pub struct FollowedSymbols(HashMap<SymbolId, usize>);
 
-impl Followed {
+impl FollowedSymbols {
     /// True if some stream names this symbol.
     pub fn contains(&self, symbol: SymbolId) -> bool {
         self.0.contains_key(&symbol)
@@ -88,7 +88,7 @@ impl Context {
             stats,
             actions: VecDeque::new(),
             wishes: VecDeque::new(),
-            followed: Followed::default(),
+            followed: FollowedSymbols::default(),
             boot: 0,
             facts: ProcessFacts::default,
             now,

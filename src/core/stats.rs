@@ -4,6 +4,7 @@
 
 use crate::core::{LogFigures, ReloadStatus};
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
+use crate::exchange::RequestKind;
 use crate::market::{SourceId, StoredSeries};
 use crate::named::named;
 use crate::time::{Mono, Now, UnixMs};
@@ -281,23 +282,6 @@ named! {
     }
 }
 
-named! {
-    /// The kinds of requests to an exchange, by the names in the log and the metrics.
-    #[derive(Hash)]
-    pub enum RequestKind {
-        /// Tickers.
-        Quotes "quotes"
-        /// Candles.
-        Candles "candles"
-        /// The market list.
-        List "markets"
-        /// The exchange's clock.
-        Time "time"
-        /// The 24-hour figures of single markets.
-        Stats "stats"
-    }
-}
-
 /// The public record of one source.
 #[derive(Clone, Debug, Default)]
 pub struct SourceStatus {
@@ -347,8 +331,7 @@ pub struct SourceStatus {
     pub failing: [u64; RequestKind::NAMES.len()],
     /// Since when candles cannot be fetched. `None`: they can.
     pub candles_failing_since: Option<UnixMs>,
-    /// How long the last round of quotes took, market by market. If the running one takes longer, the time so
-    /// far.
+    /// How long the last round of quotes took, market by market, or the running one if that is longer.
     pub round_ms: Option<u64>,
     /// True if that is more than `staleAfterMs`.
     pub is_round_slow: bool,
@@ -377,13 +360,6 @@ impl SourceStatus {
     pub fn new(id: &str) -> SourceStatus {
         let latencies = Histogram::new(&POLL_BOUNDS_US);
         SourceStatus { id: id.into(), latencies, ..SourceStatus::default() }
-    }
-
-    /// Ends the back-off, and sets the state.
-    pub fn leave_backoff(&mut self, state: SourceState) {
-        self.state = state;
-        self.backoff_until = None;
-        self.failing_since = None;
     }
 
     /// The exchange's time now. It follows our monotonic clock from the last time that the

@@ -1,6 +1,7 @@
 //! Calls: what can be asked of an exchange, and what it allows.
 
 use crate::interval::Stored;
+use crate::named::named;
 use crate::time::UnixMs;
 use std::time::Duration;
 
@@ -66,4 +67,21 @@ pub struct Page {
     pub rows: usize,
     /// How many candles, back from the newest, the exchange serves; `None`: all.
     pub depth: Option<usize>,
+}
+
+named! {
+    /// The kinds of requests to an exchange, by the names in the log and the metrics.
+    #[derive(Hash)]
+    pub enum RequestKind {
+        /// Tickers.
+        Quotes "quotes"
+        /// Candles.
+        Candles "candles"
+        /// The market list.
+        List "markets"
+        /// The exchange's clock.
+        Time "time"
+        /// The 24-hour figures of single markets.
+        Stats "stats"
+    }
 }

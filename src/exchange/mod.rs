@@ -69,7 +69,7 @@ mod tests;
 mod ticker;
 mod value;
 
-pub use call::{BudgetLimit, Call, Meter, Page};
+pub use call::{BudgetLimit, Call, Meter, Page, RequestKind};
 pub use dialect::Dialect;
 pub use error::{ItemFault, ReadError, RefusalKind, Reject};
 pub use explain::{Explained, explain};

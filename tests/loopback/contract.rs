@@ -279,7 +279,7 @@ const UPSTREAM: Shape = Object(&[
             ("stats", Count),
         ]),
     ),
-    ("roundMs", Maybe(&Count)),
+    ("roundMs", Count),
     ("spentByOthers", Count),
     ("failovers", Count),
     ("returns", Count),

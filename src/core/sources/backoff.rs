@@ -12,7 +12,8 @@ use crate::core::sources::episode::Episode;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::task::Task;
-use crate::core::stats::{RequestKind, SourceState, on_wall};
+use crate::core::stats::{SourceState, SourceStatus, on_wall};
+use crate::exchange::RequestKind;
 use crate::http::RetryAfter;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::SourceId;
@@ -196,8 +197,12 @@ impl Failures {
         if it.steps == 0
             && let Some(failures) = it.episode.ended(cx.now.mono)
         {
-            let (source, what) = (&cx.stats[self.source].id, quoted(kind.name()));
-            log::info!(target: SOURCE, "answers again source={source} what={what} failures={failures}");
+            log::info!(
+                target: SOURCE,
+                "answers again source={} what={} failures={failures}",
+                cx.stats[self.source].id,
+                quoted(kind.name()),
+            );
         }
     }
 
@@ -214,7 +219,7 @@ impl Failures {
         let is_first = !status.quotes_polled && status.state != SourceState::Up;
         if is_first && self.until(RequestKind::Quotes) <= cx.now.mono {
             // The list has come, or a response whose quotes are not all in the market yet.
-            status.leave_backoff(SourceState::Starting);
+            leave_backoff(status, SourceState::Starting);
         }
         if status.state == SourceState::Down && cx.now.mono < self.stale_at(cx) {
             // The exchange has asked for a pause, and what it still sent is fresh.
@@ -225,7 +230,7 @@ impl Failures {
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, that holds.
     pub fn quotes_served(&self, cx: &mut Context) {
         if self.until(RequestKind::Quotes) <= cx.now.mono {
-            cx.stats[self.source].leave_backoff(SourceState::Up);
+            leave_backoff(&mut cx.stats[self.source], SourceState::Up);
         }
     }
 
@@ -246,4 +251,10 @@ impl Failures {
             cx.stats[self.source].state = SourceState::Down;
         }
     }
+}
+
+/// Ends the back-off of a source, and sets its state.
+fn leave_backoff(status: &mut SourceStatus, state: SourceState) {
+    status.state = state;
+    (status.backoff_until, status.failing_since) = (None, None);
 }

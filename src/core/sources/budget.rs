@@ -5,8 +5,8 @@
 //! the sources. Two rules of an account decide when a request may be sent:
 //!
 //! - *Window.* A unit counts from its sending until a window and a slack later. What counts and the next
-//!   request stay within `PERCENT_MOST` of the limit. So no window ever sees more than the limit, whatever the
-//!   calls cost. What the exchange itself has counted beyond that counts in the same way. If its count is
+//!   request stay within `PERCENT_MOST` of the limit. So no window ever sees more than the limit, whatever
+//!   the calls cost. What the exchange itself has counted beyond that counts in the same way. If its count is
 //!   above that share of the limit, nothing is sent until its window must have ended.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
@@ -262,8 +262,8 @@ impl Account {
         (u64::from(self.limit.units) * PERCENT_MOST / 100).max(1)
     }
 
-    /// The units by which the spending may be ahead of the average. They suffice for what history leaves to the
-    /// dearest request, and for history.
+    /// The units by which the spending may be ahead of the average. They suffice for what history leaves to
+    /// the dearest request, and for history.
     fn burst(&self, dearest: u32) -> u64 {
         let units = u64::from(self.limit.units);
         (units * PERCENT_BURST / 100).max(3 * u64::from(dearest)).clamp(1, units.max(1))

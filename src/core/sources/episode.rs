@@ -1,8 +1,8 @@
 //! The log of something that fails and recovers: one line when it begins, one when it ends.
 //!
-//! [`Episode`] owns what was logged, and the count of failures. On average it allows one line a minute, so what
-//! fails every second time does not flood the log: failures without a line count in the next one. [`Warnings`]
-//! owns those of a source that answers.
+//! [`Episode`] owns what was logged, and the count of failures. On average it allows one line a minute, so
+//! what fails every second time does not flood the log: failures without a line count in the next one.
+//! [`Warnings`] owns those of a source that answers.
 
 use crate::core::context::Context;
 use crate::log_targets::SOURCE;

@@ -3,8 +3,8 @@
 //! [`Host`] owns the budget and the halts. Sources have the same host if the host and the port of their
 //! addresses are the same. A halt stops every request of every source of the host: the exchange has asked for
 //! a pause, has banned this address, has refused a second time in a row as too many, or is not reached. After
-//! a halt, one request at a time is sent until an answer is good. [`Sources`](super::Sources) tells each source
-//! of a halt.
+//! a halt, one request at a time is sent until an answer is good. [`Sources`](super::Sources) tells each
+//! source of a halt.
 
 use crate::config::Url;
 use crate::core::sources::budget::Budget;
@@ -71,8 +71,8 @@ impl Host {
     }
 
     /// A request that began at `began` was refused as too many, and its kind waits until then. Half of the
-    /// budget is spent meanwhile. `is_again`: the same kind was refused before, and not answered since. Returns
-    /// true if it is the second refusal in a row, which halts the host.
+    /// budget is spent meanwhile. `is_again`: the same kind was refused before, and not answered since.
+    /// Returns true if it is the second refusal in a row, which halts the host.
     pub fn refused(&mut self, is_again: bool, began: Mono, until: Mono, now: Mono) -> bool {
         // What was on its way at the first refusal meets the same trouble.
         let is_second = (is_again || now < self.halved_until) && began >= self.refused_at;

@@ -1,8 +1,8 @@
 //! The exchanges: what is requested of each, and when.
 //!
-//! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share, the
-//! table of their connections, and failover between them. `source` is the file to begin with: it conducts one
-//! exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
+//! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
+//! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
+//! one exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
 //! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`.
 //!
 //! No client is served here. Quotes and candles go to the market.

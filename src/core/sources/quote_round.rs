@@ -1,12 +1,12 @@
 //! A round of quotes, market by market, for exchanges that have no call for all of them.
 //!
-//! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour
-//! figures, which are requested separately and less often. A round begins at each tick at which the
-//! last one is over, with its urgent markets: those that the configuration names, and those that a stream
-//! follows. At a tick during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A
-//! market that the exchange does not know is left out of more and more rounds.
+//! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour figures,
+//! which are requested separately and less often. A round begins at each tick at which the last one is over,
+//! with its urgent markets: those that the configuration names, and those that a stream follows. At a tick
+//! during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the
+//! exchange does not know is left out of more and more rounds.
 
-use crate::core::stats::RequestKind;
+use crate::exchange::RequestKind;
 use crate::market::SymbolId;
 use crate::record::Stats;
 use crate::time::Mono;

@@ -1,8 +1,8 @@
 //! One source: one exchange that is polled.
 //!
 //! [`Source`] conducts its parts: it sends what the [`Schedule`] chooses on its [`Connections`], and turns
-//! each response into a [`Job`]. A failure changes nothing that is served. While requests of one kind fail, one
-//! of them at a time is tried, and after each failure none until the back-off is over.
+//! each response into a [`Job`]. A failure changes nothing that is served. While requests of one kind fail,
+//! one of them at a time is tried, and after each failure none until the back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
@@ -25,7 +25,8 @@ use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
-use crate::core::stats::{RequestKind, on_wall};
+use crate::core::stats::on_wall;
+use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;

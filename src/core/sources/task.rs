@@ -2,7 +2,7 @@
 
 use crate::config::{Config, SourceConfig, Url};
 use crate::core::context::Context;
-use crate::core::stats::RequestKind;
+use crate::exchange::RequestKind;
 use crate::exchange::{BudgetLimit, Call, Dialect};
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use std::ops::Range;

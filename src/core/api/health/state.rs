@@ -5,7 +5,7 @@
 //! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
 //! looked at once, and nothing else that grows.
 
-use crate::core::stats::{Backfill, SourceState, Status, on_wall};
+use crate::core::stats::{Backfill, SourceState, SourceStatus, Status, on_wall};
 use crate::market::{Quotes, SourceId};
 use crate::named::named;
 use crate::time::Now;
@@ -168,6 +168,24 @@ fn cluster_down(status: &Status) -> String {
     }
 }
 
+/// What is wrong with a source whose quotes may be fine.
+fn partial_trouble(code: Code, source: &SourceStatus, now: Now) -> String {
+    match code {
+        Code::SourceCandles => {
+            let since = source.candles_failing_since.unwrap_or(now.unix);
+            format!("Candles cannot be fetched since {since}.")
+        }
+        Code::SourceRound => {
+            let ms = source.round_ms.unwrap_or(0);
+            format!("A round of quotes takes {ms} ms, longer than they stay fresh.")
+        }
+        _ => {
+            let units = source.spent_by_others.unwrap_or(0);
+            format!("Others have spent {units} units of the exchange's limit.")
+        }
+    }
+}
+
 impl Reason {
     /// The reason as a sentence for people.
     pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
@@ -204,17 +222,8 @@ impl Reason {
                 let since = on_wall(since.unwrap_or(now.mono), now);
                 format!("No figure of this source has changed since {since}.")
             }
-            (Code::SourceCandles, Some(source)) => {
-                let since = source.candles_failing_since.unwrap_or(now.unix);
-                format!("Candles cannot be fetched since {since}.")
-            }
-            (Code::SourceRound, Some(source)) => {
-                let ms = source.round_ms.unwrap_or(0);
-                format!("A round of quotes takes {ms} ms, longer than they stay fresh.")
-            }
-            (Code::SourceBudget, Some(source)) => {
-                let units = source.spent_by_others.unwrap_or(0);
-                format!("Others have spent {units} units of the exchange's limit.")
+            (Code::SourceCandles | Code::SourceRound | Code::SourceBudget, Some(source)) => {
+                partial_trouble(self.code, source, now)
             }
             (Code::SourceClockInDoubt, Some(source)) => {
                 let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
@@ -256,7 +265,7 @@ pub mod tests {
     use super::*;
     use crate::config::SourceConfig;
     use crate::core::LogFigures;
-    use crate::core::stats::{ClockDoubt, SourceStatus};
+    use crate::core::stats::ClockDoubt;
     use crate::market::SymbolId;
     use crate::record::Ticker;
     use crate::time::{Mono, UnixMs};

@@ -21,9 +21,9 @@
 
 use super::figures::Figures;
 use crate::core::api::endpoint::Endpoint;
-use crate::core::stats::RequestKind;
 use crate::core::{CloseReason, SourceState};
 use crate::durations::Histogram;
+use crate::exchange::RequestKind;
 use crate::time::UnixMs;
 use ReadMetric::*;
 
@@ -183,10 +183,14 @@ const SOURCE: &[Metric] = &[
         Count(|it| it.source().budget_left)),
     metric("failing", "source_failing",
         "Failures in a row by kind of request, as far as they made the kind wait; 0 if it does not fail.",
-        Each("kind", |it| RequestKind::NAMES.iter().copied().zip(it.source().failing).collect())),
+        Each("kind", |it| {
+            // The schema is made without a source.
+            let failing = it.source.map_or_else(Default::default, |_| it.source().failing);
+            RequestKind::NAMES.iter().copied().zip(failing).collect()
+        })),
     metric("roundMs", "source_round_seconds",
-        "Duration of the last round of quotes, market by market; of the running one if that is longer.",
-        MaybeMillis(|it| it.source().round_ms)),
+        "Duration of the last round of quotes, or of the running one if longer; 0 if all come at once.",
+        Millis(|it| it.source().round_ms.unwrap_or(0))),
     metric("spentByOthers", "source_budget_spent_by_others",
         "Units of the exchange's limit that others have spent within its period, if it tells many.",
         Count(|it| it.source().spent_by_others.unwrap_or(0))),

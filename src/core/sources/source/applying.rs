@@ -13,7 +13,7 @@ use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
 use crate::core::sources::staged::{Staged, StagedTickers};
 use crate::core::sources::task::Task;
-use crate::core::stats::RequestKind;
+use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};

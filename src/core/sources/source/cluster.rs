@@ -12,7 +12,8 @@ use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, R
 use crate::core::sources::schedule::{HOURLY, Schedule};
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::StagedTickers;
-use crate::core::stats::{RequestKind, SourceState};
+use crate::core::stats::SourceState;
+use crate::exchange::RequestKind;
 use crate::log_targets::CLUSTER;
 use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
