@@ -150,7 +150,6 @@ fn absurd_items_alone_are_rejected_and_counted() {
         ("bidPrice", "\"-5\""),
         ("highPrice", "\"abc\""),
         ("volume", "\"-1\""),
-        ("closeTime", "\"soon\""),
     ];
     let exchange = Binance::generated(absurd.len() + 3, 9);
     let marketd = start(&config(&[source("fake", &exchange)]));
