@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Packages of a static marketd for this machine's processor: a tarball for any Linux, and a .deb, each
-# with the manual page, the unit for systemd, example configurations, and the licence texts of what is
-# compiled in. Prints their names.
+# with the manual page and the documentation, the units for systemd, example configurations, files for proxies and
+# monitoring, completions for shells, and the licence texts of what is compiled in. Prints their names.
 #
 #     scripts/package.sh             into target/package
 #     scripts/package.sh --try       installs, starts, upgrades, removes and purges the .deb in a Debian
@@ -70,8 +70,12 @@ notices() {
 install -m 755 "$program" "$tree/marketd"
 "$tree/marketd" man | gzip -9n >"$tree/marketd.1.gz"
 notices >"$tree/NOTICES"
-cp README.md scripts/deploy/marketd.service scripts/deploy/{small,large}.json "$tree"
-[ ! -f scripts/deploy/marketd.socket ] || cp scripts/deploy/marketd.socket "$tree"
+mkdir "$tree"/{docs,examples,completions}
+cp README.md scripts/deploy/marketd.{service,socket} scripts/deploy/{small,large}.json "$tree"
+cp src/docs/*.md "$tree/docs"
+cp scripts/deploy/{nginx.conf,Caddyfile,prometheus.yml,prometheus-rules.yml,grafana-dashboard.json} "$tree/examples"
+"$tree/marketd" completions bash >"$tree/completions/marketd"
+"$tree/marketd" completions fish >"$tree/completions/marketd.fish"
 # The same sources give the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
@@ -80,17 +84,33 @@ echo "$out/$name.tar.gz"
 
 # The .deb: its configuration is kept over upgrades; the service is not started before somebody says so.
 arch=$(dpkg --print-architecture)
+maintainer=${MAINTAINER:-the marketd authors <marketd@localhost.localdomain>}
 make_deb() {
-    local version=$1 root=$out/deb
+    local version=$1 root=$out/deb share=$out/deb/usr/share
     rm -rf "$root"
     install -D -m 755 "$tree/marketd" "$root/usr/bin/marketd"
-    install -D -m 644 "$tree/marketd.1.gz" "$root/usr/share/man/man1/marketd.1.gz"
-    install -D -m 644 "$tree/NOTICES" "$root/usr/share/doc/marketd/copyright"
-    install -D -m 644 "$tree/README.md" "$root/usr/share/doc/marketd/README.md"
-    install -D -m 644 "$tree/large.json" "$root/usr/share/doc/marketd/large.json"
+    install -D -m 644 "$tree/marketd.1.gz" "$share/man/man1/marketd.1.gz"
+    install -D -m 644 "$tree/NOTICES" "$share/doc/marketd/copyright"
+    install -D -m 644 -t "$share/doc/marketd" "$tree/README.md" "$tree"/docs/*.md
+    install -D -m 644 -t "$share/doc/marketd/examples" "$tree/large.json" "$tree"/examples/*
+    install -D -m 644 "$tree/completions/marketd" "$share/bash-completion/completions/marketd"
+    install -D -m 644 "$tree/completions/marketd.fish" "$share/fish/vendor_completions.d/marketd.fish"
+    gzip -9n >"$share/doc/marketd/changelog.gz" <<TEXT
+marketd ($version) unstable; urgency=medium
+
+  * /usr/share/doc/marketd/changelog.md says what is new.
+
+ -- $maintainer  $(date -uRd "@$SOURCE_DATE_EPOCH")
+TEXT
+    # One file for any system, with its SQLite inside. The licences are as the authors of the crates ship them.
+    # Nobody is its maintainer who is not named in MAINTAINER. systemctl is called where systemd runs.
+    mkdir -p "$share/lintian/overrides"
+    printf 'marketd: %s\n' statically-linked-binary 'embedded-library *' \
+        copyright-file-contains-full-apache-2-license copyright-not-using-common-license-for-apache2 \
+        'bogus-mail-host *' 'bogus-mail-host-in-debian-changelog *' \
+        'maintainer-script-calls-systemctl *' >"$share/lintian/overrides/marketd"
     install -D -m 644 "$tree/small.json" "$root/etc/marketd/marketd.json"
-    install -D -m 644 -t "$root/lib/systemd/system" "$tree"/marketd.{service,socket} 2>/dev/null ||
-        install -D -m 644 -t "$root/lib/systemd/system" "$tree/marketd.service"
+    install -D -m 644 -t "$root/lib/systemd/system" "$tree"/marketd.{service,socket}
     mkdir -p "$root/DEBIAN"
     cat >"$root/DEBIAN/control" <<TEXT
 Package: marketd
@@ -98,12 +118,12 @@ Version: $version
 Architecture: $arch
 Section: net
 Priority: optional
-Maintainer: the marketd authors <root@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f 1)
 Description: market data over HTTP
- Polls exchanges, keeps the latest quotes, stores candles in one file, and answers
- read-only JSON over HTTP GET. /etc/marketd/marketd.json says what is polled; then:
- systemctl enable --now marketd
+ Polls exchanges, keeps the latest quotes, stores candles in one file, and
+ answers read-only JSON over HTTP GET. /etc/marketd/marketd.json says what is
+ polled; then: systemctl enable --now marketd
 TEXT
     echo /etc/marketd/marketd.json >"$root/DEBIAN/conffiles"
     cat >"$root/DEBIAN/postinst" <<'TEXT'
@@ -119,7 +139,7 @@ TEXT
 #!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-    systemctl disable --now marketd.service || true
+    systemctl disable --now marketd.socket marketd.service || true
 fi
 TEXT
     cat >"$root/DEBIAN/postrm" <<'TEXT'

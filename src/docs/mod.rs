@@ -37,4 +37,5 @@ pages! {
     performance "performance.md"
     testing "testing.md"
     architecture "architecture.md"
+    changelog "changelog.md"
 }
