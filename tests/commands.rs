@@ -135,17 +135,32 @@ fn schemas_and_the_manual_page_go_to_standard_output() {
 #[test]
 fn a_log_as_json_has_one_object_a_line() {
     let fake = Binance::generated(3, 1);
-    let launch = Launch::new(&["--source", &fake.source(), "--data", ":memory:"]);
-    let marketd = launch.env("MARKETD_LOG_FORMAT", "json").start();
-    get(marketd.addr(), "/health");
+    let rules = ["--log", "debug,access=info", "--source", &fake.source(), "--data", ":memory:"];
+    let marketd = Launch::new(&rules).env("MARKETD_LOG_FORMAT", "json").start();
+    let get = get(marketd.addr(), "/health");
+    let listens_at = marketd.addr();
     let finished = marketd.stop(PATIENCE);
     assert!(finished.stderr.lines().count() > 1, "{}", finished.stderr);
+    let mut accesses = 0;
     for line in finished.stderr.lines() {
         let object: Value = serde_json::from_str(line).expect("a JSON object");
         for key in ["time", "level", "target", "message"] {
             assert!(object[key].is_string(), "{line}");
         }
+        // What a line says of its event are members, with the type of their values.
+        if object["target"] == "access" {
+            assert_eq!(
+                (&object["status"], &object["target_"]),
+                (&json!(get.status), &json!("/health"))
+            );
+            accesses += 1;
+        }
     }
+    assert_eq!(accesses, 1, "{}", finished.stderr);
+    let first: Value =
+        serde_json::from_str(finished.stderr.lines().next().expect("lines")).expect("JSON");
+    let address = format!("listening on http://{}", listens_at);
+    assert_eq!(first["message"], address, "whatever the level is, the address comes first");
 }
 
 #[cfg(feature = "sqlite")]

@@ -114,8 +114,6 @@ pub(super) struct Driver {
     pub(super) tls: Opener,
     pub(super) signals: Signals,
     pub(super) notifier: Notifier,
-    /// What is to be told of the number of clients.
-    capped: Option<descriptors::Capped>,
     pub(super) reread: Reread,
     pub(super) pace: ClockPace,
     /// What becomes of the lines of the log.
@@ -129,7 +127,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Binds every address and starts the core; nothing is served yet.
+    /// Binds every address, logs it, and starts the core; nothing is served yet.
     pub(super) fn new(
         mut config: Config,
         read: fn() -> Result<LoadedConfig, Vec<ConfigFault>>,
@@ -160,6 +158,14 @@ impl Driver {
         // be set back, and two runs may start within a millisecond. The standard library seeds its
         // hashes from the system's random source.
         let boot = RandomState::new().hash_one(now.unix.0);
+        // Nothing fails from here on. The addresses come first, for scripts that start with port 0.
+        for listener in &listeners {
+            listener.service.announce(&listener.place);
+        }
+        if let Some(capped) = capped {
+            capped.tell();
+        }
+        disk_thread::tell(&loaded.data);
         let core = Core::new(config, demo, process::facts, boot, now);
         Ok(Driver {
             poll,
@@ -176,8 +182,7 @@ impl Driver {
             opened,
             tls,
             signals,
-            notifier: Notifier::default(),
-            capped,
+            notifier: Notifier::from_env(),
             reread: Reread { read, taken, loaded, is_waiting: false },
             pace: ClockPace::default(),
             log,
@@ -185,19 +190,6 @@ impl Driver {
             has_more: true,
             turn_ended: now.mono,
         })
-    }
-
-    /// Logs every address, in the first lines of the log: scripts that start with port 0 read them. Then
-    /// looks for the service manager, and logs what else there is about the start.
-    pub(super) fn announce(&mut self) {
-        for listener in &self.listeners {
-            listener.service.announce(&listener.place);
-        }
-        self.notifier = Notifier::from_env();
-        if let Some(capped) = self.capped.take() {
-            capped.tell();
-        }
-        disk_thread::tell(&self.reread.loaded.data);
     }
 
     /// True if this turn has taken this long. Reads the clock only if enough work was done since the

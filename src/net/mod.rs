@@ -86,8 +86,7 @@ pub fn run(
     taken: fn(&LoadedConfig),
     log: fn() -> LogFigures,
 ) -> Result<(), String> {
-    let mut driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
-    driver.announce();
+    let driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
     taken(&loaded);
     driver.run()
 }
