@@ -281,7 +281,9 @@ mod tests {
                 for (other, (found, default)) in found.iter().zip(&defaults).enumerate() {
                     // The key sets its own field and no other.
                     let expected = if other == at { number.to_string() } else { default.2.clone() };
-                    assert_eq!(found.2, expected, "{name}, {}", found.0);
+                    // Where a word has 32 bits, the most of some counts as 2 GiB.
+                    let is_cut = number > usize::MAX as u64 && found.2 == isize::MAX.to_string();
+                    assert!(found.2 == expected || is_cut, "{name}, {}: {}", found.0, found.2);
                 }
             }
             assert!(set(max + 1).is_err(), "{name}");
