@@ -1,6 +1,6 @@
 //! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
-//! some, and those whose symbols have a text in them, the best match first, and of equal ones the market that is
-//! traded most.
+//! some, and those whose symbols have a text in them, the best match first, and of equal ones the market that
+//! is traded most.
 
 use super::feed::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
