@@ -469,7 +469,7 @@ fn no_page_is_asked_again_and_again_however_it_is_cut() {
                 let pages = world.pages().len();
                 // No exchange has so short pages. Such a page does not look cut, and its last candles have no
                 // newer one beside them, which would prove them final.
-                let most = if rows < 8 { 40 } else { 12 };
+                let most = if rows <= 8 { 40 } else { 20 };
                 assert!(pages <= most, "{pages} pages in ten minutes: {rows} {newest} {every}");
             }
         }

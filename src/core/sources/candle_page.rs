@@ -113,9 +113,9 @@ impl CandlePage {
     }
 
     /// Notes what was requested and is still not known, so that it is not requested again at once: it may
-    /// have been dropped, for want of room or for its age. Of a page that may have been cut and whose candles are
-    /// new and have stayed, the slots outside of them are requested again at once. This ends, because each
-    /// such page leaves less to request.
+    /// have been dropped, for want of room or for its age. Of a page that may have been cut and whose candles
+    /// are new and have stayed, the slots outside of them are requested again at once. This ends, because
+    /// each such page leaves less to request.
     fn end(&mut self, cx: &mut Context) {
         let now = cx.exchange_time(self.key.source);
         let charts = &mut cx.market.charts;
