@@ -3,6 +3,7 @@
 
 mod support;
 
+use marketd::time::iso_8601;
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 use support::*;
@@ -67,20 +68,22 @@ fn a_source_without_a_list_and_without_symbols_is_not_good() {
 
 #[test]
 fn the_date_of_answers_is_the_clock_of_an_exchange_that_has_no_other() {
-    // Half an hour ago, so that nothing depends on the machine's clock.
-    let date = SystemTime::now() - Duration::from_secs(1800);
-    let exchange = FakeExchange::start(move |asked| match asked.path() {
-        "/status" => dated("[1]", date),
-        "/t/BTC_USD" => dated("[64000.5]", date),
-        _ => dated("[]", date),
+    // Half an hour ago: this machine's clock contradicts it.
+    let exchange = FakeExchange::start(move |asked| {
+        let date = SystemTime::now() - Duration::from_secs(1800);
+        match asked.path() {
+            "/status" => dated("[1]", date),
+            "/t/BTC_USD" => dated("[64000.5]", date),
+            _ => dated("[]", date),
+        }
     });
     let marketd = start(DIALECT, &exchange, &["BTC/USD"]);
-    let line = marketd.await_log("clock differs", LONG);
-    let ms: u64 = line
-        .split(" ahead=machine ahead_ms=")
-        .nth(1)
-        .and_then(|ms| ms.split_whitespace().next()?.parse().ok())
-        .unwrap_or_else(|| panic!("{line}"));
+    let line = marketd.await_log("clock in doubt", LONG);
+    let told = |mark| {
+        let time = line.split(mark).nth(1).and_then(|rest| rest.split(['Z']).next());
+        time.and_then(|text| iso_8601(text.as_bytes())).unwrap_or_else(|| panic!("{line}"))
+    };
+    let ms = told("this machine ") - told("date ");
     assert!((1_800_000..1_815_000).contains(&ms), "{line}");
 }
 

@@ -7,12 +7,18 @@
 //!
 //! It does not decide what to read or write, and does not interpret bytes.
 
-use super::sockopt;
 use mio::event::Event;
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::time::Duration;
+
+/// How long what was sent may stay unacknowledged: the kernel has repeated it several times by then.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
 
 /// A stream with its readiness.
 #[derive(Debug)]
@@ -35,7 +41,7 @@ impl Socket {
         let stream = TcpStream::connect(address)?;
         // A request is one write, which TCP would delay to gather more. A failure only costs time.
         let _ = stream.set_nodelay(true);
-        sockopt::limit_unacknowledged((&stream).into());
+        limit_unacknowledged((&stream).into());
         Ok(Socket { readable: false, writable: false, ..Socket::accepted(stream) })
     }
 
@@ -135,4 +141,11 @@ impl Write for Socket {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Sets `TCP_USER_TIMEOUT` (tcp(7)), on systems that have it: it ends an upstream connection that a network
+/// has forgotten.
+fn limit_unacknowledged(_socket: SockRef<'_>) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = _socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
 }

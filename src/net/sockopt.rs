@@ -1,15 +1,12 @@
 //! Options of sockets that not every system has. Accepted sockets inherit those of their listener.
 //!
 //! `TCP_NOTSENT_LOWAT` (tcp(7)) bounds what the kernel buffers for a client that does not read.
-//! `TCP_USER_TIMEOUT` ends an upstream connection that a network has forgotten.
 //!
 //! `TCP_DEFER_ACCEPT` is not set. With it, silent connections would fill the kernel's queue of
 //! incomplete connections: without SYN cookies, a few thousand of them would keep all clients out.
 //! Without it, each costs a descriptor, and is closed when another client needs it.
 
-use socket2::{SockRef, Socket};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-use std::time::Duration;
+use socket2::Socket;
 
 /// Bytes that the kernel may buffer for a connection and has not sent. Its own limit is some megabytes
 /// for each client that does not read, and many such clients would use up its memory for sockets. A
@@ -21,14 +18,4 @@ const UNSENT_BYTES: u32 = 32 * 1024;
 pub fn limit_unsent(_socket: &Socket) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     let _ = _socket.set_tcp_notsent_lowat(UNSENT_BYTES);
-}
-
-/// How long what was sent may stay unacknowledged: the kernel has repeated it several times by then.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(4);
-
-/// Sets `TCP_USER_TIMEOUT`, on systems that have it.
-pub fn limit_unacknowledged(_socket: SockRef<'_>) {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    let _ = _socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
 }

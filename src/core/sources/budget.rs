@@ -310,8 +310,9 @@ impl Account {
             Purpose::Newest => 5,
             Purpose::History => 6,
         };
-        let yields = self.time_of(dearest.into(), 1) * yields / 4;
         let ahead = self.ahead(cost, (parts, dearest));
+        // A limit of hardly more than one request has no room to yield in: then requests take turns.
+        let yields = (self.time_of(dearest.into(), 1) * yields / 4).min(ahead);
         let by_pace = Mono((self.paid_until.0 + yields).saturating_sub(ahead));
         at.max(by_pace).max(self.full_until)
     }
