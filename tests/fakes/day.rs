@@ -2,6 +2,9 @@
 //! as fresh as promised while it is up.
 //!
 //! Weather, flights of messages and clients' questions come from the seed; `MARKETD_SEED` replays.
+//!
+//! What a day costs an exchange that behaves, by what is asked of it:
+//! `cargo test --test fakes requests_of_a_fair_day -- --ignored --nocapture`
 
 use crate::shop::*;
 use crate::support::*;
@@ -39,21 +42,36 @@ fn run(fake: &'static Fake, markets: usize, poll_ms: u64, long_us: u64, fresh_ms
         let shop = Shop::new(markets);
         let symbols: Vec<String> = shop.markets().iter().map(|market| market.symbol()).collect();
         let mut world = World::new(fake, shop, Duration::from_millis(poll_ms), seed);
-        report = Some(live(&mut world, &symbols, rng, long_us, fresh_ms));
+        let first_outage = rng.between(600, 3600) as u64 * SECOND_US;
+        let fresh = Fresh { long_us, fresh_ms };
+        report = Some(live(&mut world, &symbols, rng, first_outage, fresh));
+        tell(&world);
     });
     println!("{}: {:?}", fake.name, report.expect("it ran"));
+}
+
+/// Tells what was asked of an exchange, by kind.
+fn tell(world: &World) {
+    for (kind, count) in &world.ledger.kinds {
+        println!("{:<10} {count:>6}  {kind}", world.fake.name);
+    }
+}
+
+/// For how long a day lasts, and how old a quote may be in it.
+struct Fresh {
+    long_us: u64,
+    fresh_ms: i64,
 }
 
 fn live(
     world: &mut World,
     symbols: &[String],
     rng: &mut Rng,
-    long_us: u64,
-    fresh_ms: i64,
+    mut next_outage: u64,
+    Fresh { long_us, fresh_ms }: Fresh,
 ) -> Report {
     let (mut outages, mut charts, mut oldest_ms) = (0, 0, 0);
     let (mut up_since, mut outage_ends) = (0, None);
-    let mut next_outage = rng.between(600, 3600) as u64 * SECOND_US;
     let dialect = Dialect::by_name(world.fake.name).expect("it is built in");
     let has_days = dialect.has_interval(Stored::D1);
     let mut asking = Vec::new();
@@ -123,6 +141,21 @@ fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
         5 => Weather::Answers(vec![asks_to_wait(429)]),
         6 => Weather::Answers(vec![asks_to_wait(418)]),
         _ => Weather::Answers(vec![down, too_many, asks_to_wait(429)]),
+    }
+}
+
+#[test]
+#[ignore = "a table to compare with another version's"]
+fn requests_of_a_fair_day() {
+    for fake in FAKES {
+        let mut rng = Rng::new(1);
+        let shop = Shop::new(3);
+        let symbols: Vec<String> = shop.markets().iter().map(|market| market.symbol()).collect();
+        let mut world = World::new(fake, shop, Duration::from_millis(3_000), 1);
+        let fresh = Fresh { long_us: DAY_US, fresh_ms: 6_000 };
+        let report = live(&mut world, &symbols, &mut rng, u64::MAX, fresh);
+        println!("{:<10} {:>6}  {} charts", fake.name, report.requests, report.charts);
+        tell(&world);
     }
 }
 

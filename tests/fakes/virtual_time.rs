@@ -318,14 +318,33 @@ impl World {
         self.settle();
     }
 
+    /// What is asked, whichever market it is about.
+    fn kind(&self, asked: &Asked) -> String {
+        let names = self.shop.markets().iter().map(|it| (self.fake.id)(&it.base, it.quote));
+        let mut kind = asked.target.split('?').next().unwrap_or_default().to_string();
+        let mut is_about_one = false;
+        for name in names {
+            // Every exchange writes its names in one case, or in the other.
+            for name in [name.to_lowercase(), name.to_uppercase()] {
+                is_about_one |= asked.target.contains(&name);
+                kind = kind.replace(&name, "*");
+            }
+        }
+        if is_about_one && !kind.contains('*') {
+            kind.push_str("?*");
+        }
+        kind
+    }
+
     /// The exchange's side. What reaches it counts, whatever it does then, and also when nobody
     /// waits for the answer any more.
     fn serve(&mut self, key: Key, asked: &Asked) {
         if matches!(self.weather, Weather::Gone) {
             return;
         }
-        let charge = (self.fake.charge)(asked);
+        let (charge, kind) = ((self.fake.charge)(asked), self.kind(asked));
         let units = self.ledger.enter(&charge, self.mono_us, &asked.target) + self.others;
+        *self.ledger.kinds.entry(kind).or_default() += 1;
         self.asked.push((self.mono_us, asked.target.clone()));
         self.shop.now = self.now().unix.0;
         let reply = match &self.weather {

@@ -118,7 +118,7 @@ impl Disk {
     }
 
     /// Does one job: what the daemon hears of it.
-    fn work(&mut self, job: DiskJob, now: u64) -> Vec<Reply> {
+    pub fn work(&mut self, job: DiskJob, now: u64) -> Vec<Reply> {
         let mut said = Vec::new();
         if let Some(until) = self.shut_until.filter(|_| job != DiskJob::Stop) {
             if now < until {

@@ -21,9 +21,11 @@
 //! - [`disk`]: where history is kept, and what goes wrong there
 //! - [`reload`]: configurations that are read again in the middle of it
 //! - [`setup`]: a world of a seed; [`finale`]: how each run ends
+//! - [`bad_day`]: exchanges that fail in every way, with a plainer driver and judges of its own
 //! - [`year`]: a year of one market, with a plainer driver; [`holes`]: what was missed in it
 
 mod answers;
+mod bad_day;
 mod brain;
 mod charts;
 mod client;
@@ -201,15 +203,40 @@ fn market_lists_change_over_hours() {
     for_each_seed(24, |_, rng| _ = run(Theme::Long, rng));
 }
 
+#[test]
+#[ignore = "the rules that it judges are not all kept yet"]
+fn on_bad_days_nothing_is_lost_nothing_is_false_and_nobody_is_hammered() {
+    for_each_seed(6, |_, rng| _ = bad_day::run_well(2 * bad_day::HOUR, rng));
+}
+
+/// See `scripts/bad_day.sh`.
+#[test]
+#[ignore = "a day takes half a minute: see scripts/bad_day.sh"]
+fn a_bad_day() {
+    bad_day::day(number("MARKETD_FIRST_SEED", 1));
+}
+
+/// Of each kind of fault alone, or of those that `MARKETD_ILL` names: what it leads to, over `MARKETD_SEEDS`.
+#[test]
+#[ignore = "a table, to find out which rule is broken"]
+fn survey_of_bad_days() {
+    let part = std::env::var("MARKETD_ILL").unwrap_or_default();
+    bad_day::survey(&part, number("MARKETD_SEEDS", 4));
+}
+
+/// A number from the environment.
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.trim().parse().expect("a number"),
+        Err(_) => default,
+    }
+}
+
 /// Seed after seed, until as many things have happened as `MARKETD_EVENTS` says, beginning at
 /// `MARKETD_FIRST_SEED`.
 #[test]
 #[ignore = "a million events take minutes: see scripts/simulate.sh"]
 fn among_a_million_events_there_is_no_false_claim() {
-    let number = |name: &str, default: u64| match std::env::var(name) {
-        Ok(text) => text.trim().parse().expect("a number"),
-        Err(_) => default,
-    };
     let wanted = number("MARKETD_EVENTS", 1_000_000);
     let (mut happened, mut seeds) = (0, 0);
     seed_after_seed(number("MARKETD_FIRST_SEED", 1), |_, rng| {

@@ -1,0 +1,935 @@
+//! Bad days: three sources on two exchanges that fail in every way that exchanges do, in virtual time.
+//!
+//! Owns a core, the connections between it and two made-up exchanges, its clients and its file. One source
+//! asks for all quotes at once, another one on the same host market by market, a third one market by market
+//! on a host of its own. What is wrong when is made from the seed ([`ill`]); the exchanges answer accordingly
+//! ([`host`]); every claim of marketd is compared with what was traded ([`market`]) by [`judge`].
+//!
+//! - `complete` lacks nothing that was traded; nothing is called empty that is not; what may be kept for an
+//!   hour is final; once all has been well for a while, everything is there
+//! - no candle leaves the file before its time
+//! - no window of a host's budget is exceeded, nothing is asked within a `Retry-After`, and what is refused is
+//!   not asked for again and again
+//! - `/health` names what lasts, and is `ok` some time after it is over; each fault costs a few lines of log
+
+mod host;
+mod ill;
+mod judge;
+mod market;
+
+use super::disk::Disk;
+use crate::support::message::parse_head;
+use crate::support::{Json, Rng};
+use host::{Host, Reply};
+pub use ill::HOUR;
+use ill::{EVERYTHING, Ill, Kind, MINUTE, Makers, SECOND};
+use judge::{Asked, Fault, Judge, length_of};
+use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
+use marketd::config::{Config, Depth, HistoryConfig, SourceConfig, Url};
+use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
+use marketd::history::{DiskJob, Reply as DiskReply, SeriesName};
+use marketd::table::Key;
+use marketd::time::{Mono, Now, UnixMs};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+const BINANCE: &str = include_str!("../../src/exchange/dialects/binance.json");
+
+/// 2026-01-15T00:00:00Z.
+const BEGIN_MS: i64 = 1_768_435_200_000;
+
+/// The exchanges were founded some days before.
+const BORN_MS: i64 = BEGIN_MS - 3 * DAY_MS;
+
+/// Candles of a minute that are kept.
+const KEEP: i64 = 3000;
+
+/// A quote is fresh for so long.
+const STALE_MS: i64 = 30_000;
+
+/// The daemon is killed after so long at the latest.
+const LIFE: u64 = 6 * HOUR;
+
+/// All has been well for so long when everything must be there again: a quote that was polled right after a
+/// minute in which nothing was traded contradicts that for an hour.
+const CALM: u64 = 90 * MINUTE;
+
+/// With fewer units, quotes alone take all of a budget.
+const AMPLE: u64 = 1500;
+
+/// A source: its place among the hosts, and the symbols that it names.
+struct Source {
+    id: &'static str,
+    host: usize,
+    named: Vec<usize>,
+    /// Whether it asks for all quotes at once, and so tracks all markets.
+    is_whole: bool,
+}
+
+/// What a day has cost.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub requests: BTreeMap<(&'static str, Kind), u64>,
+    pub events: u64,
+    pub charts: u64,
+    pub log_lines: u64,
+    pub spells: u64,
+}
+
+#[derive(Default)]
+struct Link {
+    /// The source that it belongs to, by what is asked on it; a client has none.
+    host: Option<usize>,
+    connected: bool,
+    outbox: Vec<u8>,
+    busy_until: u64,
+}
+
+enum Mail {
+    Connected(Key),
+    Refused(Key),
+    /// What is asked for, and when that was sent.
+    Request(Key, String, u64),
+    Answer(Key, Reply),
+    Disk,
+}
+
+/// What a client has asked.
+enum Question {
+    Chart(Asked),
+    Quote { source: usize, market: usize },
+    Health,
+}
+
+/// See the module's page.
+pub struct World {
+    rng: Rng,
+    core: Core,
+    config: Config,
+    sources: Vec<Source>,
+    hosts: Vec<Host>,
+    us: u64,
+    /// How far this machine's clock is off.
+    off_ms: i64,
+    links: HashMap<Key, Link>,
+    mail: BTreeMap<(u64, u64), Mail>,
+    posted: u64,
+    asked: HashMap<Key, Question>,
+    answers: VecDeque<(Key, Vec<u8>)>,
+    disk: Disk,
+    jobs: VecDeque<DiskJob>,
+    /// When this life began, and how many there were.
+    life: (u64, u64),
+    /// Symbols that were served in this life, by source.
+    served: Vec<(usize, usize)>,
+    /// Looks in a row at which `/health` was `ok` while quotes were stale.
+    hidden: u64,
+    /// When the service was last `ok`.
+    refused: BTreeMap<(usize, usize, Kind), u64>,
+    pub judge: Judge,
+    pub tally: Tally,
+}
+
+impl World {
+    /// A day that is bad for so many microseconds, and then good. `plain`: nothing is wrong but what the
+    /// makers make, with this machine's clock and with budgets that are scarce.
+    pub fn new(makers: Makers<'_>, plain: bool, bad_us: u64, rng: &mut Rng) -> World {
+        let end_ms = BEGIN_MS + (bad_us / 1000) as i64 + DAY_MS;
+        let mut rng = Rng::new(rng.next());
+        let mut hosts = Vec::new();
+        for at in 0..2 {
+            let count = 6 + rng.below(6) as usize;
+            let off_ms = rng.between(-20_000, 20_000);
+            let mut markets: Vec<Market> = (0..count)
+                .map(|number| Market::new(10 * at + number, BORN_MS, end_ms, &mut rng))
+                .collect();
+            if rng.chance(1, 3) {
+                let last = markets.last_mut().expect("there are some");
+                last.gone_ms = BEGIN_MS + rng.below(bad_us / 1000) as i64;
+            }
+            let budget = *rng.pick(if plain { &[6000] } else { &[1200, AMPLE, 6000] });
+            let spells = ill::forecast(makers, bad_us, &mut rng);
+            hosts.push(Host::new(markets, spells, budget, BEGIN_MS + off_ms, &mut rng));
+        }
+        let all = |host: usize| (0..hosts[host].markets.len()).collect::<Vec<_>>();
+        let sources = vec![
+            Source { id: "whole", host: 0, named: vec![0, 1, 2], is_whole: true },
+            Source { id: "beside", host: 0, named: all(0), is_whole: false },
+            Source { id: "ones", host: 1, named: all(1), is_whole: false },
+        ];
+        let config = config(&sources, &hosts);
+        let off_ms = *rng.pick(if plain { &[0] } else { &[0, 0, 0, 90_000, -3000] });
+        let mut world = World {
+            core: core(&config, rng.next(), BEGIN_MS + off_ms, 0),
+            rng,
+            config,
+            sources,
+            hosts,
+            us: 0,
+            off_ms,
+            links: HashMap::new(),
+            mail: BTreeMap::new(),
+            posted: 0,
+            asked: HashMap::new(),
+            answers: VecDeque::new(),
+            disk: Disk::new(true, Rng::new(1)),
+            jobs: VecDeque::new(),
+            life: (0, 1),
+            served: Vec::new(),
+            hidden: 0,
+            refused: BTreeMap::new(),
+            judge: Judge::default(),
+            tally: Tally::default(),
+        };
+        world.tally.spells = world.hosts.iter().map(|host| host.spells.len() as u64).sum();
+        world
+    }
+
+    /// Lives through the bad time, with clients that look at everything, and through the good time after it.
+    pub fn live(&mut self, bad_us: u64) {
+        log_lines::begin();
+        let mut next_death = self.rng.below(LIFE);
+        while self.us < bad_us {
+            self.run_to(self.us + 30 * SECOND);
+            self.look(false);
+            if self.us > next_death {
+                let away = *self.rng.pick(&[5 * SECOND, 10 * MINUTE, 90 * MINUTE]);
+                self.die(away);
+                next_death = self.us + self.rng.below(LIFE);
+            }
+        }
+        let calm = self.us + CALM;
+        while self.us < calm {
+            self.run_to(self.us + 30 * SECOND);
+            self.look(false);
+        }
+        for _ in 0..10 {
+            self.run_to(self.us + 20 * SECOND);
+            self.look(true);
+        }
+        self.look_at_all();
+        self.tally.log_lines = log_lines::end();
+        let (lines, us) = (self.tally.log_lines, self.us);
+        let (spells, lives) = (self.tally.spells, self.life.1);
+        // A spell may fail each kind of each source of its host, begin and end.
+        let most = 30 * lives + 16 * (spells + self.gone_markets()) + 4 * us / HOUR;
+        self.judge.check(lines <= most, Fault::Flood, us, || {
+            format!("{lines} lines of log, {spells} spells, {lives} lives: {:?}", log_lines::last())
+        });
+    }
+
+    fn now(&self) -> Now {
+        let unix = UnixMs(BEGIN_MS + self.off_ms + (self.us / 1000) as i64);
+        Now { mono: Mono(self.us - self.life.0), unix }
+    }
+
+    /// Lets everything happen that happens until then.
+    fn run_to(&mut self, until: u64) {
+        self.settle();
+        loop {
+            let timer = self.core.poll_timeout().map(|at| (at.0 + self.life.0).max(self.us));
+            let mail = self.mail.keys().next().map(|(at, _)| *at);
+            let next = [timer, mail].into_iter().flatten().min();
+            let Some(next) = next.filter(|next| *next <= until) else {
+                self.us = until;
+                return;
+            };
+            self.us = next;
+            self.tally.events += 1;
+            while let Some(entry) = self.mail.first_entry()
+                && entry.key().0 <= self.us
+            {
+                let mail = entry.remove();
+                self.deliver(mail);
+            }
+            self.core.handle_timeout(self.now());
+            self.settle();
+        }
+    }
+
+    /// Is killed, and begins anew after so long.
+    fn die(&mut self, away: u64) {
+        if let Some(job) = self.jobs.pop_front()
+            && self.rng.chance(1, 2)
+        {
+            self.work(job);
+        }
+        self.jobs.clear();
+        self.links.clear();
+        self.mail.clear();
+        self.asked.clear();
+        self.answers.clear();
+        self.served.clear();
+        self.us += away;
+        self.life = (self.us, self.life.1 + 1);
+        let seed = self.rng.next();
+        self.core = core(&self.config, seed, self.now().unix.0, 0);
+        self.settle();
+    }
+
+    /// Does what the core asks for.
+    fn settle(&mut self) {
+        loop {
+            let now = self.now();
+            match self.core.poll_action() {
+                Some(Action::Connect(key, address)) => self.connect(key, address),
+                Some(Action::Store(job)) => {
+                    self.jobs.push_back(job);
+                    let wait = 1000 + self.rng.below(30_000);
+                    self.post(None, wait, Mail::Disk);
+                }
+                Some(Action::Flush(key)) => self.pump(key),
+                Some(Action::Finish(key)) => {
+                    if self.asked.contains_key(&key) {
+                        self.core.handle(key, Event::Eof, now);
+                    }
+                }
+                Some(Action::Close(key)) => {
+                    if let Some(link) = self.links.remove(&key)
+                        && link.host.is_none()
+                    {
+                        self.answers.push_back((key, link.outbox));
+                    }
+                    self.core.closed(key);
+                }
+                Some(action @ (Action::Secure(..) | Action::Resolve { .. })) => {
+                    panic!("nobody needs {action:?}")
+                }
+                None if self.core.has_work() => self.core.work(now),
+                None => break,
+            }
+        }
+        while let Some((key, bytes)) = self.answers.pop_front() {
+            if let Some(question) = self.asked.remove(&key) {
+                self.judge_answer(question, &bytes);
+            }
+        }
+    }
+
+    fn connect(&mut self, key: Key, address: SocketAddr) {
+        let host = (0..self.hosts.len()).find(|at| address_of(*at) == address);
+        let host = host.expect("only hosts are connected to");
+        let is_gone = self.hosts[host].has(self.us, |ill| ill == Ill::Gone);
+        self.links.insert(key, Link { host: Some(host), ..Link::default() });
+        let flight = self.hosts[host].flight();
+        self.post(
+            Some(key),
+            flight,
+            if is_gone { Mail::Refused(key) } else { Mail::Connected(key) },
+        );
+    }
+
+    /// Takes what the core has to send on a connection.
+    fn pump(&mut self, key: Key) {
+        let now = self.now();
+        let Some(link) = self.links.get_mut(&key).filter(|link| link.connected) else {
+            return;
+        };
+        let bytes = self.core.outgoing(key).to_vec();
+        if bytes.is_empty() {
+            return;
+        }
+        link.outbox.extend_from_slice(&bytes);
+        self.core.handle(key, Event::Sent(bytes.len()), now);
+        let link = self.links.get_mut(&key).expect("closes come by actions");
+        let Some(host) = link.host else {
+            return self.pump(key);
+        };
+        let parsed = parse_head(&link.outbox).expect("a request is well formed");
+        let Some((head, _)) = parsed else { return };
+        link.outbox.clear();
+        let target = head.first_line.split(' ').nth(1).unwrap_or_default().to_string();
+        let (us, quiet) = (self.us, self.hosts[host].quiet_until);
+        self.judge.check(us >= quiet, Fault::Hammered, us, || {
+            format!("{target} is asked for, and nothing may be for {} ms", (quiet - us) / 1000)
+        });
+        let flight = self.hosts[host].flight();
+        self.post(Some(key), flight, Mail::Request(key, target, us));
+    }
+
+    /// Sends something; nothing on one connection overtakes anything else.
+    fn post(&mut self, key: Option<Key>, wait: u64, mail: Mail) {
+        let mut at = self.us + wait;
+        if let Some(link) = key.and_then(|key| self.links.get_mut(&key)) {
+            at = at.max(link.busy_until);
+            link.busy_until = at;
+        }
+        self.posted += 1;
+        self.mail.insert((at, self.posted), mail);
+    }
+
+    fn deliver(&mut self, mail: Mail) {
+        let now = self.now();
+        match mail {
+            Mail::Connected(key) => {
+                if let Some(link) = self.links.get_mut(&key) {
+                    link.connected = true;
+                    self.core.handle(key, Event::Connected, now);
+                    self.pump(key);
+                }
+            }
+            Mail::Refused(key) => {
+                let broken = Broken::Io(ErrorKind::ConnectionRefused);
+                self.core.handle(key, Event::Failed(&broken), now);
+            }
+            Mail::Request(key, target, sent) => self.serve(key, &target, sent),
+            Mail::Answer(key, reply) => {
+                if let Some(host) = self.links.get(&key).and_then(|link| link.host) {
+                    self.hosts[host].was_read(&reply, self.us);
+                    self.core.handle(key, Event::Received(&reply.bytes), now);
+                }
+            }
+            Mail::Disk => {
+                if let Some(job) = self.jobs.pop_front() {
+                    for said in self.work(job) {
+                        self.core.stored(said, now);
+                    }
+                }
+            }
+        }
+        self.settle();
+    }
+
+    /// The exchange's side.
+    fn serve(&mut self, key: Key, target: &str, sent: u64) {
+        let Some(host) = self.links.get(&key).and_then(|link| link.host) else {
+            return;
+        };
+        let (us, (kind, _)) = (self.us, Host::read(target));
+        let source = self.sources.iter().position(|it| target[1..].starts_with(it.id));
+        let source = source.expect("a path begins with its source");
+        *self.tally.requests.entry((self.sources[source].id, kind)).or_default() += 1;
+        self.note_refused(host, source, kind);
+        match self.hosts[host].answer(target, sent, us, &mut self.judge) {
+            Some(reply) => {
+                let wait = self.hosts[host].flight() + reply.slow;
+                self.post(Some(key), wait, Mail::Answer(key, reply));
+            }
+            None => {
+                let broken = Broken::Closed;
+                self.core.handle(key, Event::Failed(&broken), self.now());
+            }
+        }
+    }
+
+    /// What is refused for long is not asked for again and again.
+    fn note_refused(&mut self, host: usize, source: usize, of: Kind) {
+        let us = self.us;
+        let spells = self.hosts[host].spells.iter().enumerate();
+        let spell = spells.into_iter().find(|(_, spell)| {
+            spell.is_on(us)
+                && matches!(spell.ill,
+                    Ill::Refuses { kind, every_other: false, .. } if kind.is_none_or(|it| it == of))
+        });
+        let Some((at, spell)) = spell else { return };
+        let count = self.refused.entry((at, source, of)).or_default();
+        *count += 1;
+        // Steps of a back-off from a poll up to half a minute, on all connections at first.
+        let most = 25 * self.life.1 + (us - spell.from) / (10 * SECOND);
+        let (count, id) = (*count, self.sources[source].id);
+        self.judge.check(count <= most, Fault::Hammered, us, || {
+            format!(
+                "{id} asks {count} times for {of:?}, all refused since {} s: {spell:?}",
+                (us - spell.from) / SECOND
+            )
+        });
+    }
+
+    /// The disk's side: what is stored stays until it is too old.
+    fn work(&mut self, job: DiskJob) -> Vec<DiskReply> {
+        let DiskJob::Write { batch, .. } = &job else {
+            return self.disk.work(job, self.us);
+        };
+        let mut stored = Vec::new();
+        for (name, changes) in &batch.series {
+            let Some(kept) = self.disk.series.get(name) else { continue };
+            let removed = changes.candles().filter(|(_, candle)| candle.is_none());
+            let removed = removed.map(|(slot, _)| slot..slot + 1);
+            for slots in changes.forgotten().chain(removed) {
+                stored.extend(kept.candles.range(slots).map(|(slot, _)| (name.clone(), *slot)));
+            }
+        }
+        let covered: Vec<_> = (batch.series.iter())
+            .map(|(name, changes)| (name.clone(), changes.covered().collect()))
+            .collect();
+        let said = self.disk.work(job, self.us);
+        for (name, slot) in stored {
+            self.check_removed(&name, slot);
+        }
+        for (name, slots) in covered {
+            self.check_covered(&name, slots);
+        }
+        said
+    }
+
+    /// The market of a series, the length of its slots, and the exchange's time.
+    fn place_of(&self, name: &SeriesName) -> (&Market, i64, i64) {
+        let source = self.sources.iter().find(|it| *it.id == *name.source);
+        let host = &self.hosts[source.expect("a source of this run").host];
+        let market = host.markets.iter().find(|it| *it.symbol == *name.symbol);
+        let market = market.expect("a market of this run");
+        (market, length_of(name.interval.name()), host.clock(self.us))
+    }
+
+    /// A candle has been removed from the file, and perhaps been put back at once.
+    fn check_removed(&mut self, name: &SeriesName, slot: i64) {
+        let (market, length, clock) = self.place_of(name);
+        let oldest = clock.div_euclid(length) - if length == MINUTE_MS { KEEP } else { 1000 };
+        let is_true = market.traded(length, slot) && (slot + 1) * length <= clock && slot >= oldest;
+        let is_there = self.disk.series[name].candles.contains_key(&slot);
+        self.judge.check(is_there || !is_true, Fault::Lost, self.us, || {
+            format!("{name:?} loses {slot} at {clock}; {oldest} and later are kept")
+        });
+    }
+
+    /// Nothing that the file calls empty was traded in, and nothing in it lies ahead.
+    fn check_covered(&mut self, name: &SeriesName, covered: Vec<Range<i64>>) {
+        let (market, length, clock) = self.place_of(name);
+        let kept = &self.disk.series[name];
+        let ends = (BORN_MS / length, (clock + 2 * DAY_MS) / length);
+        let slots = covered.into_iter().flat_map(|it| it.start.max(ends.0)..it.end.min(ends.1));
+        let mut faults = Vec::new();
+        for slot in slots {
+            let is_closed = (slot + 1) * length <= clock + 4000;
+            let is_empty = !kept.candles.contains_key(&slot);
+            if !is_closed {
+                faults.push((slot, "closed"));
+            } else if is_empty && market.traded(length, slot) {
+                faults.push((slot, "empty"));
+            }
+        }
+        for (slot, what) in faults {
+            self.judge.check(false, Fault::FalseClaim, self.us, || {
+                format!("{name:?} {slot} is stored as {what}, and it is not, at {clock}")
+            });
+        }
+    }
+
+    /// Asks as a client.
+    fn ask(&mut self, target: &str, question: Question) {
+        let now = self.now();
+        let key = self.core.accept(None, Service::Both, now).expect("there is room");
+        self.links.insert(key, Link { connected: true, ..Link::default() });
+        self.asked.insert(key, question);
+        let request = format!("GET {target} HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n");
+        self.core.handle(key, Event::Received(request.as_bytes()), now);
+        self.pump(key);
+        self.settle();
+    }
+
+    /// Looks at health, at a quote and at a chart of each source.
+    fn look(&mut self, is_calm: bool) {
+        self.ask("/health", Question::Health);
+        for source in 0..self.sources.len() {
+            let of = &self.sources[source];
+            let host = &self.hosts[of.host];
+            let market = match of.is_whole {
+                true => self.rng.below(host.markets.len() as u64) as usize,
+                false => *self.rng.pick(&of.named),
+            };
+            let target = format!("/api/v1/quotes/{}?source={}", host.markets[market].symbol, of.id);
+            self.ask(&target, Question::Quote { source, market });
+            let market = *self.rng.pick(&self.sources[source].named.clone());
+            let interval = *self.rng.pick(&["1m", "1m", "1m", "1h", "1d"]);
+            let length = length_of(interval);
+            let clock = self.hosts[self.sources[source].host].clock(self.us);
+            let reach = *self.rng.pick(&[5, 30, 200, 1000]);
+            let from = clock - self.rng.below(reach) as i64 * length;
+            let to = self.rng.chance(1, 2).then(|| from + self.rng.below(300) as i64 * length);
+            let (from, to) = match is_calm {
+                // What has only just closed is not known to be empty yet.
+                true => (Some(from.max(BORN_MS)), Some(clock - 10 * MINUTE_MS)),
+                false => (self.rng.chance(4, 5).then_some(from), to),
+            };
+            self.ask_chart(source, market, interval, (from, to), is_calm);
+        }
+        self.look_at_the_past();
+    }
+
+    /// What has ended by every witness of the time needs no clock.
+    fn look_at_the_past(&mut self) {
+        for source in 0..self.sources.len() {
+            let host = &self.hosts[self.sources[source].host];
+            let since = self.us.saturating_sub(CALM);
+            let mut spells = host.spells.iter();
+            let is_well =
+                spells.all(|it| it.leaves_the_past() || it.until < since || it.from > self.us);
+            if self.us > self.life.0 + CALM && is_well {
+                let market = *self.rng.pick(&self.sources[source].named.clone());
+                let clock = self.hosts[self.sources[source].host].clock(self.us);
+                let range = (Some(clock - 5 * HOUR_MS), Some(clock - 2 * HOUR_MS));
+                self.ask_chart(source, market, "1m", range, true);
+            }
+        }
+    }
+
+    /// How many markets have left by now.
+    fn gone_markets(&self) -> u64 {
+        let markets = |host: &Host| {
+            let clock = host.clock(self.us);
+            host.markets.iter().filter(|it| it.gone_ms < clock).count() as u64
+        };
+        self.hosts.iter().map(markets).sum()
+    }
+
+    fn ask_chart(
+        &mut self,
+        source: usize,
+        market: usize,
+        interval: &'static str,
+        (from, to): (Option<i64>, Option<i64>),
+        is_calm: bool,
+    ) {
+        let of = &self.sources[source];
+        let host = &self.hosts[of.host];
+        let clock = host.clock(self.us);
+        let mut target = format!(
+            "/api/ecosystem/chart?symbol={}&interval={interval}&source={}&limit=5000",
+            host.markets[market].symbol, of.id
+        );
+        for (name, value) in [("from", from), ("to", to)] {
+            target.extend(value.map(|value| format!("&{name}={value}")));
+        }
+        let us = self.us;
+        // A market that has left is not asked for any more.
+        let is_there = host.markets[market].gone_ms == i64::MAX && !host.hides(market, false, us);
+        let is_calm = is_calm && is_there && from.is_some() && host.budget >= AMPLE;
+        let asked =
+            Asked { source, market, interval, from, to, clock: (clock, clock), us, is_calm };
+        self.ask(&target, Question::Chart(asked));
+    }
+
+    /// After all has been well for long, each named market has the whole of its last hours.
+    fn look_at_all(&mut self) {
+        for source in 0..self.sources.len() {
+            for market in self.sources[source].named.clone() {
+                let clock = self.hosts[self.sources[source].host].clock(self.us);
+                for (interval, back) in [("1m", 8 * HOUR_MS), ("1h", DAY_MS), ("1d", 2 * DAY_MS)] {
+                    let to = clock - length_of(interval).max(10 * MINUTE_MS);
+                    self.ask_chart(source, market, interval, (Some(clock - back), Some(to)), true);
+                    self.run_to(self.us + 3 * SECOND);
+                }
+            }
+        }
+    }
+
+    fn judge_answer(&mut self, question: Question, bytes: &[u8]) {
+        let parsed = parse_head(bytes).expect("an answer is well formed");
+        let (head, used) = parsed.expect("an answer is whole");
+        let status = head.first_line.split(' ').nth(1).unwrap_or_default();
+        let body = &bytes[used..];
+        let json = || Json::parse(&String::from_utf8_lossy(body)).expect("an answer is JSON");
+        let us = self.us;
+        match question {
+            Question::Chart(mut asked) => {
+                let host = &self.hosts[self.sources[asked.source].host];
+                asked.clock.1 = host.clock(us);
+                let market = &host.markets[asked.market];
+                self.tally.charts += 1;
+                match status {
+                    "200" => {
+                        let stored = self.stored(&asked);
+                        self.judge.chart(&asked, market, &stored, &head, body);
+                    }
+                    _ => {
+                        let has_some = !self.stored(&asked).is_empty();
+                        self.judge.check(status != "404" || !has_some, Fault::Lost, us, || {
+                            format!("{asked:?}: {status}, and the file has candles")
+                        });
+                        self.judge_missing(status, asked.source, asked.market);
+                    }
+                }
+            }
+            Question::Quote { source, market } => {
+                if status == "200" {
+                    let host = &self.hosts[self.sources[source].host];
+                    let clock = host.clock(us);
+                    self.judge.quote(&json(), &host.markets[market], clock, STALE_MS, us);
+                    self.served.push((source, market));
+                } else {
+                    self.judge_missing(status, source, market);
+                }
+            }
+            Question::Health => self.judge_health(&json()),
+        }
+    }
+
+    /// The slots of a chart that the file has candles of, as far as nobody can take them for new.
+    fn stored(&self, asked: &Asked) -> Vec<i64> {
+        let of = &self.sources[asked.source];
+        let symbol = &self.hosts[of.host].markets[asked.market].symbol;
+        let length = length_of(asked.interval);
+        let mut series = self.disk.series.iter();
+        let series = series.find(|(name, _)| {
+            *name.source == *of.id
+                && *name.symbol == **symbol
+                && name.interval.name() == asked.interval
+        });
+        let old = (asked.clock.0 - HOUR_MS).div_euclid(length);
+        let from = asked.from.map_or(i64::MAX, |from| (from + length - 1).div_euclid(length));
+        let end = asked.to.map_or(old, |to| old.min(to.div_euclid(length) + 1));
+        match series.filter(|_| self.us > self.life.0 + MINUTE && from < end) {
+            Some((_, kept)) => kept.candles.range(from..end).map(|(slot, _)| *slot).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// A market that was served and is still listed does not become unknown. A list that is short again and
+    /// again is believed, until the next one an hour later.
+    fn judge_missing(&mut self, status: &str, source: usize, market: usize) {
+        let (us, of) = (self.us, &self.sources[source]);
+        let host = &self.hosts[of.host];
+        let is_listed =
+            host.clock(us) < host.markets[market].gone_ms && !host.hides(market, true, us);
+        let was_served = self.served.contains(&(source, market));
+        self.judge.check(
+            status != "404" || !is_listed || !was_served,
+            Fault::FalseClaim,
+            us,
+            || {
+                format!(
+                    "{} of {} is {status}, and the exchange has it",
+                    host.markets[market].symbol, of.id
+                )
+            },
+        );
+    }
+
+    fn judge_health(&mut self, health: &Json) {
+        let (us, begun) = (self.us, self.life.0);
+        let is_ok = health["status"] == "ok";
+        let calm = self.hosts.iter().map(|host| host.calm_since(us));
+        let calm = calm.reduce(|one, other| Some(one?.max(other?))).flatten();
+        let is_calm = calm.is_some_and(|since| us > since.max(begun) + 20 * MINUTE);
+        self.judge.check(is_ok || !is_calm, Fault::Health, us, || {
+            format!("all has been well for long, and health is {health}")
+        });
+        for source in 0..self.sources.len() {
+            let of = &self.sources[source];
+            let lasting = self.hosts[of.host].spells.iter().find(|spell| {
+                spell.is_on(us)
+                    && us > spell.from.max(begun) + 5 * MINUTE
+                    && match spell.ill {
+                        Ill::Gone => true,
+                        Ill::Refuses { kind, every_other: false, .. } => {
+                            kind.is_none_or(|kind| matches!(kind, Kind::Candles | Kind::Quotes))
+                        }
+                        _ => false,
+                    }
+            });
+            let mut reasons = health["reasons"].items().iter();
+            // Sources of one host wait for each other.
+            let of_host = self.sources.iter().filter(|it| it.host == of.host);
+            let is_named =
+                reasons.any(|reason| of_host.clone().any(|it| reason["source"] == it.id));
+            self.judge.check(lasting.is_none() || is_named, Fault::Health, us, || {
+                format!("{} is not named, and {lasting:?} lasts: {health}", of.id)
+            });
+        }
+        let stale = health["quotes"]["stale"].integer().unwrap_or(0);
+        let all_there = self.hosts.iter().all(|host| {
+            let is_there =
+                |(at, it): (usize, &Market)| it.gone_ms == i64::MAX && !host.hides(at, false, us);
+            host.markets.iter().enumerate().all(is_there)
+        });
+        self.hidden = if is_ok && stale > 0 && all_there { self.hidden + 1 } else { 0 };
+        let hidden = self.hidden;
+        self.judge.check(hidden < 4, Fault::Health, us, || {
+            format!("{stale} quotes have been stale for long, and health is {health}")
+        });
+    }
+}
+
+fn address_of(host: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, host as u8 + 1], 80))
+}
+
+fn core(config: &Config, seed: u64, unix_ms: i64, mono: u64) -> Core {
+    let now = Now { mono: Mono(mono), unix: UnixMs(unix_ms) };
+    let mut core = Core::new(config.clone(), None, ProcessFacts::default, seed, now);
+    core.keep_history(Disk::opened(), now);
+    core
+}
+
+fn config(sources: &[Source], hosts: &[Host]) -> Config {
+    let source = |of: &Source| {
+        let host = &hosts[of.host];
+        let mut text = BINANCE.replace("\"units\": 6000", &format!("\"units\": {}", host.budget));
+        if !of.is_whole {
+            let all = text.lines().filter(|line| !line.trim_start().starts_with("\"all\": {"));
+            text = all.collect::<Vec<_>>().join("\n");
+        }
+        let symbols = of.named.iter().map(|at| host.markets[*at].symbol.clone());
+        SourceConfig {
+            id: of.id.to_string(),
+            dialect: format!("./{}.json", of.id),
+            dialect_text: text,
+            url: Some(Url {
+                https: false,
+                host: address_of(of.host).ip().to_string(),
+                port: 80,
+                path: format!("/{}", of.id),
+            }),
+            symbols: symbols.collect(),
+            quote_assets: if of.is_whole { vec!["USDT".to_string()] } else { Vec::new() },
+            poll: Duration::from_secs(5),
+            stale_after: Duration::from_millis(STALE_MS as u64),
+            // Nobody trades for hours.
+            frozen_after: Duration::from_secs(7 * 86_400),
+            ..SourceConfig::default()
+        }
+    };
+    let depth = |keep: i64| Depth { keep, backfill: 600 };
+    Config {
+        sources: sources.iter().map(source).collect(),
+        history: HistoryConfig { m1: depth(KEEP), h1: depth(1000), d1: depth(1000) },
+        ..Config::default()
+    }
+}
+
+/// Counts the lines of the log of this thread.
+mod log_lines {
+    use std::cell::RefCell;
+    use std::sync::Once;
+
+    struct Counter;
+
+    thread_local! {
+        static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    }
+
+    impl log::Log for Counter {
+        fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+            true
+        }
+
+        fn log(&self, record: &log::Record<'_>) {
+            let line = record.args().to_string();
+            // Answers, progress, and reminders: none of them tells a new fault.
+            let is_known = ["backfill goes on", "still "].iter().any(|it| line.starts_with(it));
+            if record.target().ends_with("access") || is_known {
+                return;
+            }
+            LINES.with_borrow_mut(|lines| {
+                if let Some(lines) = lines {
+                    if std::env::var_os("MARKETD_TRACE").is_some() {
+                        eprintln!("{line}");
+                    }
+                    lines.push(line);
+                }
+            });
+        }
+
+        fn flush(&self) {}
+    }
+
+    static COUNTER: Counter = Counter;
+    static ONCE: Once = Once::new();
+
+    pub fn begin() {
+        ONCE.call_once(|| {
+            log::set_logger(&COUNTER).expect("nobody else logs");
+            log::set_max_level(log::LevelFilter::Info);
+        });
+        LINES.set(Some(Vec::new()));
+    }
+
+    pub fn end() -> u64 {
+        LINES.with_borrow(|lines| lines.as_ref().map_or(0, Vec::len) as u64)
+    }
+
+    /// The lines that came most often, by their begin.
+    pub fn last() -> Vec<(usize, String)> {
+        LINES.with_borrow(|lines| {
+            let mut counts = std::collections::BTreeMap::new();
+            for line in lines.iter().flatten() {
+                let begin: Vec<&str> = line.split(' ').take(7).collect();
+                *counts.entry(begin.join(" ")).or_insert(0) += 1;
+            }
+            let mut counts: Vec<(usize, String)> =
+                counts.into_iter().map(|(a, b)| (b, a)).collect();
+            counts.sort_by_key(|it| std::cmp::Reverse(it.0));
+            counts.truncate(8);
+            counts
+        })
+    }
+}
+
+/// So much of a bad day.
+fn run(makers: Makers<'_>, plain: bool, bad_us: u64, rng: &mut Rng) -> World {
+    let mut world = World::new(makers, plain, bad_us, rng);
+    world.live(bad_us);
+    world
+}
+
+/// A run in which nothing was false. Answers how many things happened.
+pub fn run_well(bad_us: u64, rng: &mut Rng) -> u64 {
+    let World { judge, tally, .. } = run(EVERYTHING, false, bad_us, rng);
+    assert!(judge.counts.is_empty(), "{:?}\n{}", judge.counts, judge.told.join("\n"));
+    tally.events
+}
+
+/// A whole day: prints what it has cost, and what was false in it.
+pub fn day(seed: u64) {
+    let World { judge, tally, us, .. } = run(EVERYTHING, false, 24 * HOUR, &mut Rng::new(seed));
+    println!(
+        "seed {seed}: {} hours, {} spells of faults, {} charts",
+        us / HOUR,
+        tally.spells,
+        tally.charts
+    );
+    println!("{:<10} {:>9} {:>9} {:>9} {:>9}", "requests", "quotes", "candles", "lists", "clock");
+    for source in ["whole", "beside", "ones"] {
+        let of = |kind| tally.requests.get(&(source, kind)).copied().unwrap_or(0);
+        let [quotes, candles, lists, clock] =
+            [Kind::Quotes, Kind::Candles, Kind::List, Kind::Clock].map(of);
+        println!("{source:<10} {quotes:>9} {candles:>9} {lists:>9} {clock:>9}");
+    }
+    let count = |fault| judge.counts.get(&fault).copied().unwrap_or(0);
+    for (name, fault) in [
+        ("requests over a budget", Fault::OverBudget),
+        ("requests while refused", Fault::Hammered),
+        ("candles lost", Fault::Lost),
+        ("false claims", Fault::FalseClaim),
+        ("false health", Fault::Health),
+        ("floods of the log", Fault::Flood),
+    ] {
+        println!("{name:<22} {:>9}", count(fault));
+    }
+    println!("{:<22} {:>9}", "lines of the log", tally.log_lines);
+    assert!(judge.counts.is_empty(), "{}", judge.told.join("\n"));
+}
+
+/// What each kind of fault alone leads to, by seeds: a table, to find out which rule is broken. Of the kinds
+/// whose names have `part` in them.
+pub fn survey(part: &str, seeds: u64) {
+    let mut days = vec![("a good day, with scarce budgets".to_string(), false, None)];
+    days.push(("a good day".to_string(), true, None));
+    days.extend(ill::each().into_iter().map(|ill| (format!("{ill:?}"), true, Some(ill))));
+    days.push(("everything".to_string(), false, None));
+    for (name, plain, ill) in days.into_iter().filter(|day| day.0.contains(part)) {
+        println!("{name}");
+        for seed in 1..=seeds {
+            let always = |_: &mut Rng| ill.expect("there is one");
+            let makers: Makers<'_> = match ill {
+                Some(_) => &[&always],
+                None if name == "everything" => EVERYTHING,
+                None => &[],
+            };
+            let World { judge, tally, .. } = run(makers, plain, 2 * HOUR, &mut Rng::new(seed));
+            let requests: u64 = tally.requests.values().sum();
+            let candles = tally.requests.iter().filter(|((_, kind), _)| *kind == Kind::Candles);
+            let candles: u64 = candles.map(|(_, count)| count).sum();
+            println!(
+                "    seed {seed}: {requests} requests, {candles} of candles; {:?}",
+                judge.counts
+            );
+            if !judge.counts.is_empty() {
+                judge.told.iter().for_each(|why| println!("        {why}"));
+            }
+        }
+    }
+}
