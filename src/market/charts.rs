@@ -138,10 +138,10 @@ impl Charts {
         }
     }
 
-    /// Marks slots of a series that a client waits for.
-    pub fn want(&mut self, key: SeriesKey, slots: Range<i64>) {
+    /// Marks slots of a series that a client waits for from now on.
+    pub fn want(&mut self, key: SeriesKey, slots: Range<i64>, now: UnixMs) {
         if let Some(series) = self.series.get_mut(&key) {
-            series.want(slots);
+            series.want(slots, seconds(now));
         }
     }
 
@@ -489,8 +489,7 @@ mod tests {
         charts.max_bytes = charts.bytes;
         let mut bring = |slots: Range<i64>, second: i64| {
             let now = minute(2048) + second * 1000;
-            charts.touch(key, now);
-            charts.want(key, slots.clone());
+            charts.want(key, slots.clone(), now);
             charts.ingest_whole(key, slots.clone(), &minutes(slots), now, None);
             while charts.trim() {}
             assert!(charts.bytes <= charts.max_bytes);

@@ -151,13 +151,12 @@ impl Series {
         self.read.set(second);
     }
 
-    /// Marks slots that a client waits for. They are evicted last, so that they are still there
-    /// when all of them have arrived.
-    pub(super) fn want(&mut self, slots: Range<i64>) {
-        let now = self.read();
-        self.want_no_longer(now);
+    /// Marks slots that a client waits for since this second. They are evicted last, so that they are still
+    /// there when all of them have arrived.
+    pub(super) fn want(&mut self, slots: Range<i64>, second: u32) {
+        self.want_no_longer(second);
         self.wanted.truncate(WANTS - 1);
-        self.wanted.push_front((slots, now));
+        self.wanted.push_front((slots, second));
     }
 
     /// Forgets what was wanted too long before this second.

@@ -251,7 +251,7 @@ fn a_log_that_nobody_reads_holds_up_nobody_and_what_was_lost_is_told() {
         assert!(page.contains("\nmarketd_log_lines_lost_total "), "{page}");
         marketd.stall_log(false);
         // It tells in the same form as all lines, once it flows.
-        let line = marketd.await_log("log lines lost count=", LONG);
+        let line = marketd.await_log("log lines lost", LONG);
         assert_eq!(line.starts_with("{\"time\":"), format == "json", "{line}");
         marketd.stall_log(true);
         fill_log(&marketd);

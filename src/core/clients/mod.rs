@@ -260,7 +260,10 @@ impl Clients {
         let Responses { deferred, compressed, .. } = &mut self.reader.responses;
         let view = View::new(cx, compressed);
         for (key, needed, missing) in deferred.choose_again(&mut self.connections, &view) {
-            needed.into_iter().for_each(|(series, slots)| cx.market.charts.want(series, slots));
+            for (series, slots) in needed {
+                let now = cx.exchange_time(series.source);
+                cx.market.charts.want(series, slots, now);
+            }
             cx.wish(Some(key), missing);
         }
     }

@@ -226,7 +226,8 @@ impl Responses {
             Outcome::Deferred(deferred) => {
                 let missing = deferred.missing(&View::new(cx, &self.compressed));
                 for (series, slots) in deferred.needs() {
-                    cx.market.charts.want(series, slots);
+                    let now = cx.exchange_time(series.source);
+                    cx.market.charts.want(series, slots, now);
                 }
                 // One deadline, however often the response is deferred.
                 let deadline = request.served.asked_at + cx.config.limits.chart_wait;
