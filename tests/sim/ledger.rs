@@ -39,6 +39,9 @@ const GOES_BACK_MS: i64 = 6000;
 /// what was under way before ends first.
 const CLOCK_GRACE_US: u64 = 20_000_000;
 
+/// A list that lacks more than one in so many of those that are tracked is read again before it removes them.
+const MANY: usize = 10;
+
 /// When the exchange's clock moved against the run's, and whether it went back.
 #[derive(Clone, Copy, Debug)]
 struct Shift {
@@ -193,6 +196,19 @@ struct Lately {
     must: Option<u64>,
 }
 
+/// A market of the list that is in place.
+#[derive(Clone, Copy, Debug)]
+struct Listing {
+    active: bool,
+    /// Whether the last list has it.
+    is_listed: bool,
+    /// Whether it is in place for certain: where the last list lacks it and nothing tells that the daemon must
+    /// doubt this, it may be gone.
+    is_sure: bool,
+}
+
+type Listings = BTreeMap<usize, Listing>;
+
 /// What a source is to track.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -230,8 +246,8 @@ pub struct Ledger {
     frozen: History<Tri>,
     last_change: Option<Window>,
     polled: Option<Window>,
-    /// The listed markets with their state; `None`: no list has come.
-    listed: History<Option<BTreeMap<usize, bool>>>,
+    /// The listed markets, and those that stay until a second list lacks them; `None`: no list has come.
+    listed: History<Option<Listings>>,
     /// Markets whose listing came not long ago, and when.
     listed_at: HashMap<usize, u64>,
     lately: HashMap<usize, Lately>,
@@ -314,7 +330,7 @@ impl Ledger {
     pub fn select(&mut self, selection: Selection, now: u64) {
         let before = self.listed.last().cloned().flatten();
         let list = before.map(|mut list| {
-            list.retain(|market, active| selection.takes(*market, *active));
+            list.retain(|market, it| selection.takes(*market, it.active));
             list
         });
         let is_named = |market: usize| {
@@ -452,7 +468,8 @@ impl Ledger {
             self.ticks[market].push((times, last));
             // Listed while this answer was on its way: it may have come too early.
             let listed_at = self.listed_at.get(&market);
-            let unsure = listed_at.is_some_and(|at| now.us < at + 10_000_000);
+            let unsure = listed_at.is_some_and(|at| now.us < at + 10_000_000)
+                || self.listing(market).is_some_and(|it| !it.is_sure);
             let window = (window.0, if unsure { u64::MAX } else { window.1 });
             let figures = Some(figures);
             self.quotes[market].push(window, Quoted { figures, received_ms });
@@ -480,11 +497,13 @@ impl Ledger {
         let window = (now.us, now.us + self.grace_us);
         let selection = self.selection.last().cloned().flatten();
         let selection = selection.unwrap_or_default();
-        let tracked = |(market, active): &(usize, bool)| selection.takes(*market, *active);
-        let list: BTreeMap<usize, bool> = list.into_iter().filter(tracked).collect();
-        let before = self.listed.last().cloned().flatten();
+        let tracked = list.into_iter().filter(|(market, active)| selection.takes(*market, *active));
+        let listing = |active| Listing { active, is_listed: true, is_sure: true };
+        let mut list: Listings =
+            tracked.map(|(market, active)| (market, listing(active))).collect();
+        let before = self.listed.last().cloned().flatten().unwrap_or_default();
         for market in list.keys() {
-            if before.as_ref().is_none_or(|before| !before.contains_key(market)) {
+            if before.get(market).is_none_or(|before| !before.is_sure) {
                 self.listed_at.insert(*market, now.us);
                 if !selection.named.contains(market) {
                     self.lately.insert(*market, Lately::new(window.1));
@@ -494,13 +513,36 @@ impl Ledger {
         for it in self.lately.values_mut() {
             it.listed.get_or_insert(window.1);
         }
-        for market in before.unwrap_or_default().keys() {
-            if !list.contains_key(market) && !selection.named.contains(market) {
-                self.forget_candles(window, |of| of == *market);
-                self.drop_quote(*market, window);
+        let lacking = before.iter().filter(|(market, _)| !list.contains_key(market));
+        let lacking: Vec<(usize, Listing)> = lacking.map(|(market, it)| (*market, *it)).collect();
+        let are_many = lacking.iter().filter(|(_, it)| it.is_sure).count() > before.len() / MANY;
+        for (market, mut it) in lacking {
+            let is_named = selection.named.contains(&market);
+            // What the list before lacked too goes; else it stays where the daemon must doubt this list.
+            let stays = it.is_listed;
+            (it.is_listed, it.is_sure) = (false, are_many || self.is_fresh(market, window));
+            let sure = it.is_sure;
+            if stays {
+                list.insert(market, it);
+                self.has_left |= !sure;
+            } else if !is_named {
+                self.forget_candles(window, |of| of == market);
+            }
+            if !is_named && !(stays && sure) {
+                let must = if stays { u64::MAX } else { window.1 };
+                self.drop_quote(market, (window.0, must));
             }
         }
         self.listed.push(window, Some(list));
+    }
+
+    /// Whether there is a quote of a market that is not stale, for certain.
+    fn is_fresh(&self, market: usize, span: Span) -> bool {
+        let (seen, nothing) = self.quotes[market].seen(span);
+        let is_fresh = |state: &&(Window, Quoted)| {
+            state.1.figures.is_some() && self.is_stale(state, span) == Tri::No
+        };
+        !nothing && seen.iter().all(is_fresh)
     }
 
     fn learn_candles(&mut self, page: Page, sent: Moment, now: Moment, truth: &Truth) {
@@ -588,9 +630,12 @@ impl Ledger {
         }
     }
 
+    fn listing(&self, market: usize) -> Option<&Listing> {
+        self.listed.last()?.as_ref()?.get(&market)
+    }
+
     fn is_listed(&self, market: usize) -> bool {
-        let list = self.listed.last().and_then(Option::as_ref);
-        list.is_some_and(|list| list.contains_key(&market))
+        self.listing(market).is_some()
     }
 
     /// Whether the source tracks a market.
@@ -600,17 +645,18 @@ impl Ledger {
         let is_named = |it: &&(Window, Option<Selection>)| {
             it.1.as_ref().is_some_and(|it| it.named.contains(&market))
         };
-        let listed = |it: &&(Window, Option<BTreeMap<usize, bool>>)| {
-            it.1.as_ref().is_some_and(|it| it.contains_key(&market))
-        };
-        let is_always_listed = lists.iter().all(listed) && !nothing;
+        let listing = |it: &(Window, Option<Listings>)| it.1.as_ref()?.get(&market).copied();
+        let is_sure = |it: &&(Window, _)| listing(it).is_some_and(|it| it.is_sure);
+        let is_always_listed = lists.iter().all(is_sure) && !nothing;
         let is_tracked =
             |it: &(Window, Option<Selection>)| is_named(&it) || it.1.is_some() && is_always_listed;
         if !unset && selections.iter().all(|it| is_tracked(it)) {
             return Tri::Yes;
         }
         let is_there = selections.iter().any(|it| it.1.is_some());
-        match selections.iter().any(is_named) || is_there && lists.iter().any(listed) {
+        match selections.iter().any(is_named)
+            || is_there && lists.iter().any(|it| listing(it).is_some())
+        {
             true => Tri::Maybe,
             false => Tri::No,
         }
@@ -619,7 +665,7 @@ impl Ledger {
     /// Whether a list has come.
     pub fn has_list(&self, span: Span) -> Tri {
         let (seen, nothing) = self.listed.seen(span);
-        let is_list = |it: &&(Window, Option<BTreeMap<usize, bool>>)| it.1.is_some();
+        let is_list = |it: &&(Window, Option<Listings>)| it.1.is_some();
         match (seen.iter().any(is_list), seen.iter().all(is_list)) {
             (true, true) if !nothing => Tri::Yes,
             (true, _) => Tri::Maybe,
@@ -749,6 +795,7 @@ impl Ledger {
     /// The markets tracked for certain.
     pub fn tracked(&self) -> BTreeSet<usize> {
         let list = self.listed.last().and_then(Option::as_ref);
-        list.into_iter().flat_map(BTreeMap::keys).copied().collect()
+        let sure = list.into_iter().flatten().filter(|(_, it)| it.is_sure);
+        sure.map(|(market, _)| *market).collect()
     }
 }
