@@ -176,8 +176,11 @@ impl LineFormat {
     }
 }
 
+/// The name of a field of a line, and its value.
+type Field<'a> = (&'a str, Cow<'a, str>);
+
 /// The event of a line, and its fields: see [`crate::log_targets`]. `None`: it is a sentence.
-fn fields(text: &str) -> Option<(&str, Vec<(&str, Cow<'_, str>)>)> {
+fn fields(text: &str) -> Option<(&str, Vec<Field<'_>>)> {
     let is_key =
         |key: &str| !key.is_empty() && key.bytes().all(|it| it.is_ascii_lowercase() || it == b'_');
     let begins = |text: &str| text.split_once('=').is_some_and(|(key, _)| is_key(key));

@@ -179,6 +179,7 @@ fn fail(mark: &str, lines: &[impl fmt::Display]) -> ExitCode {
 }
 
 /// Writes the text that a command returns.
+#[cfg(feature = "sqlite")]
 fn print_or_fail(done: Result<String, impl fmt::Display>) -> ExitCode {
     match done {
         Ok(text) => print(&text),

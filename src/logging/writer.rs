@@ -138,8 +138,10 @@ mod tests {
         }
     }
 
+    type Written = Arc<Mutex<Vec<u8>>>;
+
     /// A log, the way to let it write, and what it has written.
-    fn slow() -> (LogWriter, Sender<io::Result<()>>, Arc<Mutex<Vec<u8>>>) {
+    fn slow() -> (LogWriter, Sender<io::Result<()>>, Written) {
         let (let_go, waits) = mpsc::channel();
         let text = Arc::new(Mutex::new(Vec::new()));
         let out = Slow { let_go: waits, text: Arc::clone(&text) };

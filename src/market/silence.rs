@@ -185,7 +185,7 @@ mod tests {
         let mut note = |slots, at| silences.note(slots, second(at), Word::Empty);
         assert_eq!(note(10..20, 0), []);
         assert_eq!(note(12..25, 59), []);
-        assert_eq!(note(15..30, 61), [15..20]);
+        assert_eq!(note(15..30, 61), vec![15..20; 1]);
         assert_eq!(note(0..40, 200), [10..12, 12..15, 20..25, 25..30]);
         let at = Some(second(200));
         assert_eq!(noted(&silences), [(0, 10, at), (15, 20, at), (30, 40, at)]);
@@ -202,12 +202,12 @@ mod tests {
         assert_eq!(silences.note(0..9, second(6000), Word::Empty), []);
         assert_eq!(silences.note(0..9, second(6059), Word::Empty), []);
         assert_eq!(silences.note(0..9, second(6060), Word::Nothing), []);
-        assert_eq!(silences.note(0..9, second(6061), Word::Empty), [0..9]);
+        assert_eq!(silences.note(0..9, second(6061), Word::Empty), vec![0..9; 1]);
         // What was said before a candle came does not count.
         silences.note(0..9, second(7000), Word::Empty);
         silences.doubt(&(0..9));
         assert_eq!(silences.note(0..9, second(7100), Word::Empty), []);
-        assert_eq!(silences.note(0..9, second(7160), Word::Empty), [0..9]);
+        assert_eq!(silences.note(0..9, second(7160), Word::Empty), vec![0..9; 1]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Judge {
             other => other.to_string(),
         };
         let oldest = clock - stale_ms - TOLERANCE_MS;
-        let price = |ms: i64| market.last(ms).map(|it| super::market::price(it));
+        let price = |ms: i64| market.last(ms).map(super::market::price);
         let mut times = (oldest..=clock).step_by(500).chain([clock]);
         self.check(
             times.any(|ms| price(ms).as_ref() == Some(&shown)),
