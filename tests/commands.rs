@@ -297,7 +297,6 @@ mod history {
             .as_ref()
             .expect("it is there")
             .column_names()
-            .into_iter()
             .map(str::to_string)
             .collect()
     }
@@ -583,7 +582,7 @@ mod history {
         let program = history.file("marketd");
         std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
         let mut other = Command::new(&program);
-        other.args(&words).current_dir(history.dir.path()).uid(65534).gid(65534);
+        other.args(words).current_dir(history.dir.path()).uid(65534).gid(65534);
         let output = other.output().expect("it runs");
         let err = String::from_utf8_lossy(&output.stderr);
         assert!(err.contains("history.db-lock: Permission denied"), "{err}");

@@ -528,7 +528,7 @@ impl Ledger {
             } else if !is_named {
                 self.forget_candles(window, |of| of == market);
             }
-            if !is_named && !(stays && sure) {
+            if !(is_named || stays && sure) {
                 let must = if stays { u64::MAX } else { window.1 };
                 self.drop_quote(market, (window.0, must));
             }
