@@ -333,7 +333,7 @@ impl Charts {
         }
     }
 
-    /// Hides what lies after this time, to which a source's clock went back: see [`Series::hide_from`].
+    /// Hides what lies after this time, to which a source's clock went back.
     pub fn hide_from(&mut self, source: SourceId, time: UnixMs) {
         for (key, series) in self.series.range_mut(keys_of(source)) {
             let bytes = series.bytes();
