@@ -84,11 +84,13 @@ impl HealthLog {
         self.changes
     }
 
-    /// When a reason is to be repeated, or a change is to be logged.
+    /// When a change is to be logged or, if the last one is, a reason is to be repeated.
     pub fn next_due(&self) -> Option<Mono> {
         let trouble = self.lasting.iter().filter(|it| it.reason.code.is_trouble());
-        let change = (!self.is_logged()).then_some(self.burst.0);
-        trouble.map(|it| it.remind_at).chain(change).min()
+        match self.is_logged() {
+            true => trouble.map(|it| it.remind_at).min(),
+            false => Some(self.burst.0),
+        }
     }
 
     /// True if the last line tells the current reasons.
@@ -226,6 +228,32 @@ mod tests {
         }
         assert!(log.is_logged(), "the last state is told");
         assert_eq!(log.changes(), 601);
+    }
+
+    #[test]
+    fn a_reminder_waits_for_a_change_that_is_not_told_yet() {
+        let (mut bench, mut log) = start();
+        bench.up();
+        check(&mut bench, &mut log, 0, &["ok reasons=-"]);
+        bench.status.sources[0].state = SourceState::Down;
+        let down = "degraded reasons=source_down:one";
+        let both = "degraded reasons=source_down:one,source_backoff:two";
+        check(&mut bench, &mut log, 1, &[down]);
+        // A minute begins after the last one has ended, and has its lines at once.
+        bench.status.sources[1].state = SourceState::Backoff;
+        check(&mut bench, &mut log, 59, &[both]);
+        for (state, line) in [(SourceState::Up, down), (SourceState::Backoff, both)].repeat(2) {
+            bench.status.sources[1].state = state;
+            let told = if log.burst.1 < BURST { vec![line] } else { Vec::new() };
+            check(&mut bench, &mut log, 0, &told);
+        }
+        assert!(!log.is_logged());
+        check(&mut bench, &mut log, 1, &[]);
+        let due = log.next_due().expect("the change is to be told");
+        assert!(due > bench.now.mono, "what is due now would have been told now");
+        let pause = due.since(bench.now.mono).as_secs();
+        check(&mut bench, &mut log, pause, &[both]);
+        assert!(log.next_due() <= Some(bench.now.mono), "then the reminder");
     }
 
     #[test]
