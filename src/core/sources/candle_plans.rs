@@ -239,10 +239,11 @@ impl CandlePlans {
         self.dialect.page().rows as i64
     }
 
-    /// A request has failed: the series rests, and clients need not wait for it.
-    pub fn failed(&mut self, key: SeriesKey, now: Now) {
+    /// A request has failed, and the failure is the series' own or not: the series rests, and clients need
+    /// not wait for it.
+    pub fn failed(&mut self, key: SeriesKey, is_own: bool, now: Now) {
         if let Some(plan) = self.plans.get_mut(&key) {
-            plan.failed(now);
+            plan.failed(is_own, now);
         }
     }
 

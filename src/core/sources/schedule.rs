@@ -19,6 +19,7 @@ use crate::core::sources::backoff::Failures;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::{ExchangeClock, Witness};
+use crate::core::sources::fault::Blame;
 use crate::core::sources::host::Host;
 use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
 use crate::core::sources::series_plan::Urgency;
@@ -290,10 +291,13 @@ impl Schedule {
         }
     }
 
-    /// A request has failed: sets when its task is due again. Returns what that means for the round.
-    pub fn failed(&mut self, task: &Task, cx: &mut Context) -> RoundEnd {
+    /// A request has failed, which concerns `blame`: sets when its task is due again. Returns what that means
+    /// for the round.
+    pub fn failed(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
         match task {
-            Task::Candles { series, .. } => self.candles.failed(*series, cx.now),
+            Task::Candles { series, .. } => {
+                self.candles.failed(*series, blame == Blame::Market, cx.now);
+            }
             Task::Markets => {
                 // Without a first list nothing is served: then only the back-off counts.
                 self.list_due = match self.has_list {

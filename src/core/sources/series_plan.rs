@@ -126,9 +126,10 @@ impl SeriesPlan {
         }
     }
 
-    /// A request has failed: the series rests, so that the others have their turn.
-    pub fn failed(&mut self, now: Now) {
-        self.failures += 1;
+    /// A request has failed: the series rests, so that the others have their turn. The rest grows only with
+    /// failures that are the series' own (`is_own`): what all of them meet has the back-off of its kind.
+    pub fn failed(&mut self, is_own: bool, now: Now) {
+        self.failures = (self.failures + u32::from(is_own)).max(1);
         self.asked = IntervalSet::default();
         self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
     }
@@ -241,4 +242,26 @@ fn next_refresh(interval: Stored, exchange: UnixMs, now: Now) -> Mono {
 /// [`RETRY`], doubled with each time after the first.
 fn doubled(times: u32) -> Duration {
     RETRY * 2u32.saturating_pow((times - 1).min(16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_rests_longer_only_for_failures_of_its_own() {
+        let now = Now { mono: Mono(0), unix: UnixMs(0) };
+        let mut plan = SeriesPlan::new(now.mono);
+        let mut rests = |is_own: [bool; 4]| {
+            plan.answered(now);
+            is_own.map(|is_own| {
+                plan.failed(is_own, now);
+                assert!(plan.is_failing());
+                plan.next(now).0.since(now.mono).as_secs()
+            })
+        };
+        assert_eq!(rests([true; 4]), [1, 2, 4, 8]);
+        assert_eq!(rests([false; 4]), [1; 4], "an outage of the exchange");
+        assert_eq!(rests([true, true, false, true]), [1, 2, 2, 4]);
+    }
 }

@@ -330,7 +330,7 @@ impl Source {
     /// Requests from the collector the candles that are due, and sets when to look again.
     pub(super) fn request_due(&mut self, history: &History, cx: &mut Context) {
         for unanswered in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
-            self.schedule.candles.failed(unanswered.key, cx.now);
+            self.schedule.candles.failed(unanswered.key, true, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
         // As with an exchange, the market list and the clock come first.
