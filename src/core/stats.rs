@@ -331,6 +331,8 @@ pub struct SourceStatus {
     pub failing: [u64; RequestKind::NAMES.len()],
     /// Since when candles cannot be fetched. `None`: they can.
     pub candles_failing_since: Option<UnixMs>,
+    /// Why the last request for candles that failed did.
+    pub candles_error: Option<String>,
     /// How long the last round of quotes took, market by market, or the running one if that is longer.
     pub round_ms: Option<u64>,
     /// True if that is more than `staleAfterMs`.

@@ -248,11 +248,12 @@ impl Reason {
             },
             (_, None) => String::new(),
         };
-        let fails =
-            matches!(self.code, Code::SourceBackoff | Code::SourceDown | Code::SourceCandles);
-        if let Some(error) = source.and_then(|it| it.last_error.as_deref())
-            && fails
-        {
+        let error = match (self.code, source) {
+            (Code::SourceBackoff | Code::SourceDown, Some(source)) => &source.last_error,
+            (Code::SourceCandles, Some(source)) => &source.candles_error,
+            _ => &None,
+        };
+        if let Some(error) = error {
             text.push_str(" Last error: ");
             text.extend(error.chars().take(ERROR_CHARS));
         }
@@ -359,8 +360,13 @@ pub mod tests {
         let status = &mut bench.status.sources[1];
         (status.candles_failing_since, status.is_round_slow) = (Some(bench.now.unix), true);
         status.spent_by_others = Some(620);
+        status.last_error = Some("quotes: empty".to_string());
+        status.candles_error = Some("candles: no date".to_string());
         let of_second = [SourceCandles, SourceRound, SourceBudget];
         assert_eq!(codes(&bench), [&[QuotesStale, SourceFrozen], &of_second[..]].concat());
+        let candles = all(&bench).into_iter().find(|it| it.code == SourceCandles);
+        let told = candles.expect("it holds").message(&bench.status, &bench.quotes, bench.now);
+        assert!(told.ends_with(". Last error: candles: no date"), "{told}");
         bench.status.sources[1] = SourceStatus::new("two");
         bench.status.sources[1].state = SourceState::Up;
         bench.status.history.unusable = true;

@@ -109,6 +109,9 @@ impl Source {
             quoted(&fault),
         );
         status.last_error = Some(text.clone());
+        if task.kind() == RequestKind::Candles {
+            status.candles_error = Some(text.clone());
+        }
         if let Task::Ticker(symbol) = task
             && fault.is_unknown_market()
         {
@@ -116,7 +119,7 @@ impl Source {
             let poll = schedule.profile.config.poll;
             schedule.round.pause(*symbol, poll * 2, cx.now.mono);
         }
-        if schedule.failed(task, cx) == RoundEnd::WithQuotes {
+        if schedule.failed(task, blame, cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.
             let end = Update::Quotes { is_first: false, is_last: true, tickers: Vec::new() };
             self.publish(end, cx.now, cx);
