@@ -673,6 +673,13 @@ impl Ledger {
         }
     }
 
+    /// Since when some market stays that the last list lacks.
+    pub fn doubted_since(&self) -> Option<u64> {
+        let ((_, since), list) = self.listed.0.last()?;
+        let stays = list.iter().flatten().any(|(_, it)| !it.is_listed && it.is_sure);
+        stays.then_some(*since)
+    }
+
     /// When what it lists was last changed.
     pub fn listed_at(&self) -> u64 {
         self.listed.0.last().map_or(0, |(window, _)| window.1)

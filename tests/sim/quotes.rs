@@ -5,8 +5,10 @@ use super::naive::Figures;
 use super::truth::Truth;
 use crate::support::{FIGURES, Json};
 
-/// How long a source may have to be fresh again, and a poll, before it answers in place of a later one.
+/// How long a source may have to be fresh again before it answers in place of a later one, and after how much
+/// of this a poll lets it.
 const RETURN_US: u64 = 20_000_000;
+const RETURN_POLL_US: u64 = 11_000_000;
 
 /// What an answer is compared with.
 #[derive(Clone, Copy)]
@@ -214,7 +216,14 @@ impl Books<'_> {
             };
             // One that was stale just before may wait until it has been fresh for a while.
             let before = (self.span.0.saturating_sub(RETURN_US), self.span.1);
-            if stale && is_fresh(self.span) || other.place < ledger.place && is_fresh(before) {
+            let lets_it = |(window, _): &(Window, Quoted)| {
+                window.0 >= before.0 + RETURN_POLL_US && window.1 <= self.span.0
+            };
+            let is_back = || {
+                let (seen, _) = other.quotes[market].seen(before);
+                is_fresh(before) && seen.into_iter().any(lets_it)
+            };
+            if stale && is_fresh(self.span) || other.place < ledger.place && is_back() {
                 return Err(format!("{} is fresh, and {id} answers: {shown}", other.id));
             }
         }

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Deadlines of clients are looked at once a second.
 const SWEEP: u64 = SECOND + 300_000;
 
+/// After how long without trouble a list that lacks markets must have been read again.
+const REREAD: u64 = 70 * SECOND;
+
 fn us(span: Duration) -> u64 {
     span.as_micros() as u64
 }
@@ -52,6 +55,11 @@ impl World {
             let fine = exchange.weather(self.now).is_fine();
             let verdict = self.schedules[source].look(busy, fine, self.now);
             self.check(verdict, &|| format!("source {source}"));
+            let since = self.ledgers[source].doubted_since();
+            let since = since.map(|since| since.max(self.schedules[source].trouble));
+            if since.is_some_and(|since| self.now > since + REREAD) {
+                self.fail(&format!("source {source}: a list that lacks markets stands for long"));
+            }
         }
     }
 
