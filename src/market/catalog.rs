@@ -193,6 +193,11 @@ impl Catalog {
         !roster.has_list && roster.wants(self.name(symbol).quote(), true)
     }
 
+    /// Symbols that have an id: those that are known, and those that no source tracks any more.
+    pub fn symbols_ever(&self) -> usize {
+        self.symbols.len()
+    }
+
     /// The number of symbols that a source tracks.
     pub fn tracked_by(&self, source: SourceId) -> usize {
         let tracks = |symbol: &&SymbolId| self.sources_of(**symbol).contains(&source);

@@ -141,10 +141,8 @@ impl EventStream {
         }
         let all = match &self.symbols {
             StreamedSymbols::Named(symbols) => symbols.len(),
-            StreamedSymbols::All => {
-                let last = view.market.catalog.known().iter().max();
-                last.map_or(0, |last| last.index() + 1)
-            }
+            // Also those that were dropped while the reader was away.
+            StreamedSymbols::All => view.market.catalog.symbols_ever(),
         };
         for place in self.charts.len()..self.charts.len() + all {
             let (since, symbol) = (since.of(place), self.symbol(place));
