@@ -21,10 +21,6 @@ const MOST_A_MINUTE: usize = 40;
 /// The weight that the exchange takes in a minute, and in which time.
 const BUDGET: (u64, u64) = (6000, 60 * SECOND);
 
-/// What the daemon keeps to: so much at once, and so much a second. Some requests are paid for a while before
-/// they arrive together.
-const PACE: (u64, u64) = (720 + 120, 80);
-
 /// What happens to the daemon's end of a connection.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -149,8 +145,6 @@ pub struct Exchange {
 pub struct Scale {
     /// What was asked in the time of the budget: when, and its weight.
     weighed: VecDeque<(u64, u64)>,
-    /// Microseconds until all of it is paid for at the daemon's pace, at the last request.
-    debt: u64,
 }
 
 impl Scale {
@@ -162,20 +156,13 @@ impl Scale {
             Task::Candles { .. } => 2,
             Task::Time | Task::Unknown => 1,
         };
-        let (at_once, rate) = PACE;
-        let last = self.weighed.back().map_or(0, |(at, _)| *at);
-        let debt = self.debt.saturating_sub(now - last) + weight * SECOND / rate;
-        self.debt = debt;
         let (most, span) = BUDGET;
         self.weighed.push_back((now, weight));
         self.weighed.retain(|(at, _)| at + span > now);
         let sum: u64 = self.weighed.iter().map(|(_, weight)| weight).sum();
-        match sum <= most && debt <= at_once * SECOND / rate {
+        match sum <= most {
             true => Ok(()),
-            false => Err(format!(
-                "{sum} units of {most} are spent in a minute, {} at once",
-                debt * rate / SECOND
-            )),
+            false => Err(format!("{sum} units of {most} are spent in a minute")),
         }
     }
 }

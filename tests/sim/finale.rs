@@ -251,6 +251,10 @@ impl World {
                 Ok(Found::NoData(_) | Found::Error(_)) if self.now < limit => {
                     self.run_until(self.now + 7 * SECOND);
                 }
+                // What is not proven to be empty is passed over, as a library does. At the end of what is
+                // known, it is told where to go on.
+                Ok(Found::NoData(Some(next))) if next + 1 < page.to => page.to = next + 1,
+                Ok(Found::NoData(Some(_))) => return,
                 other => self.fail(&format!("{target} is still {other:?}")),
             }
         }

@@ -121,6 +121,10 @@ impl Schedule {
     /// A connection could not be opened. Either the next address is tried at once, or the request
     /// has failed.
     pub fn connect_failed(&mut self, begun: u64, now: u64) {
+        if self.streak > 0 && self.last_failure == now {
+            // Put back, because another request has just failed.
+            return;
+        }
         self.trouble = now;
         self.unsettled = Some(begun);
     }
