@@ -8,7 +8,7 @@
 use crate::core::stats::{Backfill, SourceState, SourceStatus, Status, on_wall};
 use crate::market::{Quotes, SourceId};
 use crate::named::named;
-use crate::time::Now;
+use crate::time::{Now, UnixMs};
 
 /// The most characters of an exchange's last error that a message repeats.
 const ERROR_CHARS: usize = 200;
@@ -168,9 +168,67 @@ fn cluster_down(status: &Status) -> String {
     }
 }
 
-/// What is wrong with a source whose quotes may be fine.
-fn partial_trouble(code: Code, source: &SourceStatus, now: Now) -> String {
+impl Reason {
+    /// The reason as a sentence for people.
+    pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
+        let Some(id) = self.source else {
+            return of_service(self.code, status, now);
+        };
+        let source = &status.sources[id.index()];
+        let mut text = of_source(self.code, source, status.started.unix, now);
+        if self.code == Code::SourceFrozen {
+            let since = on_wall(quotes.last_change(id).unwrap_or(now.mono), now);
+            text = format!("No figure of this source has changed since {since}.");
+        }
+        let error = match self.code {
+            Code::SourceBackoff | Code::SourceDown => &source.last_error,
+            Code::SourceCandles => &source.candles_error,
+            _ => &None,
+        };
+        if let Some(error) = error {
+            text.push_str(" Last error: ");
+            text.extend(error.chars().take(ERROR_CHARS));
+        }
+        text
+    }
+}
+
+/// A reason about the whole service.
+fn of_service(code: Code, status: &Status, now: Now) -> String {
+    let fixed = match code {
+        Code::Stopping => "The service is stopping.",
+        Code::Starting => "No quote has been collected or restored yet.",
+        Code::QuotesStale => "Every quote is stale.",
+        Code::HistoryLost => "The history file has gone; a new one is written from memory.",
+        Code::ClusterFormat => {
+            "The other nodes of the cluster run a newer version; this one works by itself."
+        }
+        Code::HistoryUnusable => {
+            return format!("The history file cannot be used: {}.", status.history.why);
+        }
+        Code::HistoryWriteFailed => {
+            let why = &status.history.why;
+            return format!(
+                "The last write to the history file failed, or takes very long: {why}."
+            );
+        }
+        Code::LogLosesLines => {
+            let lost = status.log.lost;
+            return format!(
+                "The reader of the log is too slow: {lost} lines were lost since the start."
+            );
+        }
+        Code::ReloadRefused => return reload_refused(status, now),
+        Code::ClusterDown => return cluster_down(status),
+        _ => "",
+    };
+    fixed.to_string()
+}
+
+/// A reason about a source.
+fn of_source(code: Code, source: &SourceStatus, started: UnixMs, now: Now) -> String {
     match code {
+        Code::SourceStarting => "No quote of this source has come yet.".to_string(),
         Code::SourceCandles => {
             let since = source.candles_failing_since.unwrap_or(now.unix);
             format!("Candles cannot be fetched since {since}.")
@@ -179,85 +237,29 @@ fn partial_trouble(code: Code, source: &SourceStatus, now: Now) -> String {
             let ms = source.round_ms.unwrap_or(0);
             format!("A round of quotes takes {ms} ms, longer than they stay fresh.")
         }
-        _ => {
+        Code::SourceBudget => {
             let units = source.spent_by_others.unwrap_or(0);
             format!("Others have spent {units} units of the exchange's limit.")
         }
-    }
-}
-
-impl Reason {
-    /// The reason as a sentence for people.
-    pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
-        let source = self.source.map(|id| &status.sources[id.index()]);
-        let mut text = match (self.code, source) {
-            (Code::Stopping, _) => "The service is stopping.".to_string(),
-            (Code::Starting, _) => "No quote has been collected or restored yet.".to_string(),
-            (Code::QuotesStale, _) => "Every quote is stale.".to_string(),
-            (Code::HistoryUnusable, _) => {
-                format!("The history file cannot be used: {}.", status.history.why)
-            }
-            (Code::HistoryLost, _) => {
-                "The history file has gone; a new one is written from memory.".to_string()
-            }
-            (Code::HistoryWriteFailed, _) => {
-                let why = &status.history.why;
-                format!("The last write to the history file failed, or takes very long: {why}.")
-            }
-            (Code::LogLosesLines, _) => {
-                let lost = status.log.lost;
-                format!(
-                    "The reader of the log is too slow: {lost} lines were lost since the start."
-                )
-            }
-            (Code::ReloadRefused, _) => reload_refused(status, now),
-            (Code::ClusterDown, _) => cluster_down(status),
-            (Code::ClusterFormat, _) => {
-                "The other nodes of the cluster run a newer version; this one works by itself."
-                    .to_string()
-            }
-            (Code::SourceStarting, _) => "No quote of this source has come yet.".to_string(),
-            (Code::SourceFrozen, _) => {
-                let since = self.source.and_then(|id| quotes.last_change(id));
-                let since = on_wall(since.unwrap_or(now.mono), now);
-                format!("No figure of this source has changed since {since}.")
-            }
-            (Code::SourceCandles | Code::SourceRound | Code::SourceBudget, Some(source)) => {
-                partial_trouble(self.code, source, now)
-            }
-            (Code::SourceClockInDoubt, Some(source)) => {
-                let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
-                format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
-            }
-            (Code::SourceBackoff, Some(source)) => {
-                let since = source.failing_since.unwrap_or(now.unix);
-                match source.backoff_until {
-                    Some(until) => format!("Failing since {since}; next try at {until}."),
-                    None => format!("Failing since {since}."),
-                }
-            }
-            (Code::SourceDown, Some(source)) => match (source.quotes_at, source.last_success_at) {
-                (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
-                (None, Some(_)) => {
-                    "The exchange responds, but no request for quotes has succeeded.".to_string()
-                }
-                (None, None) => {
-                    let started = status.started.unix;
-                    format!("No request has succeeded since the start at {started}.")
-                }
-            },
-            (_, None) => String::new(),
-        };
-        let error = match (self.code, source) {
-            (Code::SourceBackoff | Code::SourceDown, Some(source)) => &source.last_error,
-            (Code::SourceCandles, Some(source)) => &source.candles_error,
-            _ => &None,
-        };
-        if let Some(error) = error {
-            text.push_str(" Last error: ");
-            text.extend(error.chars().take(ERROR_CHARS));
+        Code::SourceClockInDoubt => {
+            let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
+            format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
         }
-        text
+        Code::SourceBackoff => {
+            let since = source.failing_since.unwrap_or(now.unix);
+            match source.backoff_until {
+                Some(until) => format!("Failing since {since}; next try at {until}."),
+                None => format!("Failing since {since}."),
+            }
+        }
+        Code::SourceDown => match (source.quotes_at, source.last_success_at) {
+            (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
+            (None, Some(_)) => {
+                "The exchange responds, but no request for quotes has succeeded.".to_string()
+            }
+            (None, None) => format!("No request has succeeded since the start at {started}."),
+        },
+        _ => String::new(),
     }
 }
 
