@@ -25,8 +25,8 @@
 //!         exchange             dialects: what one exchange's addresses and JSON mean
 //!         demo                 a simulated exchange, computed from a seed
 //!         replication          what the nodes of a cluster tell each other, as bytes
-//! layer 1 time  table  job_queue  rng  decimal  fingerprint  interval  record  history  json  log_targets
-//!         config  durations  named  resp
+//! layer 1 time  table  job_queue  run_queue  rng  decimal  fingerprint  interval  record  history  json
+//!         log_targets  config  durations  named  resp
 //! ```
 //!
 //! # Three walks
@@ -80,6 +80,7 @@ pub mod record;
 pub mod replication;
 pub mod resp;
 pub mod rng;
+pub mod run_queue;
 pub mod store;
 pub mod table;
 pub mod time;

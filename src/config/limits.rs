@@ -94,8 +94,8 @@ object! {
         requests_per_connection: u32 = 10_000, "requestsPerConnection" count(1, 4_294_967_295);
 
         /// Pending output of all connections. Above it, the connections that have stalled longest are
-        /// closed. Above half of it, those that have stalled for a second are closed, and no response is
-        /// begun that takes several turns.
+        /// closed. Above half of it, those that have stalled for a second are closed. While this and what is
+        /// being made are above half of it, no response is begun that takes several turns.
         // Half of a machine with 64 MB: 500 readers that have stopped at their high-water mark. Bytes
         // that several clients are sent count for each, so the memory in use is mostly less.
         output_total: usize = 33_554_432, "outputTotalBytes" bytes(1_048_576, 68_719_476_736);
@@ -124,7 +124,7 @@ object! {
         symbols_per_request: usize = 100, "symbolsPerRequest" count(1, 10_000);
 
         /// Streams in all; 0: none.
-        // About 3 KB each with 100 symbols. A browser's tab holds one.
+        // About 3 KB each with 100 symbols, and 1 KB with all. A browser's tab holds one.
         streams: usize = 4_096, "streams" count(0, 1_000_000);
 
         /// Streams of one client address, an IPv6 one by its /64 network; 0: no limit.

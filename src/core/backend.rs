@@ -11,7 +11,7 @@ use super::context::Context;
 use super::history::{History, Pace, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
-use crate::core::Event;
+use crate::core::{Event, LongWork};
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{SeriesKey, SourceId};
@@ -52,10 +52,23 @@ pub struct Backend {
 pub struct NextWake {
     /// When one of them is to be told that time has passed.
     pub due: Mono,
-    /// True if one of them has a job to step.
-    pub has_work: bool,
+    /// True for the sources, the history and the cluster, in this order, if it has a job to step.
+    pub has_work: [bool; 3],
     /// Responses that are read and not yet completely in the market.
     pub staged: usize,
+}
+
+impl NextWake {
+    /// True if there is work of this kind.
+    #[inline]
+    pub fn has(&self, work: LongWork) -> bool {
+        match work {
+            LongWork::Sources => self.has_work[0],
+            LongWork::History => self.has_work[1],
+            LongWork::Cluster => self.has_work[2],
+            _ => false,
+        }
+    }
 }
 
 impl Backend {
@@ -235,38 +248,27 @@ impl Backend {
         }
     }
 
-    /// Steps a job of the sources. `false`: there is none.
-    pub fn step_sources(&mut self, cx: &mut Context) -> bool {
-        if !self.sources.has_work() {
-            return false;
-        }
+    /// Steps a job of the sources.
+    pub fn step_sources(&mut self, cx: &mut Context) {
         if self.sources.work(&mut self.history, cx) {
             self.has_progressed = true;
             self.watch(cx);
         }
         self.relay(cx);
-        true
     }
 
-    /// Steps a job of the history. `false`: there is none.
-    pub fn step_history(&mut self, cx: &mut Context) -> bool {
-        let has_work = self.history.has_work();
-        if has_work {
-            self.history.work(cx);
-            self.relay(cx);
-        }
-        has_work
-    }
-
-    /// Applies some of what other nodes have told. `false`: there is nothing.
-    pub fn step_cluster(&mut self, cx: &mut Context) -> bool {
-        let staged = self.sources.staged();
-        let Some(cluster) = self.cluster.get_mut().filter(|it| it.has_work(staged)) else {
-            return false;
-        };
-        cluster.work(&mut self.sources, &mut self.history, cx);
+    /// Steps a job of the history.
+    pub fn step_history(&mut self, cx: &mut Context) {
+        self.history.work(cx);
         self.relay(cx);
-        true
+    }
+
+    /// Applies some of what other nodes have told.
+    pub fn step_cluster(&mut self, cx: &mut Context) {
+        if let Some(cluster) = self.cluster.get_mut() {
+            cluster.work(&mut self.sources, &mut self.history, cx);
+        }
+        self.relay(cx);
     }
 
     /// Has candles of a series read from the file, and those that it does not hold requested. `None`: the
@@ -325,6 +327,7 @@ impl Backend {
     fn compute_wake(&self, cx: &Context) -> NextWake {
         let Backend { sources, history, health, .. } = self;
         let (cluster, staged) = (self.cluster.get(), sources.staged());
+        let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         let all = [
             sources.due(),
             cx.market.quotes.staleness_due(),
@@ -333,10 +336,9 @@ impl Backend {
             history.due(),
             cluster.map(Cluster::due),
         ];
-        let is_reading = cluster.is_some_and(|it| it.has_work(staged));
         NextWake {
             due: all.into_iter().flatten().min().unwrap_or(Mono::NEVER),
-            has_work: history.has_work() || sources.has_work() || is_reading,
+            has_work: [sources.has_work(), history.has_work(), is_reading],
             staged,
         }
     }

@@ -6,10 +6,11 @@ use crate::log_targets::NET;
 use crate::market::SourceId;
 use crate::named::named;
 use crate::table::Key;
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use std::fmt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 named! {
     /// What a listener's clients are served, by the name in the log.
@@ -85,6 +86,44 @@ pub enum Action {
     Close(Key),
 }
 
+/// A kind of long work, which is done in slices of at most some 0.1 ms. Each is somewhere in line, and the
+/// kinds share the time by [`SHARES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongWork {
+    /// The driver reads what exchanges have sent.
+    Exchanges,
+    /// The driver takes an answer of the disk thread.
+    Stored,
+    /// Polls are applied to the market, and pages of candles.
+    Sources,
+    /// What the file is to get and has given.
+    History,
+    /// What other nodes have told.
+    Cluster,
+    /// The next requests of clients that have sent many, and requests for metrics.
+    Requests,
+    /// Parts of deferred responses.
+    Responses,
+    /// Parts of bodies that are compressed.
+    Compression,
+    /// Changes are noted with streams, and events are written.
+    Streams,
+}
+
+/// The shares of the time of the kinds of long work, of those that have something to do. Clients wait for
+/// those with the greatest.
+pub const SHARES: [(LongWork, u64); 9] = [
+    (LongWork::Exchanges, 4),
+    (LongWork::Stored, 2),
+    (LongWork::Sources, 4),
+    (LongWork::History, 1),
+    (LongWork::Cluster, 2),
+    (LongWork::Requests, 4),
+    (LongWork::Responses, 4),
+    (LongWork::Compression, 2),
+    (LongWork::Streams, 4),
+];
+
 /// A name to look up. Each source has at most one look-up under way, and so has the engine of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookUp {
@@ -131,6 +170,43 @@ pub struct LogFigures {
     pub lost: u64,
     /// True if every line is lost now.
     pub is_full: bool,
+}
+
+/// How long the log counts as losing lines after the last one that it lost, so that a reader which is always
+/// a little too slow is one reason and not many.
+const LOG_LOSES_FOR: Duration = Duration::from_secs(60);
+
+/// What becomes of the lines of the log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogStatus {
+    /// Lines lost since the start.
+    pub lost: u64,
+    /// While lines are lost: when none has been for [`LOG_LOSES_FOR`].
+    loses_until: Option<Mono>,
+}
+
+impl LogStatus {
+    /// True if lines are lost, or were a short while ago.
+    pub fn loses(&self) -> bool {
+        self.loses_until.is_some()
+    }
+
+    /// When [`LogStatus::note`] is wanted for the passing of time.
+    pub fn due(&self) -> Mono {
+        self.loses_until.unwrap_or(Mono::NEVER)
+    }
+
+    /// Notes how things stand. Returns true if [`LogStatus::loses`] has changed.
+    pub fn note(&mut self, figures: LogFigures, now: Mono) -> bool {
+        let did_lose = self.loses();
+        if figures.is_full || figures.lost > self.lost {
+            self.loses_until = Some(now + LOG_LOSES_FOR);
+        } else if self.due() <= now {
+            self.loses_until = None;
+        }
+        self.lost = figures.lost;
+        self.loses() != did_lose
+    }
 }
 
 /// Why a connection is broken, or was never open.

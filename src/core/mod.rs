@@ -2,19 +2,17 @@
 //!
 //! [`Core`] is the conductor. It owns the clients, the backend (the sources, the history, and the cluster if
 //! there is one), and one `Context`: the configuration, the market, the figures, the actions and the time. It
-//! hands each event to the part that owns it. It is told what happened and what time it is
-//! ([`Core::handle`], [`Core::handle_timeout`]), and tells what is to be done ([`Core::poll_action`],
-//! [`Core::outgoing`], [`Core::poll_timeout`]). So the whole of it runs in a test, in virtual time.
+//! hands each event to the part that owns it. It is told what happened and what time it is, and tells what is
+//! to be done. So the whole of it runs in a test, in virtual time.
 //!
 //! Each part is lent the `Context` for the length of a call. Clients call [`api`], sources hand what they
 //! read to the history and ask it whether they may request candles, and the cluster gives sources their
-//! roles and entries of other nodes. No other part calls another. A response that needs candles leaves a
-//! wish in the `Context`; [`Core`] passes it to the backend, which reads the candles from the file or has
-//! a source request them.
+//! roles and entries of other nodes. A response that needs candles leaves a wish in the `Context`; [`Core`]
+//! passes it to the backend, which reads the candles from the file or has a source request them.
 //!
 //! It never touches a socket, a file or a clock (only the metrics ask for the figures of the process, by a
-//! function that the driver lends). What takes long is done in slices by [`Core::work`], one a call; only a
-//! market list is taken in in one, so that nobody sees half of it.
+//! function that the driver lends). What takes long is done in slices ([`Core::step`]); only a market list is
+//! taken in in one, so that nobody sees half of it.
 
 pub mod api;
 mod backend;
@@ -28,8 +26,8 @@ mod stats;
 mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
-pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, LookUp, ProcessFacts};
-pub use event::{ReloadStatus, Service};
+pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, LogStatus, LongWork};
+pub use event::{LookUp, ProcessFacts, ReloadStatus, SHARES, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
@@ -37,6 +35,7 @@ use crate::demo::Demo;
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{Market, SeriesKey, SourceId};
+use crate::run_queue::RunQueue;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use backend::Backend;
@@ -51,8 +50,8 @@ pub struct Core {
     clients: Clients,
     backend: Backend,
     cx: Context,
-    /// The kind of long work that is next.
-    next_slice: usize,
+    /// The driver notes how long each slice has taken, in microseconds.
+    pub run_queue: RunQueue<{ SHARES.len() }>,
     /// The deadline of the shutdown.
     stop_at: Option<Mono>,
     clients_done: bool,
@@ -81,7 +80,7 @@ impl Core {
             clients: Clients::new(demo, first, &cx),
             backend: Backend::new(&mut cx),
             cx,
-            next_slice: 0,
+            run_queue: RunQueue::new(SHARES.map(|(_, share)| share)),
             stop_at: None,
             clients_done: false,
             finished: false,
@@ -102,7 +101,7 @@ impl Core {
     pub fn closed(&mut self, key: Key) {
         self.backend.closed(key);
         self.clients.closed(key, &mut self.cx);
-        // This may have been the last client. Then the shutdown ends now, and not at the next deadline.
+        // With the last client, the shutdown ends.
         self.check_end();
     }
 
@@ -197,36 +196,41 @@ impl Core {
         self.check_end();
     }
 
-    /// Whether [`Core::work`] has something to do.
+    /// Whether the core has long work to do.
     pub fn has_work(&self) -> bool {
-        self.clients.has_work(&self.cx)
-            || self.is_reloading()
-            || self.backend.next_wake(&self.cx).has_work
+        self.is_reloading() || self.next_work(|_| false).is_some()
     }
 
-    /// The kinds of long work. Each does one slice, or returns false if it has nothing to do.
-    const SLICES: [fn(&mut Core) -> bool; 4] = [
-        |core| core.clients.work(&mut core.cx),
-        |core| core.backend.step_sources(&mut core.cx),
-        |core| core.backend.step_history(&mut core.cx),
-        |core| core.backend.step_cluster(&mut core.cx),
-    ];
+    fn has(&self, work: LongWork) -> bool {
+        self.backend.next_wake(&self.cx).has(work) || self.clients.has_work(work, &self.cx)
+    }
 
-    /// Does one slice of long work: of the clients, the sources, the history or the cluster, each in turn.
-    /// One slice a call, so that the driver can look at the clock between two.
-    pub fn work(&mut self, now: Now) {
+    /// The kind of long work that is next: one of the core, or of the driver if `of_driver` is true for it.
+    pub fn next_work(&self, of_driver: impl Fn(LongWork) -> bool) -> Option<LongWork> {
+        let next = self.run_queue.next(|at| of_driver(SHARES[at].0) || self.has(SHARES[at].0));
+        next.map(|at| SHARES[at].0)
+    }
+
+    /// Does one slice of this kind of work. The driver looks at the clock between two.
+    pub fn step(&mut self, work: LongWork, now: Now) {
         self.set_time(now);
         self.take_reload();
-        for _ in Core::SLICES {
-            let slice = Core::SLICES[self.next_slice];
-            self.next_slice = (self.next_slice + 1) % Core::SLICES.len();
-            if slice(self) {
-                break;
-            }
+        match work {
+            LongWork::Sources => self.backend.step_sources(&mut self.cx),
+            LongWork::History => self.backend.step_history(&mut self.cx),
+            LongWork::Cluster => self.backend.step_cluster(&mut self.cx),
+            work => self.clients.work(work, &mut self.cx),
         }
         self.wake_clients();
         self.grant_wishes();
         self.check_end();
+    }
+
+    /// Does a slice of what is next, as if each took as long. Without any, a configuration may be taken in.
+    pub fn work(&mut self, now: Now) {
+        let work = self.next_work(|_| false).unwrap_or(LongWork::Stored);
+        self.run_queue.note(work as usize, 1);
+        self.step(work, now);
     }
 
     /// The next thing that the driver is to do.
@@ -243,9 +247,8 @@ impl Core {
     pub fn poll_timeout(&self) -> Option<Mono> {
         // Once the clients have had their time, only the history is waited for.
         let stop_at = self.stop_at.filter(|_| !self.clients_done).unwrap_or(Mono::NEVER);
-        let log_at = self.cx.stats.log.due();
-        let next = self.backend.next_wake(&self.cx).due.min(self.clients.due());
-        let next = next.min(stop_at).min(log_at);
+        let next = self.backend.next_wake(&self.cx).due.min(self.cx.stats.log.due());
+        let next = next.min(self.clients.due()).min(stop_at);
         (next != Mono::NEVER).then_some(next)
     }
 
@@ -293,8 +296,8 @@ impl Core {
     }
 
     /// Counts the turn of the loop from `now` to `end`, after which so many clients and connections to
-    /// exchanges wait for the next one.
-    pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), now: Now) {
+    /// exchanges wait for the next one, and what has become of the lines of the log.
+    pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), log: LogFigures, now: Now) {
         let took_us = end.0.saturating_sub(now.mono.0);
         let staged = self.backend.next_wake(&self.cx).staged;
         let stats = &mut self.cx.stats;
@@ -302,12 +305,7 @@ impl Core {
         (stats.queues.clients, stats.queues.upstreams) = waiting;
         stats.queues.staged = staged;
         self.clients.note_turn(took_us, stats);
-    }
-
-    /// Notes what has become of the lines of the log.
-    pub fn note_log(&mut self, log: LogFigures, now: Now) {
-        self.set_time(now);
-        if self.cx.stats.log.note(log, now.mono) {
+        if stats.log.note(log, now.mono) {
             self.backend.watch(&mut self.cx);
         }
     }

@@ -2,18 +2,18 @@
 //!
 //! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
-use crate::core::{LogFigures, ReloadStatus};
+use crate::config::Limits;
+use crate::core::{LogStatus, ReloadStatus};
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
 use crate::exchange::RequestKind;
 use crate::market::{SourceId, StoredSeries};
 use crate::named::named;
 use crate::time::{Mono, Now, UnixMs};
 use std::ops::{Index, IndexMut};
-use std::time::Duration;
 
-/// How long the log counts as losing lines after the last one that it lost, so that a reader which is always
-/// a little too slow is one reason and not many.
-const LOG_LOSES_FOR: Duration = Duration::from_secs(60);
+/// What a connection takes beside its responses and requests: its entries in tables, and what the allocator
+/// keeps between the buffers of all of them.
+const CONNECTION_BYTES: u64 = 4096;
 
 /// See the module's page.
 #[derive(Debug, Default)]
@@ -135,39 +135,6 @@ pub struct HistoryStatus {
     pub bytes: u64,
 }
 
-/// What becomes of the lines of the log.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LogStatus {
-    /// Lines lost since the start.
-    pub lost: u64,
-    /// While lines are lost: when none has been for [`LOG_LOSES_FOR`].
-    loses_until: Option<Mono>,
-}
-
-impl LogStatus {
-    /// True if lines are lost, or were a short while ago.
-    pub fn loses(&self) -> bool {
-        self.loses_until.is_some()
-    }
-
-    /// When [`LogStatus::note`] is wanted for the passing of time.
-    pub fn due(&self) -> Mono {
-        self.loses_until.unwrap_or(Mono::NEVER)
-    }
-
-    /// Notes how things stand. Returns true if [`LogStatus::loses`] has changed.
-    pub fn note(&mut self, figures: LogFigures, now: Mono) -> bool {
-        let did_lose = self.loses();
-        if figures.is_full || figures.lost > self.lost {
-            self.loses_until = Some(now + LOG_LOSES_FOR);
-        } else if self.due() <= now {
-            self.loses_until = None;
-        }
-        self.lost = figures.lost;
-        self.loses() != did_lose
-    }
-}
-
 /// Clients and their requests.
 #[derive(Clone, Debug, Default)]
 pub struct HttpStatus {
@@ -191,6 +158,10 @@ pub struct HttpStatus {
     pub rates_forgotten: u64,
     /// Bytes of responses that are not sent.
     pub pending: u64,
+    /// Bytes that responses hold while they are made in parts.
+    pub making: u64,
+    /// Bytes that streams hold beside what is not sent.
+    pub streams: u64,
     /// Bytes of requests that are not answered.
     pub held: u64,
     /// Bytes handed to the kernel.
@@ -203,6 +174,20 @@ pub struct HttpStatus {
     pub closes: [u64; super::CloseReason::NAMES.len()],
     /// Responses by endpoint, class of status and duration.
     pub durations: Requests,
+}
+
+impl HttpStatus {
+    /// True if a response that takes several turns, and holds `own` bytes already, is refused: what clients
+    /// have not taken and what else is being made for them holds half of `limits.outputTotalBytes`. The other
+    /// half is for responses that take one turn.
+    pub fn is_overloaded(&self, own: u64, limits: &Limits) -> bool {
+        (self.pending + self.making).saturating_sub(own) >= limits.output_total as u64 / 2
+    }
+
+    /// The bytes that clients make marketd hold, about.
+    pub fn client_bytes(&self) -> u64 {
+        self.pending + self.making + self.streams + self.held + self.open * CONNECTION_BYTES
+    }
 }
 
 /// The streams of clients.

@@ -111,6 +111,12 @@ impl Error {
         Error::new(404, "not_found", format!("No such address: \"{}\".", echo(path)))
     }
 
+    /// What clients have not taken, and what is made for them, holds too much memory.
+    pub fn overloaded() -> Error {
+        let message = "Too many responses are being made, or wait to be read.";
+        Error::new(503, "overloaded", message).retry_after(1)
+    }
+
     /// Not now; try again after so many seconds.
     pub fn unavailable(message: &'static str, retry_after: u32) -> Error {
         Error::new(503, "unavailable", message).retry_after(retry_after)

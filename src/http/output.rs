@@ -15,6 +15,9 @@ const MIN_SHARED: usize = 1024;
 /// Shorter given parts are copied, because a part costs an allocation.
 pub const MIN_GIVEN: usize = 16 * 1024;
 
+/// Smaller buffers are kept until all of them is sent.
+const MIN_SHRUNK: usize = 4 * 1024;
+
 /// Bytes to be sent.
 #[derive(Debug, Default)]
 pub struct Output {
@@ -146,9 +149,24 @@ impl Output {
             if !part.range.is_empty() {
                 return;
             }
+            part.bytes = Bytes::Given(Vec::new());
             shared.next += 1;
         }
         self.sent += left;
+    }
+
+    /// Frees what is sent, if that is at least half of a buffer: a client may take the rest for long.
+    pub fn shrink(&mut self) {
+        let unsent = self.bytes.len() - self.sent;
+        if self.bytes.capacity() >= MIN_SHRUNK && unsent <= self.bytes.capacity() / 2 {
+            self.bytes = self.bytes[self.sent..].to_vec();
+            if let Some(shared) = self.shared.as_deref_mut() {
+                shared.parts.drain(..shared.next);
+                shared.next = 0;
+                shared.parts.iter_mut().for_each(|part| part.at -= self.sent);
+            }
+            self.sent = 0;
+        }
     }
 
     /// Takes the buffers of `spare` if it has none.

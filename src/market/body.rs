@@ -59,6 +59,12 @@ impl ChartRows {
         found.last = Some(slot);
     }
 
+    /// The bytes of memory that they take.
+    pub(super) fn held(&self) -> usize {
+        let pieces = self.pieces.iter().map(|(bytes, _)| bytes.len() + size_of::<Range<usize>>());
+        pieces.sum::<usize>() + self.rest.capacity()
+    }
+
     fn cut(&mut self) {
         if !self.rest.is_empty() {
             let piece = Arc::from(&self.rest[..]);

@@ -103,6 +103,11 @@ impl ChartBuilder {
         }
     }
 
+    /// The bytes of memory that its rows take.
+    pub fn held(&self) -> usize {
+        self.rows.held()
+    }
+
     /// Works for about as long as it takes to roll up `budget_rows` stored candles. Returns true if
     /// the body is done. The series is passed in for each step; `None` if it is not, or no longer,
     /// open: then the body ends as it is, and claims nothing.

@@ -23,6 +23,12 @@ impl ChartPlan {
         spec.interval.is_stored() && !spec.fill_previous && !spec.quoted
     }
 
+    /// The bytes of memory that a chart of this kind takes alone: stored rows are those of the series.
+    pub fn held(&self, spec: &ChartSpec) -> usize {
+        let rows = if ChartPlan::fits(spec) { 0 } else { self.body_len() };
+        rows + size_of_val(self.pieces())
+    }
+
     /// Finds the rows of a chart. `None` if the chart needs a
     /// [`ChartBuilder`](super::builder::ChartBuilder). `now` is the exchange's clock, `keep` the
     /// kept window in base slots.

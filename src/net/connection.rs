@@ -87,6 +87,11 @@ impl NetConnection {
         self.socket.wake(event);
     }
 
+    /// True if it is a client that does not read any more, whatever it has asked for.
+    pub fn is_dead(&self) -> bool {
+        !self.upstream && self.socket.is_dead()
+    }
+
     /// True if a read may return bytes.
     pub fn is_readable(&self) -> bool {
         let holds = self.session.as_ref().is_some_and(|it| it.holds_bytes());

@@ -12,7 +12,7 @@ use super::resolver::Resolver;
 use super::transfer::{Opener, Progress, Transfer};
 use super::{activation, descriptors, process, resolver, tls};
 use crate::config::{Config, ConfigFault, LoadedConfig};
-use crate::core::{Core, Event, LogFigures};
+use crate::core::{Broken, Core, Event, LogFigures};
 use crate::demo::Demo;
 use crate::history::Reply;
 use crate::table::{Key, Pages};
@@ -118,8 +118,6 @@ pub(super) struct Driver {
     pub(super) pace: ClockPace,
     /// What becomes of the lines of the log.
     pub(super) log: fn() -> LogFigures,
-    /// Which kind of long work is next.
-    pub(super) next_slice: usize,
     /// True if the last turn left work that can wait.
     pub(super) has_more: bool,
     /// When the last turn ended.
@@ -186,7 +184,6 @@ impl Driver {
             reread: Reread { read, taken, loaded, is_waiting: false },
             pace: ClockPace::default(),
             log,
-            next_slice: 0,
             has_more: true,
             turn_ended: now.mono,
         })
@@ -256,6 +253,9 @@ impl Driver {
                     Ok(Transfer::End) => Event::Eof,
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
+            } else if conn.is_dead() {
+                // Its response is in the making. It would be made for nobody.
+                return self.core.handle(key, Event::Failed(&Broken::Closed), now);
             } else {
                 return;
             };

@@ -28,12 +28,14 @@ pub struct Socket {
     writable: bool,
     /// The peer has closed its side. Then a short read does not mean that the socket is drained.
     read_closed: bool,
+    /// The peer has reset the connection, or both sides are closed: nobody reads what is sent.
+    is_dead: bool,
 }
 
 impl Socket {
     /// A socket that was just accepted. It counts as ready.
     pub fn accepted(stream: TcpStream) -> Socket {
-        Socket { stream, readable: true, writable: true, read_closed: false }
+        Socket { stream, readable: true, writable: true, read_closed: false, is_dead: false }
     }
 
     /// A socket that starts to connect.
@@ -56,6 +58,12 @@ impl Socket {
         self.readable |= event.is_readable() || event.is_error() || event.is_read_closed();
         self.writable |= event.is_writable() || event.is_error() || event.is_write_closed();
         self.read_closed |= event.is_read_closed();
+        self.is_dead |= event.is_error() || event.is_read_closed() && event.is_write_closed();
+    }
+
+    /// True if nobody reads what is sent.
+    pub fn is_dead(&self) -> bool {
+        self.is_dead
     }
 
     /// True if a read may return bytes.

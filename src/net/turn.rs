@@ -11,7 +11,7 @@ use super::driver::{
 };
 use super::listen::{Listener, fails};
 use super::{pace, process};
-use crate::core::Event;
+use crate::core::{Event, LongWork};
 use crate::log_targets::NET;
 use crate::table::Key;
 use crate::time::Now;
@@ -75,8 +75,7 @@ impl Driver {
         self.turn_ended = self.clock.mono();
         let clients = self.queues.hot.len() + self.queues.bulk.len();
         let waiting = (clients, self.queues.upstream.len());
-        self.core.note_turn(self.turn_ended, waiting, now);
-        self.core.note_log((self.log)(), now);
+        self.core.note_turn(self.turn_ended, waiting, (self.log)(), now);
         self.end_reload();
         let core = &self.core;
         self.notifier.turn(self.turn_ended, || core.status_line());
@@ -208,42 +207,49 @@ impl Driver {
         }
     }
 
-    /// True if there is work that can wait.
-    fn has_long_work(&self) -> bool {
-        !self.queues.upstream.is_empty() || self.core.has_work() || self.disk_thread.ready
+    /// The work that can wait and is next.
+    fn next_work(&self) -> Option<LongWork> {
+        self.core.next_work(|work| match work {
+            LongWork::Exchanges => !self.queues.upstream.is_empty(),
+            LongWork::Stored => self.disk_thread.ready,
+            _ => false,
+        })
     }
 
     /// Does slice after slice until the turn's budget is used up. Returns true if more is left.
     fn long_work(&mut self, now: Now) -> bool {
-        if !self.has_long_work() {
-            return false;
-        }
+        let Some(mut work) = self.next_work() else {
+            // What a reload waits for is looked at in each turn.
+            return self.core.has_work();
+        };
         // Some in each turn, so that clients cannot starve the exchanges.
-        let least = self.clock.mono() + MIN_LONG_WORK;
-        while self.has_long_work() {
-            // The three kinds take turns, also across turns of the loop. The clock is read after each
-            // slice.
-            self.next_slice = (self.next_slice + 1) % 3;
-            match self.next_slice {
-                0 => match self.queues.upstream.pop_front() {
-                    Some(key) => self.pump(key, UPSTREAM_SLICE, now),
-                    None => continue,
-                },
-                1 if self.core.has_work() => self.core.work(now),
-                2 if self.disk_thread.ready => match self.disk_thread.next_reply() {
-                    Some(reply) => self.core.stored(reply, now),
-                    None => continue,
-                },
-                _ => continue,
+        let mut before = self.clock.mono();
+        let least = before + MIN_LONG_WORK;
+        loop {
+            match work {
+                LongWork::Exchanges => {
+                    if let Some(key) = self.queues.upstream.pop_front() {
+                        self.pump(key, UPSTREAM_SLICE, now);
+                    }
+                }
+                LongWork::Stored => {
+                    if let Some(reply) = self.disk_thread.next_reply() {
+                        self.core.stored(reply, now);
+                    }
+                }
+                work => self.core.step(work, now),
             }
             // Also late in a turn, a response is sent as soon as it is made: it takes memory until then.
             self.carry_out(now);
             let time = self.clock.mono();
+            self.core.run_queue.note(work as usize, time.0.saturating_sub(before.0));
+            before = time;
             self.pace.took = time.since(now.mono);
-            if self.pace.took >= TURN_BUDGET && time >= least {
-                return true;
+            match self.next_work() {
+                Some(_) if self.pace.took >= TURN_BUDGET && time >= least => return true,
+                Some(next) => work = next,
+                None => return self.core.has_work(),
             }
         }
-        false
     }
 }

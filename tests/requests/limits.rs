@@ -313,7 +313,7 @@ fn what_all_clients_together_leave_unread_has_a_limit() {
         // What takes long waits for better times, from half of the limit on.
         bench.send(key, list.as_bytes());
         let waits = pending >= limits.output_total / 2;
-        let expected = if waits { "200, 503 unavailable, open" } else { "200, 200, open" };
+        let expected = if waits { "200, 503 overloaded, open" } else { "200, 200, open" };
         assert_eq!(bench.summary(key), expected, "{pending} bytes wait");
         turned_away += u32::from(waits);
         bench.end(key);

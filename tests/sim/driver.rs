@@ -25,6 +25,9 @@ const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 const UPSTREAM_SLICE: usize = 16 * 1024;
 const ACCEPTS: usize = 32;
 
+/// More than a response of any of these worlds holds while it is made in parts.
+const MOST_MADE: usize = 1 << 20;
+
 /// The address of an exchange, by its place in the list.
 pub fn address_of(source: usize, at: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, source as u8, at as u8 + 1], 80))
@@ -522,7 +525,9 @@ impl World {
         let open = self.clients_open();
         let (moment, started, sent) = (self.moment(), link.read, link.sent);
         self.note_unread();
-        let long_full = self.core.census().deferred >= self.config.limits.long_answers
+        let (deferred, limits) = (self.core.census().deferred, &self.config.limits);
+        let long_full = deferred >= limits.long_answers
+            || deferred * MOST_MADE >= limits.output_total / 2
             || self.crowded_at == Some(self.now);
         let history = self.config.history;
         let keep = |interval: &'static str| match interval {

@@ -21,6 +21,8 @@ pub struct Schedule {
     pub not_before: u64,
     streak: u32,
     last_failure: u64,
+    /// When a request last failed, also where only its kind is held up.
+    failed_at: Option<u64>,
     /// Whether quotes have ever come.
     quoted: bool,
     /// Attempts that belong to requests which began before the last failure.
@@ -121,7 +123,7 @@ impl Schedule {
     /// A connection could not be opened. Either the next address is tried at once, or the request
     /// has failed.
     pub fn connect_failed(&mut self, begun: u64, now: u64) {
-        if self.streak > 0 && self.last_failure == now {
+        if self.failed_at == Some(now) {
             // Put back, because another request has just failed.
             return;
         }
@@ -138,6 +140,7 @@ impl Schedule {
     /// A request that was begun then has failed.
     pub fn failed(&mut self, failure: Failure, begun: u64, now: u64) {
         self.trouble = now;
+        self.failed_at = Some(now);
         if !failure.backs_off {
             return;
         }

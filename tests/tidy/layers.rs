@@ -5,7 +5,7 @@ use super::*;
 /// The modules from the lowest layer to the highest. A module may import from the layers below its
 /// own and from itself, not from its neighbours. A file belongs to the longest name that fits.
 const LAYERS: [&str; 16] = [
-    "lib docs named time table job_queue rng decimal fingerprint log_targets resp",
+    "lib docs named time table job_queue run_queue rng decimal fingerprint log_targets resp",
     "durations interval record json",
     "config history",
     "http market exchange demo replication",

@@ -83,6 +83,11 @@ pub struct Body {
 }
 
 impl Body {
+    /// The bytes of memory that it takes.
+    pub fn held(&self) -> usize {
+        self.parts.iter().map(Vec::capacity).sum::<usize>() + self.bytes.capacity()
+    }
+
     /// A text that has no version.
     pub fn of(text: &[u8]) -> Body {
         let mut body = Body::default();

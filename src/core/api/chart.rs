@@ -12,7 +12,7 @@ mod series;
 mod several;
 
 use super::error::Error;
-use super::outcome::{Deferred, Outcome, Prepared, SeriesSlots, send_error};
+use super::outcome::{Advance, Deferred, Outcome, Prepared, SeriesSlots, send_error};
 use super::symbols::{check_tracked, sources_for};
 use super::view::View;
 use crate::http::Responder;
@@ -42,6 +42,8 @@ pub struct DeferredChart {
     /// The slots that it waits for.
     wanted: Vec<Range<i64>>,
     builder: Option<ChartBuilder>,
+    /// What was made.
+    plan: Option<Arc<ChartPlan>>,
 }
 
 impl Prepared for ChartRequest {
@@ -55,10 +57,12 @@ impl Prepared for ChartRequest {
             return Ok(ChartResponse { view, request: self, key, plan: &plan }.send(responder));
         }
         let mut chart = Box::new(DeferredChart::new(view, self.clone(), key));
-        if !chart.wanted.is_empty() || !chart.step(view) {
+        // Of a longer one, nothing is made before its turn, so that it holds no rows until then.
+        let is_short = chart.needed.clone().count() <= ROWS_A_PART;
+        if !is_short || !chart.wanted.is_empty() || chart.step(view) != Advance::Done {
             return Ok(Outcome::Deferred(chart));
         }
-        if chart.builder.is_some() {
+        if !ChartPlan::fits(&self.spec) {
             responder.weigh(PART_BYTES);
         }
         Ok(chart.finish(view, responder))
@@ -78,7 +82,7 @@ impl DeferredChart {
         };
         let latest = wanted.as_ref().and_then(|_| series.latest(spec));
         let (needed, wanted) = (series.needed(spec), wanted.into_iter().collect());
-        let mut chart = DeferredChart { needed, wanted, request, key, builder: None };
+        let mut chart = DeferredChart { needed, wanted, request, key, builder: None, plan: None };
         latest.into_iter().for_each(|slots| chart.add(slots));
         chart
     }
@@ -95,7 +99,18 @@ impl DeferredChart {
         self.add(slots);
     }
 
-    /// The chart that was made; `None` before it is done.
+    /// Makes a part of it. Returns true if that was the last one.
+    pub fn build(&mut self, view: &View<'_>) -> bool {
+        let spec = &self.request.spec;
+        if ChartPlan::fits(spec) {
+            return true;
+        }
+        let series = SeriesView::new(view, self.key);
+        let builder = self.builder.get_or_insert_with(|| series.builder(spec.clone()));
+        builder.step(series.series, ROWS_A_PART)
+    }
+
+    /// Takes out the chart that was built; `None` before it is done.
     pub fn made(&mut self, view: &View<'_>) -> Option<Arc<ChartPlan>> {
         match self.builder.take() {
             Some(builder) => builder.finished().map(Arc::new),
@@ -124,38 +139,47 @@ impl Deferred for DeferredChart {
         }
     }
 
-    fn step(&mut self, view: &View<'_>) -> bool {
-        let spec = &self.request.spec;
-        if ChartPlan::fits(spec) {
-            return true;
-        }
-        let series = SeriesView::new(view, self.key);
-        let builder = self.builder.get_or_insert_with(|| series.builder(spec.clone()));
-        builder.step(series.series, ROWS_A_PART)
+    fn held(&self) -> usize {
+        let built = self.builder.as_ref().map_or(0, ChartBuilder::held);
+        let of_plan = self.plan.as_ref().map_or(0, |plan| plan.held(&self.request.spec));
+        size_of::<DeferredChart>() + built + of_plan
     }
 
-    fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let symbol = self.request.symbol;
-        let having = view.market.catalog.sources_of(symbol);
+    fn step(&mut self, view: &View<'_>) -> Advance {
+        if !self.build(view) {
+            return Advance::More;
+        }
+        let (symbol, made) = (self.request.symbol, self.made(view));
         let is_gone = match self.request.source {
             named @ Some(_) => check_tracked(view, symbol, named).is_err(),
-            None => !having.contains(&self.key.source),
+            None => !view.market.catalog.sources_of(symbol).contains(&self.key.source),
         };
         if is_gone {
             // Its candles are gone with the source, which a reload has ended: another one may have them.
-            let outcome = self.request.respond(view, responder);
-            return outcome.unwrap_or_else(|error| send_error(&error, responder));
+            let Ok(key) = choose(view, &self.request) else {
+                return Advance::Done;
+            };
+            *self = DeferredChart::new(view, self.request.clone(), key);
+            return Advance::Waits;
         }
-        let Some(plan) = self.made(view) else {
-            return send_error(&Error::INTERNAL, responder);
-        };
         let series = SeriesView::new(view, self.key);
-        if let Some(older) = series.older(&self.request.spec, &plan, Some(self.needed.start)) {
+        let older = made
+            .as_ref()
+            .and_then(|plan| series.older(&self.request.spec, plan, Some(self.needed.start)));
+        if let Some(older) = older {
             self.wait_for(older);
-            return Outcome::Deferred(self);
+            return Advance::Waits;
         }
-        let response = ChartResponse { view, request: &self.request, key: self.key, plan: &plan };
-        response.send(responder)
+        self.plan = made;
+        Advance::Done
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let Some(plan) = &self.plan else {
+            let error = choose(view, &self.request).err().unwrap_or(Error::INTERNAL);
+            return send_error(&error, responder);
+        };
+        ChartResponse { view, request: &self.request, key: self.key, plan }.send(responder)
     }
 }
 

@@ -5,8 +5,8 @@
 
 use super::body::Body;
 use super::compressed_cache::CacheKey;
-use super::error::Error;
-use super::outcome::{Deferred, Outcome, Prepared};
+use super::error::{Error, echo};
+use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item, write_market};
 use super::selection::{Selection, find};
@@ -61,17 +61,22 @@ impl ListRequest {
 }
 
 impl Prepared for ListRequest {
-    /// Responds at once if the first part is all of it. What is picked from many rows is not begun before
-    /// its turn, since it takes memory for each of them.
+    /// Responds at once if the first part is all of it. A longer list is not begun before its turn, since it
+    /// takes memory for each row.
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        let list = LongList::new(view, self.clone());
-        let mut list = Box::new(list.expect("it was there when the request was prepared"));
-        let is_short = self.selection.is_none() || list.symbols.len() <= ROWS_A_PART;
-        if is_short && list.step(view) {
+        let mut list = Box::new(LongList::new(self.clone()));
+        let is_short = self.kind.len(view) <= ROWS_A_PART;
+        if is_short && list.step(view) == Advance::Done {
             return Ok(list.finish(view, responder));
         }
         Ok(Outcome::Deferred(list))
     }
+}
+
+/// The error of a category that is not there.
+pub fn no_category(id: &[u8]) -> Error {
+    let message = format!("Unknown category \"{}\".", echo(id));
+    Error::new(404, "category_not_found", message)
 }
 
 /// A row by what decides its place: the greatest comes first. A row without a value comes last; between equal
@@ -97,8 +102,8 @@ struct LongList {
     total: Option<usize>,
     /// How many were taken, with those that are passed over.
     taken: usize,
-    /// The versions that the symbols and their order are from.
-    versions: (u64, u64),
+    /// The versions that the symbols and their order are from; `None` before the first step.
+    versions: Option<(u64, u64)>,
     restarts: u8,
     is_first: bool,
     stale: bool,
@@ -106,10 +111,27 @@ struct LongList {
 }
 
 impl LongList {
-    /// The list as the catalog has it now. `None` if there is no such list.
-    fn new(view: &View<'_>, request: ListRequest) -> Option<LongList> {
+    /// A list that is not begun.
+    fn new(request: ListRequest) -> LongList {
+        LongList {
+            request,
+            symbols: Vec::new().into_iter(),
+            matching: BinaryHeap::new(),
+            total: None,
+            taken: 0,
+            versions: None,
+            restarts: 0,
+            is_first: true,
+            stale: false,
+            body: Body::default(),
+        }
+    }
+
+    /// Begins the list as the catalog has it now. `None` if there is no such list.
+    fn begin(&mut self, view: &View<'_>) -> Option<()> {
         let catalog = &view.market.catalog;
         let mut body = Body::default();
+        let request = &self.request;
         let mut symbols = match &request.kind {
             ListKind::Quotes(_) => {
                 body.fixed(b"{\"quotes\":[");
@@ -131,31 +153,23 @@ impl LongList {
         if request.selection.as_ref().is_some_and(|it| it.sort.is_some()) {
             symbols.sort_by(|one, other| catalog.name(*one).cmp(catalog.name(*other)));
         }
-        Some(LongList {
-            versions: versions(view, &request),
-            request,
-            symbols: symbols.into_iter(),
-            matching: BinaryHeap::new(),
-            total: None,
-            taken: 0,
-            restarts: 0,
-            is_first: true,
-            stale: false,
-            body,
-        })
+        let restarts = self.restarts;
+        let symbols = symbols.into_iter();
+        *self = LongList { symbols, restarts, body, ..LongList::new(self.request.clone()) };
+        Some(())
     }
 
-    /// Begins again if the catalog, or the values that decide the order, have changed since the last step. If
-    /// that has happened too often, or if the list is gone, each row is as it is when the row is made.
+    /// Begins, and begins again if the catalog, or the values that decide the order, have changed since the
+    /// last step. If that has happened too often, or if the list is gone, each row is as it is when the row
+    /// is made.
     fn watch(&mut self, view: &View<'_>) {
-        let versions = versions(view, &self.request);
-        if self.versions == versions || self.restarts >= MAX_RESTARTS {
+        let versions = Some(versions(view, &self.request));
+        if self.versions == versions || self.restarts > MAX_RESTARTS {
             return;
         }
-        self.versions = versions;
-        if let Some(anew) = LongList::new(view, self.request.clone()) {
-            let restarts = self.restarts + 1;
-            *self = LongList { restarts, ..anew };
+        if self.begin(view).is_some() {
+            self.versions = versions;
+            self.restarts += 1;
         }
     }
 
@@ -227,6 +241,24 @@ impl LongList {
 }
 
 impl ListKind {
+    /// The id of its category; empty if it is of none.
+    fn id(&self) -> &[u8] {
+        match self {
+            ListKind::Category(id) => id,
+            ListKind::Quotes(_) | ListKind::Ecosystem => b"",
+        }
+    }
+
+    /// How many rows the list may have; 0 if there is no such list.
+    fn len(&self, view: &View<'_>) -> usize {
+        let catalog = &view.market.catalog;
+        match self {
+            ListKind::Quotes(_) => catalog.known().len(),
+            ListKind::Category(id) => catalog.category(id).map_or(0, |it| it.symbols.len()),
+            ListKind::Ecosystem => catalog.ecosystem().len(),
+        }
+    }
+
     /// The quote in the row of a symbol.
     fn quote<'v>(&self, view: &View<'v>, symbol: SymbolId) -> Option<&'v Quote> {
         let source = match self {
@@ -281,10 +313,19 @@ fn versions(view: &View<'_>, request: &ListRequest) -> (u64, u64) {
 }
 
 impl Deferred for LongList {
-    fn step(&mut self, view: &View<'_>) -> bool {
+    fn held(&self) -> usize {
+        let symbols = self.symbols.len() * size_of::<SymbolId>();
+        let matching = self.matching.capacity() * size_of::<Ranked>();
+        size_of::<LongList>() + symbols + matching + self.body.held()
+    }
+
+    fn step(&mut self, view: &View<'_>) -> Advance {
         self.watch(view);
+        if self.versions.is_none() {
+            return Advance::Done;
+        }
         if !self.look(view) {
-            return false;
+            return Advance::More;
         }
         let piece = self.request.selection.as_ref().map_or(0..usize::MAX, Selection::piece);
         for _ in 0..ROWS_A_PART {
@@ -293,7 +334,7 @@ impl Deferred for LongList {
                 Some(_) => self.matching.pop().map(|(_, _, symbol)| symbol),
             };
             let Some(symbol) = next.filter(|_| self.taken < piece.end) else {
-                return true;
+                return Advance::Done;
             };
             if self.taken >= piece.start {
                 self.write_row(view, symbol);
@@ -307,10 +348,17 @@ impl Deferred for LongList {
             None => self.symbols.len() == 0,
             Some(_) => self.matching.is_empty(),
         };
-        is_empty || self.taken == piece.end
+        match is_empty || self.taken == piece.end {
+            true => Advance::Done,
+            false => Advance::More,
+        }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        if self.versions.is_none() {
+            // A category that has gone since it was asked for.
+            return send_error(&no_category(self.request.kind.id()), responder);
+        }
         let LongList { request, total, stale, mut body, .. } = *self;
         let ListRequest { kind, selection, decimals, query } = request;
         body.fixed(match kind {

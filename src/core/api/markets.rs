@@ -4,7 +4,7 @@
 use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::{Error, echo};
-use super::list::{ListKind, ListRequest};
+use super::list::{ListKind, ListRequest, no_category};
 use super::outcome::{Outcome, Prepared};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item};
@@ -35,8 +35,7 @@ pub fn category(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let id = decode_segment(call.rest).unwrap_or_default();
     let list = ListRequest::read(call, ListKind::Category((*id).into()))?;
     if call.view.market.catalog.category(&id).is_none() {
-        let message = format!("Unknown category \"{}\".", echo(call.rest));
-        return Err(Error::new(404, "category_not_found", message));
+        return Err(no_category(call.rest));
     }
     Ok(Box::new(list))
 }

@@ -55,8 +55,8 @@ mod view;
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use outcome::{
-    CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest, Round, SeriesSlots,
-    StreamRequest, StreamedSymbols, ToCompress, send_error,
+    Advance, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest, Round,
+    SeriesSlots, StreamRequest, StreamedSymbols, ToCompress, send_error,
 };
 pub use view::View;
 

@@ -166,7 +166,18 @@ impl StreamedSymbols {
 /// Slots of a series.
 pub type SeriesSlots = (SeriesKey, Range<i64>);
 
-/// A response that is made in parts.
+/// What a step of a deferred response has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advance {
+    /// There is more to be made.
+    More,
+    /// It lacks candles ([`Deferred::missing`]). Once they are there, or will not come, it goes on.
+    Waits,
+    /// It is made.
+    Done,
+}
+
+/// A response that is made in parts. Before its first step it holds no more than its request needs.
 pub trait Deferred {
     /// The candles that it is made of. They must stay in memory until it is finished.
     fn needs(&self) -> Vec<SeriesSlots> {
@@ -186,10 +197,13 @@ pub trait Deferred {
     /// The history file is loaded: it may hold candles of other sources than the one that was chosen.
     fn choose_again(&mut self, _view: &View<'_>) {}
 
-    /// Makes one part. Returns true if that was the last one.
-    fn step(&mut self, view: &View<'_>) -> bool;
+    /// The bytes that it holds, about.
+    fn held(&self) -> usize;
 
-    /// Sends what was made.
+    /// Makes one part.
+    fn step(&mut self, view: &View<'_>) -> Advance;
+
+    /// Sends what was made. It is not deferred again.
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome;
 }
 

@@ -114,7 +114,7 @@ impl Acceptor {
     }
 
     /// The socket of a connection is dropped.
-    pub fn closed(&mut self, connection: &Connection, cx: &mut Context) {
+    pub fn closed(&mut self, connection: &mut Connection, cx: &mut Context) {
         if connection.service == Service::Demo {
             self.demo_open -= 1;
             return;
@@ -125,8 +125,7 @@ impl Acceptor {
         }
         let http = &mut cx.stats.http;
         http.open -= 1;
-        http.pending -= connection.output.len() as u64;
-        http.held -= connection.held_bytes() as u64;
+        connection.uncount(http);
         let reason = connection.reason.unwrap_or(CloseReason::Broken);
         http.closes[reason as usize] += 1;
         log::debug!(

@@ -110,6 +110,8 @@ pub struct PendingBody {
 struct Figures {
     in_flight: u64,
     pending: u64,
+    making: u64,
+    streams: u64,
     held: u64,
 }
 
@@ -194,9 +196,19 @@ impl Connection {
     pub fn held_bytes(&self) -> usize {
         let head = match &self.phase {
             Phase::Body(pending) => pending.request.head_bytes(),
+            Phase::Waiting(pending) => pending.request.request.head_bytes(),
             _ => 0,
         };
         self.inbox.capacity() + head
+    }
+
+    /// Memory of a response that is made in parts.
+    #[inline]
+    fn making_bytes(&self) -> usize {
+        match &self.phase {
+            Phase::Waiting(pending) => pending.held(),
+            _ => 0,
+        }
     }
 
     /// Since when the client has taken no byte of its output, or, with an incomplete request, since that
@@ -231,10 +243,23 @@ impl Connection {
         let after = Figures {
             in_flight: u64::from(self.is_busy()),
             pending: self.output.len() as u64,
+            making: self.making_bytes() as u64,
+            streams: self.stream.as_ref().map_or(0, |stream| stream.held() as u64),
             held: self.held_bytes() as u64,
         };
+        self.count(after, http);
+    }
+
+    /// Takes it out of the current figures: its socket is dropped.
+    pub fn uncount(&mut self, http: &mut HttpStatus) {
+        self.count(Figures::default(), http);
+    }
+
+    fn count(&mut self, after: Figures, http: &mut HttpStatus) {
         let before = std::mem::replace(&mut self.counted, after);
         http.pending = http.pending + after.pending - before.pending;
+        http.making = http.making + after.making - before.making;
+        http.streams = http.streams + after.streams - before.streams;
         http.in_flight = http.in_flight + after.in_flight - before.in_flight;
         http.held = http.held + after.held - before.held;
     }

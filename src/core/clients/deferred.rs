@@ -1,16 +1,17 @@
 //! The queue of deferred responses: those that wait for candles, and those that are made in parts.
 //!
 //! Owns the order, by the keys of the connections; each response belongs to its connection (`pending`).
-//! A response *waits* for candles, at most until its deadline, and then *runs*: each call of
-//! [`DeferredResponses::step`] makes one bounded part of one of them, in turn. Only the client that asked
-//! waits.
+//! A response *waits* for candles, at most until its deadline, and then *runs*: one bounded part of one of
+//! them is made at a time, in turn. Only the client that asked waits.
 //!
-//! A waiting response is small; one that is being made holds a body. So only the first few take turns, and
-//! the others queue. A connection may be gone by the time that its key is looked at.
+//! A response in line is small; one that is being made holds a body. So only the first few take turns, and
+//! the others stand in line. One that was begun and has waited for candles again takes turns at once. A
+//! connection may be gone by the time that its key is looked at.
 
+use crate::config::Limits;
 use crate::core::api::{SeriesSlots, View};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::pending::{Pending, PendingResponse};
+use crate::core::clients::pending::{PendingResponse, Stage};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -38,7 +39,7 @@ impl DeferredResponses {
         (self.waiting.len(), self.running.len())
     }
 
-    /// True if [`DeferredResponses::step`] has something to do.
+    /// True if a response runs.
     pub fn has_work(&self) -> bool {
         !self.running.is_empty()
     }
@@ -48,15 +49,25 @@ impl DeferredResponses {
         self.waiting.len() < WAITING
     }
 
-    /// Takes in a connection whose response waits for candles until `until`, or is made now.
-    pub fn insert(&mut self, key: Key, until: Option<Mono>) {
-        match until {
-            Some(until) => {
+    /// Takes in a connection whose response is at this stage.
+    pub fn insert(&mut self, key: Key, stage: Stage) {
+        match stage {
+            Stage::Waits { until, .. } => {
                 self.waiting.push(key);
                 self.next_due = Some(self.next_due.map_or(until, |due| due.min(until)));
             }
-            None => self.running.push_back(key),
+            Stage::InLine => self.running.push_back(key),
+            Stage::Begun => self.running.push_front(key),
         }
+    }
+
+    /// The candles of a response have come, or do not come.
+    fn run(&mut self, key: Key, stage: &mut Stage) {
+        *stage = match stage {
+            Stage::Waits { is_begun: true, .. } | Stage::Begun => Stage::Begun,
+            Stage::Waits { is_begun: false, .. } | Stage::InLine => Stage::InLine,
+        };
+        self.insert(key, *stage);
     }
 
     /// Removes a connection from those that wait for candles. If its response runs, `step` passes it over.
@@ -68,12 +79,12 @@ impl DeferredResponses {
 
     /// The candles that this response waits for will not come: it runs, unless it is patient.
     pub fn go_without(&mut self, key: Key, connections: &mut Table<Connection>) {
-        if let Some(PendingResponse::InParts(deferred, until)) = response(connections, key)
+        if let Some(PendingResponse::InParts(deferred, stage @ Stage::Waits { .. })) =
+            response(connections, key)
             && !deferred.is_patient()
-            && until.take().is_some()
         {
             self.forget(key);
-            self.running.push_back(key);
+            self.run(key, stage);
         }
     }
 
@@ -104,12 +115,16 @@ impl DeferredResponses {
     ) {
         self.next_due = None;
         for key in std::mem::take(&mut self.waiting) {
-            if let Some(PendingResponse::InParts(deferred, until)) = response(connections, key) {
+            if let Some(PendingResponse::InParts(deferred, stage)) = response(connections, key)
+                && let Stage::Waits { until, .. } = *stage
+            {
                 let missing = deferred.missing(view);
                 let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
                 let some_come = missing.iter().any(|it| deferred.is_patient() || is_coming(it));
-                until.take_if(|until| *until <= view.now.mono || !some_come);
-                self.insert(key, *until);
+                match until > view.now.mono && some_come {
+                    true => self.insert(key, *stage),
+                    false => self.run(key, stage),
+                }
             }
         }
     }
@@ -130,27 +145,18 @@ impl DeferredResponses {
         }
     }
 
-    /// Makes one part of the next running response. Returns the connection and the response if that was
-    /// its last part.
-    pub fn step<'c>(
+    /// Takes out the next running response's connection, to make a part of it. `None` if it is gone.
+    pub fn next<'c>(
         &mut self,
         connections: &'c mut Table<Connection>,
-        view: &View<'_>,
-    ) -> Option<(&'c mut Connection, Pending)> {
-        let key = self.running.pop_front()?;
-        let response = response(connections, key)?;
-        if let PendingResponse::InParts(deferred, _) = response
-            && !deferred.step(view)
-        {
-            // Behind those that take turns, before those that wait in line.
-            let making = view.config.limits.long_answers.max(1);
-            let place = self.running.len().min(making - 1);
-            self.running.insert(place, key);
-            return None;
-        }
-        let connection = connections.get_mut(key)?;
-        let pending = connection.take_pending()?;
-        Some((connection, pending))
+    ) -> Option<&'c mut Connection> {
+        connections.get_mut(self.running.pop_front()?)
+    }
+
+    /// More is to be made of a response: it comes behind those that take turns, before those in line.
+    pub fn put_back(&mut self, key: Key, limits: &Limits) {
+        let place = self.running.len().min(limits.long_answers.max(1) - 1);
+        self.running.insert(place, key);
     }
 }
 
@@ -168,9 +174,9 @@ mod tests {
     use crate::config::Config;
     use crate::core::api::Endpoint;
     use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Deferred, Outcome};
+    use crate::core::api::{Advance, Deferred, Outcome};
     use crate::core::clients::admission::Admitted;
-    use crate::core::clients::pending::{PendingRequest, Served};
+    use crate::core::clients::pending::{Pending, PendingRequest, Served};
     use crate::core::{Context, Service, Status};
     use crate::http::{HeadLimits, OwnedRequest, Parsed, Responder, parse};
     use crate::interval::Stored;
@@ -187,9 +193,13 @@ mod tests {
             vec![(series, 0..1)]
         }
 
-        fn step(&mut self, _view: &View<'_>) -> bool {
+        fn held(&self) -> usize {
+            0
+        }
+
+        fn step(&mut self, _view: &View<'_>) -> Advance {
             self.0 -= 1;
-            self.0 == 0
+            if self.0 == 0 { Advance::Done } else { Advance::More }
         }
 
         fn finish(self: Box<Self>, _view: &View<'_>, _responder: &mut Responder<'_>) -> Outcome {
@@ -234,8 +244,10 @@ mod tests {
                 line: None,
                 asked_at: self.cx.now.mono,
             };
-            let response = PendingResponse::InParts(Box::new(Parts(parts)), until);
-            self.queue.insert(key, until);
+            let waits = |until| Stage::Waits { until, is_begun: false };
+            let stage = until.map_or(Stage::InLine, waits);
+            let response = PendingResponse::InParts(Box::new(Parts(parts)), stage);
+            self.queue.insert(key, stage);
             let request = PendingRequest { request: OwnedRequest::new(&request), served };
             let pending = Box::new(Pending { request, response });
             let connection = self.connections.get_mut(key).expect("it is there");
@@ -247,8 +259,17 @@ mod tests {
         fn step(&mut self) -> Option<Key> {
             let compressed = CompressedBodies::new(0);
             let view = View::new(&self.cx, &compressed);
-            let done = self.queue.step(&mut self.connections, &view);
-            done.map(|(connection, _)| connection.key)
+            let connection = self.queue.next(&mut self.connections)?;
+            let mut pending = connection.take_pending().expect("it waits");
+            let PendingResponse::InParts(deferred, _) = &mut pending.response else {
+                panic!("it is made in parts");
+            };
+            if deferred.step(&view) == Advance::Done {
+                return Some(connection.key);
+            }
+            self.queue.put_back(connection.key, &self.cx.config.limits);
+            connection.enter(Phase::Waiting(Box::new(pending)), &self.cx);
+            None
         }
 
         fn wake(&mut self, comes: bool) {
@@ -286,6 +307,20 @@ mod tests {
         bench.queue.go_without(impatient, &mut bench.connections);
         bench.queue.go_without(impatient, &mut bench.connections);
         assert_eq!(bench.queue.depths(), (0, 1));
+    }
+
+    #[test]
+    fn a_response_that_was_begun_and_has_waited_comes_before_those_in_line() {
+        let mut bench = Bench::new(1);
+        let [begun, in_line] = [1, 1].map(|parts| bench.defer(parts, None));
+        bench.queue.next(&mut bench.connections).expect("it is there");
+        let mut stage = Stage::Waits { until: Mono(1000), is_begun: true };
+        bench.queue.insert(begun, stage);
+        assert_eq!(bench.queue.depths(), (1, 1));
+        bench.queue.forget(begun);
+        bench.queue.run(begun, &mut stage);
+        assert_eq!(stage, Stage::Begun);
+        assert_eq!([bench.step(), bench.step()], [Some(begun), Some(in_line)]);
     }
 
     #[test]

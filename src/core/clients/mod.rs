@@ -28,8 +28,8 @@ mod streams;
 mod sweeping;
 
 use crate::config::{Config, Limits};
-use crate::core::api::View;
-use crate::core::{Census, Context, Event, Service, Status};
+use crate::core::api::{Error, View};
+use crate::core::{Census, Context, Event, LongWork, Service, Status};
 use crate::core::{CloseReason, api};
 use crate::demo::Demo;
 use crate::http::Outgoing;
@@ -62,8 +62,6 @@ pub struct Clients {
     acceptor: Acceptor,
     sweeper: Sweeper,
     reader: RequestReader,
-    /// The kind of work that is next.
-    next_work: usize,
     /// The most bytes that clients held since memory was last given back.
     peak_bytes: u64,
     /// When they last held a quarter of that.
@@ -79,7 +77,6 @@ impl Clients {
             acceptor: Acceptor::default(),
             sweeper: Sweeper::new(cx.now.mono),
             reader: RequestReader::new(Responses::new(demo, cx)),
-            next_work: 0,
             peak_bytes: 0,
             crowded_at: cx.now.mono,
         }
@@ -128,7 +125,7 @@ impl Clients {
             access_log.log(&stream.served, 200, stream.sent_bytes, cx.now.mono);
             streams.closed(key, stream, reason, cx);
         }
-        self.acceptor.closed(&connection, cx);
+        self.acceptor.closed(&mut connection, cx);
     }
 
     /// Handles an event of a connection.
@@ -191,45 +188,40 @@ impl Clients {
         (self.reader.responses.streams).end_all(&mut self.connections, cx);
     }
 
-    /// True if [`Clients::work`] has something to do.
+    /// True if [`Clients::work`] has something of this kind to do.
     #[inline]
-    pub fn has_work(&self, cx: &Context) -> bool {
+    pub fn has_work(&self, work: LongWork, cx: &Context) -> bool {
         let responses = &self.reader.responses;
-        !self.reader.queue.is_empty()
-            || responses.deferred.has_work()
-            || responses.compressed.has_work()
-            || responses.streams.has_work(cx)
+        match work {
+            LongWork::Requests => !self.reader.queue.is_empty(),
+            LongWork::Responses => responses.deferred.has_work(),
+            LongWork::Compression => responses.compressed.has_work(),
+            LongWork::Streams => responses.streams.has_work(cx),
+            _ => false,
+        }
     }
 
-    /// Does one slice of work: the next requests of a queued connection, a part of a deferred response, a
-    /// part of a compressed body, or events of streams, each in turn. Returns false if there is nothing to
-    /// do.
-    pub fn work(&mut self, cx: &mut Context) -> bool {
+    /// Does one slice of work of this kind: the next requests of a queued connection, a part of a deferred
+    /// response, a part of a compressed body, or events of streams.
+    pub fn work(&mut self, work: LongWork, cx: &mut Context) {
         let Clients { connections, reader, .. } = self;
-        for _ in 0..4 {
-            self.next_work = (self.next_work + 1) % 4;
-            match self.next_work {
-                0 if reader.responses.compressed.has_work() => {
-                    let responses = &mut reader.responses;
-                    let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
-                    // Its responses run when that was the last slice.
-                    if let Some((bytes, keys)) = responses.compressed.step(waits) {
-                        responses.deferred.compressed(keys, &bytes, connections);
-                    }
+        let responses = &mut reader.responses;
+        match work {
+            LongWork::Requests => reader.step_queue(connections, cx),
+            LongWork::Responses => responses.step_deferred(connections, cx),
+            LongWork::Compression => {
+                let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
+                // Its responses run when that was the last slice.
+                if let Some((bytes, keys)) = responses.compressed.step(waits) {
+                    responses.deferred.compressed(keys, &bytes, connections);
                 }
-                1 if !reader.queue.is_empty() => reader.step_queue(connections, cx),
-                2 if reader.responses.deferred.has_work() => {
-                    reader.responses.step_deferred(connections, cx);
-                }
-                3 if reader.responses.streams.has_work(cx) => {
-                    let Responses { streams, compressed, spare, .. } = &mut reader.responses;
-                    streams.step(connections, (compressed, spare), cx);
-                }
-                _ => continue,
             }
-            return true;
+            LongWork::Streams => {
+                let Responses { streams, compressed, spare, .. } = responses;
+                streams.step(connections, (compressed, spare), cx);
+            }
+            _ => {}
         }
-        false
     }
 
     /// True if a response has waited for candles as long as it may: [`Clients::wake`] is due.
@@ -251,7 +243,8 @@ impl Clients {
         if let Some(key) = client
             && let Some(connection) = self.connections.get_mut(key)
         {
-            (self.reader.responses).refuse_deferred(connection, cx);
+            let error = Error::unavailable("Too many charts wait for the history file.", 1);
+            self.reader.responses.refuse_deferred(connection, &error, cx);
         }
     }
 
@@ -303,7 +296,7 @@ impl Clients {
     /// True if clients have held less than a quarter of the most that they held since the last time for so
     /// long that memory is worth giving back.
     pub fn has_shrunk(&mut self, cx: &Context) -> bool {
-        let held = cx.stats.http.held + cx.stats.http.pending;
+        let held = cx.stats.http.client_bytes();
         self.peak_bytes = self.peak_bytes.max(held);
         if self.peak_bytes < CROWD_BYTES {
             return false;

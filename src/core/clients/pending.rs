@@ -34,10 +34,31 @@ pub struct PendingRequest {
 
 /// How a deferred response comes about.
 pub enum PendingResponse {
-    /// It is made in parts. It waits for candles first, until this deadline.
-    InParts(Box<dyn Deferred>, Option<Mono>),
+    /// It is made in parts.
+    InParts(Box<dyn Deferred>, Stage),
     /// It waits for its compressed body.
     Compressed(CompressedResponse, Option<Arc<[u8]>>),
+}
+
+/// How far a response is that is made in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It waits for candles until this deadline. `is_begun`: some of it was made before.
+    Waits { until: Mono, is_begun: bool },
+    /// It is in line, and holds only what its request needs.
+    InLine,
+    /// It is being made.
+    Begun,
+}
+
+impl Pending {
+    /// The bytes that the response holds until it is made.
+    pub fn held(&self) -> usize {
+        match &self.response {
+            PendingResponse::InParts(deferred, _) => deferred.held(),
+            PendingResponse::Compressed(..) => 0,
+        }
+    }
 }
 
 /// What a response is counted by, and what becomes of its connection.

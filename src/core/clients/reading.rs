@@ -139,6 +139,7 @@ impl RequestReader {
             self.responses.streams.sent(connection, count);
         }
         if !connection.output.is_empty() {
+            connection.output.shrink();
             if is_streaming || matches!(connection.phase, Phase::Writing | Phase::Finishing) {
                 connection.since = cx.now.mono;
             }

@@ -7,24 +7,26 @@
 
 use crate::core::api::Endpoint;
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Error, Outcome, StreamRequest, ToCompress, View};
+use crate::core::api::{self, Advance, Deferred, Error, Outcome, StreamRequest, ToCompress, View};
 use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::{Admission, Admitted};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::DeferredResponses;
 use crate::core::clients::head_cache::CachedHead;
-use crate::core::clients::pending::{Pending, PendingRequest, PendingResponse, SHARE, Served};
+use crate::core::clients::pending::{
+    Pending, PendingRequest, PendingResponse, SHARE, Served, Stage,
+};
 use crate::core::clients::streaming::Streams;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::Demo;
 use crate::http::{Cache, Head, Output, OwnedRequest, Request, Responder, Stamp, normal_path};
-use crate::table::Table;
+use crate::table::{Key, Table};
+use crate::time::Mono;
 
-/// Sent if as many series are being read from the file as may be.
-const FULL_QUEUE: &str = "Too many charts wait for the history file.";
-
-/// Sent if too many earlier responses are not read.
-const SLOW_READERS: &str = "Too many responses wait to be read.";
+/// When a response was asked for that waits for candles: until when.
+fn deadline(request: &PendingRequest, cx: &Context) -> Mono {
+    request.served.asked_at + cx.config.limits.chart_wait
+}
 
 /// See the module's page.
 pub struct Responses {
@@ -216,26 +218,17 @@ impl Responses {
         let response = match outcome {
             Outcome::Sent => return,
             Outcome::Stream(asked) => return self.open_stream(connection, *asked, request, cx),
-            // The other half is for responses that need not be deferred.
-            Outcome::Deferred(_)
-                if cx.stats.http.pending >= cx.config.limits.output_total as u64 / 2 =>
-            {
-                let error = Error::unavailable(SLOW_READERS, 1);
-                return self.refuse(connection, &request, &error, cx);
+            Outcome::Deferred(_) if cx.stats.http.is_overloaded(0, &cx.config.limits) => {
+                return self.refuse(connection, &request, &Error::overloaded(), cx);
             }
             Outcome::Deferred(deferred) => {
-                let missing = deferred.missing(&View::new(cx, &self.compressed));
-                for (series, slots) in deferred.needs() {
-                    let now = cx.exchange_time(series.source);
-                    cx.market.charts.want(series, slots, now);
-                }
-                // One deadline, however often the response is deferred.
-                let deadline = request.served.asked_at + cx.config.limits.chart_wait;
-                let waits = !missing.is_empty() && self.deferred.has_room();
-                let until = waits.then_some(deadline);
-                cx.wish(Some(connection.key), missing);
-                self.deferred.insert(connection.key, until);
-                PendingResponse::InParts(deferred, until)
+                let until = deadline(&request, cx);
+                let stage = match self.asks(connection.key, &*deferred, cx) {
+                    true => Stage::Waits { until, is_begun: false },
+                    false => Stage::InLine,
+                };
+                self.deferred.insert(connection.key, stage);
+                PendingResponse::InParts(deferred, stage)
             }
             Outcome::ToCompress(body) => {
                 let ToCompress { key, tag, body, response } = *body;
@@ -282,28 +275,75 @@ impl Responses {
         self.complete(connection, &request.served, (status, begin), cx);
     }
 
-    /// Too many wait for the history file: this client's deferred response is refused.
-    pub fn refuse_deferred(&mut self, connection: &mut Connection, cx: &mut Context) {
+    /// This client's deferred response is refused.
+    pub fn refuse_deferred(
+        &mut self,
+        connection: &mut Connection,
+        error: &Error,
+        cx: &mut Context,
+    ) {
         if let Some(pending) = connection.take_pending() {
             self.deferred.forget(connection.key);
-            let error = Error::unavailable(FULL_QUEUE, 1);
-            self.refuse(connection, &pending.request, &error, cx);
+            self.refuse(connection, &pending.request, error, cx);
             self.flush(connection, cx);
         }
     }
 
+    /// Wishes for the candles that a response lacks. Returns true if it is to wait for them.
+    fn asks(&mut self, key: Key, deferred: &dyn Deferred, cx: &mut Context) -> bool {
+        let missing = deferred.missing(&View::new(cx, &self.compressed));
+        for (series, slots) in deferred.needs() {
+            let now = cx.exchange_time(series.source);
+            cx.market.charts.want(series, slots, now);
+        }
+        let waits = !missing.is_empty() && self.deferred.has_room();
+        cx.wish(Some(key), missing);
+        waits
+    }
+
     /// Makes one part of one deferred response, and writes it if that was the last part.
     pub fn step_deferred(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let view = View::new(cx, &self.compressed);
-        let Some((connection, pending)) = self.deferred.step(connections, &view) else {
+        let Some(connection) = self.deferred.next(connections) else {
             return;
         };
-        let Pending { mut request, response } = pending;
+        let Phase::Waiting(pending) = &mut connection.phase else {
+            return;
+        };
+        let PendingResponse::InParts(deferred, stage) = &mut pending.response else {
+            return self.finish_deferred(connection, cx);
+        };
+        // It would be one more that holds a body. One that is begun is made to its end.
+        let own = deferred.held() as u64;
+        if *stage == Stage::InLine && cx.stats.http.is_overloaded(own, &cx.config.limits) {
+            return self.refuse_deferred(connection, &Error::overloaded(), cx);
+        }
+        *stage = Stage::Begun;
+        match deferred.step(&View::new(cx, &self.compressed)) {
+            Advance::More => self.deferred.put_back(connection.key, &cx.config.limits),
+            Advance::Waits => {
+                // One deadline, however often it waits.
+                let until = deadline(&pending.request, cx);
+                if self.asks(connection.key, &**deferred, cx) {
+                    *stage = Stage::Waits { until, is_begun: true };
+                }
+                self.deferred.insert(connection.key, *stage);
+            }
+            Advance::Done => return self.finish_deferred(connection, cx),
+        }
+        connection.recount(&mut cx.stats.http);
+    }
+
+    /// Writes a deferred response that is made, or whose body is compressed.
+    fn finish_deferred(&mut self, connection: &mut Connection, cx: &mut Context) {
+        let Some(Pending { mut request, response }) = connection.take_pending() else {
+            return;
+        };
         // The requests behind it in the inbox are served too, and the last of their responses closes.
         if cx.stats.stopping && connection.inbox.is_empty() {
             request.served.closing.get_or_insert(CloseReason::Stopping);
         }
         let begin = connection.output.len();
+        let view = View::new(cx, &self.compressed);
         let write = |responder: &mut Responder<'_>| match response {
             PendingResponse::InParts(deferred, _) => deferred.finish(&view, responder),
             PendingResponse::Compressed(response, body) => {
@@ -318,6 +358,7 @@ impl Responses {
             self.flush(connection, cx);
         } else {
             self.defer(connection, outcome, request, cx);
+            connection.recount(&mut cx.stats.http);
         }
     }
 

@@ -9,7 +9,7 @@ use super::{DeferredChart, choose};
 use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::{Error, write_item_error};
-use crate::core::api::outcome::{Deferred, Outcome, Prepared, SeriesSlots};
+use crate::core::api::outcome::{Advance, Deferred, Outcome, Prepared, SeriesSlots};
 use crate::core::api::symbols::look_up;
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
@@ -94,13 +94,18 @@ impl Deferred for DeferredCharts {
         self.charts.iter_mut().for_each(|chart| chart.choose_again(view));
     }
 
-    fn step(&mut self, view: &View<'_>) -> bool {
+    fn held(&self) -> usize {
+        let charts = self.charts.iter().map(Deferred::held);
+        charts.sum::<usize>() + self.errors.capacity() + self.body.held()
+    }
+
+    fn step(&mut self, view: &View<'_>) -> Advance {
         for _ in 0..CHARTS_A_STEP {
             let Some(chart) = self.charts.get_mut(self.at) else {
-                return true;
+                return Advance::Done;
             };
-            if !chart.step(view) {
-                return false;
+            if !chart.build(view) {
+                return Advance::More;
             }
             let was_built = chart.builder.is_some();
             self.write(view);
@@ -109,7 +114,10 @@ impl Deferred for DeferredCharts {
                 break;
             }
         }
-        self.at == self.charts.len()
+        match self.at == self.charts.len() {
+            true => Advance::Done,
+            false => Advance::More,
+        }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {

@@ -15,7 +15,7 @@ use crate::core::api::chart::{
 };
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
-use crate::core::api::outcome::{Deferred, Outcome, SeriesSlots, send_fault};
+use crate::core::api::outcome::{Advance, Deferred, Outcome, SeriesSlots, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
 use crate::core::api::symbols::sources_for;
 use crate::core::api::view::View;
@@ -57,14 +57,23 @@ struct History {
     last: Option<Range<i64>>,
     /// Without them, the client would ask again at once.
     is_patient: bool,
+    /// What is sent, once that is known.
+    answer: Option<Answer>,
+}
+
+/// What a response says.
+enum Answer {
+    /// Candles, which are turned into columns.
+    Bars(Bars),
+    /// There is none, and another one is to be asked for at this time.
+    NoData(Option<UnixMs>),
 }
 
 /// Candles that are turned into columns, once it is known which are sent.
 struct Bars {
     plan: Arc<ChartPlan>,
-    /// The source of the candles, and what the columns are kept by when they are compressed.
+    /// The source of the candles.
     source: SourceId,
-    key: CacheKey,
     /// Only those from this time on.
     since: UnixMs,
     /// The next piece of the chart.
@@ -113,6 +122,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         goal,
         begun: view.now.mono,
         last: None,
+        answer: None,
         is_patient: false,
     })))
 }
@@ -164,14 +174,44 @@ impl Deferred for History {
         self.last = None;
     }
 
-    fn step(&mut self, view: &View<'_>) -> bool {
-        self.chart.step(view)
+    fn held(&self) -> usize {
+        let columns = match &self.answer {
+            Some(Answer::Bars(bars)) => bars.held(),
+            _ => 0,
+        };
+        self.chart.held() + columns
     }
 
-    fn finish(mut self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let Some(plan) = self.chart.made(view) else {
-            return send_fault("Internal error.", responder);
-        };
+    fn step(&mut self, view: &View<'_>) -> Advance {
+        if let Some(Answer::Bars(bars)) = &mut self.answer {
+            return bars.step();
+        }
+        if !self.chart.build(view) {
+            return Advance::More;
+        }
+        match self.chart.made(view) {
+            Some(plan) => self.go_on(view, plan),
+            None => Advance::Done,
+        }
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let (key, source) = (self.cache_key(), self.chart.key.source);
+        let History { answer, .. } = *self;
+        match answer {
+            Some(Answer::Bars(bars)) => bars.send(view, key, responder),
+            Some(Answer::NoData(older)) => {
+                let cache = view.until_poll(source);
+                send(view, responder, cache, key, &no_data(older))
+            }
+            None => send_fault("Internal error.", responder),
+        }
+    }
+}
+
+impl History {
+    /// The chart is made: looks for older candles, waits for those that are missing, or begins the response.
+    fn go_on(&mut self, view: &View<'_>, plan: Arc<ChartPlan>) -> Advance {
         let info = plan.info();
         let newest = self.newest_unknown(view, info, i64::MAX);
         let unknown = match &newest {
@@ -191,21 +231,23 @@ impl Deferred for History {
         {
             self.is_patient = last.is_none();
             self.chart.wait_for(slots);
-            return Outcome::Deferred(self);
+            return Advance::Waits;
         }
-        match (self.goal, last) {
-            (Goal::Older, older) => self.send_none(view, older.or(again), responder),
-            (_, Some(_)) => self.turn(plan, since),
+        let answer = match (self.goal, last) {
+            (Goal::Older, older) => Answer::NoData(older.or(again)),
+            (_, Some(_)) => Answer::Bars(self.turn(plan, since)),
             (Goal::Range, None) if again.is_none() => {
                 self.look_for_older(view);
-                Outcome::Deferred(self)
+                return Advance::Waits;
             }
-            (_, None) => self.send_none(view, again, responder),
+            (_, None) => Answer::NoData(again),
+        };
+        match self.answer.insert(answer) {
+            Answer::Bars(_) => Advance::More,
+            Answer::NoData(_) => Advance::Done,
         }
     }
-}
 
-impl History {
     /// The newest of the slots before `end` that the response would speak of and that the exchange has not:
     /// of all that are kept if there is no candle, and else from the first candle on.
     fn newest_unknown(&self, view: &View<'_>, info: &ChartInfo, end: i64) -> Option<Range<i64>> {
@@ -256,29 +298,10 @@ impl History {
     }
 
     /// Begins to turn the candles from this time on into columns.
-    fn turn(&self, plan: Arc<ChartPlan>, since: UnixMs) -> Outcome {
+    fn turn(&self, plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
         let room = plan.body_len() / COLUMNS.len();
         let columns = COLUMNS.map(|_| Vec::with_capacity(room + room / 4));
-        let (source, key) = (self.chart.key.source, self.cache_key());
-        Outcome::Deferred(Box::new(Bars { plan, source, key, since, next: 0, columns }))
-    }
-
-    /// Sends that there is no candle, and when the one before it was.
-    fn send_none(
-        &self,
-        view: &View<'_>,
-        older: Option<UnixMs>,
-        responder: &mut Responder<'_>,
-    ) -> Outcome {
-        let mut text = Vec::with_capacity(64);
-        let mut object = Object::open(&mut text);
-        object.put("s", "no_data");
-        if let Some(older) = older {
-            object.put("nextTime", older.0.div_euclid(1000));
-        }
-        object.close();
-        let cache = view.until_poll(self.chart.key.source);
-        send(view, responder, cache, self.cache_key(), &text)
+        Bars { plan, source: self.chart.key.source, since, next: 0, columns }
     }
 
     fn cache_key(&self) -> CacheKey {
@@ -286,22 +309,39 @@ impl History {
     }
 }
 
-impl Deferred for Bars {
-    fn step(&mut self, _: &View<'_>) -> bool {
+/// That there is no candle, and when the one before was.
+fn no_data(older: Option<UnixMs>) -> Vec<u8> {
+    let mut text = Vec::with_capacity(64);
+    let mut object = Object::open(&mut text);
+    object.put("s", "no_data");
+    if let Some(older) = older {
+        object.put("nextTime", older.0.div_euclid(1000));
+    }
+    object.close();
+    text
+}
+
+impl Bars {
+    fn held(&self) -> usize {
+        self.columns.iter().map(Vec::capacity).sum::<usize>() + size_of_val(self.plan.pieces())
+    }
+
+    /// Turns some rows.
+    fn step(&mut self) -> Advance {
         let mut left = PART_BYTES;
         while let Some((rows, range)) = self.plan.pieces().get(self.next) {
             if left == 0 {
-                return false;
+                return Advance::More;
             }
             self.next += 1;
             left = left.saturating_sub(range.len());
             turn_rows(&rows[range.clone()], self.since, &mut self.columns);
         }
-        true
+        Advance::Done
     }
 
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let Bars { plan, source, key, since, columns, .. } = *self;
+    fn send(self, view: &View<'_>, key: CacheKey, responder: &mut Responder<'_>) -> Outcome {
+        let Bars { plan, source, since, columns, .. } = self;
         let mut body = Body::default();
         body.part(Part::Text(&plan.made_of().number().to_le_bytes()));
         body.part(Part::From(since.0));

@@ -5,7 +5,7 @@
 use super::feed::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
-use crate::core::api::outcome::{Deferred, Outcome};
+use crate::core::api::outcome::{Advance, Deferred, Outcome};
 use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
 use crate::core::api::selection::{Selection, find as finds};
 use crate::core::api::symbols::{check_tracked, look_up, served_quote, sources_for};
@@ -273,7 +273,11 @@ impl Search {
 }
 
 impl Deferred for Search {
-    fn step(&mut self, view: &View<'_>) -> bool {
+    fn held(&self) -> usize {
+        size_of::<Search>() + self.best.len() * size_of::<(u8, usize, SymbolId)>()
+    }
+
+    fn step(&mut self, view: &View<'_>) -> Advance {
         let catalog = &view.market.catalog;
         let known = catalog.known();
         let end = known.len().min(self.seen + MARKETS_A_STEP);
@@ -289,7 +293,10 @@ impl Deferred for Search {
             }
         }
         self.seen = end;
-        end == known.len()
+        match end == known.len() {
+            true => Advance::Done,
+            false => Advance::More,
+        }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {

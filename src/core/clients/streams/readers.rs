@@ -32,6 +32,9 @@ impl Readers {
     pub fn remove(&mut self, stream: Key) {
         if let Ok(at) = self.0.binary_search_by_key(&stream, |(key, _)| *key) {
             self.0.remove(at);
+            if self.0.len() < self.0.capacity() / 4 {
+                self.0.shrink_to(2 * self.0.len());
+            }
         }
     }
 

@@ -33,6 +33,9 @@ use std::collections::BTreeMap;
 /// Places that one slice looks at: most of them may have no quote.
 const PLACES_A_SLICE: usize = 1024;
 
+/// What a place takes, about: a version, and, if it has a name, a number and a place among its readers.
+const PLACE_BYTES: usize = 16;
+
 /// See the module's page.
 pub struct EventStream {
     /// What it is counted and logged by.
@@ -131,6 +134,11 @@ impl EventStream {
         };
         stream.begin(since, view);
         stream
+    }
+
+    /// The bytes of memory that it takes, about.
+    pub fn held(&self) -> usize {
+        size_of::<EventStream>() + self.known.capacity() * PLACE_BYTES
     }
 
     /// Notes what is to be sent first: everything, or what has changed since it was sent.

@@ -1,0 +1,72 @@
+//! Whose turn it is: kinds of long work that share the time by fixed weights.
+//!
+//! Each kind has a clock, which runs the slower the greater its weight is, and only while the kind works. The
+//! kind whose clock is furthest behind is next. A kind that had nothing to do for a while is owed nothing:
+//! its clock goes on from that of the kind that has worked last.
+
+/// What one unit of time is on the clock of a kind of weight 1. Weights up to this make a difference.
+const SCALE: u64 = 64;
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct RunQueue<const N: usize> {
+    weights: [u64; N],
+    clocks: [u64; N],
+    now: u64,
+}
+
+impl<const N: usize> RunQueue<N> {
+    /// Nobody has worked yet. No weight is 0.
+    pub fn new(weights: [u64; N]) -> RunQueue<N> {
+        RunQueue { weights, clocks: [0; N], now: 0 }
+    }
+
+    /// The kind that is next of those that have something to do.
+    pub fn next(&self, has_work: impl Fn(usize) -> bool) -> Option<usize> {
+        (0..N).filter(|kind| has_work(*kind)).min_by_key(|kind| self.begin(*kind))
+    }
+
+    /// Notes that a kind has worked for so long, at least for one unit.
+    pub fn note(&mut self, kind: usize, time: u64) {
+        self.now = self.begin(kind);
+        self.clocks[kind] = self.now + time.max(1) * SCALE / self.weights[kind];
+    }
+
+    fn begin(&self, kind: usize) -> u64 {
+        self.clocks[kind].max(self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Works so often, a unit each time; how often each kind had its turn.
+    fn turns(queue: &mut RunQueue<3>, count: usize, busy: [bool; 3], took: [u64; 3]) -> [u64; 3] {
+        let mut turns = [0; 3];
+        for _ in 0..count {
+            let kind = queue.next(|kind| busy[kind]).expect("one is busy");
+            turns[kind] += 1;
+            queue.note(kind, took[kind]);
+        }
+        turns
+    }
+
+    #[test]
+    fn the_time_is_shared_by_weights_whatever_a_turn_takes() {
+        let mut queue = RunQueue::new([4, 2, 1]);
+        assert_eq!(turns(&mut queue, 700, [true; 3], [1; 3]), [400, 200, 100]);
+        let took = [1, 1, 10];
+        let counts = turns(&mut RunQueue::new([1, 1, 1]), 2100, [true; 3], took);
+        assert_eq!(counts, [1000, 1000, 100]);
+        assert_eq!(queue.next(|_| false), None);
+    }
+
+    #[test]
+    fn who_had_nothing_to_do_is_owed_nothing_and_owes_nothing() {
+        let mut queue = RunQueue::new([1, 1, 1]);
+        assert_eq!(turns(&mut queue, 1000, [true, false, false], [1; 3]), [1000, 0, 0]);
+        assert_eq!(turns(&mut queue, 200, [true, true, false], [1; 3]), [100, 100, 0]);
+        assert_eq!(turns(&mut queue, 300, [true; 3], [1; 3]), [100; 3]);
+    }
+}
