@@ -124,6 +124,7 @@ fn a_rule_of_the_log_for_an_unknown_target_is_named() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_fault_of_the_history_file_is_told_with_the_others_where_it_is_named() {
     let dir = std::env::temp_dir().join(format!("marketd-cli-{}", std::process::id()));
     std::fs::create_dir_all(dir.join("data")).expect("a directory of ours");

@@ -7,7 +7,6 @@ use super::series::Series;
 use super::silence::REREAD;
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
-use std::time::Duration;
 
 /// What the exchange has said of slots without a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +61,12 @@ impl Series {
         both.into_iter().flatten().min()
     }
 
-    /// The parts of these slots to ask the exchange for: they are unknown, and none of them was requested
-    /// less than `patience` ago.
-    pub fn askable(&self, slots: Range<i64>, now: Mono, patience: Duration) -> Vec<Range<i64>> {
+    /// The parts of these slots to ask the exchange for: they are unknown, and their pause since the last
+    /// request is over.
+    pub fn askable(&self, slots: Range<i64>, now: Mono) -> Vec<Range<i64>> {
         let mut unknown: IntervalSet = self.unknown(slots.clone()).into_iter().collect();
         for (silent, silence) in self.silences.within(&slots) {
-            if now.since(silence.last) < patience {
+            if now < silence.due() {
                 unknown.remove(silent);
             }
         }

@@ -21,7 +21,8 @@ pub const REREAD: i64 = 2;
 /// the requests come to an end. The shortest page of a known exchange has 100 rows.
 pub const LEAST_PAGE: usize = 8;
 
-/// The most parts remembered for one series. Each end of an answer adds at most one.
+/// The most parts remembered for one series. Each end of an answer adds at most one. Beyond that, the oldest
+/// become one: if they were forgotten, they would be requested again at once.
 const MOST_PARTS: usize = 64;
 
 /// The least time between two answers that together prove a slot empty, and the most between two
@@ -121,12 +122,21 @@ impl Silences {
                 self.0.insert(part, silence);
             }
         }
-        while self.0.len() > MOST_PARTS
-            && let Some((oldest, _)) = self.0.first_range_value()
-        {
-            self.0.remove(oldest.clone());
+        while self.0.len() > MOST_PARTS {
+            self.merge_oldest();
         }
         proven
+    }
+
+    /// Makes the oldest two parts one, with what lies between them: it is requested as rarely as both, and
+    /// what answers said of it is forgotten.
+    fn merge_oldest(&mut self) {
+        let mut oldest = self.0.iter().take(2);
+        if let (Some((first, a)), Some((second, b))) = (oldest.next(), oldest.next()) {
+            let (answers, last) = (a.answers.max(b.answers), a.last.max(b.last));
+            let merged = first.start..second.end;
+            self.0.insert(merged, Silence { since: None, answers, last });
+        }
     }
 
     /// Notes that these slots were requested at `at` and are still not known, where no part of the answer
@@ -254,13 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn no_more_parts_are_remembered_than_the_cap_and_the_newest_stay() {
+    fn no_more_parts_are_remembered_than_the_cap_and_the_oldest_become_one() {
         let mut silences = Silences::default();
         for slot in 0..200 {
             silences.note(slot * 2..slot * 2 + 1, Mono(slot as u64), Word::Empty);
         }
         let noted = noted(&silences);
         assert_eq!((noted.len(), noted[MOST_PARTS - 1].0), (MOST_PARTS, 398));
+        assert_eq!((noted[0], noted[1].0), ((0, 273, None), 274));
         // A service that stands still leaves out one slot more each minute.
         let mut silences = Silences::default();
         for minute in 0..1000 {

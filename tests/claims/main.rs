@@ -467,9 +467,9 @@ fn no_page_is_asked_again_and_again_however_it_is_cut() {
                 world.run_to_second(10);
                 world.run(600);
                 let pages = world.pages().len();
-                // No exchange has so short pages. Such a page does not look cut, and its last candles have no
-                // newer one beside them, which would prove them final.
-                let most = if rows <= 8 { 40 } else { 20 };
+                // No exchange has pages of one row: such a page does not look cut, and its candle has no newer
+                // one beside it, which would prove it final.
+                let most = if rows == 1 { 30 } else { 16 };
                 assert!(pages <= most, "{pages} pages in ten minutes: {rows} {newest} {every}");
             }
         }

@@ -51,7 +51,7 @@ impl BackfillProgress {
 
     /// Candles have been applied. The count to begin, if one is due or nothing is left to request.
     pub fn applied(&mut self, plans: &CandlePlans, now: Now) -> Option<Count> {
-        let was_over = std::mem::replace(&mut self.was_over, !plans.has_backfill());
+        let was_over = std::mem::replace(&mut self.was_over, !plans.has_backfill(now));
         self.begin(self.was_over && !was_over, now)
     }
 
@@ -82,8 +82,11 @@ impl BackfillProgress {
         let ends_at = (pace > 0).then(|| cx.now.unix + ((wanted - done) * 60_000 / pace) as i64);
         status.backfill = Backfill { wanted, done, per_minute: pace, ends_at };
         let id = &status.id;
-        if is_over && std::mem::take(&mut self.is_logged) {
-            log::info!(target: SOURCE, "backfill done source={id} candles={done}");
+        if is_over {
+            if std::mem::take(&mut self.is_logged) {
+                log::info!(target: SOURCE, "backfill done source={id} candles={done}");
+            }
+            self.since = (cx.now.mono, done);
         } else if !is_over && passed >= LOG_EVERY {
             let end = ends_at.map_or("unknown".to_string(), |at| at.to_string());
             log::info!(
@@ -122,7 +125,7 @@ impl Count {
         }
         let is_done = self.series < before + SERIES_A_SLICE;
         if is_done {
-            progress.counted(source, self, !plans.has_backfill(), cx);
+            progress.counted(source, self, !plans.has_backfill(cx.now), cx);
         }
         is_done
     }

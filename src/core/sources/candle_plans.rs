@@ -6,9 +6,7 @@
 
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::series_plan::{
-    PageResult, SILENT_FOR, SeriesPlan, Urgency, refreshed_from, widened,
-};
+use crate::core::sources::series_plan::{PageResult, SeriesPlan, Urgency, refreshed_from, widened};
 use crate::core::sources::task::Profile;
 use crate::exchange::Dialect;
 use crate::log_targets::FETCH;
@@ -103,9 +101,10 @@ impl CandlePlans {
         self.plans.get(&key).is_some_and(|plan| plan.reach.is_none())
     }
 
-    /// True if some of the configured backfill is still to be requested.
-    pub fn has_backfill(&self) -> bool {
-        self.plans.values().any(|plan| plan.unasked.is_some())
+    /// True if some of the configured backfill is still to be requested. What was requested and is silent
+    /// does not count while it rests.
+    pub fn has_backfill(&self, now: Now) -> bool {
+        self.plans.values().any(|plan| plan.unasked.as_ref().is_some_and(|it| it.0 <= now.mono))
     }
 
     /// Requests those of these slots for a client that only the exchange can tell of. `false`: none
@@ -117,7 +116,7 @@ impl CandlePlans {
         let exchange = cx.exchange_time(self.source);
         let oldest = self.oldest_served(key.interval.slot_of(exchange));
         let unknown = slots.start.max(oldest)..slots.end;
-        let unknown = series.askable(unknown, cx.now.mono, SILENT_FOR);
+        let unknown = series.askable(unknown, cx.now.mono);
         let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
         };
@@ -162,13 +161,13 @@ impl CandlePlans {
         let slots = match (urgency, plan.asked.iter().next_back()) {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
-                    let unknown = series.askable(asked.clone(), cx.now.mono, SILENT_FOR).pop()?;
+                    let unknown = series.askable(asked.clone(), cx.now.mono).pop()?;
                     Some(widened(series, unknown, current, rows))
                 });
                 let part = unknown.unwrap_or(asked);
                 // Who asks for the newest closed candles wants the forming one too, and it comes
-                // with the same page.
-                match part.end + REREAD >= current {
+                // with the same page if that has room.
+                match part.end + REREAD >= current && part.start + rows > current {
                     true => part.start..current + 1,
                     false => part,
                 }

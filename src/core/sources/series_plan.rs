@@ -21,11 +21,6 @@ const RETRY_MAX: Duration = Duration::from_secs(600);
 /// Ranges that may wait for one series. Ranges that touch become one, so only scattered ones count.
 const ASKED_PER_SERIES: usize = 8;
 
-/// Slots that were requested in vain are not requested for a client again before this has passed. So a
-/// market's empty past is not requested with each look at its chart. An exchange whose pages are empty for a
-/// moment is not asked again sooner either.
-pub const SILENT_FOR: Duration = Duration::from_secs(30);
-
 /// How many slots behind a missing part are searched for a known candle. If there is one, it is requested
 /// together with the part, because everything between two candles of one response is known at once. At most a
 /// quarter of a page, or what the part leaves of it.
@@ -149,7 +144,7 @@ impl SeriesPlan {
         let current = series.interval().slot_of(exchange);
         self.asked.remove(told.clone());
         for range in std::mem::take(&mut self.asked).iter() {
-            let left = series.askable(until(&range, current), now.mono, SILENT_FOR);
+            let left = series.askable(until(&range, current), now.mono);
             if let (Some(first), Some(last)) = (left.first(), left.last()) {
                 // Refused if there are too many ranges: clients ask for these slots again.
                 let _ = self.asked.insert(first.start..last.end);
