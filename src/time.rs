@@ -135,6 +135,11 @@ impl Mono {
     pub fn since(self, earlier: Mono) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
+
+    /// In milliseconds.
+    pub fn as_ms(self) -> i64 {
+        (self.0 / 1000) as i64
+    }
 }
 
 impl Add<Duration> for Mono {

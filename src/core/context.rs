@@ -121,5 +121,5 @@ impl Context {
 
 /// What the wall clock shows when the monotonic one is zero, in milliseconds.
 pub fn wall_zero(now: Now) -> i64 {
-    now.unix.0 - (now.mono.0 / 1000) as i64
+    now.unix.0 - now.mono.as_ms()
 }

@@ -353,7 +353,7 @@ impl SourceStatus {
     /// exchange told its own, so setting this machine's clock does not move it.
     pub fn exchange_time(&self, now: Now) -> UnixMs {
         match self.clock {
-            Some(zero) => UnixMs(zero + (now.mono.0 / 1000) as i64),
+            Some(zero) => UnixMs(zero + now.mono.as_ms()),
             None => now.unix,
         }
     }
@@ -362,7 +362,7 @@ impl SourceStatus {
     /// is closed.
     pub fn sure_time(&self, now: Now) -> UnixMs {
         let doubted = self.clock_doubt.as_ref().map(|it| it.earliest);
-        let sure = doubted.map(|zero| UnixMs(zero) + (now.mono.0 / 1000) as i64);
+        let sure = doubted.map(|zero| UnixMs(zero) + now.mono.as_ms());
         sure.unwrap_or(UnixMs(i64::MAX)).min(self.exchange_time(now))
     }
 }

@@ -190,3 +190,78 @@ fn a_clock_that_really_goes_back_deletes_nothing_and_reads_again_what_lies_ahead
     assert!(chart.is_complete(), "{chart:?}");
     assert!(chart.rows.iter().all(|row| row.1 == 3), "{:?}", chart.rows);
 }
+
+/// Lets so many seconds pass, and checks each of them: nothing is called closed before its end.
+#[track_caller]
+fn check_ends(world: &mut World, seconds: u64, what: &str) {
+    for _ in 0..seconds {
+        world.run(1);
+        let chart = world.chart("&limit=50");
+        let ended = world.current() * MINUTE - MINUTE;
+        let closed = chart.header("Chart-Last-Closed").parse::<i64>().unwrap_or(0);
+        assert!(closed <= ended, "{what}: {closed} is called closed before {ended} is: {chart:?}");
+        let last = chart.rows.last().map_or(0, |row| row.0 * MINUTE);
+        assert!(!chart.is_complete() || last >= ended, "{what}: {ended} is missing: {chart:?}");
+    }
+}
+
+#[test]
+fn tickers_one_by_one_contradict_a_time_call_that_lies_from_the_begin() {
+    for ahead in [TEN_YEARS, 9 * MINUTE, -9 * MINUTE] {
+        let mut world = World::market_by_market(100);
+        world.exchange.time_ahead = ahead;
+        world.wall_ahead = 8000;
+        let what = format!("{ahead} ms ahead");
+        check_ends(&mut world, 300, &what);
+        let told = doubt(&mut world).expect("a reason");
+        assert!(told.contains("newest ticker"), "{what}: {told}");
+        world.exchange.time_ahead = 0;
+        world.run(200);
+        world.run_to_second(10);
+        check_untouched(&mut world, &what);
+        assert_eq!(doubt(&mut world), None, "{what}");
+    }
+}
+
+#[test]
+fn a_wrong_date_is_outvoted_by_the_time_call_and_by_tickers_one_by_one() {
+    for ahead in [9 * MINUTE, -9 * MINUTE] {
+        let mut world = World::market_by_market(100);
+        world.exchange.has_date = true;
+        world.exchange.date_ahead = ahead;
+        world.wall_ahead = 8000;
+        let what = format!("{ahead} ms ahead");
+        check_ends(&mut world, 200, &what);
+        world.run_to_second(10);
+        check_untouched(&mut world, &what);
+        assert_eq!(doubt(&mut world), None, "{what}");
+    }
+}
+
+#[test]
+fn tickers_one_by_one_are_a_clock_where_there_is_no_other() {
+    for ahead in [8000, -8000, 90_000] {
+        let mut world = World::market_by_market(100);
+        world.exchange.is_timeless = true;
+        world.wall_ahead = ahead;
+        let what = format!("this machine {ahead} ms ahead");
+        check_ends(&mut world, 200, &what);
+        world.run_to_second(10);
+        check_untouched(&mut world, &what);
+        assert_eq!(doubt(&mut world), None, "{what}");
+    }
+}
+
+#[test]
+fn a_ticker_of_a_quiet_market_tells_no_time() {
+    let mut world = World::new(100);
+    // The last trade was ten minutes ago.
+    world.exchange.stamped = Some(Some(world.time() - 10 * MINUTE));
+    world.run(200);
+    world.run_to_second(10);
+    check_untouched(&mut world, "quiet");
+    let times = world.exchange.times;
+    world.run(1200);
+    check_untouched(&mut world, "quiet for long");
+    assert_eq!((world.exchange.times, doubt(&mut world)), (times, None));
+}

@@ -65,6 +65,9 @@ pub struct Exchange {
     pub is_timeless: bool,
     /// What its time call says, whatever its clock shows.
     pub time_said: Option<i64>,
+    /// How far its time call, and the `Date` of its answers, are ahead of its clock.
+    pub time_ahead: i64,
+    pub date_ahead: i64,
     /// How long its time call takes.
     pub time_takes_ms: i64,
     /// The markets beside the first one: those in its list, and those with a ticker.
@@ -155,6 +158,8 @@ impl World {
             times: 0,
             is_timeless: false,
             time_said: None,
+            time_ahead: 0,
+            date_ahead: 0,
             time_takes_ms: 0,
             stamped: None,
             others: (0, 0),
@@ -181,6 +186,21 @@ impl World {
         let mut world = World::new(backfill);
         let mut config = config(backfill);
         config.sources[0].symbols.push("M0/USDT".to_string());
+        world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
+        world.exchange.others = (1, 1);
+        world
+    }
+
+    /// The same at an exchange that tells one ticker a call.
+    pub fn market_by_market(backfill: i64) -> World {
+        const BINANCE: &str = include_str!("../../src/exchange/dialects/binance.json");
+        let lines = BINANCE.lines().filter(|line| !line.trim_start().starts_with("\"all\": {"));
+        let mut config = config(backfill);
+        let source = &mut config.sources[0];
+        source.dialect = "./one.json".to_string();
+        source.dialect_text = lines.collect::<Vec<_>>().join("\n");
+        source.symbols.push("M0/USDT".to_string());
+        let mut world = World::new(backfill);
         world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
         world.exchange.others = (1, 1);
         world
@@ -312,7 +332,8 @@ impl World {
         let (status, body) = self.exchange.answer(target, time);
         let date = match self.exchange.has_date {
             true => {
-                let since = Duration::from_millis((time + self.exchange.clock_ahead) as u64);
+                let shown = time + self.exchange.clock_ahead + self.exchange.date_ahead;
+                let since = Duration::from_millis(shown as u64);
                 let date = httpdate::HttpDate::from(std::time::UNIX_EPOCH + since);
                 format!("Date: {date}\r\n")
             }
@@ -529,7 +550,8 @@ impl Exchange {
             "/api/v3/time" if self.is_timeless => return (500, String::new()),
             "/api/v3/time" => {
                 self.times += 1;
-                format!(r#"{{"serverTime":{}}}"#, self.time_said.unwrap_or(now))
+                let said = self.time_said.unwrap_or(now + self.time_ahead);
+                format!(r#"{{"serverTime":{said}}}"#)
             }
             "/api/v3/exchangeInfo" => {
                 self.lists += 1;
@@ -550,6 +572,9 @@ impl Exchange {
                     let last = self.last + if base == "BTC" { moved } else { 0 };
                     format!(r#"{{"symbol":"{base}USDT","lastPrice":"{last}"{time}}}"#)
                 };
+                if let Some(id) = query.strip_prefix("symbol=") {
+                    return (200, ticker(id.trim_end_matches("USDT").to_string()));
+                }
                 let others = (0..self.others.1).map(|at| format!("M{at}"));
                 let tickers = std::iter::once("BTC".to_string()).chain(others).map(ticker);
                 format!("[{}]", tickers.collect::<Vec<_>>().join(","))

@@ -1,10 +1,11 @@
 //! The exchange's time, by witnesses.
 //!
 //! [`ExchangeClock`] owns what each witness has told: the exchange's time call, the `Date` of its responses,
-//! and the newest ticker of a whole poll. This machine's clock is the weakest witness. No witness is believed
-//! alone: the time holds once two of them agree, or one of them with itself a minute later. A clock that
-//! holds follows our monotonic clock. A witness that contradicts it has the time call read again at once;
-//! until the others have outvoted it, or it has moved the clock, the clock is *in doubt*.
+//! and the newest ticker of a whole poll or round. This machine's clock is the weakest witness. No witness is
+//! believed alone: the time holds once two of them agree. If an exchange has one witness only, that one holds
+//! if it tells the same a minute later. A clock that holds follows our monotonic clock. A witness that
+//! contradicts it has the time call read again at once; until the others have outvoted it, or it has moved
+//! the clock, the clock is *in doubt*.
 //!
 //! While it is in doubt, the exchange's time is the earliest that a witness has told. What has ended by then
 //! has ended by every witness: it is requested and served as usual. Nothing later closes, quotes change no
@@ -16,29 +17,33 @@
 
 use crate::core::context::{Context, wall_zero};
 use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::sources::staged::Newest;
 use crate::core::stats::ClockDoubt;
 use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Market, SourceId};
 use crate::time::{Mono, TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
-use std::cmp::Reverse;
 use std::time::Duration;
 
 /// Two readings agree if they differ by no more than this. One that took longer to come is none.
 const TOLERANCE_MS: i64 = 2000;
 
-/// One witness confirms itself if it has told the same time, by the monotonic clock, for so long.
+/// The only witness confirms itself if it has told the same time, by the monotonic clock, for so long.
 const CONFIRMED: Duration = Duration::from_secs(60);
 
-/// The votes of an exchange's witness. It has one more if it has confirmed itself; this machine's clock and
-/// the clock that holds have one each.
+/// The votes of an exchange's witness. This machine's clock has one.
 const VOTES: u32 = 2;
 
-/// The votes that a clock needs to hold: two witnesses, or one that has confirmed itself.
+/// The votes that a clock needs to hold: those of two witnesses.
 const NEEDED: u32 = 3;
 
-/// If nobody traded for up to this long, the newest ticker tells nothing of the time.
-const QUIET_MS: i64 = 3_600_000;
+/// The newest ticker tells the time once it has kept pace with our monotonic clock for so long: that of a
+/// quiet market stands still.
+const IN_STEP: Duration = Duration::from_secs(10);
+
+/// While the time is in doubt, this machine's clock counts as ahead by so much: nobody knows how well it is
+/// set.
+const MACHINE_OFF_MS: i64 = 300_000;
 
 /// The pause before the time call is read again while the clock is in doubt. It grows with the doubt, up to
 /// [`RETRY_MAX`].
@@ -57,7 +62,7 @@ pub enum Witness {
     Call,
     /// The `Date` of a response that no cache has kept.
     Date,
-    /// The newest ticker of a poll of all quotes.
+    /// The newest ticker of a poll of all quotes, or of a round.
     Ticker,
 }
 
@@ -70,9 +75,13 @@ const NAMES: [&str; 3] = ["time call", "date", "newest ticker"];
 struct Story {
     earliest: i64,
     latest: i64,
-    /// Since when it tells the same: when the first request was sent, and when the last response came.
+    /// Since when it tells the same: when the first request was sent, what that told as the earliest time,
+    /// and when the last response came.
     since: Mono,
+    first: i64,
     until: Mono,
+    /// False if it may be a ticker of a quiet market.
+    is_clock: bool,
     /// True if it was outvoted: it counts for nothing until it agrees with the clock that holds.
     is_odd: bool,
 }
@@ -87,11 +96,13 @@ impl Story {
     /// One that tells exactly this time.
     fn at(zero: i64) -> Story {
         let (since, until) = Default::default();
-        Story { earliest: zero, latest: zero, since, until, is_odd: false }
+        let (is_clock, is_odd) = (true, false);
+        Story { earliest: zero, latest: zero, since, first: zero, until, is_clock, is_odd }
     }
 
-    fn votes(&self) -> u32 {
-        VOTES + u32::from(self.until.since(self.since) >= CONFIRMED)
+    /// True if it counts.
+    fn is_heard(&self) -> bool {
+        self.is_clock && !self.is_odd
     }
 }
 
@@ -111,8 +122,6 @@ pub struct ExchangeClock {
     is_running: bool,
     /// Since when the clock is in doubt.
     in_doubt_since: Option<Mono>,
-    /// The time of the newest ticker of the last poll.
-    newest: Option<UnixMs>,
 }
 
 impl ExchangeClock {
@@ -126,7 +135,6 @@ impl ExchangeClock {
             estimate: None,
             is_running: false,
             in_doubt_since: Some(now),
-            newest: None,
         }
     }
 
@@ -163,21 +171,16 @@ impl ExchangeClock {
         self.due = cx.now.mono;
     }
 
-    /// Takes in the time of the newest ticker of a poll of all quotes. It is old if nobody trades: only a
-    /// time that lies ahead, goes back or is older than a quiet market's says more than that.
+    /// Takes in the newest ticker of a poll whose request was sent at `sent`, or of a round that has ended.
     pub fn note_newest(
         &mut self,
-        newest: UnixMs,
+        newest: &Newest,
         sent: Mono,
         plans: &mut CandlePlans,
         cx: &mut Context,
     ) {
-        let last = self.newest.replace(newest);
-        let went_back = last.is_some_and(|last| newest - last < -TOLERANCE_MS);
-        let lag = self.estimate.map_or(0, |zero| zero - zero_of(newest, cx.now.mono));
-        if went_back || !(TOLERANCE_MS..QUIET_MS).contains(&lag) {
-            let told = (newest, newest + TOLERANCE_MS);
-            self.note(Witness::Ticker, told, sent, plans, cx);
+        if let Some(time) = newest.time(cx.now.mono) {
+            self.note(Witness::Ticker, (time, time + TOLERANCE_MS), sent, plans, cx);
         }
     }
 
@@ -194,21 +197,13 @@ impl ExchangeClock {
         let now = cx.now.mono;
         let is_call = witness == Witness::Call;
         if now.since(sent).as_millis() as i64 <= TOLERANCE_MS {
-            let before = self.stories[witness as usize];
-            let mut told = Story {
-                earliest: zero_of(least, now),
-                latest: zero_of(most, sent),
-                since: sent,
-                until: now,
-                is_odd: before.is_some_and(|it| it.is_odd),
-            };
-            match before.filter(|it| it.agrees(&told)) {
-                Some(same) => told.since = same.since,
+            let told = self.story(witness, (least, most), sent, now);
+            let before = self.stories[witness as usize].replace(told);
+            let is_same = before.is_some_and(|it| it.is_clock && it.since == told.since);
+            if told.is_odd && told.is_clock && !is_same {
                 // What was outvoted may be right now.
-                None if told.is_odd => self.call_again(RETRY_MAX, now),
-                None => {}
+                self.call_again(RETRY_MAX, now);
             }
-            self.stories[witness as usize] = Some(told);
             self.judge(plans, cx);
             if is_call && !self.is_in_doubt() {
                 return self.warn_of_difference(cx);
@@ -217,6 +212,43 @@ impl ExchangeClock {
         if is_call {
             self.failed(plans, cx);
         }
+    }
+
+    /// What a witness tells now, and since when.
+    fn story(
+        &self,
+        witness: Witness,
+        (least, most): (UnixMs, UnixMs),
+        sent: Mono,
+        now: Mono,
+    ) -> Story {
+        let before = self.stories[witness as usize];
+        let mut told = Story {
+            earliest: zero_of(least, now),
+            latest: zero_of(most, sent),
+            since: sent,
+            first: zero_of(least, now),
+            until: now,
+            is_clock: true,
+            is_odd: before.is_some_and(|it| it.is_odd),
+        };
+        let drift = |before: &Story| (told.earliest - before.first).abs();
+        let is_same = |before: &Story| before.agrees(&told) && drift(before) <= TOLERANCE_MS;
+        if let Some(same) = before.filter(is_same) {
+            (told.since, told.first) = (same.since, same.first);
+        }
+        if witness == Witness::Ticker {
+            // A time that lies ahead is not of a quiet market.
+            let is_ahead = |zero: i64| told.earliest - zero > TOLERANCE_MS;
+            let is_news = !told.is_odd && self.running().is_some_and(is_ahead);
+            told.is_clock = is_news || now.since(told.since) >= IN_STEP;
+        }
+        told
+    }
+
+    /// The last clock that held, if it still runs.
+    fn running(&self) -> Option<i64> {
+        self.estimate.filter(|_| self.is_running)
     }
 
     /// Has the time call read again, so long after the last time.
@@ -237,34 +269,35 @@ impl ExchangeClock {
 
     /// Finds the time that most witnesses tell, and whether it holds.
     fn judge(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
-        let credible: Vec<Story> =
-            self.stories.into_iter().flatten().filter(|it| !it.is_odd).collect();
+        let heard = || self.stories.iter().flatten().filter(|it| it.is_heard());
         // What was told before another witness began to tell something else proves nothing against that.
-        let begun = credible.iter().map(|it| it.since).max().unwrap_or_default();
-        let running = self.estimate.filter(|_| self.is_running).map(Story::at);
+        let begun = heard().map(|it| it.since).max().unwrap_or_default();
+        let heard: Vec<Story> = heard().filter(|it| it.until >= begun).copied().collect();
+        let running = self.running().map(Story::at);
         let machine = Story::at(wall_zero(cx.now));
         let votes = |time: &Story| -> u32 {
-            let told = credible.iter().filter(|it| it.until >= begun && it.agrees(time));
-            let weak = [running, Some(machine)].into_iter().flatten();
-            told.map(Story::votes).sum::<u32>() + weak.filter(|it| it.agrees(time)).count() as u32
+            let told = heard.iter().filter(|it| it.agrees(time)).count() as u32;
+            told * VOTES + u32::from(machine.agrees(time))
         };
-        let all = || running.iter().chain(&credible);
-        let best = all().min_by_key(|it| Reverse(votes(it)));
-        let holds = |best: &&Story| {
-            let is_enough = running.is_some_and(|it| it.agrees(best)) || votes(best) >= NEEDED;
-            let is_outvoted = |it: &Story| it.agrees(best) || votes(it) < votes(best);
-            is_enough && all().all(is_outvoted)
+        let holds = |time: &&Story| {
+            let is_confirmed = time.until.since(time.since) >= CONFIRMED;
+            let is_alone = is_confirmed && heard.iter().all(|it| it.agrees(time));
+            let is_known = running.is_some_and(|it| it.agrees(time));
+            let is_enough = is_known || votes(time) >= NEEDED;
+            let is_outvoted = |it: &Story| it.agrees(time) || votes(it) < votes(time);
+            is_alone || is_enough && running.iter().chain(&heard).all(is_outvoted)
         };
-        let Some(best) = best.filter(holds).copied() else {
+        let Some(best) = running.iter().chain(&heard).find(holds).copied() else {
             return self.begin_doubt(self.told(cx), cx);
         };
         for story in self.stories.iter_mut().flatten() {
-            story.is_odd = !story.agrees(&best);
+            story.is_odd = !story.agrees(&best) && (story.is_odd || story.is_clock);
         }
         // The exchange cannot have got further than its strongest witness tells.
-        let mut agree = self.stories.iter().flatten().filter(|it| !it.is_odd);
+        let agrees = |it: &Story| it.is_heard() && it.agrees(&best);
+        let mut agree = self.stories.iter().flatten().filter(|it| agrees(it));
         let before = self.estimate.filter(|it| Story::at(*it).agrees(&best));
-        let zero = match (self.stories[Witness::Call as usize].filter(|it| !it.is_odd), before) {
+        let zero = match (self.stories[Witness::Call as usize].filter(agrees), before) {
             (Some(call), _) => call.earliest,
             (None, Some(before)) => {
                 agree.rfold(before, |it, told| it.clamp(told.earliest, told.latest))
@@ -307,14 +340,15 @@ impl ExchangeClock {
             self.in_doubt_since = Some(now);
             self.call_again(RETRY, now);
         }
-        let told = self.stories.iter().flatten().filter(|it| !it.is_odd).map(|it| it.earliest);
-        let earliest = told.chain(self.estimate).min();
+        let heard = self.stories.iter().flatten().filter(|it| it.is_heard());
+        let told = heard.map(|it| it.earliest).min();
         let status = &mut cx.stats[source];
-        status.clock = self.estimate.or(earliest);
+        status.clock = self.estimate.or(told);
         if status.clock_doubt.is_none() {
             log::warn!(target: SOURCE, "clock in doubt source={} reason={}", status.id, quoted(&why));
         }
-        let earliest = earliest.unwrap_or(wall_zero(cx.now));
+        let machine = wall_zero(cx.now) - MACHINE_OFF_MS;
+        let earliest = told.into_iter().chain(self.estimate).fold(machine, i64::min);
         status.clock_doubt = Some(ClockDoubt { why: why.into(), earliest });
         let sure = status.sure_time(cx.now);
         cx.market.charts.doubt_clock(source, Some(sure));
@@ -325,7 +359,7 @@ impl ExchangeClock {
         let by_name = NAMES.iter().zip(&self.stories);
         let mut told: Vec<String> = by_name
             .filter_map(|(name, story)| {
-                let time = UnixMs((*story)?.earliest) + mono_ms(cx.now.mono);
+                let time = UnixMs((*story)?.earliest) + cx.now.mono.as_ms();
                 Some(format!("{name} {time}"))
             })
             .collect();
@@ -349,9 +383,5 @@ impl ExchangeClock {
 
 /// What a clock that shows `time` at `mono` showed when our monotonic clock was zero, in milliseconds.
 fn zero_of(time: UnixMs, mono: Mono) -> i64 {
-    (time - mono_ms(mono)).0
-}
-
-fn mono_ms(mono: Mono) -> i64 {
-    (mono.0 / 1000) as i64
+    (time - mono.as_ms()).0
 }

@@ -6,6 +6,7 @@
 //! during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the
 //! exchange does not know is left out of more and more rounds.
 
+use crate::core::sources::staged::Newest;
 use crate::exchange::RequestKind;
 use crate::market::SymbolId;
 use crate::record::Stats;
@@ -49,6 +50,8 @@ pub struct QuoteRound {
     in_flight: usize,
     /// True if a market of this round has been answered well.
     has_good: bool,
+    /// The newest ticker of this round.
+    pub newest: Newest,
     is_abandoned: bool,
     /// When the running round began.
     began: Option<Mono>,
@@ -91,6 +94,7 @@ impl QuoteRound {
             self.stats.retain(|symbol, _| listed.contains(symbol));
         }
         (self.has_good, self.is_abandoned) = (false, false);
+        self.newest = Newest::default();
         (self.urgent_left, self.rest_sent) = (urgent.len(), 0);
         self.left = urgent.into();
         self.left.extend(rest);

@@ -323,7 +323,10 @@ impl Schedule {
         let end = self.round.ended(is_good, cx.now.mono);
         match end {
             RoundEnd::NotYet => return end,
-            RoundEnd::WithQuotes => cx.market.quotes.end_poll(id, cx.now),
+            RoundEnd::WithQuotes => {
+                cx.market.quotes.end_poll(id, cx.now);
+                self.clock.note_newest(&self.round.newest, cx.now.mono, &mut self.candles, cx);
+            }
             // The exchange answers, and has none of the markets: nothing is waited for, and the source
             // must not pass for up.
             RoundEnd::WithoutQuotes => self.failures.back_off(cx),

@@ -9,7 +9,7 @@ use crate::exchange::{Reject, Sink};
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use std::collections::VecDeque;
 
 /// Tickers in one piece: below the size that an allocator takes from the system and gives back at
@@ -19,6 +19,28 @@ const TICKERS_A_PIECE: usize = 256;
 
 /// Unreadable items after which a response is given up: more than any exchange has markets.
 const MOST_REJECTED: u64 = 20_000;
+
+/// The newest time that two tickers have reached, or the only one: an absurd time stands alone.
+/// Kept as what the exchange's clock showed when our monotonic clock was zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Newest {
+    newest: Option<UnixMs>,
+    second: Option<UnixMs>,
+}
+
+impl Newest {
+    /// A ticker that came at `received` is of this time.
+    pub fn note(&mut self, time: UnixMs, received: Mono) {
+        let zero = Some(time - received.as_ms());
+        self.second = self.second.max(self.newest.min(zero));
+        self.newest = self.newest.max(zero);
+    }
+
+    /// What an exchange's clock shows now that showed this time when its ticker came.
+    pub fn time(&self, now: Mono) -> Option<UnixMs> {
+        Some(self.second.or(self.newest)? + now.as_ms())
+    }
+}
 
 /// Tickers in their order, in pieces of bounded size.
 #[derive(Debug, Default)]
@@ -39,15 +61,11 @@ impl StagedTickers {
         self.pieces.iter().map(Vec::len).sum()
     }
 
-    /// The newest time that two of them have reached, or the only one: a ticker whose time is absurd stands
-    /// alone.
-    pub fn newest(&self) -> Option<UnixMs> {
+    /// Notes the times of those that came at `received`.
+    pub fn note_times(&self, newest: &mut Newest, received: Mono) {
         let all = self.pieces.iter().flatten();
         let times = all.filter_map(|(_, ticker)| ticker.timestamp.or(self.default_time));
-        let (newest, second) = times.fold((None, None), |(newest, second), time| {
-            (newest.max(Some(time)), second.max(newest.min(Some(time))))
-        });
-        second.or(newest)
+        times.for_each(|time| newest.note(time, received));
     }
 
     /// Takes out the first piece.

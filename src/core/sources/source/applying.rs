@@ -11,7 +11,7 @@ use crate::core::sources::jobs::{Job, SymbolsLeft};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
-use crate::core::sources::staged::{Staged, StagedTickers};
+use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
@@ -172,10 +172,10 @@ impl Source {
     fn apply(&mut self, staged: Staged, sent_at: Now, cx: &mut Context) -> Result<(), Fault> {
         match staged.task {
             Task::Tickers => {
-                if let Some(newest) = staged.tickers.newest() {
-                    let Schedule { clock, candles, .. } = &mut self.schedule;
-                    clock.note_newest(newest, sent_at.mono, candles, cx);
-                }
+                let mut newest = Newest::default();
+                staged.tickers.note_times(&mut newest, cx.now.mono);
+                let Schedule { clock, candles, .. } = &mut self.schedule;
+                clock.note_newest(&newest, sent_at.mono, candles, cx);
                 self.jobs.push([Job::ApplyTickers(staged.tickers, cx.now)]);
             }
             Task::Ticker(_) => self.apply_of_round(staged.tickers, cx),
@@ -211,6 +211,7 @@ impl Source {
 
     /// Puts the ticker of one market of a round into the market.
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
+        tickers.note_times(&mut self.schedule.round.newest, cx.now.mono);
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
             if let Some(stats) = self.schedule.round.stats.get(symbol) {
