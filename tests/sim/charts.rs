@@ -125,8 +125,8 @@ impl Books<'_> {
         }
         let ledger = &self.sources[source];
         let is_tracked = ledger.tracks(ask.market, self.span) != Tri::No
-            // The file may remember an earlier list.
-            || ledger.remembers && ledger.waits_for_list(ask.market, self.span);
+            // What is stored of a market can be read while it is not listed.
+            || ledger.remembers && ledger.may_want(ask.market, self.span);
         if !is_tracked {
             return Err(format!("{} does not track it", fields.source));
         }

@@ -406,11 +406,16 @@ impl Ledger {
 
     /// Whether its first list may tell of a market that it then tracks.
     pub fn waits_for_list(&self, market: usize, span: Span) -> bool {
+        self.has_list(span) == Tri::No && self.may_want(market, span)
+    }
+
+    /// Whether the configuration lets it track this market, if it is listed.
+    pub fn may_want(&self, market: usize, span: Span) -> bool {
         let (seen, _) = self.selection.seen(span);
         let wants = |it: &&(Window, Option<Selection>)| {
             it.1.as_ref().is_some_and(|it| it.wanted.contains(&market))
         };
-        self.has_list(span) == Tri::No && seen.iter().any(wants)
+        seen.iter().any(wants)
     }
 
     /// The daemon has read the last byte of a good answer. `sent`: when it had asked.
