@@ -17,4 +17,4 @@ case "${1:-0}" in
         ;;
 esac
 export MARKETD_FIRST_SEED=${1:-1}
-exec cargo test --locked --quiet --test sim -- --ignored --exact --nocapture a_bad_day
+exec cargo test --locked --quiet --test library -- --ignored --exact --nocapture sim::a_bad_day

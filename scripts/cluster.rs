@@ -19,7 +19,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::{Client, EventSource, PATIENCE, eventually, poll_until};
-use world::{LEASE, LONG, Node, World, quote_of};
+use support::LONG;
+use world::{LEASE, Node, World, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM
     --nodes N       of the cluster (default 3)

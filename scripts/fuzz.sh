@@ -7,8 +7,8 @@
 #     scripts/fuzz.sh [SECONDS [FIRST_SEED]]
 #
 # Without a seed it begins at one that no other run has begun at. A failure names its seed:
-# MARKETD_SEED=7 cargo test --test requests fuzz:: repeats seed 7 alone, and so does
-# MARKETD_SEED=7 cargo test --test wire garbage::.
+# MARKETD_SEED=7 cargo test --test library requests::fuzz:: repeats seed 7 alone, and so does
+# MARKETD_SEED=7 cargo test --test library wire::garbage::.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -22,6 +22,6 @@ export MARKETD_FUZZ_SECONDS=${1:-180}
 export MARKETD_FUZZ_SEED=${2:-$(date +%s)000}
 echo "seeds from $MARKETD_FUZZ_SEED, twice $MARKETD_FUZZ_SECONDS s"
 # With the checks of a debug build: an overflow is a finding.
-cargo test --locked --test requests -- --ignored --exact --nocapture \
-    fuzz::damaged_rows_for_a_long_time
-exec cargo test --locked --test wire -- --nocapture garbage::
+cargo test --locked --test library -- --ignored --exact --nocapture \
+    requests::fuzz::damaged_rows_for_a_long_time
+exec cargo test --locked --test library wire::garbage:: -- --nocapture

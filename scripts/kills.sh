@@ -15,4 +15,4 @@ case "${1:-0}${2:-0}${3:-0}" in
         ;;
 esac
 MARKETD_SYMBOLS=${1:-60} MARKETD_KILLS=${2:-20} MARKETD_SEED=${3:-1} \
-    cargo test --test history what_is_told_as_stored -- --nocapture
+    cargo test --test daemon history::what_is_told_as_stored -- --nocapture

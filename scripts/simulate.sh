@@ -19,5 +19,5 @@ esac
 export MARKETD_EVENTS=${1:-1000000}
 export MARKETD_FIRST_SEED=${2:-1}
 # With the checks of a debug build: an overflow is a finding.
-exec cargo test --locked --test sim -- --ignored --exact --nocapture \
-    among_a_million_events_there_is_no_false_claim
+exec cargo test --locked --test library -- --ignored --exact --nocapture \
+    sim::among_a_million_events_there_is_no_false_claim

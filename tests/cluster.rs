@@ -4,19 +4,10 @@
 //! Each test has a server of its own. Where none is installed, the tests say so and pass.
 #![cfg(all(feature = "cluster", feature = "sqlite"))]
 
-mod support;
-
-#[path = "cluster/charts.rs"]
 mod charts;
-#[path = "cluster/ends.rs"]
 mod ends;
-#[path = "cluster/engine.rs"]
 mod engine;
-#[path = "cluster/entries.rs"]
 mod entries;
-#[path = "cluster/refused.rs"]
 mod refused;
-#[path = "cluster/roles.rs"]
 mod roles;
-#[path = "cluster/world.rs"]
 mod world;

@@ -1,8 +1,7 @@
 //! The commands beside serving, as a person types them: healthcheck, schema, man, log formats, and those
 //! for the history file.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::path::Path;

@@ -8,18 +8,12 @@
 //! The recordings stand in `../shared/exchange-fixtures`, or where `MARKETD_FIXTURES` says. Where
 //! they are not, these tests say so and pass.
 
-#[path = "support/mod.rs"]
-mod support;
+use crate::support;
 
-#[path = "decoders/candles.rs"]
 mod candles;
-#[path = "decoders/decode.rs"]
 mod decode;
-#[path = "decoders/markets.rs"]
 mod markets;
-#[path = "decoders/tickers.rs"]
 mod tickers;
-#[path = "decoders/times.rs"]
 mod times;
 
 use support::{Fixture, Fixtures};

@@ -1,7 +1,7 @@
 //! The files in `scripts/deploy`: the example configurations are good, and what the alerts and the dashboard
 //! ask for is told by a running marketd.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

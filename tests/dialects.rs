@@ -1,14 +1,12 @@
 //! Dialects of files, as marketd runs with them: an exchange without a clock, without a market list, with
 //! answers that do not fit, and with a market that is gone.
 
-mod support;
+use crate::support;
 
 use marketd::time::iso_8601;
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 use support::*;
-
-const LONG: Duration = Duration::from_secs(120);
 
 /// One ticker a call; the clock is the date of an answer.
 const DIALECT: &str = r#"{

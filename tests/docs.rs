@@ -3,7 +3,7 @@
 //!
 //! The configuration's keys and examples are tested beside the code that reads them.
 
-mod support;
+use crate::support;
 
 use marketd::core::CloseReason;
 use marketd::http::unpacked;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use support::*;
 
 /// The list of metrics stands between these two lines.
-const METRICS: &str = "<!-- metrics: made from a running marketd, `UPDATE_DOCS=1 cargo test --test docs` writes it -->\n";
+const METRICS: &str = "<!-- metrics: made from a running marketd, `UPDATE_DOCS=1 cargo test --test daemon docs::` writes it -->\n";
 const END_OF_METRICS: &str = "<!-- end of metrics -->";
 
 fn file(name: &str) -> PathBuf {

@@ -14,19 +14,15 @@
 //! The recordings stand in `../shared/exchange-fixtures`, or where `MARKETD_FIXTURES` says. Where
 //! they are not, these tests say so on the terminal and pass.
 
-mod support;
+use crate::support;
 
 use marketd::exchange::{Call, Caps, Dialect, Reading, Reject, Sink};
 use marketd::interval::Stored;
 use marketd::record::{Candle, MarketInfo, Ticker};
 use marketd::time::UnixMs;
 use serde_json::{Value, json};
-use std::time::Duration;
 use support::binance::{KLINES, MARKETS, TICKERS};
 use support::*;
-
-/// For what takes a second by itself, on a machine that is busy with other tests.
-const LONG: Duration = Duration::from_secs(120);
 
 /// Reads one of Binance's recordings.
 #[track_caller]

@@ -1,6 +1,6 @@
 //! `marketd probe`: what it prints about an exchange, and about a dialect that is wrong.
 
-mod support;
+use crate::support;
 
 use std::process::Command;
 use support::*;

@@ -1,6 +1,6 @@
 //! The test support, tested: a fake that cannot fail proves nothing.
 
-mod support;
+use crate::support;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

@@ -2,15 +2,12 @@
 //! it does not. Certificates are made on the spot, by an authority that nobody else knows.
 #![cfg(feature = "tls")]
 
-mod support;
+use crate::support;
 
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use support::*;
-
-/// For what takes seconds by itself: longer than anything, also on a busy machine.
-const LONG: Duration = Duration::from_secs(120);
 
 /// The configuration of one source at `url`, with the roots of `authority`.
 struct Setup {

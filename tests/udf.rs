@@ -4,14 +4,11 @@
 
 #![cfg(feature = "page")]
 
-mod support;
+use crate::support;
 
+use crate::loopback::setup::*;
 #[allow(dead_code, reason = "the tests in tests/loopback use the rest")]
-#[path = "loopback/setup.rs"]
-mod setup;
-
 use serde_json::{Value, json};
-use setup::*;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use support::binance::KLINES;

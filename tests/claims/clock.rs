@@ -1,6 +1,6 @@
 //! The exchange's clock, by witnesses that err, lie, fail or take long.
 
-use crate::world::*;
+use crate::claims::world::*;
 
 /// Milliseconds of some ten years.
 const TEN_YEARS: i64 = 10 * 365 * 24 * HOUR;

@@ -1,6 +1,6 @@
 //! Market lists that lack what is there, and markets that have left.
 
-use crate::world::*;
+use crate::claims::world::*;
 
 /// The number of symbols that are served.
 fn served(world: &mut World) -> usize {

@@ -1,7 +1,7 @@
 //! Charts that are nowhere yet, asked at a node that must not fetch them itself.
 
+use crate::cluster::world::*;
 use crate::support::*;
-use crate::world::*;
 use std::time::Duration;
 
 const HOUR: i64 = 3_600_000;

@@ -1,8 +1,8 @@
 //! How a collector ends, and who goes on.
 
-use crate::roles::SAME;
+use crate::cluster::roles::SAME;
+use crate::cluster::world::*;
 use crate::support::*;
-use crate::world::*;
 use std::time::{Duration, Instant};
 
 /// How long an orderly hand-over takes: nobody waits for the end of the lease.

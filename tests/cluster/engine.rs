@@ -1,8 +1,8 @@
 //! Redis dies, stalls, forgets, fills up or turns into a replica, under nodes that answer all the while.
 
-use crate::roles::SAME;
+use crate::cluster::roles::SAME;
+use crate::cluster::world::*;
 use crate::support::*;
-use crate::world::*;
 use std::time::{Duration, Instant};
 
 /// How soon all agree once Redis is as it should be.

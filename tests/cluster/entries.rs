@@ -1,8 +1,8 @@
 //! Entries that no node of this version has written.
 
-use crate::roles::SAME;
+use crate::cluster::roles::SAME;
+use crate::cluster::world::*;
 use crate::support::*;
-use crate::world::*;
 
 /// The stream of the only source.
 const STREAM: &str = "{marketd}:s0:stream";

@@ -1,7 +1,7 @@
 //! A Redis that lets nobody in, and what is no Redis: the node says which, in few lines, and never the password.
 
+use crate::cluster::world::*;
 use crate::support::*;
-use crate::world::*;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -327,5 +327,5 @@ fn the_node_of_a_redis_cluster_that_has_the_keys_is_found() {
     world.await_news(0, LONG);
     world.await_roles();
     assert!(world.redis.keys().len() > 2, "{:?}", world.redis.keys());
-    world.await_same(&crate::roles::SAME[..5]);
+    world.await_same(&crate::cluster::roles::SAME[..5]);
 }

@@ -1,7 +1,7 @@
 //! Who polls, who follows, and that nobody can tell the difference.
 
+use crate::cluster::world::*;
 use crate::support::*;
-use crate::world::*;
 use std::time::{Duration, Instant};
 
 /// What is the same on all nodes at any moment.

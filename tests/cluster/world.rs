@@ -9,9 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// For what takes seconds by itself, on a machine that is busy with other tests.
-pub const LONG: Duration = Duration::from_secs(120);
-
 /// How long a lease is.
 pub const LEASE: Duration = Duration::from_secs(3);
 

@@ -1,9 +1,9 @@
 //! Candles: rows of columns, each exchange's in an order of its own.
 
-use crate::decode::{
+use crate::decoders::decode::{
     Differences, Differs, at, check_digits, decode_good, is_near, sent, text_at, theirs,
 };
-use crate::recordings;
+use crate::decoders::recordings;
 use crate::support::Json;
 use marketd::decimal::Decimal;
 use marketd::exchange::Call;

@@ -1,10 +1,10 @@
 //! Market lists: names, steps, limits, fees, and whether a market is open.
 
-use crate::decode::{
+use crate::decoders::decode::{
     Differences, Differs, Items, at, check_digits, decode_good, is_near, plain, sent, shifted,
     text_at, theirs,
 };
-use crate::recordings;
+use crate::decoders::recordings;
 use crate::support::Json;
 use marketd::decimal::Decimal;
 use marketd::exchange::Call;

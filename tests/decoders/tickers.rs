@@ -1,9 +1,9 @@
 //! Tickers: all of a body, or one.
 
-use crate::decode::{
+use crate::decoders::decode::{
     Differences, Differs, Items, check_digits, decode_good, is_near, sent, shifted, text_at, theirs,
 };
-use crate::recordings;
+use crate::decoders::recordings;
 use crate::support::{FIGURES, Json};
 use marketd::decimal::Decimal;
 use marketd::exchange::Call;

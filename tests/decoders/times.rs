@@ -1,7 +1,7 @@
 //! The exchanges' clocks, and what they say instead of an answer.
 
-use crate::decode::{Kept, decode, decode_good, sent, text_at};
-use crate::recordings;
+use crate::decoders::decode::{Kept, decode, decode_good, sent, text_at};
+use crate::decoders::recordings;
 use crate::support::Fixture;
 use marketd::exchange::{Call, ReadError, RefusalKind};
 

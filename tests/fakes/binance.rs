@@ -1,6 +1,6 @@
 //! Binance: market data of its "Public Rest API". A pool of weights, whose use each answer tells.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

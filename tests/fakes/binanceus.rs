@@ -1,7 +1,8 @@
 //! Binance.US: the answers of Binance, with weights and a limit of its own.
 
-use crate::shop::*;
-use crate::{binance, support::*};
+use crate::fakes::binance;
+use crate::fakes::shop::*;
+use crate::support::*;
 
 pub const FAKE: Fake = Fake { name: "binanceus", charge, ..binance::FAKE };
 

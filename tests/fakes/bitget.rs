@@ -1,6 +1,6 @@
 //! Bitget: the spot part of its "API v2".
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

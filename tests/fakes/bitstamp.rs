@@ -1,6 +1,6 @@
 //! Bitstamp: public data of its "HTTP API v2".
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

@@ -1,6 +1,6 @@
 //! Bybit: market data of "API v5". Failures come with status 200.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

@@ -1,6 +1,6 @@
 //! Coinbase Exchange: the products of its "Exchange REST API". Tickers one by one.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

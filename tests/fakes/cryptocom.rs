@@ -1,6 +1,6 @@
 //! Crypto.com: public market data of "Exchange API v1".
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

@@ -4,15 +4,15 @@
 //! Weather, flights of messages and clients' questions come from the seed; `MARKETD_SEED` replays.
 //!
 //! What a day costs an exchange that behaves, by what is asked of it:
-//! `cargo test --test fakes requests_of_a_fair_day -- --ignored --nocapture`
+//! `cargo test --test daemon fakes::requests_of_a_fair_day -- --ignored --nocapture`
 
-use crate::shop::*;
-use crate::support::*;
-use crate::virtual_time::{Weather, World};
-use crate::{
+use crate::fakes::shop::*;
+use crate::fakes::virtual_time::{Weather, World};
+use crate::fakes::{
     FAKES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
     kucoin, mexc, okx, upbit,
 };
+use crate::support::*;
 use marketd::exchange::Dialect;
 use marketd::interval::Stored;
 use std::time::Duration;

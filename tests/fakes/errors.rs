@@ -1,10 +1,10 @@
 //! An exchange that refuses, in whatever words and with whatever status, changes nothing that is
 //! served, and is counted as failing.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
+use crate::fakes::virtual_time::{Weather, World};
+use crate::fakes::{FAKES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 use crate::support::*;
-use crate::virtual_time::{Weather, World};
-use crate::{FAKES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;

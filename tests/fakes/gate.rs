@@ -1,6 +1,6 @@
 //! Gate: the spot part of its "API v4".
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

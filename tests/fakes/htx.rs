@@ -1,6 +1,6 @@
 //! HTX: market data of its "Spot API". Failures come with status 200.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

@@ -1,7 +1,7 @@
 //! Kraken: market data of its "REST API". It has names of its own for assets and markets, and
 //! failures come with status 200.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

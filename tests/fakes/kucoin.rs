@@ -1,6 +1,6 @@
 //! KuCoin: market data of its "Classic API". A pool of weights, whose rest each answer tells.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {

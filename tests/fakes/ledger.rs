@@ -1,6 +1,6 @@
 //! The exchange's own count of what was asked of it.
 
-use crate::shop::Charge;
+use crate::fakes::shop::Charge;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Units by pool, over a span that slides.

@@ -1,7 +1,8 @@
 //! MEXC: market data of "Spot V3", much like Binance's.
 
-use crate::shop::*;
-use crate::{binance, support::*};
+use crate::fakes::binance;
+use crate::fakes::shop::*;
+use crate::support::*;
 
 pub const FAKE: Fake = Fake {
     name: "mexc",

@@ -1,9 +1,9 @@
 //! What an exchange does not tell, and what only some of its markets tell.
 
-use crate::serves::*;
-use crate::shop::*;
+use crate::fakes::serves::*;
+use crate::fakes::shop::*;
+use crate::fakes::{coinbase, gate, kraken};
 use crate::support::*;
-use crate::{coinbase, gate, kraken};
 
 /// A chart of minutes, from and to so many of them back.
 fn minutes(marketd: &Marketd, back: (i64, i64)) -> Response {

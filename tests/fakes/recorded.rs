@@ -3,10 +3,10 @@
 //! Recordings of derivatives, of intervals that are not stored, and of rows that begin at no slot
 //! are judged by the decoders' own tests alone.
 
-use crate::serves::*;
-use crate::shop::*;
+use crate::fakes::serves::*;
+use crate::fakes::shop::*;
+use crate::fakes::{bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 use crate::support::*;
-use crate::{bitget, bybit, coinbase, gate, kraken, kucoin, okx};
 
 /// A recorded ticker: where its item stands, and the member of each field of the quote.
 struct Ticker {

@@ -1,9 +1,9 @@
 //! What an exchange is asked while it refuses, fails in part, or has more markets than its limit allows.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
+use crate::fakes::virtual_time::{Weather, World};
+use crate::fakes::{binance, coinbase};
 use crate::support::*;
-use crate::virtual_time::{Weather, World};
-use crate::{binance, coinbase};
 use marketd::config::SourceConfig;
 use std::time::Duration;
 

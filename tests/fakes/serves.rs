@@ -1,17 +1,13 @@
 //! A source that names an exchange serves its quotes, charts and markets, digit for digit.
 
-use crate::shop::*;
-use crate::support::*;
-use crate::{
+use crate::fakes::shop::*;
+use crate::fakes::{
     FAKES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
     kucoin, mexc, okx, upbit,
 };
+use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;
-use std::time::Duration;
-
-/// Longer than anything takes, also at an exchange of one request a second and on a busy machine.
-pub const LONG: Duration = Duration::from_secs(120);
 
 /// The daemon as somebody starts it who wants one market of one exchange.
 pub fn start(open: &Open, symbols: &str) -> Marketd {

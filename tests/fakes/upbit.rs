@@ -1,6 +1,6 @@
 //! Upbit: its "Quotation API". The quote asset comes first in a market's name.
 
-use crate::shop::*;
+use crate::fakes::shop::*;
 use crate::support::*;
 use marketd::time::UnixMs;
 

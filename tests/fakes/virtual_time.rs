@@ -4,8 +4,8 @@
 //! end. A message takes a while, another one each time, so requests of several connections may
 //! bunch or overtake each other on their way, as they do in a network.
 
-use crate::ledger::Ledger;
-use crate::shop::*;
+use crate::fakes::ledger::Ledger;
+use crate::fakes::shop::*;
 use crate::support::message::parse_head;
 use crate::support::*;
 use marketd::config::{Config, Data, SourceConfig, Url};

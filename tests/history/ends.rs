@@ -1,8 +1,8 @@
 //! The process and its file: who may not begin, and what an end leaves behind.
 
-use super::support::daemon::TempDir;
-use super::support::*;
 use super::*;
+use crate::support::daemon::TempDir;
+use crate::support::*;
 use std::path::Path;
 use std::sync::Arc;
 

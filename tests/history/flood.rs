@@ -3,9 +3,9 @@
 //!
 //! `scripts/kills.sh` runs it in full: 60 symbols with 270,000 candles, twenty kills.
 
-use super::support::daemon::TempDir;
-use super::support::*;
 use super::{FILE, LONG, file, kill, metrics, read};
+use crate::support::daemon::TempDir;
+use crate::support::*;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;

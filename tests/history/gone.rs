@@ -1,7 +1,7 @@
 //! The file is removed, or replaced by another one, while it is in use.
 
-use super::support::*;
 use super::*;
+use crate::support::*;
 use std::path::Path;
 use std::sync::Arc;
 

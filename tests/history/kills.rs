@@ -1,10 +1,10 @@
 //! kill -9 while candles come and are written: nothing that was on disk is lost, nothing is twice,
 //! and nothing differs from what the exchange has.
 
-use super::support::daemon::TempDir;
-use super::support::*;
 use super::truth::{check, closed, demo_klines};
 use super::{FILE, await_complete, file, history, kill};
+use crate::support::daemon::TempDir;
+use crate::support::*;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! An exchange that goes and comes back, and what the file is good for while it is away.
 
-use super::support::daemon::TempDir;
-use super::support::*;
 use super::truth::{check, closed, fake_klines, rows_of};
 use super::*;
+use crate::support::daemon::TempDir;
+use crate::support::*;
 use std::sync::Arc;
 
 const MINUTE: i64 = 60_000;

@@ -1,9 +1,9 @@
 //! Little room. On disk: the service goes on, and what could not be written is written later. In
 //! memory: what is on disk is served as if it were there.
 
-use super::support::*;
 use super::truth::{check, fake_klines, rows_of};
 use super::*;
+use crate::support::*;
 
 #[test]
 fn on_a_full_disk_it_serves_from_memory_and_with_room_again_all_is_written() {

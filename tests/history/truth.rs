@@ -1,6 +1,6 @@
 //! What an exchange has, and what a chart shows, in the same shape.
 
-use super::support::*;
+use crate::support::*;
 use marketd::demo::Demo;
 use marketd::time::UnixMs;
 use std::collections::BTreeMap;

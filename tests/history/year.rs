@@ -1,13 +1,13 @@
 //! How long the first answer takes with much on disk. By hand, since it writes a large file:
 //!
-//!     cargo test --release --test history -- --ignored --nocapture year_of_minutes
+//!     cargo test --release --test daemon history:: -- --ignored --nocapture year_of_minutes
 //!
 //! `MARKETD_YEAR_DAYS` is how many days there are (365), `MARKETD_YEAR_SYMBOLS` of how many markets
 //! (50), `MARKETD_PROGRAM` another binary than the one that was built with the test.
 
-use super::support::daemon::TempDir;
-use super::support::*;
 use super::*;
+use crate::support::daemon::TempDir;
+use crate::support::*;
 use marketd::decimal::Decimal;
 use marketd::history::{Batch, DiskJob, Reply, SeriesName};
 use marketd::interval::Stored;

@@ -1,7 +1,7 @@
 //! Categories, the ecosystem's markets, and under which addresses all of it is served.
 
-use crate::contract::*;
-use crate::setup::*;
+use crate::loopback::contract::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! Charts: every interval, range, limit and form, against candles added up by hand.
 
-use crate::contract::*;
-use crate::naive::{asked_of, base_of, body, open_time, rolled_up};
-use crate::setup::*;
+use crate::loopback::contract::*;
+use crate::loopback::naive::{asked_of, base_of, body, open_time, rolled_up};
+use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::*;
 use serde_json::json;

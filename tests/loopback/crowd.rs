@@ -1,6 +1,6 @@
 //! More clients than the process may have files for.
 
-use crate::setup::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 
 /// Files that the daemon may have open.

@@ -1,7 +1,7 @@
 //! What `cargo run` alone gives: the demo exchange behind all nine addresses.
 
-use crate::contract::*;
-use crate::setup::{LONG, read};
+use crate::loopback::contract::*;
+use crate::loopback::setup::read;
 use crate::support::*;
 use std::net::SocketAddr;
 

@@ -1,7 +1,7 @@
 //! The description at `/openapi.json` against what marketd really answers, and against the errors
 //! and parameters that its source names.
 
-use crate::setup::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::Value;
 use std::collections::BTreeSet;

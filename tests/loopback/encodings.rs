@@ -1,7 +1,7 @@
 //! Answers that are packed, and what is told of those that cannot be unpacked.
 
-use crate::hostile::for_each;
-use crate::setup::*;
+use crate::loopback::hostile::for_each;
+use crate::loopback::setup::*;
 use crate::support::binance::TICKERS;
 use crate::support::*;
 

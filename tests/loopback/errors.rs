@@ -1,7 +1,7 @@
 //! Every error of the contract: status, code, parameter, and what becomes of the connection.
 
-use crate::contract::{common, error};
-use crate::setup::*;
+use crate::loopback::contract::{common, error};
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -114,8 +114,8 @@ fn every_error_has_its_status_code_and_parameter() {
         let message = error(&client.get(&target), 400, code, Some(param));
         if *code == "invalid_interval" {
             let named = match *param {
-                "resolution" => &crate::contract::RESOLUTIONS,
-                _ => &crate::contract::INTERVALS,
+                "resolution" => &crate::loopback::contract::RESOLUTIONS,
+                _ => &crate::loopback::contract::INTERVALS,
             };
             assert!(named.iter().all(|name| message.contains(name)), "{message}");
             assert!(message.starts_with(&format!("Invalid {param} \"")), "{message}");

@@ -1,9 +1,9 @@
 //! Candles that were never asked of the exchange: fetched when somebody wants them, bounded in
 //! depth, number and time; and candles made of quotes until the exchange's own arrive.
 
-use crate::contract::{CHART, good};
-use crate::naive::{asked_of, body, open_time};
-use crate::setup::*;
+use crate::loopback::contract::{CHART, good};
+use crate::loopback::naive::{asked_of, body, open_time};
+use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, TIME};
 use crate::support::*;
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! Exchanges that answer in gzip: what a list packed in it comes to, however its bytes come, and
 //! what a bomb does. A build without the feature has none of this.
 
-use crate::encodings::{last_error, list, packed};
-use crate::hostile::{MOST_GROWTH, for_each};
-use crate::setup::*;
+use crate::loopback::encodings::{last_error, list, packed};
+use crate::loopback::hostile::{MOST_GROWTH, for_each};
+use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, MARKETS, TICKERS, TIME};
 use crate::support::*;
 use flate2::{Compress, Compression, FlushCompress};

@@ -1,7 +1,7 @@
 //! Exchanges that send something else than they should: nothing that is served changes, the fault
 //! is counted, and memory stays where it was.
 
-use crate::setup::*;
+use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, MARKETS, TICKERS};
 use crate::support::*;
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! The connection as clients use it, and the counters of what they did.
 
-use crate::contract::*;
-use crate::setup::*;
+use crate::loopback::contract::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Lists by the piece: `sort`, `order`, `limit`, `offset`, `search`; their counts and links.
 
-use crate::contract::error;
-use crate::setup::*;
+use crate::loopback::contract::error;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 use std::cmp::Ordering;

@@ -1,9 +1,9 @@
 //! Exchanges that stop, freeze, refuse and return: what clients see of it, and how often the
 //! exchange is asked meanwhile.
 
-use crate::contract::{ECOSYSTEM_MARKET, HEALTH, MARKETS, QUOTE, QUOTES, error, good};
-use crate::hostile::for_each;
-use crate::setup::*;
+use crate::loopback::contract::{ECOSYSTEM_MARKET, HEALTH, MARKETS, QUOTE, QUOTES, error, good};
+use crate::loopback::hostile::for_each;
+use crate::loopback::setup::*;
 use crate::support::binance::{self, KLINES, TICKERS};
 use crate::support::*;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Answers that leave in gzip: which do, what their heads say, and that what they unpack to is what
 //! leaves as it is. In a build without the feature, that none does.
 
-use crate::setup::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 use flate2::read::GzDecoder;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! `/`: an index for programs, a page for people, and the files that the page refers to.
 
-use crate::setup::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;

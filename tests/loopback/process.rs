@@ -1,7 +1,7 @@
 //! The process: how it ends, and how it refuses to begin.
 
-use crate::contract::*;
-use crate::setup::*;
+use crate::loopback::contract::*;
+use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::daemon::TempDir;
 use crate::support::*;

@@ -1,7 +1,7 @@
 //! Quotes: one, many, all; their digits, their versions, and which source answers.
 
-use crate::contract::*;
-use crate::setup::*;
+use crate::loopback::contract::*;
+use crate::loopback::setup::*;
 use crate::support::binance::TICKERS;
 use crate::support::*;
 use serde_json::json;

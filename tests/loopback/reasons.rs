@@ -1,8 +1,8 @@
 //! What is wrong, and where marketd says so: the reasons of `/health`, the states of sources, the
 //! lines of the log and the rules that choose them, and the signals that change nothing.
 
-use crate::contract::{HEALTH, good};
-use crate::setup::*;
+use crate::loopback::contract::{HEALTH, good};
+use crate::loopback::setup::*;
 use crate::support::binance::{KLINES, TICKERS};
 use crate::support::*;
 use serde_json::{Value, json};

@@ -3,11 +3,6 @@
 use crate::support::*;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::time::Duration;
-
-/// For what takes seconds by itself: longer than anything, also on a machine that is busy with
-/// other tests.
-pub const LONG: Duration = Duration::from_secs(120);
 
 /// A source of this id that polls a fake ten times a second.
 pub fn source(id: &str, exchange: &Binance) -> Value {

@@ -1,8 +1,8 @@
 //! Charts of several markets in one answer: each as it is alone, and what one of them lacks, the others
 //! have.
 
-use crate::contract::error;
-use crate::setup::*;
+use crate::loopback::contract::error;
+use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
 use crate::support::*;
 use serde_json::json;

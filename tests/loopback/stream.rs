@@ -1,7 +1,7 @@
 //! The stream: what comes on connect, what after a change, how it goes on, and how it ends.
 
-use crate::contract::error;
-use crate::setup::*;
+use crate::loopback::contract::error;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

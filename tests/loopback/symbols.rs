@@ -1,7 +1,7 @@
 //! How a market may be named, and how it may not.
 
-use crate::contract::error;
-use crate::setup::*;
+use crate::loopback::contract::error;
+use crate::loopback::setup::*;
 use crate::support::binance::{MARKETS, TICKERS};
 use crate::support::*;
 use serde_json::json;

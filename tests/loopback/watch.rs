@@ -1,6 +1,6 @@
 //! What monitoring sees: the rules of Prometheus' page, durations, and the access log.
 
-use crate::setup::*;
+use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,8 +3,8 @@
 //! A client's bytes go in when the core would read them, as the driver does it, and its answers
 //! are taken at once unless a test holds them back. The only exchange cannot be reached.
 
-use crate::answers::{Answer, read_answers};
-use crate::table::TAGGED;
+use crate::requests::answers::{Answer, read_answers};
+use crate::requests::table::TAGGED;
 use marketd::config::{Config, Data, Limits, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;

@@ -1,6 +1,6 @@
 //! Every end that a connection can have: its reason is counted, and no other.
 
-use crate::bench::Bench;
+use crate::requests::bench::Bench;
 use marketd::config::Limits;
 use marketd::core::CloseReason;
 use marketd::table::Key;

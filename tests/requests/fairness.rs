@@ -1,7 +1,7 @@
 //! What one connection may cost before the others have their turn.
 
-use crate::answers::read_answers;
-use crate::bench::Bench;
+use crate::requests::answers::read_answers;
+use crate::requests::bench::Bench;
 use marketd::config::Limits;
 use marketd::core::{Action, Core, Event, Service};
 use marketd::table::Key;

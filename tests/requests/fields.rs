@@ -1,6 +1,6 @@
 //! Rows: field lines, those that are ignored, persistence, expectations, conditions.
 
-use crate::table::{Chapter, PROBE};
+use crate::requests::table::{Chapter, PROBE};
 
 const REST: &str = "\r\n\r\nGET /probe HTTP/1.1\r\nHost: h\r\n\r\n";
 

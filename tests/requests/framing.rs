@@ -1,6 +1,6 @@
 //! Rows: where a body ends, and the ways to make two servers disagree about it.
 
-use crate::table::{Chapter, PROBE};
+use crate::requests::table::{Chapter, PROBE};
 
 const GET: &str = "GET /health/live HTTP/1.1\r\nHost: h\r\n";
 

@@ -4,10 +4,10 @@
 //! the bytes mean the same however they are cut, and every connection ends for one reason that is
 //! counted.
 
-use crate::answers::Answer;
-use crate::bench::{Bench, Outcome, show};
+use crate::requests::answers::Answer;
+use crate::requests::bench::{Bench, Outcome, show};
+use crate::requests::table::{TAG, table};
 use crate::support::{Rng, damaged, for_each_seed};
-use crate::table::{TAG, table};
 use marketd::config::Limits;
 use std::time::{Duration, Instant};
 

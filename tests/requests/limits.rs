@@ -1,7 +1,7 @@
 //! Every limit of a client's connection at one below, at it, and one above.
 
-use crate::bench::Bench;
-use crate::table::PROBE;
+use crate::requests::bench::Bench;
+use crate::requests::table::PROBE;
 use marketd::config::Limits;
 use std::net::IpAddr;
 use std::time::Duration;

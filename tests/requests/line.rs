@@ -1,6 +1,6 @@
 //! Rows: the request line, the empty lines before it, versions and methods.
 
-use crate::table::{Chapter, PROBE};
+use crate::requests::table::{Chapter, PROBE};
 
 const REST: &str = "\r\nHost: h\r\n\r\nGET /probe HTTP/1.1\r\nHost: h\r\n\r\n";
 

@@ -1,6 +1,6 @@
 //! The rate limit: what an address has left, who is turned back, and whose request it was.
 
-use crate::bench::Bench;
+use crate::requests::bench::Bench;
 use marketd::config::{Limits, Network};
 use marketd::table::Key;
 use std::net::IpAddr;

@@ -1,6 +1,6 @@
 //! Rows: several requests in one write, and requests that have not come to their end.
 
-use crate::table::Chapter;
+use crate::requests::table::Chapter;
 
 pub const CHAPTERS: &[Chapter] = &[Chapter { rows: SEQUENCES, before: "", after: "" }];
 

@@ -1,10 +1,10 @@
 //! The table over real sockets, against the built binary: the same answers, also to a client that
 //! has shut its side before it reads them.
 
-use crate::answers::{Answer, read_answers};
-use crate::bench::{show, tag_in};
+use crate::requests::answers::{Answer, read_answers};
+use crate::requests::bench::{show, tag_in};
+use crate::requests::table::{TAGGED, table};
 use crate::support::{Client, Marketd, PATIENCE, eventually, get};
-use crate::table::{TAGGED, table};
 use serde_json::json;
 use std::net::SocketAddr;
 

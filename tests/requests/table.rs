@@ -1,7 +1,7 @@
 //! The rows: where they are gathered, and how each is tried.
 
-use crate::bench::{Bench, show};
-use crate::{fields, framing, line, sequence, target};
+use crate::requests::bench::{Bench, show};
+use crate::requests::{fields, framing, line, sequence, target};
 use marketd::config::Limits;
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Rows: targets in their four forms, percent-escapes, dot segments, and the Host field.
 
-use crate::table::Chapter;
+use crate::requests::table::Chapter;
 
 const REST: &str = " HTTP/1.1\r\nHost: h\r\n\r\nGET /probe HTTP/1.1\r\nHost: h\r\n\r\n";
 

@@ -1,7 +1,7 @@
 //! Reading the configuration again while marketd runs.
 
-use crate::manager::Manager;
-use crate::setup::*;
+use crate::loopback::setup::*;
+use crate::running::manager::Manager;
 use crate::support::*;
 use serde_json::{Value, json};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! A store whose answers are waited for.
 
-use super::support::PATIENCE;
+use crate::support::PATIENCE;
 use marketd::history::{
     Batch, DiskJob, Loaded, OpenError, Opened, QuoteName, ReadJob, Reply, Rows, SavedQuote,
     SeriesHead, SeriesName, StoreError, Unwritten, Written,

@@ -5,8 +5,8 @@
 //! in the next moment.
 
 use super::bench::Bench;
-use super::support::{PATIENCE, eventually};
 use super::world::{SERIES, START, batch, name};
+use crate::support::{PATIENCE, eventually};
 use marketd::history::StoreError;
 use marketd::record::Edge;
 use std::io::{BufRead, BufReader, Write};
@@ -73,7 +73,13 @@ impl Child {
         let Task { path, from, to, all } = task;
         let path = path.to_str().expect("a path of the tests is a text");
         command
-            .args(["--exact", "child::child", "--ignored", "--nocapture", "--test-threads=1"])
+            .args([
+                "--exact",
+                "store::child::child",
+                "--ignored",
+                "--nocapture",
+                "--test-threads=1",
+            ])
             .env(TASK, format!("{path}\n{from}\n{to}\n{all}"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

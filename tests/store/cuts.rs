@@ -8,8 +8,8 @@
 use super::bench::Bench;
 use super::child::{Child, Task};
 use super::faults::{Dir, layer};
-use super::support::{Rng, for_each_seed};
 use super::world;
+use crate::support::{Rng, for_each_seed};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -5,8 +5,8 @@
 
 use super::bench::Bench;
 use super::faults::Dir;
-use super::support::{Rng, for_each_seed};
 use super::world::{self, SERIES, batch, name};
+use crate::support::{Rng, for_each_seed};
 use marketd::history::Unusable;
 use marketd::record::{Candle, Edge};
 use std::path::Path;

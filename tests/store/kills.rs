@@ -2,9 +2,9 @@
 
 use super::bench::Bench;
 use super::child::{Child, Said, Task, written};
-use super::support::daemon::TempDir;
-use super::support::{Rng, for_each_seed};
 use super::world;
+use crate::support::daemon::TempDir;
+use crate::support::{Rng, for_each_seed};
 
 /// Kills of one run, unless `MARKETD_KILLS` says otherwise.
 const KILLS: u64 = 12;

@@ -2,8 +2,8 @@
 
 use super::bench::Bench;
 use super::child::{Child, Said, Task};
-use super::support::daemon::TempDir;
 use super::world::{self, batch};
+use crate::support::daemon::TempDir;
 use marketd::decimal::Decimal;
 use marketd::history::{
     APPLICATION_ID, Batch, DiskJob, LOG_SET_ASIDE, OpenError, QuoteName, Reply, StoreError,

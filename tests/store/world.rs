@@ -5,7 +5,7 @@
 //! candle of the batch before, lets some candle vanish, and saves a quote that carries its number.
 
 use super::bench::Bench;
-use super::support::chance::mix;
+use crate::support::chance::mix;
 use marketd::decimal::Decimal;
 use marketd::history::{Batch, QuoteName, SavedQuote, SeriesName};
 use marketd::interval::Stored;

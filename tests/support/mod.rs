@@ -24,8 +24,12 @@
 #![allow(
     dead_code,
     unused_imports,
-    reason = "every test file compiles its own copy of this and uses a part of it"
+    reason = "two programs compile this, and each uses a part of it"
 )]
+
+/// For what takes seconds by itself: longer than anything, also on a machine that is busy with
+/// other tests.
+pub const LONG: std::time::Duration = std::time::Duration::from_secs(120);
 
 pub mod binance;
 pub mod chance;

@@ -1,6 +1,6 @@
 //! What each tag of each address has stood for, for ever.
 
-use crate::world::Answered;
+use crate::tags::world::Answered;
 use std::collections::BTreeMap;
 
 /// Bodies by address and tag. See the module's page.

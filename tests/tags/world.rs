@@ -2,9 +2,9 @@
 //! socket. Who moves next is up to chance: the work of the core is done slice by slice, and between
 //! two slices anything may happen that may happen between two turns of the loop.
 
-use crate::exchange::Exchange;
 use crate::support::Rng;
 use crate::support::message::{MessageHead, field, parse_head};
+use crate::tags::exchange::Exchange;
 use marketd::config::{Config, Data, Depth, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;

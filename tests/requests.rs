@@ -6,11 +6,8 @@
 //! once more over real sockets, against the built binary ([`sockets`]). What a row expects was
 //! taken from the RFCs before the row was run.
 //!
-//! One seed is one run: `MARKETD_SEED=7 cargo test --test requests fuzz` repeats the damage of
+//! One seed is one run: `MARKETD_SEED=7 cargo test --test library requests::fuzz` repeats the damage of
 //! seed 7 alone; `scripts/fuzz.sh` does it for as long as one likes.
-
-#[path = "../support/mod.rs"]
-mod support;
 
 mod answers;
 mod bench;

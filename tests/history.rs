@@ -11,8 +11,7 @@ mod gone;
 mod kills;
 mod outage;
 mod room;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 mod truth;
 mod year;
 
@@ -20,9 +19,6 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use support::daemon::TempDir;
 use support::*;
-
-/// For what takes seconds by itself, on a machine that is busy with other tests.
-const LONG: Duration = Duration::from_secs(120);
 
 /// The file, in the daemon's own directory.
 const FILE: &str = "history.db";

@@ -2,10 +2,9 @@
 //!
 //! The core runs between two exchanges and many clients in virtual time ([`world`]); what each tag
 //! has stood for is written down ([`ledger`]). One seed is one run:
-//! `MARKETD_SEED=7 cargo test --test tags one_tag` repeats the run of seed 7 alone.
+//! `MARKETD_SEED=7 cargo test --test library tags::one_tag` repeats the run of seed 7 alone.
 
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 
 mod exchange;
 mod ledger;

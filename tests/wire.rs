@@ -8,8 +8,6 @@ mod bodies;
 mod garbage;
 mod requests;
 mod responses;
-#[path = "../support/mod.rs"]
-mod support;
 
 use marketd::config::Limits;
 use marketd::http::{

@@ -20,8 +20,7 @@ mod faults;
 mod kills;
 mod owners;
 mod room;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 mod world;
 
 use bench::Bench;

@@ -6,7 +6,7 @@
 //! request gets one answer, or its connection one reason to close; polls come when they are due and
 //! stay away when they are not wanted; and when all have left, nothing of them is left.
 //!
-//! One seed is one run: `MARKETD_SEED=17 cargo test --test sim` repeats seed 17 of each test, and
+//! One seed is one run: `MARKETD_SEED=17 cargo test --test library sim::` repeats seed 17 of each test, and
 //! `MARKETD_TRACE=1` tells all that happens in it. `scripts/simulate.sh` goes on for a million events.
 //!
 //! - [`world`]: clocks, agenda, one step after another; [`driver`]: the turns; [`wire`]: sockets
@@ -45,8 +45,7 @@ mod reload;
 mod replies;
 mod schedule;
 mod setup;
-#[path = "../support/mod.rs"]
-mod support;
+use crate::support;
 mod trace;
 mod truth;
 mod udf;

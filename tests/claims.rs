@@ -5,8 +5,6 @@
 
 mod clock;
 mod lists;
-#[path = "../support/mod.rs"]
-mod support;
 mod world;
 
 use world::*;
