@@ -75,6 +75,7 @@ cp README.md scripts/deploy/marketd.{service,socket} scripts/deploy/{small,large
 cp src/docs/*.md "$tree/docs"
 cp scripts/deploy/{nginx.conf,Caddyfile,prometheus.yml,prometheus-rules.yml,grafana-dashboard.json} "$tree/examples"
 "$tree/marketd" completions bash >"$tree/completions/marketd"
+"$tree/marketd" completions zsh >"$tree/completions/_marketd"
 "$tree/marketd" completions fish >"$tree/completions/marketd.fish"
 # The same sources give the same bytes.
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
@@ -94,6 +95,7 @@ make_deb() {
     install -D -m 644 -t "$share/doc/marketd" "$tree/README.md" "$tree"/docs/*.md
     install -D -m 644 -t "$share/doc/marketd/examples" "$tree/large.json" "$tree"/examples/*
     install -D -m 644 "$tree/completions/marketd" "$share/bash-completion/completions/marketd"
+    install -D -m 644 "$tree/completions/_marketd" "$share/zsh/vendor-completions/_marketd"
     install -D -m 644 "$tree/completions/marketd.fish" "$share/fish/vendor_completions.d/marketd.fish"
     gzip -9n >"$share/doc/marketd/changelog.gz" <<TEXT
 marketd ($version) unstable; urgency=medium

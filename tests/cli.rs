@@ -1,5 +1,8 @@
 //! The real binary as a person meets it: what it prints, where, and its exit code.
 
+#[path = "support/mod.rs"]
+mod support;
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
@@ -40,7 +43,8 @@ fn help_and_version_go_to_standard_output() {
     assert!(out.contains("--source DIALECT[=URL]"), "{out}");
     let (code, version, err) = run(&["--version"]);
     assert_eq!((code, err.as_str()), (0, ""));
-    let mut lines = version.lines();
+    // A release has one more line.
+    let mut lines = version.lines().filter(|line| !line.starts_with("commit: "));
     assert_eq!(lines.next(), Some(concat!("marketd ", env!("CARGO_PKG_VERSION"))));
     let features = lines.next().and_then(|line| line.strip_prefix("features:"));
     let features = features.expect("a line of features");
@@ -48,6 +52,76 @@ fn help_and_version_go_to_standard_output() {
     let sqlite = lines.next().is_some_and(|line| line.starts_with("SQLite 3."));
     assert_eq!((sqlite, lines.next()), (cfg!(feature = "sqlite"), None));
     assert_eq!(run(&["-V"]).1, version);
+}
+
+/// What a shell answers, without white space around its lines. `None`, and said so: it is not here.
+fn shell(program: &str, script: &str) -> Option<Vec<String>> {
+    let mut command = Command::new(program);
+    // No file of a person's own.
+    command.args(if program == "zsh" { &["-f", "-c"][..] } else { &["-c"] }).arg(script);
+    match command.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            support::skipped(&format!("completions of {program}, which is not here"));
+            None
+        }
+        output => {
+            let (code, out, err) = parts(output.expect("it runs"));
+            assert_eq!((code, err.as_str()), (0, ""), "{program}");
+            Some(out.lines().map(|line| line.trim().to_string()).collect())
+        }
+    }
+}
+
+#[test]
+fn shells_complete_commands_flags_choices_and_files() {
+    let script = |name: &str| file(&format!("completions.{name}"), &run(&["completions", name]).1);
+    let [bash, zsh, fish] = ["bash", "zsh", "fish"].map(script);
+    let typed = [
+        ("ex", "export"),
+        ("export --fo", "--format"),
+        ("completions z", "zsh"),
+        ("schema d", "dialect"),
+        ("--print", "--print-config"),
+        ("reload --co", "--config"),
+    ];
+    let of_bash = |typed: &str| {
+        shell(
+            "bash",
+            &format!(
+                "source {bash}; COMP_WORDS=(marketd {typed}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1))
+                 _marketd; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+            ),
+        )
+    };
+    for (typed, expected) in typed {
+        for found in [
+            of_bash(typed),
+            shell("fish", &format!("source {fish}; complete -C 'marketd {typed}' | cut -f 1")),
+        ] {
+            assert!(found.is_none_or(|it| it == [expected]), "{typed}");
+        }
+    }
+    // The value of a flag is a file, if anything.
+    for typed in ["--config", "export --format", "backup"] {
+        let found = of_bash(&format!("{typed} {bash}"));
+        assert!(found.is_none_or(|it| it == [&*bash]), "{typed}");
+    }
+    let dir = std::path::Path::new(&zsh).parent().expect("it is in a directory").display();
+    let registered = shell(
+        "zsh",
+        &format!("autoload -Uz compinit && compinit -D && source {zsh} && print $_comps[marketd]"),
+    );
+    assert!(registered.is_none_or(|it| it == ["_bash_complete -F _marketd"]));
+    // As a file of its `fpath`, it answers at the first key.
+    let first = shell(
+        "zsh",
+        &format!(
+            "cp {zsh} {dir}/_marketd && fpath=({dir} $fpath) && autoload -Uz compinit && \
+             compinit -u -D && print $_comps[marketd] && \
+             bashcompinit() {{ _bash_complete() {{ print answered }}; complete() {{ }} }} && _marketd"
+        ),
+    );
+    assert!(first.is_none_or(|it| it == ["_marketd", "answered"]));
 }
 
 #[test]

@@ -354,7 +354,7 @@ mod history {
             if let Some(module) =
                 ["duckdb", "pandas"].into_iter().find(|it| script.contains(it) && !has(it))
             {
-                eprintln!("SKIPPED: a script of the page on data, for want of Python's {module}");
+                skipped(&format!("a script of the page on data, for want of Python's {module}"));
                 continue;
             }
             let mut command = Command::new(&python);
@@ -363,6 +363,54 @@ mod history {
             assert!(ran.status.success(), "{script}\n{}", String::from_utf8_lossy(&ran.stderr));
             assert!(script.contains("show()") || !ran.stdout.is_empty(), "{script}");
         }
+    }
+
+    #[test]
+    fn the_commands_of_the_manual_print_what_it_shows() {
+        let history = History::new();
+        let config = |symbols: &[String]| {
+            let mut config = history.config("binance", symbols);
+            config["data"] = "marketd.db".into();
+            config
+        };
+        history.start(&config(&history.symbols)).stop(PATIENCE);
+        let tracked = config(&history.symbols[..1]).to_string();
+        std::fs::write(history.file("marketd.json"), tracked).expect("a file");
+        let program = env!("CARGO_BIN_EXE_marketd");
+        std::os::unix::fs::symlink(program, history.file("marketd")).expect("a link");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", history.dir.path().display());
+        let mut ran = 0;
+        for page in ["data.md", "charts-and-history.md", "backup.md"] {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/docs").join(page);
+            let mut text = std::fs::read_to_string(file).expect("the page");
+            for (named, symbol) in ["BTC/USDT", "ETH/USDT"].into_iter().zip(&history.symbols) {
+                text = text.replace(named, symbol);
+            }
+            for (mut command, shown) in support::manual::commands(&text) {
+                // There is no damage to recover from, and not every sqlite3 can.
+                if command.contains("mended.db") {
+                    continue;
+                }
+                if command == "marketd" {
+                    command += " --config marketd.json --check";
+                }
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &command]).current_dir(history.dir.path()).env("PATH", &path);
+                let output = shell.output().expect("a shell");
+                let [out, err] =
+                    [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+                if output.status.code() == Some(127) && !command.starts_with("marketd") {
+                    skipped(&format!("a command of the manual: {}", err.trim()));
+                    continue;
+                }
+                assert!(output.status.success(), "{page}: {command}\n{err}");
+                let is_as_shown = shown.is_empty() || support::manual::matches(&shown, &out);
+                assert!(is_as_shown, "{page}: {command}\n{out}");
+                ran += 1;
+            }
+        }
+        assert!(ran >= 9, "{ran} commands");
     }
 
     #[test]
@@ -419,7 +467,7 @@ mod history {
         let (code, counted, err) = history.run(&["prune", "--config", "one.json"]);
         assert_eq!((code, err.as_str()), (0, ""));
         let last = counted.lines().last().unwrap_or_default();
-        assert!(last.starts_with("--yes removes 1 markets, 3 series with "), "{counted}");
+        assert!(last.starts_with("--yes removes 1 market, 3 series with "), "{counted}");
         // The removal fails half-way, and nothing is gone.
         let before = history.export(&history.symbols[1], &[]);
         let in_the_way = history.dir.path().join("history.db-pruned");
@@ -451,7 +499,13 @@ mod history {
         let before = history.export(&history.symbols[0], &[]).1;
         let (code, out, err) = history.run(&["rename", "fake", "other", "--data", "history.db"]);
         assert_eq!((code, err.as_str()), (0, ""));
-        assert!(out.ends_with(" candles of fake belong to other now\n"), "{out}");
+        let last = out.lines().last().unwrap_or_default();
+        assert!(last.starts_with("2 markets, 6 series with "), "{out}");
+        assert!(last.ends_with(" candles of fake belong to other now"), "{out}");
+        for symbol in &history.symbols {
+            let told = out.lines().find(|line| line.starts_with(&format!("other {symbol}: ")));
+            assert!(told.is_some_and(|it| it.ends_with(", last quote, rules")), "{out}");
+        }
         let words =
             ["export", "--data", "history.db", "--id", "other", "--interval", "1h", "--symbol"];
         let after = history.run(&[&words[..], &[&history.symbols[0]]].concat());
@@ -520,7 +574,8 @@ mod history {
         assert_eq!(history.run(&backup), refused);
         marketd.stop(PATIENCE);
         let (code, _, err) = history.run(&["backup", "no/where", "--data", "history.db"]);
-        assert_eq!((code, err.lines().count()), (2, 1), "{err}");
+        let expected = "no/where: No such file or directory (os error 2)\n";
+        assert_eq!((code, err.as_str()), (2, expected));
         let files = ["copy.db", "history.db", "history.db-lock", "marketd.json"];
         assert_eq!(history.files(), files);
     }
@@ -529,7 +584,7 @@ mod history {
     fn is_root() -> bool {
         let is_root = rustix::process::geteuid().is_root();
         if !is_root {
-            eprintln!("SKIPPED: what one user leaves for another is tried by root alone");
+            skipped("what one user leaves for another is tried by root alone");
         }
         is_root
     }
@@ -580,10 +635,13 @@ mod history {
         std::fs::write(&lock, "").expect("root may");
         let program = history.file("marketd");
         std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
-        let mut other = Command::new(&program);
-        other.args(words).current_dir(history.dir.path()).uid(65534).gid(65534);
-        let output = other.output().expect("it runs");
-        let err = String::from_utf8_lossy(&output.stderr);
-        assert!(err.contains("history.db-lock: Permission denied"), "{err}");
+        for words in [&words[..], &["--check", "--data", "history.db", "--demo"]] {
+            let mut other = Command::new(&program);
+            other.args(words).current_dir(history.dir.path()).uid(65534).gid(65534);
+            let output = other.output().expect("it runs");
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(err.contains("history.db-lock: Permission denied"), "{words:?}: {err}");
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+        }
     }
 }

@@ -42,13 +42,18 @@ fn a_source_is_renamed_with_all_that_it_has_or_not_at_all() {
     quotes.insert(QuoteName { source: "quiet".into(), ..name }, quote);
     bench.write(1, Batch { quotes, ..batch(0) }).expect("a sound disk");
     bench.stop();
-    let rename = |old, new| rename(&path, old, new).expect("the file is sound");
+    // How many markets got the other id, and how many candles.
+    let rename = |old, new| {
+        let moved = rename(&path, old, new).expect("the file is sound")?;
+        let candles = moved.values().flat_map(|it| &it.series).map(|(_, count)| count);
+        Ok((moved.len(), candles.sum::<u64>()))
+    };
     assert_eq!(rename("quiet", "kraken"), Err(NotRenamed::Taken));
     assert_eq!(rename("nobody", "new"), Err(NotRenamed::Nothing));
     // It has a quote, and no candle.
-    assert_eq!(rename("quiet", "new"), Ok(0));
+    assert_eq!(rename("quiet", "new"), Ok((1, 0)));
     assert_eq!(rename("quiet", "other"), Err(NotRenamed::Nothing));
-    assert!(rename("kraken", "coinbase").is_ok_and(|moved| moved > 0));
+    assert!(rename("kraken", "coinbase").is_ok_and(|(_, candles)| candles > 0));
     let (_, quotes, _) = Bench::open(&path).load();
     assert!(matches!(&quotes[..], [(name, _)] if &*name.source == "new"), "{quotes:?}");
 }

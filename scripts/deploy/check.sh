@@ -63,10 +63,11 @@ if has systemd-socket-activate "passed sockets"; then
     else cat "$work/passed.log"; bad "a passed socket"; fi
 fi
 
-if has promtool prometheus-rules.yml; then
-    if promtool check rules prometheus-rules.yml >"$work/rules" 2>&1
-    then good prometheus-rules.yml
-    else cat "$work/rules"; bad prometheus-rules.yml; fi
+if has promtool "prometheus.yml, prometheus-rules.yml"; then
+    # The configuration names the rules.
+    if promtool check config prometheus.yml >"$work/rules" 2>&1
+    then good "prometheus.yml, prometheus-rules.yml"
+    else cat "$work/rules"; bad "prometheus.yml, prometheus-rules.yml"; fi
 fi
 
 port=$(free_port)

@@ -5,6 +5,7 @@ use crate::config::{HttpPlace, ReloadAsked};
 use crate::net::connect;
 use rustix::process::{Pid, Signal, kill_process};
 use socket2::Socket;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc;
@@ -35,11 +36,19 @@ pub fn ask(at: &HttpPlace) -> Result<String, String> {
 /// # Errors
 /// In one line, where nobody answers, there is no such process, or the configuration is refused.
 pub fn reload(asked: &ReloadAsked) -> Result<String, String> {
-    let pid = i32::try_from(asked.pid).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| format!("{} is no process", asked.pid))?;
-    let metrics = &asked.metrics;
-    let before = (reloads(metrics, "taken")?, reloads(metrics, "refused")?);
-    kill_process(pid, Signal::HUP).map_err(|error| format!("process {}: {error}", asked.pid))?;
+    let ReloadAsked { pid, metrics } = asked;
+    // The signal ends most other programs.
+    let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm"));
+    let (own, found) = (name("self"), name(&pid.to_string()));
+    match found.map_err(|error| format!("process {pid}: {error}"))? {
+        found if own.is_ok_and(|own| own == found) => {}
+        found => return Err(format!("process {pid} is {}, and no marketd", found.trim_end())),
+    }
+    let unsent = |why: String| format!("{why}; process {pid} was told nothing");
+    let count = || Ok((reloads(metrics, "taken")?, reloads(metrics, "refused")?));
+    let before: (u64, u64) = count().map_err(unsent)?;
+    let process = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("it has a name");
+    kill_process(process, Signal::HUP).map_err(|error| format!("process {pid}: {error}"))?;
     for _ in 0..LOOKS {
         thread::sleep(PAUSE);
         if reloads(metrics, "refused")? > before.1 {

@@ -57,12 +57,8 @@ pub fn export(asked: &Export, out: &mut impl Write) -> Result<usize, Failed> {
     for series in series {
         unsound += reader.candles(series, slots.clone(), |candle| {
             if written.is_ok() {
-                let market = names_market.then_some(series);
-                written = write!(out, "{before}").and_then(|()| match asked.format {
-                    ExportFormat::Csv => write_csv(out, market, candle),
-                    ExportFormat::Json => write_json(out, market, candle),
-                    ExportFormat::JsonLines => write_object(out, series, candle),
-                });
+                let row = |out| write_row(out, asked.format, names_market, series, candle);
+                written = write!(out, "{before}").and_then(|()| row(out));
                 before = between;
             }
         })?;
@@ -109,33 +105,29 @@ fn chosen<'a>(asked: &Export, stored: &[&'a SeriesName]) -> Result<Vec<&'a Serie
     Ok(series)
 }
 
-fn write_csv(out: &mut impl Write, of: Option<&SeriesName>, it: &Candle) -> io::Result<()> {
-    if let Some(SeriesName { source, symbol, .. }) = of {
-        write!(out, "{source},{symbol},")?;
+/// Writes one candle, of this series.
+fn write_row(
+    out: &mut impl Write,
+    format: ExportFormat,
+    names_market: bool,
+    SeriesName { source, symbol, interval }: &SeriesName,
+    candle: &Candle,
+) -> io::Result<()> {
+    let Candle { open_time, open, high, low, close, volume } = candle;
+    let figures = format_args!("{open},{high},{low},{close},{volume}");
+    let (ms, interval) = (open_time.0, interval.name());
+    match (format, names_market) {
+        (ExportFormat::Csv, false) => write!(out, "{open_time},{figures}"),
+        (ExportFormat::Csv, true) => write!(out, "{source},{symbol},{open_time},{figures}"),
+        (ExportFormat::Json, false) => write!(out, "[{ms},{figures}]"),
+        (ExportFormat::Json, true) => write!(out, "[\"{source}\",\"{symbol}\",{ms},{figures}]"),
+        (ExportFormat::JsonLines, _) => writeln!(
+            out,
+            "{{\"source\":\"{source}\",\"symbol\":\"{symbol}\",\"interval\":\"{interval}\",\
+             \"time\":{ms},\"open\":{open},\"high\":{high},\"low\":{low},\"close\":{close},\
+             \"volume\":{volume}}}"
+        ),
     }
-    let Candle { open_time, open, high, low, close, volume } = it;
-    write!(out, "{open_time},{open},{high},{low},{close},{volume}")
-}
-
-fn write_json(out: &mut impl Write, of: Option<&SeriesName>, it: &Candle) -> io::Result<()> {
-    write!(out, "[")?;
-    if let Some(SeriesName { source, symbol, .. }) = of {
-        write!(out, "\"{source}\",\"{symbol}\",")?;
-    }
-    let Candle { open_time, open, high, low, close, volume } = it;
-    write!(out, "{},{open},{high},{low},{close},{volume}]", open_time.0)
-}
-
-fn write_object(out: &mut impl Write, of: &SeriesName, it: &Candle) -> io::Result<()> {
-    let SeriesName { source, symbol, interval } = of;
-    let Candle { open_time, open, high, low, close, volume } = it;
-    writeln!(
-        out,
-        "{{\"source\":\"{source}\",\"symbol\":\"{symbol}\",\"interval\":\"{}\",\"time\":{},\
-         \"open\":{open},\"high\":{high},\"low\":{low},\"close\":{close},\"volume\":{volume}}}",
-        interval.name(),
-        open_time.0,
-    )
 }
 
 /// Writes a copy of the history file as of now, also while marketd runs. Returns what to tell.
@@ -151,9 +143,10 @@ pub fn backup(data: &Data, copy: &Path) -> Result<String, Failed> {
     let mut draft = copy.as_os_str().to_os_string();
     draft.push(format!("-new-{}", std::process::id()));
     let write = || -> Result<(), Failed> {
+        let file = fs::File::create_new(&draft)?;
         reader.copy_into(draft.as_ref())?;
         reader.confirm()?;
-        fs::File::open(&draft)?.sync_all()?;
+        file.sync_all()?;
         Ok(fs::rename(&draft, copy)?)
     };
     if let Err(error) = write() {
@@ -203,7 +196,8 @@ fn list(markets: &StoredMarkets) -> String {
 fn sum(markets: &StoredMarkets) -> String {
     let series = || markets.values().flat_map(|it| &it.series);
     let candles: u64 = series().map(|(_, count)| count).sum();
-    format!("{} markets, {} series with {candles} candles", markets.len(), series().count())
+    let plural = if markets.len() == 1 { "" } else { "s" };
+    format!("{} market{plural}, {} series with {candles} candles", markets.len(), series().count())
 }
 
 /// Gives what is stored of one source to another, or only lists it. Returns what to tell.
@@ -215,15 +209,15 @@ pub fn rename(asked: &Rename) -> Result<String, Failed> {
     let path = file(data)?;
     let why = |why| match why {
         NotRenamed::Nothing => format!("nothing is stored of source \"{old}\""),
-        NotRenamed::Taken => {
-            let why = "something is stored already, and two sources cannot become one";
-            format!("of source \"{new}\" {why}: see marketd prune")
-        }
+        NotRenamed::Taken => format!(
+            "something is stored of source \"{new}\" already, and two sources cannot become one: see \
+             marketd prune"
+        ),
     };
     if *dry_run {
         let moved = renamed(HistoryReader::open(path)?.markets()?, old, new).map_err(why)?;
         return Ok(format!("{}{} would belong to {new}\n", list(&moved), sum(&moved)));
     }
-    let candles = rename_file(path, old, new)?.map_err(why)?;
-    Ok(format!("{candles} candles of {old} belong to {new} now\n"))
+    let moved = rename_file(path, old, new)?.map_err(why)?;
+    Ok(format!("{}{} of {old} belong to {new} now\n", list(&moved), sum(&moved)))
 }

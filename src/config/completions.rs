@@ -2,13 +2,14 @@
 
 use super::flags::{FLAGS, Flag, SUBCOMMANDS};
 use super::members::names;
+use std::collections::BTreeSet;
 
 names! {
     /// A shell that completes words.
     pub enum Shell {
         /// GNU Bash.
         Bash "bash"
-        /// Zsh, which runs the function for Bash.
+        /// Zsh, which runs the function for Bash: sourced, or as the file `_marketd` in its `fpath`.
         Zsh "zsh"
         /// fish.
         Fish "fish"
@@ -19,7 +20,11 @@ names! {
 pub(super) fn completions(shell: Shell) -> String {
     match shell {
         Shell::Bash => bash(),
-        Shell::Zsh => format!("autoload -Uz bashcompinit && bashcompinit\n{}", bash()),
+        Shell::Zsh => format!(
+            "#compdef marketd\nautoload -Uz bashcompinit && bashcompinit\n{}\
+             [[ $funcstack[1] != _marketd ]] || _bash_complete -F _marketd\n",
+            bash()
+        ),
         Shell::Fish => fish(),
     }
 }
@@ -33,11 +38,15 @@ fn bash() -> String {
     });
     let names: Vec<&str> = SUBCOMMANDS.iter().map(|it| it.name).collect();
     let (cases, names, flags) = (cases.collect::<String>(), names.join(" "), words(FLAGS));
+    let all = FLAGS.iter().chain(SUBCOMMANDS.iter().flat_map(|it| it.flags));
+    let with_value: BTreeSet<&str> =
+        all.filter(|it| !it.value.is_empty()).map(|it| it.name).collect();
+    let with_value = with_value.into_iter().collect::<Vec<_>>().join("|");
     format!(
         "_marketd() {{
     local words cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}}
     case $prev in
-        --config|--data|backup)
+        {with_value}|backup)
             COMPREPLY=($(compgen -f -- \"$cur\"))
             return
             ;;

@@ -356,6 +356,19 @@ fn a_reload_that_is_refused_changes_nothing_and_is_told() {
     assert_eq!((wait().code, wait().stdout.as_str()), (Some(0), "reloaded\n"));
     assert_eq!(health()["status"], "ok");
     assert!(page().contains("\nmarketd_config_last_reload_successful 1\n"));
+    // Neither another program nor one that listens elsewhere is sent a signal, which would end it.
+    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("a program");
+    let told = Launch::new(&["reload", &other.id().to_string(), &url]).run();
+    let expected = format!("process {} is sleep, and no marketd\n", other.id());
+    assert_eq!((told.code, told.stderr.as_str()), (Some(1), &*expected));
+    assert!(other.try_wait().is_ok_and(|ended| ended.is_none()), "it runs on");
+    other.kill().and_then(|()| other.wait()).expect("it is ours");
+    let reloads = || count(&marketd, "config: reloaded");
+    let before = reloads();
+    let told = Launch::new(&["reload", &pid, &format!("{url}/elsewhere")]).run();
+    let end = format!("; process {pid} was told nothing\n");
+    assert!(told.code == Some(1) && told.stderr.ends_with(&end), "{}", told.stderr);
+    assert_eq!(reloads(), before);
     let told = Launch::new(&["reload", "x"]).run();
     let expected = "reload: expected the process id of a marketd, found \"x\"\n";
     assert_eq!((told.code, told.stderr.as_str()), (Some(2), expected));

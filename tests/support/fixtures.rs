@@ -5,9 +5,7 @@
 //! need them say so on the terminal and pass.
 
 use serde_json::value::RawValue;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 
 /// The folder of recorded bodies.
 #[derive(Clone, Debug)]
@@ -44,7 +42,7 @@ impl Fixtures {
         let dir = named.unwrap_or_else(|| root.join("../shared/exchange-fixtures"));
         let found = dir.is_dir().then_some(dir);
         if found.is_none() {
-            say_skipped();
+            super::skipped("no recorded exchange bodies here; MARKETD_FIXTURES names their folder");
         }
         found.map(|dir| Fixtures { dir })
     }
@@ -116,15 +114,4 @@ fn read(file: &str, text: &str) -> serde_json::Result<Fixture> {
         body: parsed.http_response.get().to_string(),
         expected: parsed.expected.map(|raw| raw.get().to_string()),
     })
-}
-
-/// Once per process, straight to the terminal: a runner swallows what a passing test prints with
-/// the usual macros.
-fn say_skipped() {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
-        let line =
-            "\nSKIPPED: no recorded exchange bodies here; MARKETD_FIXTURES names their folder\n\n";
-        let _ = std::io::stderr().write_all(line.as_bytes());
-    });
 }

@@ -17,6 +17,7 @@
 //!   and `BlackHole`, which says nothing
 //! - [`relay`]: `Relay`, which stands between two programs and fails as it is told to
 //! - [`redis`]: `Redis`, an installed `redis-server` in a directory of its own
+//! - [`manual`]: the examples of the manual
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`schema`]: whether a value is what a JSON schema says; [`pattern`]: the patterns in it
@@ -41,6 +42,7 @@ pub mod exchange;
 pub mod fixtures;
 pub mod generated;
 pub mod json;
+pub mod manual;
 pub mod message;
 pub mod pattern;
 pub mod proxy;
@@ -49,6 +51,19 @@ pub mod relay;
 pub mod reply;
 pub mod schema;
 pub mod tls;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::Mutex;
+
+/// Says once what is not tried, and for want of what. Straight to the terminal: a runner swallows what a
+/// passing test prints.
+pub fn skipped(what: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().expect("nobody panics in here").insert(what.to_string()) {
+        let _ = io::stderr().write_all(format!("\nSKIPPED: {what}\n\n").as_bytes());
+    }
+}
 
 /// The figures of a quote, in the order of its members.
 pub const FIGURES: [&str; 12] = [

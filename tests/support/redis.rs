@@ -9,7 +9,7 @@ use socket2::{Domain, Socket, Type};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The server. Valkey is the same for all that is asked of it here.
@@ -48,7 +48,7 @@ impl Redis {
     /// A server with these more arguments; `None`, said loudly, where none is installed.
     pub fn start(arguments: &[&str]) -> Option<Redis> {
         let Some(program) = program() else {
-            say_skipped();
+            super::skipped("no redis-server here; Debian: apt-get install redis-server");
             return None;
         };
         let holder = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
@@ -202,15 +202,6 @@ fn program() -> Option<String> {
         }
         Err(_) => PROGRAMS.map(String::from).into_iter().find(runs),
     }
-}
-
-/// Once per process, straight to the terminal: a runner swallows what a passing test prints.
-fn say_skipped() {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
-        let line = "\nSKIPPED: no redis-server here; Debian: apt-get install redis-server\n\n";
-        let _ = io::stderr().write_all(line.as_bytes());
-    });
 }
 
 /// A command as it is sent.

@@ -127,11 +127,14 @@ impl HistoryFile {
     }
 }
 
-/// Checks whether the file can be opened, without changing it. It may be in use. Only its header is
-/// read.
+/// Checks whether the file and its lock can be opened, without changing them. It may be in use. Only its
+/// header is read.
 pub fn check(path: &Path) -> Result<(), OpenError> {
     at_resolved(path, |path| {
         look_to_write(path)?;
+        if beside(path, "-lock").exists() {
+            Lock::file(path)?;
+        }
         // Creating a file is the only way to know whether files can be created there.
         let probe = beside(path, &format!("-check-{}", std::process::id()));
         File::create_new(&probe)?;

@@ -19,16 +19,21 @@ use std::path::Path;
 pub(super) struct Lock(File);
 
 impl Lock {
-    /// Takes the lock of the history file at this path.
-    pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
+    /// Opens the file of the lock, or creates it.
+    pub(super) fn file(path: &Path) -> Result<File, Unusable> {
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let name = beside(path, "-lock");
-        let mut file = options.open(&name).map_err(|error| {
+        options.open(&name).map_err(|error| {
             // The report names the history file, which may be sound.
             let kind = error.kind();
             Unusable::from(io::Error::new(kind, format!("{}: {error}", name.display())))
-        })?;
+        })
+    }
+
+    /// Takes the lock of the history file at this path.
+    pub(super) fn take(path: &Path) -> Result<Lock, Unusable> {
+        let mut file = Lock::file(path)?;
         // One that root creates would keep the owner of the history file away. For others this fails.
         if let Ok(about) = std::fs::metadata(path) {
             let _ = fchown(&file, Some(about.uid()), Some(about.gid()));

@@ -208,11 +208,15 @@ pub fn renamed(
 }
 
 /// Gives what is stored of a source to another source. Rows that are not sound do not come along. Returns
-/// how many candles did.
+/// what the other source has now.
 ///
 /// # Errors
 /// If the file cannot be opened or written; then nothing has changed.
-pub fn rename(path: &Path, old: &str, new: &str) -> Result<Result<u64, NotRenamed>, OpenError> {
+pub fn rename(
+    path: &Path,
+    old: &str,
+    new: &str,
+) -> Result<Result<StoredMarkets, NotRenamed>, OpenError> {
     on_file(path, |db| {
         let moved = match renamed(markets(db)?, old, new) {
             Ok(moved) => moved,
@@ -224,19 +228,20 @@ pub fn rename(path: &Path, old: &str, new: &str) -> Result<Result<u64, NotRename
         batch.quotes.extend(quotes.map(|(it, quote)| (name(&it), quote)));
         let rules = read::records(db)?.0.into_iter().filter(|(it, _)| moved.contains_key(it));
         batch.markets.extend(rules.map(|(it, rules)| (name(&it), rules)));
-        let candles = db.transaction(|| {
-            let mut candles = 0;
-            for (QuoteName { source, symbol }, stored) in moved.clone() {
-                for (interval, _) in stored.series {
+        db.transaction(|| {
+            for (QuoteName { source, symbol }, stored) in &moved {
+                for (interval, _) in &stored.series {
                     let (source, symbol) = (source.clone(), symbol.clone());
-                    candles += rename_series(db, &SeriesName { source, symbol, interval }, new)?;
+                    let interval = *interval;
+                    rename_series(db, &SeriesName { source, symbol, interval }, new)?;
                 }
             }
             write::apply(db, &batch)?;
-            moved.keys().try_for_each(|name| remove(db, name))?;
-            Ok(candles)
+            moved.keys().try_for_each(|name| remove(db, name))
         })?;
-        Ok(Ok(candles))
+        let mut has = markets(db)?;
+        has.retain(|name, _| &*name.source == new);
+        Ok(Ok(has))
     })
 }
 
@@ -279,13 +284,10 @@ fn remove(db: &Database, market: &QuoteName) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Moves the candles of a series to another source, page by page, so that the file does not grow. Returns
-/// their number.
-fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, StoreError> {
+/// Moves the candles of a series to another source, page by page, so that the file does not grow.
+fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<(), StoreError> {
     let renamed = SeriesName { source: new.into(), ..series.clone() };
-    let mut moved = 0;
     read::pages(db, series, i64::MIN..i64::MAX, |page| {
-        moved += page.candles.len() as u64;
         let mut batch = Batch::default();
         batch.of(series).forget(page.slots);
         let changes = batch.of(&renamed);
@@ -299,6 +301,5 @@ fn rename_series(db: &Database, series: &SeriesName, new: &str) -> Result<u64, S
             changes.forget(slot..slot.saturating_add(1));
         }
         write::apply(db, &batch).map(|_| ())
-    })?;
-    Ok(moved)
+    })
 }
