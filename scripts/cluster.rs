@@ -18,8 +18,8 @@ use std::collections::{HashMap, HashSet};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use support::{Client, EventSource, PATIENCE, eventually, poll_until};
 use support::LONG;
+use support::{Client, EventSource, PATIENCE, eventually, poll_until};
 use world::{LEASE, Node, World, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM

@@ -1,8 +1,6 @@
 //! The real binary as a person meets it: what it prints, where, and its exit code.
 
-#[path = "support/mod.rs"]
-mod support;
-
+use crate::support::skipped;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
@@ -61,7 +59,7 @@ fn shell(program: &str, script: &str) -> Option<Vec<String>> {
     command.args(if program == "zsh" { &["-f", "-c"][..] } else { &["-c"] }).arg(script);
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            support::skipped(&format!("completions of {program}, which is not here"));
+            skipped(&format!("completions of {program}, which is not here"));
             None
         }
         output => {
