@@ -50,8 +50,6 @@ fn a_file_that_is_removed_is_noticed_and_written_anew_from_memory() {
     kill(marketd);
     // What is in it now is all that is needed.
     exchange.fault_on(binance::KLINES, Fault::Status(500));
-    // The date of its answers begins again with the time in their bodies.
-    exchange.set_time(ServerTime::Fixed(1_700_000_030_000));
     let marketd = launch(&dir, &config).start();
     let target = "/api/ecosystem/chart?symbol=BTC/USDT&interval=1m&limit=500";
     // The last one is forming: it begins with the first quotes.

@@ -46,9 +46,9 @@ pub enum ServerTime {
 
 struct Book {
     time: ServerTime,
-    /// When it first told this time. The `Date` of its answers goes on from then, also where the time in their
-    /// bodies is fixed.
-    time_set: std::sync::OnceLock<std::time::Instant>,
+    /// When it was last asked for this time. The `Date` of its answers goes on from then, also where the time
+    /// in their bodies is fixed.
+    told_at: std::time::Instant,
     generated: Generated,
     /// In place of the made-up ones.
     tickers: Option<String>,
@@ -78,7 +78,7 @@ impl Binance {
     pub fn generated_on(addr: SocketAddr, count: usize, seed: u64) -> io::Result<Binance> {
         let book = Arc::new(Mutex::new(Book {
             time: ServerTime::Offset(0),
-            time_set: std::sync::OnceLock::new(),
+            told_at: std::time::Instant::now(),
             generated: Generated::new(count, seed),
             tickers: None,
             singles: HashMap::new(),
@@ -117,7 +117,7 @@ impl Binance {
     /// Another clock.
     pub fn set_time(&self, time: ServerTime) {
         let mut book = locked(&self.book);
-        (book.time, book.time_set) = (time, std::sync::OnceLock::new());
+        (book.time, book.told_at) = (time, std::time::Instant::now());
     }
 
     /// The exchange's time now, in milliseconds.
@@ -211,12 +211,15 @@ fn missing(parameter: &str) -> Reply {
 }
 
 impl Book {
-    fn answer(&self, asked: &Asked) -> Reply {
+    fn answer(&mut self, asked: &Asked) -> Reply {
         if asked.method != "GET" && asked.method != "HEAD" {
             return Reply::status(405, "");
         }
+        if asked.path() == TIME {
+            self.told_at = std::time::Instant::now();
+        }
         let date = match self.time {
-            ServerTime::Fixed(now) => (now, *self.time_set.get_or_init(std::time::Instant::now)),
+            ServerTime::Fixed(now) => (now, self.told_at),
             ServerTime::Offset(_) => (self.now(), std::time::Instant::now()),
         };
         let reply = match asked.path() {
