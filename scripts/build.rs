@@ -1,16 +1,20 @@
 //! Packs the files of JSON that the program holds: what is printed or served as a whole in gzip, which is an
 //! eighth of it, and the dialects without white space, which is a fifth of them.
 
+#[path = "openapi.rs"]
+mod openapi;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
 use std::path::Path;
 
-/// Files that are kept in gzip, their names then, and whether they keep their white space.
-const PACKED: [(&str, &str, bool); 3] = [
-    ("src/core/api/openapi.json", "openapi.json.gz", false),
-    ("src/config/schema.json", "config-schema.json.gz", true),
-    ("src/exchange/dialects/schema.json", "dialect-schema.json.gz", true),
+const OPENAPI: &str = "src/core/api/openapi.json";
+
+/// Files that are kept in gzip, and their names then.
+const PACKED: [(&str, &str); 2] = [
+    ("src/config/schema.json", "config-schema.json.gz"),
+    ("src/exchange/dialects/schema.json", "dialect-schema.json.gz"),
 ];
 
 const DIALECTS: &str = "src/exchange/dialects";
@@ -19,14 +23,13 @@ fn main() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed={DIALECTS}");
     let out = std::env::var("OUT_DIR").expect("cargo says where to write");
     let out = Path::new(&out);
-    for (path, name, keeps_space) in PACKED {
+    for (path, name) in PACKED {
         println!("cargo::rerun-if-changed={path}");
-        let text = std::fs::read(path)?;
-        let text = if keeps_space { text } else { minified(&text) };
-        let mut gzip = GzEncoder::new(std::fs::File::create(out.join(name))?, Compression::best());
-        gzip.write_all(&text)?;
-        gzip.finish()?;
+        pack(&std::fs::read(path)?, &out.join(name))?;
     }
+    println!("cargo::rerun-if-changed={OPENAPI}");
+    let document = openapi::expanded(&std::fs::read_to_string(OPENAPI)?, env!("CARGO_PKG_VERSION"));
+    pack(document.as_bytes(), &out.join("openapi.gz"))?;
     println!("cargo::rustc-env=MARKETD_COMMIT={}", commit());
     for dialect in std::fs::read_dir(DIALECTS)? {
         let dialect = dialect?;
@@ -34,6 +37,12 @@ fn main() -> std::io::Result<()> {
         std::fs::write(out.join(dialect.file_name()), text)?;
     }
     Ok(())
+}
+
+fn pack(text: &[u8], file: &Path) -> std::io::Result<()> {
+    let mut gzip = GzEncoder::new(std::fs::File::create(file)?, Compression::best());
+    gzip.write_all(text)?;
+    gzip.finish().map(drop)
 }
 
 /// The commit that a release is built from: as the variable says, else as git does. Empty if neither knows it,

@@ -1,10 +1,11 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document: the file `openapi.json`, packed when marketd is compiled, with the schema of the
-//! metrics, which is made from their table. Each listener's document has the paths that it serves and their
-//! base paths. Tests hold the file to the code: its paths to the table of endpoints, its parameters and
+//! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled; the
+//! schema of the metrics is made from their table. Each listener's document has the paths that it serves and
+//! their base paths. Tests hold the file to the code: its paths to the tables of endpoints, its parameters and
 //! error codes to those in the code, its schemas and examples to real responses.
 
+use super::Bases;
 use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
@@ -16,7 +17,6 @@ use crate::config::Config;
 use crate::core::Service;
 use crate::http::{Cache, Head, Responder, unpacked};
 use crate::json::{Array, json};
-use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Seconds for which it may be cached: it changes with the version of marketd alone.
@@ -25,8 +25,8 @@ const KEPT_S: u32 = 3600;
 /// True if what is for people is built in: the page, and the feed for charting libraries.
 pub const HAS_PAGE: bool = cfg!(feature = "page");
 
-/// The file without white space outside of its strings, in gzip: `scripts/build.rs` makes it.
-static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+/// What `scripts/openapi.rs` makes of the file, in gzip.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.gz"));
 
 /// Responds to `/openapi.json`.
 pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
@@ -36,93 +36,86 @@ pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<
     Ok(body.send(view, responder, head, b'o', CacheKey::of("/openapi.json", ())))
 }
 
-/// The document in the pieces of which a listener has some.
+/// The document in parts, of which a listener has some.
 struct Document {
+    /// All but the paths: the members of an object, without its end.
     start: String,
-    /// The paths of the API, and behind them those for people and charting libraries.
-    api: String,
-    /// The paths of the ecosystem.
-    ecosystem: String,
-    /// The paths that every listener has, and all that is behind the paths.
-    common: String,
+    paths: Vec<DescribedPath>,
+}
+
+struct DescribedPath {
+    /// The name of its table of endpoints.
+    table: String,
+    path: String,
+    summary: String,
+    /// Its object, without the bracket at its start.
+    item: String,
 }
 
 /// Writes all addresses of the listener, each with what it is for.
 pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
     let mut array = Array::open(out);
-    for (paths, base) in Document::of(call.view).served(call.view.config, call.service) {
-        for (path, summary) in addresses(paths) {
-            let path = format!("{base}{path}");
-            json!(array.item(), { "path": path.as_str(), "description": summary });
-        }
+    for (it, base) in Document::of(call.view).served(call.view.config, call.service) {
+        let path = format!("{base}{}", it.path);
+        json!(array.item(), { "path": path.as_str(), "description": it.summary.as_str() });
     }
     array.close();
-}
-
-/// The paths in a part of the document, each with its summary.
-fn addresses(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.match_indices("\":{\"get\":{").map(move |(at, _)| {
-        let path = text[..at].rsplit('"').next().unwrap_or_default();
-        let summary = text[at..].split("\"summary\":\"").nth(1);
-        let summary = summary.unwrap_or_default();
-        (path, summary.split('"').next().unwrap_or_default())
-    })
 }
 
 impl Document {
     /// The document of this program.
     fn of(view: &View<'_>) -> &'static Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
-        DOCUMENT.get_or_init(|| Document::new(view))
+        DOCUMENT.get_or_init(|| {
+            let metrics = String::from_utf8(metrics::schema(view));
+            Document::new(&metrics.expect("the table of metrics is ASCII"))
+        })
     }
 
-    /// The document with the schema of the metrics.
-    fn new(view: &View<'_>) -> Document {
-        let metrics = String::from_utf8(metrics::schema(view));
-        let metrics = metrics.expect("the table of metrics is ASCII");
-        let metrics = format!("\"Metrics\":{metrics}");
-        let text = unpacked(PACKED).replacen("\"Metrics\":{}", &metrics, 1);
-        let place = |wanted| text.find(wanted).expect("the file of the source tree has it");
-        let (api, ecosystem) = (place("\"/api/v1/"), place("\"/api/ecosystem/"));
-        let common = place("\"/health\":");
-        // What is for people comes last.
-        let api_end = if HAS_PAGE { ecosystem } else { place("\"/udf/") };
-        let piece = |range: Range<usize>| text[range].to_string();
-        Document {
-            start: piece(0..api),
-            api: piece(api..api_end),
-            ecosystem: piece(ecosystem..common),
-            common: piece(common..text.len()),
-        }
+    /// The document with this schema of the metrics.
+    fn new(metrics: &str) -> Document {
+        let text = unpacked(PACKED);
+        let mut lines = text.lines();
+        let start = lines.next().unwrap_or_default().trim_end_matches('}');
+        let start = start.replacen("\"Metrics\":{}", &format!("\"Metrics\":{metrics}"), 1);
+        let paths = lines.map(|line| {
+            let mut parts = line.split('\t').map(str::to_string);
+            let mut part = || parts.next().expect("a path has four parts");
+            let [table, path, summary, item] = [part(), part(), part(), part()];
+            DescribedPath { table, path, summary, item: item[1..].to_string() }
+        });
+        let paths = paths.filter(|it| HAS_PAGE || it.table != "people").collect();
+        Document { start, paths }
     }
 
     /// The document of a listener of this service.
     fn on(&self, config: &Config, service: Service) -> String {
-        let served = self.served(config, service);
-        // The base path of most addresses stands above all of them, another one at each.
-        let [.., (_, base)] = served;
-        let mut text = self.start.replacen("\"servers\":[{\"url\":\"/\"}]", &servers(base), 1);
-        for (paths, other) in served {
-            match other == base {
-                true => text += paths,
-                false => {
-                    let servers = servers(other);
-                    text += &paths.replace("{\"get\":", &format!("{{{servers},\"get\":"));
-                }
-            }
+        // The base path of most paths stands above all of them, another one at each.
+        let common = Bases::of(config, service).common();
+        let mut text = format!("{},{},\"paths\":{{", self.start, servers(common));
+        for (at, (it, base)) in self.served(config, service).enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let servers = if base == common { "" } else { &format!("{},", servers(base)) };
+            text += &format!("{comma}\"{}\":{{{servers}{}", it.path, it.item);
         }
-        text
+        text + "}}"
     }
 
-    /// The paths that a listener of this service serves, in three pieces, each with its base path.
-    fn served<'a>(&'a self, config: &'a Config, service: Service) -> [(&'a str, &'a str); 3] {
-        let (api, ecosystem) = (&*config.base_path, &*config.ecosystem_base_path);
-        let [of_api, of_ecosystem] = [(&*self.api, api), (&*self.ecosystem, ecosystem)];
-        match service {
-            Service::Api => [of_api, ("", api), (&self.common, api)],
-            Service::Ecosystem => [("", ecosystem), of_ecosystem, (&self.common, ecosystem)],
-            _ => [of_api, of_ecosystem, (&self.common, api)],
-        }
+    /// The paths that a listener of this service serves, each with its base path.
+    fn served<'a>(
+        &'a self,
+        config: &'a Config,
+        service: Service,
+    ) -> impl Iterator<Item = (&'a DescribedPath, &'a str)> {
+        let bases = Bases::of(config, service);
+        self.paths.iter().filter_map(move |it| {
+            let base = match it.table.as_str() {
+                "common" => Some(bases.common()),
+                "ecosystem" => bases.ecosystem,
+                _ => bases.api,
+            };
+            Some((it, base?))
+        })
     }
 }
 
@@ -134,22 +127,8 @@ fn servers(base: &str) -> String {
     format!("\"servers\":[{}]", String::from_utf8_lossy(&out))
 }
 
-/// The file.
+/// The paths of this build, each with the name of its table.
 #[cfg(test)]
-pub fn file() -> serde_json::Value {
-    serde_json::from_slice(include_bytes!("openapi.json")).expect("it is JSON")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_document_says_what_its_file_says() {
-        let minified: serde_json::Value =
-            serde_json::from_str(&unpacked(PACKED)).expect("it is JSON");
-        assert_eq!(minified, file());
-        assert!(!unpacked(PACKED).contains('\n'));
-        assert_eq!(minified["info"]["version"], env!("CARGO_PKG_VERSION"));
-    }
+pub fn paths() -> Vec<(String, String)> {
+    Document::new("{}").paths.into_iter().map(|it| (it.table, it.path)).collect()
 }

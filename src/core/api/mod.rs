@@ -14,22 +14,23 @@
 //!    `call.params([NAMES])`, the names written out there (`call.only_decimals` if `decimals` is its only
 //!    one), sends its body with `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong
 //!    request. `markets::categories` is the shortest example.
-//! 2. In `endpoint`: a variant, with its name in the metrics, unless that of its family does. Here: a row in
-//!    one of four tables. `API` is for what is below `/api/v1/`, `ECOSYSTEM` for what is below
+//! 2. In `endpoint`: a variant, with its name in the metrics. If the endpoint counts under its family's name
+//!    there, add none. Here: a row in one of four tables. `API` is for what is below `/api/v1/`, `ECOSYSTEM` for what is below
 //!    `/api/ecosystem/`. `COMMON` is for what every listener serves. `PEOPLE` is for people and charting
 //!    libraries: a build without the feature `page` leaves it out. The handler of a row is `Respond`. Take
 //!    `Prepare` if clients send the same request again and again: it reads the parameters into a type of the
 //!    endpoint's own that implements [`Prepared`]. The head cache keeps that value, and the same head is
 //!    answered from it without being read again.
-//! 3. In `openapi.json`, behind the other paths of its table: its path, with its parameters and headers, and
-//!    an example of a response whose summary is `GET` and its target. The code of a new error joins the list
-//!    in the schema `Error`, and is named by the responses that have it. Tests hold the file to the code.
+//! 3. In `openapi.json`, below the name of its table: its path, with what differs from other paths. `kind` is
+//!    `list` for a list with `sort` and `limit`, `packed` for a body with an ETag that may be long, `tagged` for
+//!    a short one, and left out for a response that must not be cached; it adds the parameters, the headers and
+//!    the 304. Parameters, headers and schemas that paths share go by their names there. `examples` has a
+//!    response by its target, `GET /...`. `errors` has the codes of a status; a new code joins one of its rows,
+//!    and `Other`, in words, if it belongs to no path. `scripts/openapi.rs` says how a schema is written, and
+//!    adds what every response has.
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`; a new error, in "Errors" there.
 //! 5. A test in `tests/loopback`. In `described.rs` there, a body that is not JSON joins `others`, and a new
-//!    name in braces `check_addresses`. `described.rs` also has three numbers of addresses: of a listener for
-//!    everything (15), for the API (12) and for the ecosystem (9). A row in `API` raises the first two, one
-//!    in `ECOSYSTEM` the first and the last, one in `COMMON` all three, and one in `PEOPLE` the constant
-//!    `PAGE`.
+//!    name in braces `check_addresses`.
 
 mod body;
 pub mod chart;
@@ -234,16 +235,33 @@ impl Destination<'_> {
     }
 }
 
+/// The base paths of a listener's addresses. `None`: it does not serve them.
+struct Bases<'a> {
+    api: Option<&'a str>,
+    ecosystem: Option<&'a str>,
+}
+
+impl<'a> Bases<'a> {
+    fn of(config: &'a Config, service: Service) -> Bases<'a> {
+        let is_api = matches!(service, Service::Api | Service::Both);
+        let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
+        Bases {
+            api: is_api.then_some(&*config.base_path),
+            ecosystem: is_ecosystem.then_some(&*config.ecosystem_base_path),
+        }
+    }
+
+    /// Under which the addresses that every listener has are described.
+    fn common(&self) -> &'a str {
+        self.api.or(self.ecosystem).unwrap_or_default()
+    }
+}
+
 /// The row of an address on a listener of this service, and the part of the path that it leaves open.
 fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
-    let under = |base: &str| match base {
-        "" => Some(path),
-        base => path.strip_prefix(base.as_bytes()),
-    };
-    let is_api = matches!(service, Service::Api | Service::Both);
-    let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
-    let api = is_api.then(|| under(&config.base_path)).flatten();
-    let ecosystem = (is_ecosystem.then(|| under(&config.ecosystem_base_path))).flatten();
+    let bases = Bases::of(config, service);
+    let under = |base: Option<&str>| path.strip_prefix(base?.as_bytes());
+    let (api, ecosystem) = (under(bases.api), under(bases.ecosystem));
     let own = [(api, API), (ecosystem, ECOSYSTEM)];
     let shared = [(api, COMMON), (ecosystem, COMMON), (api, PEOPLE)];
     own.into_iter()
@@ -254,27 +272,25 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn every_endpoint_is_described_and_every_path_leads_somewhere() {
-        let document = described::file();
-        let paths = document["paths"].as_object().expect("paths");
-        let is_built_in = |path: &&String| {
-            let is_for_people = path.starts_with("/page/") || path.starts_with("/udf/");
-            described::HAS_PAGE || !is_for_people
-        };
-        let paths: Vec<&String> = paths.keys().filter(is_built_in).collect();
-        let config = Config::default();
-        let mut found = BTreeSet::new();
-        for path in &paths {
-            let asked = path.replace('{', "a").replace('}', "z");
-            let row = find(&config, Service::Both, asked.as_bytes());
-            let (row, _) = row.unwrap_or_else(|| panic!("{path} leads nowhere"));
-            found.insert(std::ptr::from_ref(row));
+        let tables =
+            [("api", API), ("ecosystem", ECOSYSTEM), ("people", PEOPLE), ("common", COMMON)];
+        let paths = described::paths();
+        for (table, rows) in tables {
+            let paths = paths.iter().filter(|(of, _)| of == table);
+            let paths = paths.map(|(_, path)| path.replace('{', "a").replace('}', "z"));
+            // The row of each path, in this table.
+            let mut found: Vec<usize> = paths
+                .map(|path| {
+                    let row = rows.iter().position(|row| row.1.rest(path.as_bytes()).is_some());
+                    row.unwrap_or_else(|| panic!("{path} leads nowhere in {table}"))
+                })
+                .collect();
+            found.sort();
+            assert_eq!(found, (0..rows.len()).collect::<Vec<_>>(), "{table}");
         }
-        let rows = [API, ECOSYSTEM, PEOPLE, COMMON].into_iter().flatten();
-        assert_eq!(found, rows.map(std::ptr::from_ref).collect());
-        assert_eq!(paths.len(), found.len());
+        assert!(paths.iter().all(|(of, _)| tables.iter().any(|(table, _)| of == table)));
     }
 }
