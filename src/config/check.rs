@@ -240,10 +240,8 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     if round <= source.poll {
         return;
     }
-    let stale = match round >= source.stale_after {
-        true => ", and quotes turn stale between them",
-        false => "",
-    };
+    let stale =
+        if round >= source.stale_after { ", and quotes turn stale between them" } else { "" };
     let (name, round, poll) = (&dialect.name, round.as_millis(), source.poll.as_millis());
     let then = format!("polls are spaced to {round} ms{stale}");
     let message = format!("polling every {poll} ms exceeds the rate limit of {name}: {then}");

@@ -297,9 +297,10 @@ fn listens_at(address: ListenAddress) -> HttpPlace {
 /// The two ids of `rename`.
 fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
     let [old, new] = [0, 1].map(|at| flags.words.get(at).cloned().unwrap_or_default());
-    let read = match new.is_empty() {
-        true => Err(wrong("the ids OLD and NEW", &flags.words.join(" "))),
-        false => SOURCE_ID.parse(&new),
+    let read = if new.is_empty() {
+        Err(wrong("the ids OLD and NEW", &flags.words.join(" ")))
+    } else {
+        SOURCE_ID.parse(&new)
     };
     report.accept("rename", read);
     [old, new]

@@ -66,9 +66,12 @@ impl fmt::Display for ConfigFault {
         let mut parts = vec![&*place, &self.key, &self.message];
         parts.retain(|part| !part.is_empty());
         let line = parts.join(": ");
-        line.chars().try_for_each(|char| match char.is_control() {
-            true => write!(f, "{}", char.escape_default()),
-            false => f.write_char(char),
+        line.chars().try_for_each(|char| {
+            if char.is_control() {
+                write!(f, "{}", char.escape_default())
+            } else {
+                f.write_char(char)
+            }
         })
     }
 }
@@ -183,10 +186,7 @@ impl Report {
         if self.faults.contains(&fault) {
             return;
         }
-        match self.faults.len() < FAULTS_MAX {
-            true => self.faults.push(fault),
-            false => self.more += 1,
-        }
+        if self.faults.len() < FAULTS_MAX { self.faults.push(fault) } else { self.more += 1 }
     }
 
     /// What was read of a flag, a variable or a word; `None` after the message has been reported.

@@ -140,9 +140,10 @@ fn not_json(file: &str, text: &str, skipped: serde_json::Error) -> ConfigFault {
 /// A key as a path shows it: without quotes if it is a plain word.
 fn shown(name: &str, raw: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    match !name.is_empty() && name.len() <= ECHO_CHARS && name.bytes().all(plain) {
-        true => name.to_string(),
-        false => cut(raw),
+    if !name.is_empty() && name.len() <= ECHO_CHARS && name.bytes().all(plain) {
+        name.to_string()
+    } else {
+        cut(raw)
     }
 }
 
@@ -198,9 +199,10 @@ pub(super) fn text(text: &str) -> String {
 
 /// Values as a list: on one line if none of them is an object or a list.
 pub(super) fn list(items: &[String]) -> String {
-    match items.iter().all(|item| is_leaf(item)) {
-        true => format!("[{}]", items.join(", ")),
-        false => block('[', items, ']'),
+    if items.iter().all(|item| is_leaf(item)) {
+        format!("[{}]", items.join(", "))
+    } else {
+        block('[', items, ']')
     }
 }
 

@@ -105,9 +105,10 @@ impl<'a> Loader<'a> {
                 },
                 ("--log", _) => {
                     report.give("log", by);
-                    log = match by == flag.name {
-                        true => Some(log_rules::read(&text, report)),
-                        false => log_rules::read_variable(&text, report),
+                    log = if by == flag.name {
+                        Some(log_rules::read(&text, report))
+                    } else {
+                        log_rules::read_variable(&text, report)
                     };
                 }
                 ("--log-format", _) => {

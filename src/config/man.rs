@@ -44,10 +44,7 @@ fn option(flag: &Flag) -> String {
 fn escaped(text: &str) -> String {
     let text = text.trim_end().replace('\n', " ").replace('\\', "\\e");
     let text = text.replace('-', "\\-");
-    match text.starts_with(['.', '\'']) {
-        true => format!("\\&{text}"),
-        false => text,
-    }
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
 #[cfg(test)]

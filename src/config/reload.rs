@@ -72,10 +72,7 @@ impl SourcePlaces {
         new: &[SourceConfig],
     ) -> SourcePlaces {
         let mut all = old.to_vec();
-        let ends = |at| match has_ended(at) {
-            true => SourceChange::Same,
-            false => SourceChange::Ends,
-        };
+        let ends = |at| if has_ended(at) { SourceChange::Same } else { SourceChange::Ends };
         let mut changes: Vec<SourceChange> = (0..old.len()).map(ends).collect();
         let mut places = Vec::new();
         for source in new {
@@ -87,10 +84,8 @@ impl SourcePlaces {
                 changes.push(SourceChange::Begins);
                 continue;
             }
-            changes[at] = match has_ended(at) {
-                true => SourceChange::Begins,
-                false => change(&all[at], source),
-            };
+            changes[at] =
+                if has_ended(at) { SourceChange::Begins } else { change(&all[at], source) };
             all[at].clone_from(source);
         }
         SourcePlaces { all, changes, is_reordered: !places.is_sorted() }

@@ -345,10 +345,7 @@ fn id_of_file(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     let stem = stem.to_ascii_lowercase();
-    let plain = |char: char| match char.is_ascii_alphanumeric() {
-        true => char,
-        false => '-',
-    };
+    let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
     stem.chars().map(plain).take(ID_CHARS).collect()
 }
 

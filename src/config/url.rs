@@ -114,9 +114,10 @@ impl Url {
     /// 9110, 7.2).
     pub fn authority(&self) -> String {
         let host = in_brackets(&self.host);
-        match self.port == if self.https { 443 } else { 80 } {
-            true => host,
-            false => format!("{host}:{}", self.port),
+        if self.port == if self.https { 443 } else { 80 } {
+            host
+        } else {
+            format!("{host}:{}", self.port)
         }
     }
 }
@@ -130,10 +131,7 @@ impl fmt::Display for Url {
 
 /// A host as it stands in an address: IPv6 in brackets.
 pub(super) fn in_brackets(host: &str) -> String {
-    match host.contains(':') {
-        true => format!("[{host}]"),
-        false => host.to_string(),
-    }
+    if host.contains(':') { format!("[{host}]") } else { host.to_string() }
 }
 
 /// The host, and the port if there is one. `None` if either is malformed.
@@ -142,9 +140,10 @@ pub(super) fn split_port(authority: &str) -> Option<(&str, Option<u16>)> {
         Some(rest) => rest.split_once(']')?,
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
     };
-    let is_good = match authority.starts_with('[') {
-        true => host.parse::<std::net::Ipv6Addr>().is_ok(),
-        false => !host.is_empty() && !host.contains(['[', ']']),
+    let is_good = if authority.starts_with('[') {
+        host.parse::<std::net::Ipv6Addr>().is_ok()
+    } else {
+        !host.is_empty() && !host.contains(['[', ']'])
     };
     let port = match port.strip_prefix(':') {
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -186,9 +186,10 @@ fn read_member(
             value.read(node, report);
         }
     });
-    match known.contains(&name) {
-        true => Ok(()),
-        false => Err(format!("unknown key{}", report.hint(name, &known))),
+    if known.contains(&name) {
+        Ok(())
+    } else {
+        Err(format!("unknown key{}", report.hint(name, &known)))
     }
 }
 
@@ -310,10 +311,7 @@ impl<T: KeyType> KeyType for Option<T> {
     }
 
     fn read(rule: &T::Rule, node: &Node, report: &mut Report) -> Result<Self, Wrong> {
-        match node.is_null() {
-            true => Ok(None),
-            false => T::read(rule, node, report).map(Some),
-        }
+        if node.is_null() { Ok(None) } else { T::read(rule, node, report).map(Some) }
     }
 
     fn print(&mut self) -> String {

@@ -280,10 +280,7 @@ impl Items {
     }
 
     fn end_entry(&mut self) {
-        self.state = match self.open.is_empty() {
-            true => State::End,
-            false => State::Next,
-        };
+        self.state = if self.open.is_empty() { State::End } else { State::Next };
     }
 
     /// Adds to the envelope.
@@ -520,9 +517,10 @@ mod tests {
                 let caps = Caps { item_bytes: item.len().saturating_add_signed(cap), ..CAPS };
                 for size in [1, 2, 7, item.len(), item.len() + 1, body.len()] {
                     let read = read(place, caps, body.as_bytes().chunks(size));
-                    let expected = match fits {
-                        true => Ok(true),
-                        false => Err(ReadError::ItemTooLong { cap: caps.item_bytes }),
+                    let expected = if fits {
+                        Ok(true)
+                    } else {
+                        Err(ReadError::ItemTooLong { cap: caps.item_bytes })
                     };
                     assert_eq!(read.2, expected, "{item} {cap} {size}");
                 }

@@ -249,9 +249,10 @@ impl<'a> Cursor<'a> {
             }
         }
         self.at = at + 1;
-        Ok(match escaped {
-            true => Raw::Escaped(&self.bytes[begin..=at]),
-            false => Raw::Text(&self.bytes[begin + 1..at]),
+        Ok(if escaped {
+            Raw::Escaped(&self.bytes[begin..=at])
+        } else {
+            Raw::Text(&self.bytes[begin + 1..at])
         })
     }
 

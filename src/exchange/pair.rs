@@ -19,10 +19,7 @@ impl Pair {
     /// The text of a market in this form.
     pub(super) fn join(&self, base: &str, quote: &str) -> String {
         let [front, between, behind] = &self.texts;
-        let (first, second) = match self.quote_first {
-            false => (base, quote),
-            true => (quote, base),
-        };
+        let (first, second) = if self.quote_first { (quote, base) } else { (base, quote) };
         format!("{front}{first}{between}{second}{behind}")
     }
 
@@ -39,10 +36,7 @@ impl Pair {
             !part.is_empty() && width.is_none_or(|width| part.len() == width)
         };
         let fits = fits(first, self.widths[0]) && fits(second, self.widths[1]);
-        fits.then_some(match self.quote_first {
-            false => (first, second),
-            true => (second, first),
-        })
+        fits.then_some(if self.quote_first { (second, first) } else { (first, second) })
     }
 }
 

@@ -129,9 +129,10 @@ impl TryFrom<String> for Path {
                 }
             }
         }
-        match steps.len() < MAX_DEPTH {
-            true => Ok(Path(steps)),
-            false => Err(format!("expected fewer than {MAX_DEPTH} steps")),
+        if steps.len() < MAX_DEPTH {
+            Ok(Path(steps))
+        } else {
+            Err(format!("expected fewer than {MAX_DEPTH} steps"))
         }
     }
 }

@@ -58,9 +58,10 @@ pub(super) fn take(fields: &ItemFields<'_>, known: &Known, sink: &mut dyn Sink) 
     if !sink.wants(&id) {
         return;
     }
-    let taken = match known.stats {
-        true => stats(fields).map(|stats| sink.stats(&id, stats)),
-        false => ticker(fields, known).map(|ticker| sink.ticker(&id, ticker)),
+    let taken = if known.stats {
+        stats(fields).map(|stats| sink.stats(&id, stats))
+    } else {
+        ticker(fields, known).map(|ticker| sink.ticker(&id, ticker))
     };
     if let Err((field, fault)) = taken {
         sink.rejected(Reject::new(Some(&id), field, fault));

@@ -63,9 +63,10 @@ impl<'a> Iterator for Query<'a> {
         self.rest = rest;
         // Keys are short.
         let (key, value) = split_at(pair, pair.iter().position(|&byte| byte == b'='));
-        match self.is_encoded {
-            true => Some((decode(key), decode(value))),
-            false => Some((Cow::Borrowed(key), Cow::Borrowed(value))),
+        if self.is_encoded {
+            Some((decode(key), decode(value)))
+        } else {
+            Some((Cow::Borrowed(key), Cow::Borrowed(value)))
         }
     }
 }

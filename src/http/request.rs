@@ -125,9 +125,10 @@ impl<'a> Request<'a> {
     #[inline]
     pub fn list(&self, field: ListField) -> Option<Cow<'a, [u8]>> {
         let first = self.lists.first[field as usize]?;
-        match self.lists.repeat {
-            true => Some(Cow::Owned(self.joined(ListField::NAMES[field as usize]))),
-            false => Some(Cow::Borrowed(first)),
+        if self.lists.repeat {
+            Some(Cow::Owned(self.joined(ListField::NAMES[field as usize])))
+        } else {
+            Some(Cow::Borrowed(first))
         }
     }
 

@@ -178,10 +178,7 @@ impl NetConnection {
 
     /// Reads what a client has sent, even if the poller has reported nothing.
     pub fn last_look(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
-        match self.upstream {
-            true => Ok(Transfer::Inner(0)),
-            false => Transfer::of(self.socket.read(buffer)),
-        }
+        if self.upstream { Ok(Transfer::Inner(0)) } else { Transfer::of(self.socket.read(buffer)) }
     }
 
     /// Tells the peer that nothing more will be sent.

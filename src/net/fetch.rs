@@ -68,10 +68,8 @@ impl Fetcher {
         let socket = connect(url, timeout).map_err(|why| format!("{}: {why}", url.authority()))?;
         socket.set_read_timeout(Some(timeout))?;
         socket.set_write_timeout(Some(timeout))?;
-        let mut stream: Box<dyn Stream> = match url.https {
-            true => (self.tls)(&url.host, socket)?,
-            false => Box::new(socket),
-        };
+        let mut stream: Box<dyn Stream> =
+            if url.https { (self.tls)(&url.host, socket)? } else { Box::new(socket) };
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
         write_request(&mut request, &url.authority(), &target);

@@ -128,9 +128,10 @@ impl CompressedBodies {
         let waiting: usize = self.jobs.iter().map(|job| job.body.len()).sum();
         let has_room = self.jobs.is_empty()
             || self.jobs.len() < WAITING_BODIES && waiting + length <= WAITING_BYTES;
-        match has_room || self.jobs.iter().any(|job| job.is(key, tag)) {
-            true => CacheLookup::Absent,
-            false => CacheLookup::Full,
+        if has_room || self.jobs.iter().any(|job| job.is(key, tag)) {
+            CacheLookup::Absent
+        } else {
+            CacheLookup::Full
         }
     }
 

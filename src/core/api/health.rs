@@ -84,9 +84,10 @@ fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> 
     let quotes = view.market.quotes.counts();
     let sources = || view.status.running();
     let up = sources().filter(|(_, it)| it.state == SourceState::Up);
-    let uptime_ms = match is_ready(view, state) {
-        true => "\",\"live\":true,\"ready\":true,\"uptimeMs\":",
-        false => "\",\"live\":true,\"ready\":false,\"uptimeMs\":",
+    let uptime_ms = if is_ready(view, state) {
+        "\",\"live\":true,\"ready\":true,\"uptimeMs\":"
+    } else {
+        "\",\"live\":true,\"ready\":false,\"uptimeMs\":"
     };
     let uptime = view.now.mono.since(view.status.started.mono);
     let figures = [

@@ -291,15 +291,19 @@ impl ListKind {
             return None;
         }
         let value = quote.and_then(|quote| selection.value(quote)).cloned();
-        let rank = value.map(|value| match selection.descending {
-            true => Rank::Descending(value),
-            false => Rank::Ascending(Reverse(value)),
+        let rank = value.map(|value| {
+            if selection.descending {
+                Rank::Descending(value)
+            } else {
+                Rank::Ascending(Reverse(value))
+            }
         });
         // Descending by symbol reverses the list. Descending by value keeps equal values in the order of
         // symbols.
-        let place = match selection.descending && !selection.is_by_value() {
-            true => usize::MAX - place,
-            false => place,
+        let place = if selection.descending && !selection.is_by_value() {
+            usize::MAX - place
+        } else {
+            place
         };
         Some((rank, place, symbol))
     }
@@ -348,10 +352,7 @@ impl Deferred for LongList {
             None => self.symbols.len() == 0,
             Some(_) => self.matching.is_empty(),
         };
-        match is_empty || self.taken == piece.end {
-            true => Advance::Done,
-            false => Advance::More,
-        }
+        if is_empty || self.taken == piece.end { Advance::Done } else { Advance::More }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {

@@ -93,9 +93,10 @@ fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
         let mut sources = view.market.catalog.sources_of(symbol).iter();
         let stored = sources.find_map(|&source| {
             let key = SeriesKey { source, symbol, interval };
-            match history.enabled {
-                true => history.stored.of(key),
-                false => view.market.charts.get(key).map(Series::extent),
+            if history.enabled {
+                history.stored.of(key)
+            } else {
+                view.market.charts.get(key).map(Series::extent)
             }
         });
         let stored = stored.unwrap_or_default();

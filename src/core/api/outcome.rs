@@ -99,9 +99,10 @@ impl Round {
 impl Display for Round {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Round { places, version, before } = self;
-        match before == version {
-            true => write!(out, "{version:x}"),
-            false => write!(out, "{before:x}.{places:x}.{version:x}"),
+        if before == version {
+            write!(out, "{version:x}")
+        } else {
+            write!(out, "{before:x}.{places:x}.{version:x}")
         }
     }
 }

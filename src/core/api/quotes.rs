@@ -40,10 +40,7 @@ impl Prepared for QuoteRequest {
         let QuoteRequest { symbol, source, decimals } = *self;
         let quote = find(view, symbol, source)?;
         let etag = ETag::new(quote.version, decimals.variant());
-        let cache = match quote.stale() {
-            true => Cache::NoCache,
-            false => view.until_poll(quote.source),
-        };
+        let cache = if quote.stale() { Cache::NoCache } else { view.until_poll(quote.source) };
         let head = Head::json(Some(etag), cache);
         responder.send(&head, &fragment(view, quote, decimals));
         Ok(Outcome::Sent)

@@ -144,9 +144,10 @@ fn without_offset(query: &[u8]) -> String {
         }
         for byte in pair {
             // What RFC 3986 lets stand in a query, and the escapes that are there already.
-            match byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;:@/?=%".contains(byte) {
-                true => kept.push(char::from(*byte)),
-                false => write!(kept, "%{byte:02X}").expect("a string takes everything"),
+            if byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;:@/?=%".contains(byte) {
+                kept.push(char::from(*byte))
+            } else {
+                write!(kept, "%{byte:02X}").expect("a string takes everything")
             }
         }
         kept.push('&');

@@ -136,9 +136,12 @@ fn read_symbols(
 ) -> Result<Box<[Option<SymbolId>]>, Error> {
     let items = items(text, "symbols", names.call.view.config.limits.stream_symbols)?;
     let (mut seen, mut texts) = (HashSet::with_capacity(items.len()), HashSet::new());
-    let read = |(place, item)| match texts.insert(item) {
-        true => Ok(names.read(place, item, "symbols")?.filter(|symbol| seen.insert(*symbol))),
-        false => Ok(None),
+    let read = |(place, item)| {
+        if texts.insert(item) {
+            Ok(names.read(place, item, "symbols")?.filter(|symbol| seen.insert(*symbol)))
+        } else {
+            Ok(None)
+        }
     };
     (first..).zip(items).map(read).collect()
 }
@@ -162,10 +165,8 @@ fn read_charts(
                 format!("Invalid chart \"{item}\": expected SYMBOL:INTERVAL, with one of {good}.");
             return Err(Error::bad("invalid_interval", "charts", message));
         };
-        let symbol = match texts.insert(item) {
-            true => names.read(place, name.trim_ascii(), "charts")?,
-            false => None,
-        };
+        let symbol =
+            if texts.insert(item) { names.read(place, name.trim_ascii(), "charts")? } else { None };
         // Where nothing has been collected yet, the stream waits for it.
         if let Some(symbol) = symbol
             && let Err(error) = (Followed { symbol, interval, source: names.source }).series(view)
@@ -228,10 +229,7 @@ pub fn write_gone(out: &mut Vec<u8>, symbol: &str, interval: Option<Interval>, c
 
 /// Why a symbol has no quote now: the code of the error at its own address.
 pub fn why_gone(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> &'static str {
-    match is_served(view, symbol, source) {
-        true => missing(view, symbol, source).code,
-        false => UNKNOWN,
-    }
+    if is_served(view, symbol, source) { missing(view, symbol, source).code } else { UNKNOWN }
 }
 
 /// Why a chart has no candles now, unless it waits for them.

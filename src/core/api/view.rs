@@ -56,10 +56,7 @@ impl<'a> View<'a> {
 
     /// The same for a response that is stale, or not.
     pub fn until_any_poll_unless(&self, is_stale: bool) -> Cache {
-        match is_stale {
-            true => Cache::NoCache,
-            false => self.until_any_poll(),
-        }
+        if is_stale { Cache::NoCache } else { self.until_any_poll() }
     }
 
     fn until(&self, next: Mono) -> Cache {

@@ -75,10 +75,7 @@ impl<'a> KnownFields<'a> {
             self.chunked = coding.eq_ignore_ascii_case(b"chunked");
             is_known &= self.chunked;
         }
-        match is_known {
-            true => Ok(()),
-            false => Err(Error::UNKNOWN_CODING),
-        }
+        if is_known { Ok(()) } else { Err(Error::UNKNOWN_CODING) }
     }
 
     /// RFC 9110, 10.1.1.

@@ -26,9 +26,10 @@ pub(super) fn set(
     }
     let (old, broken) = touching(db, series, times)?;
     let mut new: RangeSet<i64> = old.iter().cloned().collect();
-    match is_covered {
-        true => new.insert(times.clone()),
-        false => new.remove(times.clone()),
+    if is_covered {
+        new.insert(times.clone())
+    } else {
+        new.remove(times.clone())
     }
     let gone = old.iter().filter(|span| !new.iter().any(|it| it == *span));
     let mut take = db.prepare_cached("DELETE FROM span WHERE series = ?1 AND first = ?2")?;

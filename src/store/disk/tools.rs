@@ -55,9 +55,10 @@ impl HistoryReader {
         at_resolved(path, |path| {
             let look = look(path, File::options().read(true))?.ok_or(Unusable::Missing)?;
             let has_log = log_of(path).exists();
-            let db = match has_log {
-                true => Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?,
-                false => Database::open_unlocked(path)?,
+            let db = if has_log {
+                Database::open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?
+            } else {
+                Database::open_unlocked(path)?
             };
             check_content(&db, &look, CHECKED_BYTES)?;
             let unlocked = if has_log { None } else { Some(fs::metadata(path)?.modified()?) };

@@ -55,9 +55,10 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     ])?;
     let (name, value) = either(("symbol", symbol), ("symbols", symbols))?;
     let is_one = name == "symbol";
-    let markets = match is_one {
-        true => Ok(look_up(call.view, required(&value, "symbol", "a market like BTC/USDT")?)?),
-        false => Err(read_markets(call.view, &value.unwrap_or_default(), MAX_SYMBOLS)?),
+    let markets = if is_one {
+        Ok(look_up(call.view, required(&value, "symbol", "a market like BTC/USDT")?)?)
+    } else {
+        Err(read_markets(call.view, &value.unwrap_or_default(), MAX_SYMBOLS)?)
     };
     let interval = match either(("interval", interval), ("resolution", resolution))? {
         (_, None) => Interval::H1,

@@ -36,10 +36,8 @@ impl ChartResponse<'_> {
         };
         let variant = Decimals::of(request.spec.quoted).variant();
         let etag = ETag::new(plan.made_of().number(), variant);
-        let cache = match self.is_settled() {
-            true => Cache::MaxAge(SETTLED_S),
-            false => view.until_poll(key.source),
-        };
+        let cache =
+            if self.is_settled() { Cache::MaxAge(SETTLED_S) } else { view.until_poll(key.source) };
         let head = Head { fields: &fields, ..Head::json(Some(etag), cache) };
         let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &request.spec));
         body::send(view, responder, head, cache_key, plan.body_len(), |out| {
@@ -132,16 +130,10 @@ impl ChartResponse<'_> {
 
 /// `complete` or `partial`: see [`ChartInfo::complete`].
 pub fn coverage(info: &ChartInfo) -> &'static str {
-    match info.complete {
-        true => "complete",
-        false => "partial",
-    }
+    if info.complete { "complete" } else { "partial" }
 }
 
 /// A time as the parameters take it: in seconds before 1973, else in milliseconds.
 fn as_parameter(time: UnixMs) -> i64 {
-    match time.0 < crate::time::SECONDS_BELOW {
-        true => time.0 / 1000,
-        false => time.0,
-    }
+    if time.0 < crate::time::SECONDS_BELOW { time.0 / 1000 } else { time.0 }
 }

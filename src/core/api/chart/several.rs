@@ -114,10 +114,7 @@ impl Deferred for DeferredCharts {
                 break;
             }
         }
-        match self.at == self.charts.len() {
-            true => Advance::Done,
-            false => Advance::More,
-        }
+        if self.at == self.charts.len() { Advance::Done } else { Advance::More }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {

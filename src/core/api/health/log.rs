@@ -87,10 +87,7 @@ impl HealthLog {
     /// When a change is to be logged or, if the last one is, a reason is to be repeated.
     pub fn next_due(&self) -> Option<Mono> {
         let trouble = self.lasting.iter().filter(|it| it.reason.code.is_trouble());
-        match self.is_logged() {
-            true => trouble.map(|it| it.remind_at).min(),
-            false => Some(self.burst.0),
-        }
+        if self.is_logged() { trouble.map(|it| it.remind_at).min() } else { Some(self.burst.0) }
     }
 
     /// True if the last line tells the current reasons.
@@ -143,10 +140,7 @@ impl HealthLog {
             line.push('-');
         }
         let is_trouble = self.lasting.iter().any(|it| it.reason.code.is_trouble());
-        let level = match is_trouble {
-            true => log::Level::Warn,
-            false => log::Level::Info,
-        };
+        let level = if is_trouble { log::Level::Warn } else { log::Level::Info };
         (level, line)
     }
 }

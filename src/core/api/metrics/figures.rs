@@ -55,9 +55,10 @@ impl<'a> Figures<'a> {
     /// Series and candles that are stored: in the file, or in memory if there is none.
     pub fn stored(&self) -> (u64, u64) {
         let (history, charts) = (self.history, self.charts);
-        match history.enabled {
-            true => (history.stored.series() as u64, history.stored.candles()),
-            false => (charts.series as u64, charts.candles as u64),
+        if history.enabled {
+            (history.stored.series() as u64, history.stored.candles())
+        } else {
+            (charts.series as u64, charts.candles as u64)
         }
     }
 

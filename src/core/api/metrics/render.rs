@@ -198,10 +198,7 @@ fn kind(row: &Metric) -> &'static str {
 
 /// What the name of a metric begins with: nothing, if it is one that every process has.
 fn own(name: &str) -> &'static str {
-    match name.starts_with("process_") {
-        true => "",
-        false => "marketd_",
-    }
+    if name.starts_with("process_") { "" } else { "marketd_" }
 }
 
 /// The text for Prometheus.

@@ -293,10 +293,7 @@ impl Deferred for Search {
             }
         }
         self.seen = end;
-        match end == known.len() {
-            true => Advance::Done,
-            false => Advance::More,
-        }
+        if end == known.len() { Advance::Done } else { Advance::More }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
