@@ -58,7 +58,8 @@ impl<'a> Node<'a> {
         Node { path: self.path_of(name), offset: self.offset, raw: "" }
     }
 
-    fn path_of(&self, name: impl fmt::Display) -> String {
+    /// The path of a member.
+    pub fn path_of(&self, name: impl fmt::Display) -> String {
         let dot = if self.path.is_empty() { "" } else { "." };
         format!("{}{dot}{name}", self.path)
     }

@@ -145,11 +145,11 @@ object! {
 
         /// Responses that are made over several turns, at once.
         // Each holds its body while it is made, up to a megabyte or two; others wait in line.
-        long_answers: usize = 16, "longAnswers" count(1, 65_536);
+        deferred_responses: usize = 16, "deferredResponses" count(1, 65_536);
 
         /// Bytes of the compressed-body cache; 0: no response leaves in gzip.
         // Some 300 charts of 1000 candles, which are 26 KB each in gzip.
-        packed_bytes: usize = 8_388_608, "packedBytes" bytes(0, 1_073_741_824);
+        compressed_bytes: usize = 8_388_608, "compressedBytes" bytes(0, 1_073_741_824);
 
         /// Time that a request for a chart waits for candles, from the history file or the exchange.
         // One round trip to an exchange is below half a second; people wait two.
@@ -191,7 +191,7 @@ object! {
 
         /// Connections to one source.
         // One for quotes, two for the rest: a slow market list delays no quote.
-        lanes_per_source: usize = 3, "lanesPerSource"
+        connections_per_source: usize = 3, "connectionsPerSource"
             Number { why: "exchanges count connections", ..count(1, 16) };
 
         /// Longest wait between tries of a failing source.
@@ -203,6 +203,13 @@ object! {
         shutdown: Duration = ms(5_000), "shutdownMs" millis(0, 600_000);
     }
 }
+
+/// Keys that had another name, by their old path: a file may still have them, with a warning.
+pub(super) const RENAMED: [(&str, &str); 3] = [
+    ("limits.longAnswers", "deferredResponses"),
+    ("limits.packedBytes", "compressedBytes"),
+    ("limits.lanesPerSource", "connectionsPerSource"),
+];
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -290,6 +297,30 @@ mod tests {
             if min > 0 {
                 assert!(set(min - 1).is_err(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn an_old_name_is_read_with_a_warning_and_not_beside_the_new_one() {
+        let read = |text: &str| {
+            let mut config = crate::config::Config::default();
+            let mut report = Report::default();
+            crate::config::load::read_file(&mut config, "m.json", text, &mut report);
+            (config.limits, report.close())
+        };
+        let told = |faults: &[ConfigFault]| -> Vec<String> {
+            faults.iter().map(ToString::to_string).collect()
+        };
+        for (path, new) in RENAMED {
+            let old = path.rsplit('.').next().expect("a key");
+            let (limits, warnings) = read(&format!("{{\"limits\":\n{{\"{old}\": 7}}}}"));
+            let (expected, _) = read(&format!("{{\"limits\": {{\"{new}\": 7}}}}"));
+            assert_eq!((&limits, limits != Limits::default()), (&expected, true));
+            let warnings = warnings.expect("it is no fault");
+            assert_eq!(told(&warnings), [format!("m.json:2: {path}: its name is {new} now")]);
+            let (_, faults) = read(&format!("{{\"limits\":{{\"{old}\": 7,\n\"{new}\": 8}}}}"));
+            let twice = format!("m.json:2: limits.{new}: given twice, first on line 1");
+            assert_eq!(told(&faults.expect_err("given twice")), [twice]);
         }
     }
 

@@ -31,7 +31,7 @@ fixed! {
     "tls" tls;
     "cluster" cluster;
     "limits.maxConnections" limits.max_connections;
-    "limits.lanesPerSource" limits.lanes_per_source;
+    "limits.connectionsPerSource" limits.connections_per_source;
 }
 
 /// What becomes of a source.

@@ -10,6 +10,7 @@
 
 use super::fault::Report;
 use super::json::{self, Node};
+use super::limits::RENAMED;
 use std::collections::HashMap;
 
 /// A type that a key can have.
@@ -200,8 +201,14 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
         return node.refuse(None, object.expected(), report);
     };
     let mut seen = HashMap::new();
-    for (name, value) in members {
+    for (mut name, mut value) in members {
         report.place(&value.path, value.offset);
+        if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == value.path) {
+            report.warn(&value.path, format!("its name is {new} now"));
+            name = (*new).to_string();
+            value.path = node.path_of(new);
+            report.place(&value.path, value.offset);
+        }
         let line = report.line(value.offset);
         let done = match seen.get(&name) {
             Some(first) => Err(format!("given twice, first on line {first}")),

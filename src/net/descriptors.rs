@@ -56,7 +56,7 @@ pub fn settle(config: &mut Config) -> Result<Option<Capped>, String> {
 
 /// Files that are needed to request data from exchanges and to serve any client.
 fn needed(config: &Config) -> usize {
-    let upstream = config.limits.lanes_per_source * config.sources.len();
+    let upstream = config.limits.connections_per_source * config.sources.len();
     // The demo exchange is in this process, so both ends of its connections count.
     let ends = if config.demo.is_some() { 2 } else { 1 };
     USED + ends * upstream + MIN_CLIENTS
@@ -76,7 +76,7 @@ fn raise() -> Option<u64> {
 /// How many clients this many files allow. A refused client needs one too, for its response.
 fn cap(config: &Config, limit: u64) -> usize {
     // An upstream connection that reconnects has two sockets until the old one is closed.
-    let upstream = 2 * config.limits.lanes_per_source * config.sources.len();
+    let upstream = 2 * config.limits.connections_per_source * config.sources.len();
     let demo = match config.demo {
         Some(_) => core::DEMO_CLIENTS,
         None => 0,
@@ -98,7 +98,7 @@ mod tests {
             demo: None,
             ..Config::default()
         };
-        config.limits.lanes_per_source = 3;
+        config.limits.connections_per_source = 3;
         assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64);
         assert_eq!(cap(&config, 100), MIN_CLIENTS);
         assert_eq!(cap(&config, 0), MIN_CLIENTS);
@@ -113,7 +113,7 @@ mod tests {
             demo: None,
             ..Config::default()
         };
-        config.limits.lanes_per_source = 3;
+        config.limits.connections_per_source = 3;
         assert_eq!(needed(&config), 20 + 6 + 8);
         config.demo = Some(crate::config::DemoConfig::default());
         assert_eq!(needed(&config), 20 + 12 + 8);

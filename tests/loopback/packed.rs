@@ -299,7 +299,7 @@ fn still(packed_bytes: usize) -> (Binance, Marketd) {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let exchange = exchange_of(&names);
     let source = with(source("fake", &exchange), "staleAfterMs", json!(3_600_000));
-    let limits = json!({ "packedBytes": packed_bytes });
+    let limits = json!({ "compressedBytes": packed_bytes });
     let marketd = start(&with(config(&[source]), "limits", limits));
     silence(&exchange);
     (exchange, marketd)

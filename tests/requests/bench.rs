@@ -124,7 +124,7 @@ impl Bench {
     pub fn send(&mut self, key: Key, bytes: &[u8]) -> usize {
         let mut sent = 0;
         for piece in bytes.chunks(READ) {
-            self.await_long_answers(key);
+            self.await_deferred_responses(key);
             if self.is_closed(key) || !self.core.wants_read(key) {
                 break;
             }
@@ -133,7 +133,7 @@ impl Bench {
             self.take(key);
             self.settle();
         }
-        self.await_long_answers(key);
+        self.await_deferred_responses(key);
         sent
     }
 
@@ -325,7 +325,7 @@ impl Bench {
         }
     }
 
-    fn await_long_answers(&mut self, key: Key) {
+    fn await_deferred_responses(&mut self, key: Key) {
         for _ in 0..5 {
             let busy = !self.is_closed(key) && !self.core.wants_read(key);
             if !busy || self.core.census().deferred == 0 {

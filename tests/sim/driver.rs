@@ -526,7 +526,7 @@ impl World {
         let (moment, started, sent) = (self.moment(), link.read, link.sent);
         self.note_unread();
         let (deferred, limits) = (self.core.census().deferred, &self.config.limits);
-        let long_full = deferred >= limits.long_answers
+        let long_full = deferred >= limits.deferred_responses
             || deferred * MOST_MADE >= limits.output_total / 2
             || self.crowded_at == Some(self.now);
         let history = self.config.history;
@@ -561,7 +561,7 @@ impl World {
         let few_streams = is_few(limits) || self.past_limits.iter().any(is_few);
         let client = &mut self.clients[at];
         let mut context = Context {
-            packs: limits.packed_bytes > 0,
+            packs: limits.compressed_bytes > 0,
             allowance,
             sources: &self.ledgers,
             truths: &truths,

@@ -378,7 +378,7 @@ impl World {
             self.fail(&format!("all clients have left, and there is {census:?}"));
         }
         let sources = self.reload.is_there.iter().filter(|it| **it).count();
-        if census.upstreams > self.config.limits.lanes_per_source * sources {
+        if census.upstreams > self.config.limits.connections_per_source * sources {
             self.fail(&format!("more connections than lanes: {census:?}"));
         }
         let (_, metrics) = self.ask_json("/api/v1/metrics", Kind::Metrics, rng);

@@ -232,7 +232,7 @@ impl World {
             let (keep, backfill) = (self.rng.between(1, 5000), 0);
             file.history.m1 = Depth { keep, backfill };
             file.limits.max_connections += 1;
-            file.limits.lanes_per_source = 1 + file.limits.lanes_per_source % 3;
+            file.limits.connections_per_source = 1 + file.limits.connections_per_source % 3;
         }
         Next { file, config, is_there, added }
     }
@@ -306,7 +306,7 @@ impl World {
             }
             9 => limits.streams = *rng.pick(&[0, 1, 3, 1000]),
             _ => {
-                limits.long_answers = *rng.pick(&[1, 3, 16]);
+                limits.deferred_responses = *rng.pick(&[1, 3, 16]);
                 limits.chart_fetches = *rng.pick(&[1, 4, 256]);
             }
         }

@@ -267,7 +267,7 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
 
 fn limits(theme: Theme, rng: &mut Rng) -> Limits {
     let mut limits = Limits {
-        lanes_per_source: *rng.pick(&[1, 2, 3, 3, 3, 5]),
+        connections_per_source: *rng.pick(&[1, 2, 3, 3, 3, 5]),
         head_timeout: ms(*rng.pick(&[1000, 4000, 10_000])),
         body_timeout: ms(*rng.pick(&[1000, 10_000])),
         idle_timeout: ms(*rng.pick(&[3000, 15_000, 40_000])),
@@ -280,7 +280,7 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
     if theme == Theme::Clients {
         limits.output_high_water = *rng.pick(&[1024, 3000, 65_536]);
         limits.max_connections = *rng.pick(&[3, 12, 16_384, 16_384]);
-        limits.long_answers = *rng.pick(&[1, 3, 16]);
+        limits.deferred_responses = *rng.pick(&[1, 3, 16]);
         limits.chart_fetches = *rng.pick(&[1, 4, 256]);
         limits.requests_per_connection = *rng.pick(&[1, 5, 10_000]);
         limits.body_bytes = *rng.pick(&[100, 5000, 65_536]);
@@ -288,7 +288,7 @@ fn limits(theme: Theme, rng: &mut Rng) -> Limits {
         limits.head_bytes = *rng.pick(&[900, 16_384]);
         // Less than a file may say: there are few clients.
         limits.output_total = *rng.pick(&[10_000, 60_000, 32 << 20, 32 << 20]);
-        limits.packed_bytes = *rng.pick(&[0, 3000, 50_000, 8 << 20, 8 << 20]);
+        limits.compressed_bytes = *rng.pick(&[0, 3000, 50_000, 8 << 20, 8 << 20]);
         if rng.chance(1, 4) {
             limits.requests_per_minute = *rng.pick(&[1, 20, 600]);
             limits.request_burst = *rng.pick(&[1, 4, 30]);
@@ -371,7 +371,7 @@ fn add_source(
         us(config.poll),
         us(limits.backoff_max),
         places.len(),
-        limits.lanes_per_source,
+        limits.connections_per_source,
     ));
     world.ledgers.push(ledger);
     world.resolving.push(false);

@@ -191,11 +191,11 @@ fn every_fault_of_categories_markets_and_limits_is_told() {
         ],
     );
     check(
-        "{ \"limits\": { \"headTimeout\": 5, \"headBytes\": 100000,\n\"lanesPerSource\": 0, \"symbols\": 1 },\n\"sources\": [{ \"dialect\": \"okx\", \"symbols\": [\"A/B\", \"C/D\"] }] }",
+        "{ \"limits\": { \"headTimeout\": 5, \"headBytes\": 100000,\n\"connectionsPerSource\": 0, \"symbols\": 1 },\n\"sources\": [{ \"dialect\": \"okx\", \"symbols\": [\"A/B\", \"C/D\"] }] }",
         &[
             "m.json:1: limits.headTimeout: unknown key, did you mean \"headTimeoutMs\"?",
             "m.json:1: limits.headBytes: expected a whole number of bytes from 256 to 65536 (a head is held whole, by every connection that is slow to send it), found 100000",
-            "m.json:2: limits.lanesPerSource: expected a whole number from 1 to 16 (exchanges count connections), found 0",
+            "m.json:2: limits.connectionsPerSource: expected a whole number from 1 to 16 (exchanges count connections), found 0",
             "m.json:2: limits.symbols: expected at least the 2 symbols that the sources list, found 1",
         ],
     );

@@ -29,7 +29,7 @@ pub struct DeferredResponses {
     waiting: Vec<Key>,
     /// The earliest deadline of those that wait: when [`DeferredResponses::wake`] is wanted.
     pub next_due: Option<Mono>,
-    /// The first `limits.longAnswers` of them take turns.
+    /// The first `limits.deferredResponses` of them take turns.
     running: VecDeque<Key>,
 }
 
@@ -155,7 +155,7 @@ impl DeferredResponses {
 
     /// More is to be made of a response: it comes behind those that take turns, before those in line.
     pub fn put_back(&mut self, key: Key, limits: &Limits) {
-        let place = self.running.len().min(limits.long_answers.max(1) - 1);
+        let place = self.running.len().min(limits.deferred_responses.max(1) - 1);
         self.running.insert(place, key);
     }
 }
@@ -219,7 +219,7 @@ mod tests {
         fn new(making: usize) -> Bench {
             let now = Now { mono: Mono(1), unix: UnixMs(1) };
             let mut config = Config::default();
-            config.limits.long_answers = making;
+            config.limits.deferred_responses = making;
             let market = Market::new(&config);
             let stats = Status::new(std::iter::empty(), now);
             Bench {

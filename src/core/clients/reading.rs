@@ -57,7 +57,7 @@ impl RequestReader {
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
         self.heads = HeadCache::new();
         let responses = &mut self.responses;
-        responses.compressed.set_most(config.limits.packed_bytes);
+        responses.compressed.set_most(config.limits.compressed_bytes);
         responses.admission.reconfigure(old, config);
         responses.access_log.reconfigure();
     }

@@ -50,7 +50,7 @@ impl Responses {
     pub fn new(demo: Option<Demo>, cx: &Context) -> Responses {
         Responses {
             stamp: Stamp::new(cx.boot),
-            compressed: CompressedBodies::new(cx.config.limits.packed_bytes),
+            compressed: CompressedBodies::new(cx.config.limits.compressed_bytes),
             deferred: DeferredResponses::default(),
             streams: Streams::new(cx.boot),
             access_log: AccessLog::new(),

@@ -268,7 +268,7 @@ mod tests {
                 ..SourceConfig::of("binance")
             };
             let mut config = Config { sources: vec![source], ..Config::default() };
-            config.limits.lanes_per_source = 1;
+            config.limits.connections_per_source = 1;
             let core = Core::new(config, None, ProcessFacts::default, 1, now);
             Bench { core, now }
         }

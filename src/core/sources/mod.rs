@@ -83,7 +83,7 @@ impl Sources {
     /// The connections that all exchanges may have. One that reconnects has two entries until the
     /// driver has closed the old socket.
     pub fn capacity(config: &Config) -> usize {
-        2 * config.limits.lanes_per_source * Sources::most(config)
+        2 * config.limits.connections_per_source * Sources::most(config)
     }
 
     /// The configured sources.

@@ -67,7 +67,7 @@ impl Source {
     /// before.
     pub fn new(id: SourceId, config: &Config, seed: u64, now: Now) -> Source {
         let profile = Profile::new(id, config);
-        let count = config.limits.lanes_per_source.max(1);
+        let count = config.limits.connections_per_source.max(1);
         Source {
             id,
             host: 0,
