@@ -40,6 +40,26 @@ pub struct Ticker {
     pub timestamp: Option<UnixMs>,
 }
 
+/// Makes the lists of the figures of a ticker that an exchange may not send, in the order of the file and of
+/// what nodes tell each other.
+macro_rules! figures {
+    ($($figure:ident)+) => {
+        impl Ticker {
+            /// The figures that may be `None`.
+            pub fn figures(&self) -> [&Option<Decimal>; 11] {
+                [$(&self.$figure),+]
+            }
+
+            /// The same to be set.
+            pub fn figures_mut(&mut self) -> [&mut Option<Decimal>; 11] {
+                [$(&mut self.$figure),+]
+            }
+        }
+    };
+}
+
+figures! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
+
 impl Ticker {
     /// A ticker of which only the last price is known.
     pub fn of_last(last: Decimal) -> Ticker {

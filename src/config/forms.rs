@@ -3,11 +3,10 @@
 //! A [`TextForm`] reads a text in the same way whether a flag, a variable or the file gives it. No form
 //! opens a file or looks up a name.
 
-use super::engine::EngineUrl;
 use super::fault::wrong;
 use super::log_rules;
 use super::network::Network;
-use super::url::Url;
+use super::url::{EngineUrl, Url};
 use crate::decimal::Decimal;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,11 +1,10 @@
 //! Values that are neither lists nor objects: numbers, switches, and what has the form of a text.
 
-use super::engine::EngineUrl;
 use super::fault::Report;
 use super::forms::{Data, ListenAddress, TextForm};
 use super::json::{self, Node};
 use super::network::Network;
-use super::url::Url;
+use super::url::{EngineUrl, Url};
 use super::values::{KeyType, Wrong};
 use crate::decimal::Decimal;
 use std::fmt::{self, Display};

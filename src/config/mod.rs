@@ -17,7 +17,6 @@ mod check;
 mod command;
 mod completions;
 mod dialects;
-mod engine;
 mod fault;
 mod file;
 mod flags;
@@ -42,7 +41,6 @@ pub use command::{
     Command, Export, ExportFormat, HttpPlace, ReloadAsked, Rename, SCHEMA, command, reload,
 };
 pub use dialects::{Dialects, KnownDialect};
-pub use engine::EngineUrl;
 pub use fault::{ConfigFault, Report};
 pub use flags::help;
 pub use forms::{Data, ListenAddress};
@@ -56,4 +54,4 @@ pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,
     HistoryConfig, SourceConfig, Tls,
 };
-pub use url::{Credentials, Url};
+pub use url::{Credentials, EngineUrl, Url};

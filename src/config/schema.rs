@@ -13,7 +13,6 @@
 //!    `src/docs/operations.md`, "Signals".
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 
-use super::engine::EngineUrl;
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, ENGINE, FILE, FRACTION, ICON,
     KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL,
@@ -24,7 +23,7 @@ use super::leaves::{candles, count, millis};
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
-use super::url::Url;
+use super::url::{EngineUrl, Url};
 use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};

@@ -1,4 +1,5 @@
-//! Addresses: that of an exchange, and the parts that others have too.
+//! Addresses: of an exchange ([`Url`]), of the engine of a cluster ([`EngineUrl`]), and the grammar that these and
+//! the address of a proxy share.
 
 use super::fault::wrong;
 use std::fmt;
@@ -53,6 +54,13 @@ impl Authority<'_> {
     }
 }
 
+/// True if an address has the second of these schemes, and false if it has the first; and what follows it.
+pub(super) fn scheme<'t>(text: &'t str, both: [&str; 2]) -> Option<(bool, &'t str)> {
+    let (scheme, rest) = text.split_once("://")?;
+    let at = both.iter().position(|known| scheme.eq_ignore_ascii_case(known))?;
+    Some((at == 1, rest))
+}
+
 /// A text without its escapes (RFC 3986, 2.1). `None`: one of them is malformed.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('%');
@@ -87,27 +95,18 @@ pub struct Url {
 impl Url {
     /// Reads an address. The error says what was expected and found.
     pub fn parse(text: &str) -> Result<Url, String> {
-        let scheme = |scheme: &str| {
-            let head = text.get(..scheme.len())?;
-            (head.eq_ignore_ascii_case(scheme)).then(|| &text[scheme.len()..])
-        };
-        let (https, rest) = match (scheme("https://"), scheme("http://")) {
-            (Some(rest), _) => (true, rest),
-            (None, Some(rest)) => (false, rest),
-            (None, None) => return Err(wrong("http://HOST or https://HOST", text)),
-        };
+        let found = scheme(text, ["http", "https"]);
+        let (https, rest) = found.ok_or_else(|| wrong("http://HOST or https://HOST", text))?;
         if !rest.chars().all(is_plain) {
             return Err(wrong("an address without user, query and fragment", text));
         }
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
         let expected = "HOST or HOST:PORT with a port from 1 to 65535";
-        let (host, port) = split_port(authority).ok_or_else(|| wrong(expected, authority))?;
-        Ok(Url {
-            https,
-            host: host.to_ascii_lowercase(),
-            port: port.unwrap_or(if https { 443 } else { 80 }),
-            path: path.trim_end_matches('/').to_string(),
-        })
+        let Authority { host, port, path, .. } =
+            Authority::parse(rest).map_err(|_| wrong(expected, rest))?;
+        let path = path.trim_end_matches('/');
+        let path = if path.is_empty() { String::new() } else { format!("/{path}") };
+        let port = port.unwrap_or(if https { 443 } else { 80 });
+        Ok(Url { https, host, port, path })
     }
 
     /// Host and port as in a `Host` field: the port only if it is not the default of the scheme (RFC
@@ -126,6 +125,58 @@ impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.https { "https" } else { "http" };
         write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+/// The port of Redis and Valkey.
+const PORT: u16 = 6379;
+
+const ENGINE: &str = "expected redis://HOST or rediss://HOST, with USER:PASSWORD@, :PORT and /DATABASE \
+    where needed";
+
+/// What is printed for user and password. It is refused where it is read: as a password it would be wrong.
+const HIDDEN: &str = "***@";
+
+/// Where a Redis or Valkey is. It prints without user and password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineUrl {
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Host name or address, lower case, an IPv6 address without its brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// User and password; the user may be empty.
+    pub credentials: Option<Credentials>,
+    /// The number of the database.
+    pub database: u16,
+}
+
+impl EngineUrl {
+    /// Reads an address. The error says what was expected, and nothing of the text, which may hold a
+    /// password.
+    pub fn parse(text: &str) -> Result<EngineUrl, String> {
+        let refused = |why: &str| format!("{ENGINE}{why}");
+        let (tls, rest) = scheme(text, ["redis", "rediss"]).ok_or_else(|| refused(""))?;
+        let Authority { credentials, host, port, path } =
+            Authority::parse(rest).map_err(refused)?;
+        if rest.starts_with(HIDDEN) {
+            return Err(refused(" (*** stands for user and password that were not printed)"));
+        }
+        let database = match path {
+            "" => 0,
+            digits => digits.parse().map_err(|_| refused(" (a database is a number)"))?,
+        };
+        Ok(EngineUrl { tls, host, port: port.unwrap_or(PORT), credentials, database })
+    }
+}
+
+impl fmt::Display for EngineUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "rediss" } else { "redis" };
+        let hidden = self.credentials.as_ref().map_or("", |_| HIDDEN);
+        let (host, port) = (in_brackets(&self.host), self.port);
+        write!(f, "{scheme}://{hidden}{host}:{port}/{}", self.database)
     }
 }
 
@@ -177,6 +228,45 @@ mod tests {
         for text in ["http://[::1", "http://[x]:1", "http://a?b", "http://a:+1", "api.binance.com"]
         {
             check(text, None);
+        }
+    }
+
+    #[test]
+    fn an_address_is_read_in_all_its_parts_and_never_tells_its_password() {
+        let check = |text: &str, expected: &str| {
+            let url = EngineUrl::parse(text).expect("it is well-formed");
+            assert_eq!(url.to_string(), expected);
+            assert!(!format!("{url} {url:?}").contains("s3cret"));
+        };
+        check("redis://Host", "redis://host:6379/0");
+        check("REDISS://[::1]:7/3", "rediss://[::1]:7/3");
+        check("redis://:s3cret@h", "redis://***@h:6379/0");
+        check("redis://u%40x:s3cret%2F@h/", "redis://***@h:6379/0");
+        let url = EngineUrl::parse("redis://u%40x:p%2F@h").expect("it is well-formed");
+        let Some(Credentials { user, password }) = url.credentials else {
+            panic!("it has credentials");
+        };
+        assert_eq!((&user[..], &password[..]), (&b"u@x"[..], &b"p/"[..]));
+    }
+
+    #[test]
+    fn a_fault_tells_nothing_of_the_address() {
+        for text in [
+            "",
+            "s3cret",
+            "http://s3cret@h",
+            "redis://",
+            "redis://s3cret@",
+            "redis://u:s3cret/@h",
+            "redis://u:s3cret%@h",
+            "redis://s3cret@h:0x",
+            "redis://u:s3cret@h/x",
+            "redis://u:s3cret@h/70000",
+            "redis://h?s3cret",
+            "redis://***@h",
+        ] {
+            let fault = EngineUrl::parse(text).expect_err(text);
+            assert!(fault.starts_with(ENGINE) && !fault.contains("s3cret"), "{fault}");
         }
     }
 }

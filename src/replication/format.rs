@@ -163,36 +163,31 @@ impl Coded for Entry {
     }
 }
 
-/// A set of the figures that there are, the last price, then these.
-macro_rules! ticker_with {
-    ($($figure:ident)+) => {
-        impl Coded for (Box<str>, Ticker) {
-            fn put(&self, out: &mut Vec<u8>) {
-                let (id, ticker) = self;
-                let figures = [$(&ticker.$figure),+];
-                let set = (0..).zip(figures).map(|(at, it)| u64::from(it.is_some()) << at);
-                id.put(out);
-                set.sum::<u64>().put(out);
-                ticker.last.put(out);
-                figures.into_iter().flatten().for_each(|it| it.put(out));
-                ticker.timestamp.put(out);
-            }
+/// A set of the figures that there are, the last price, then these figures.
+impl Coded for (Box<str>, Ticker) {
+    fn put(&self, out: &mut Vec<u8>) {
+        let (id, ticker) = self;
+        let figures = ticker.figures();
+        let set = (0..).zip(figures).map(|(at, it)| u64::from(it.is_some()) << at);
+        id.put(out);
+        set.sum::<u64>().put(out);
+        ticker.last.put(out);
+        figures.into_iter().flatten().for_each(|it| it.put(out));
+        ticker.timestamp.put(out);
+    }
 
-            fn get(from: &mut &[u8]) -> Option<Self> {
-                let (id, mut set, last) = (Coded::get(from)?, u64::get(from)?, Coded::get(from)?);
-                let mut figure = || {
-                    let is_there = set & 1 == 1;
-                    set >>= 1;
-                    if is_there { Decimal::get(from).map(Some) } else { Some(None) }
-                };
-                $(let $figure = figure()?;)+
-                Some((id, Ticker { last, $($figure,)+ timestamp: Coded::get(from)? }))
+    fn get(from: &mut &[u8]) -> Option<Self> {
+        let (id, set) = (Coded::get(from)?, u64::get(from)?);
+        let mut ticker = Ticker::of_last(Coded::get(from)?);
+        for (at, figure) in ticker.figures_mut().into_iter().enumerate() {
+            if set >> at & 1 == 1 {
+                *figure = Some(Coded::get(from)?);
             }
         }
-    };
+        ticker.timestamp = Coded::get(from)?;
+        Some((id, ticker))
+    }
 }
-
-ticker_with! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
 
 /// A candle, and whether the exchange says that it is not closed yet: 0 if it does.
 impl Coded for (Candle, bool) {

@@ -91,37 +91,20 @@ impl Record for SavedQuote {
         percentage, base_volume, quote_volume, time, received";
 
     fn values(&self) -> Vec<Value> {
-        let (mut ticker, received) = (self.ticker.clone(), self.received_at.0);
-        let optional = decimals(&mut ticker).map(|decimal| Value::from(decimal.as_ref()));
+        let (ticker, received) = (&self.ticker, self.received_at.0);
+        let optional = ticker.figures().map(|decimal| Value::from(decimal.as_ref()));
         let times = [ticker.timestamp.map(|time| time.0).into(), received.into()];
         [(&ticker.last).into()].into_iter().chain(optional).chain(times).collect()
     }
 
     fn read(row: &Row<'_>) -> Result<SavedQuote> {
         let mut ticker = Ticker::of_last(row.get("last")?);
-        for (column, decimal) in (3..).zip(decimals(&mut ticker)) {
+        for (column, decimal) in (3..).zip(ticker.figures_mut()) {
             *decimal = row.get(column)?;
         }
         ticker.timestamp = row.get::<_, Option<i64>>("time")?.map(UnixMs);
         Ok(SavedQuote { ticker, received_at: UnixMs(row.get("received")?) })
     }
-}
-
-/// The numbers that a ticker may lack, in the order of their columns.
-fn decimals(ticker: &mut Ticker) -> [&mut Option<Decimal>; 11] {
-    [
-        &mut ticker.bid,
-        &mut ticker.ask,
-        &mut ticker.bid_volume,
-        &mut ticker.ask_volume,
-        &mut ticker.open,
-        &mut ticker.high,
-        &mut ticker.low,
-        &mut ticker.change,
-        &mut ticker.percentage,
-        &mut ticker.base_volume,
-        &mut ticker.quote_volume,
-    ]
 }
 
 impl Record for MarketRules {
