@@ -1,9 +1,9 @@
 //! HTTP/1.1 messages: parses and writes requests and responses.
 //!
 //! Owns the grammar and the framing of RFC 9110 and RFC 9112 on both sides: requests from clients
-//! ([`request`]) and the responses to them ([`response`]), requests to exchanges and their responses
-//! ([`upstream`]), tunnels through proxies ([`tunnel`]), bodies in both directions ([`body`]), and gzip
-//! ([`gzip`]) if a client accepts it ([`accept`]). It uses no socket, has no connections, and does not
+//! ([`request`]) and the responses to them ([`response`]), requests to exchanges and their responses,
+//! and tunnels through proxies ([`upstream`]), bodies in both directions ([`body`]), and gzip ([`gzip`]) if a
+//! client accepts it ([`accept`]). It uses no socket, has no connections, and does not
 //! know what a path means.
 //!
 //! Invariant: the result does not depend on how the bytes are split. A parser gets the bytes that have
@@ -20,7 +20,6 @@ pub mod query;
 pub mod request;
 pub mod response;
 mod target;
-pub mod tunnel;
 pub mod upstream;
 
 pub use accept::prefers_html;
@@ -36,8 +35,7 @@ pub use response::{
     CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota, Responder,
     Stamp,
 };
-pub use tunnel::{parse_connected, write_connect};
 pub use upstream::{
-    Encoding, Response, ResponseHead, RetryAfter, parse_response, read_current_date, read_date,
-    write_request,
+    Encoding, Response, ResponseHead, RetryAfter, parse_connected, parse_response,
+    read_current_date, read_date, write_connect, write_request,
 };

@@ -4,12 +4,16 @@
 //! retry. It follows no redirect, which counts as a failure of the exchange. [`super::gzip`]
 //! decompresses bodies.
 //!
+//! A tunnel through a proxy is asked for with CONNECT (RFC 9110, 9.3.6), with the credentials of Basic (RFC
+//! 7617). After a 2xx the tunnel begins at once, even if the head announces a body.
+//!
 //! Responses are parsed leniently, because there is never more than one request in flight on a
 //! connection, so no other response can hide in one. Only the framing must be unambiguous.
 
 use super::body::Framing;
 use super::head::{Fields, Persistence, digits, members};
 use crate::time::UnixMs;
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use std::mem::MaybeUninit;
 use std::time::SystemTime;
 
@@ -28,7 +32,7 @@ pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
 
 /// Appends the request line, and the fields that every request has. Target and host come from the
 /// configuration or a dialect, never from a client, and have no blanks or control bytes.
-pub(super) fn write_start(out: &mut Vec<u8>, method: &str, target: &str, host: &str) {
+fn write_start(out: &mut Vec<u8>, method: &str, target: &str, host: &str) {
     const AGENT: &str = concat!("\r\nUser-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n");
     let is_clean = |text: &str| !text.bytes().any(|byte| byte <= b' ' || byte == 0x7f);
     debug_assert!(is_clean(host) && is_clean(target));
@@ -95,16 +99,16 @@ pub fn parse_response(bytes: &[u8], most: usize) -> Result<Option<Response<'_>>,
 }
 
 /// A complete head whose fields are not read yet.
-pub(super) struct RawHead<'a> {
-    pub(super) status: u16,
+struct RawHead<'a> {
+    status: u16,
     version: u8,
     fields: Fields<'a>,
     /// See [`Response::used`].
-    pub(super) used: usize,
+    used: usize,
 }
 
 /// Finds the head that [`parse_response`] reads.
-pub(super) fn parse_raw(bytes: &[u8], most: usize) -> Result<Option<RawHead<'_>>, &'static str> {
+fn parse_raw(bytes: &[u8], most: usize) -> Result<Option<RawHead<'_>>, &'static str> {
     const WHOLE: &str = "httparse has found a complete head";
     let window = &bytes[..bytes.len().min(most)];
     let mut config = httparse::ParserConfig::default();
@@ -235,6 +239,25 @@ pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
     let is_current = fields.get("age").is_none_or(|age| age == b"0");
     let date = fields.get("date").filter(|_| is_current);
     date.and_then(read_date)
+}
+
+/// Parses the head of the response to a CONNECT: its status and its length. `None` while it is not complete.
+/// What its fields say about a body is ignored. Limits and errors are those of [`parse_response`].
+pub fn parse_connected(bytes: &[u8], most: usize) -> Result<Option<(u16, usize)>, &'static str> {
+    Ok(parse_raw(bytes, most)?.map(|raw| (raw.status, raw.used)))
+}
+
+/// Appends a CONNECT to `place`, which is `HOST:PORT` with an IPv6 address in brackets. `credentials`
+/// are user and password.
+pub fn write_connect(out: &mut Vec<u8>, place: &str, credentials: Option<(&[u8], &[u8])>) {
+    write_start(out, "CONNECT", place, place);
+    if let Some((user, password)) = credentials {
+        out.extend_from_slice(b"Proxy-Authorization: Basic ");
+        let encoded = BASE64_STANDARD.encode([user, b":", password].concat());
+        out.extend_from_slice(encoded.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -390,5 +413,22 @@ mod tests {
         check("Content-Encoding: br\r\n", Encoding::Other);
         check("Content-Encoding: gzip, gzip\r\n", Encoding::Other);
         check("Content-Encoding: gzip\r\nContent-Encoding: br\r\n", Encoding::Other);
+    }
+
+    #[test]
+    fn a_tunnel_is_asked_for_with_or_without_credentials() {
+        let check = |credentials: Option<(&[u8], &[u8])>, expected: &str| {
+            let mut out = Vec::new();
+            write_connect(&mut out, "okx.com:443", credentials);
+            let agent = concat!("User-Agent: marketd/", env!("CARGO_PKG_VERSION"), "\r\n");
+            let head = format!("CONNECT okx.com:443 HTTP/1.1\r\nHost: okx.com:443\r\n{agent}");
+            assert_eq!(String::from_utf8_lossy(&out), format!("{head}{expected}\r\n"));
+        };
+        check(None, "");
+        // RFC 7617, 2.
+        check(
+            Some((b"Aladdin", b"open sesame")),
+            "Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n",
+        );
     }
 }
