@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use support::manual::{commands, matches};
 use support::*;
 
@@ -323,6 +324,34 @@ fn the_list_of_metrics_is_current() {
     let mut lines = written.lines().zip(expected.lines());
     let differs = lines.find(|(written, expected)| written != expected);
     assert!(written == expected, "UPDATE_DOCS=1 writes it anew: {differs:?}");
+}
+
+/// The schema that `marketd schema config` prints takes the configurations that are delivered, and tells what is
+/// none.
+#[test]
+fn the_schema_of_the_configuration_takes_every_file() {
+    let output = Command::new(env!("CARGO_BIN_EXE_marketd")).args(["schema", "config"]).output();
+    let schema = output.expect("marketd runs").stdout;
+    let schema: Value = serde_json::from_slice(&schema).expect("it is JSON");
+    let schemas = schema::Schemas(&schema);
+    let printed = Command::new(env!("CARGO_BIN_EXE_marketd")).arg("--print-config").output();
+    let printed = String::from_utf8(printed.expect("marketd runs").stdout).expect("it is text");
+    let delivered = ["small", "large"].map(|it| read(&file(&format!("scripts/deploy/{it}.json"))));
+    for text in delivered.into_iter().chain([printed]) {
+        let config: Value = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(schemas.faults(&schema, &config), [""; 0], "{text}");
+    }
+    for wrong in [
+        json!({ "listen": 8080 }),
+        json!({ "limits": { "headBytes": 1 } }),
+        json!({ "limits": { "headByte": 1000 } }),
+        json!({ "sources": [{ "id": "a" }] }),
+        json!({ "sources": [{ "dialect": "okx", "symbols": "BTC/USDT" }] }),
+        json!({ "categories": {} }),
+        json!({ "cluster": { "url": 1 } }),
+    ] {
+        assert_ne!(schemas.faults(&schema, &wrong), [""; 0], "{wrong}");
+    }
 }
 
 /// The schema that `marketd schema dialect` prints takes every dialect of this build, and tells what is

@@ -4,7 +4,6 @@ pub(crate) mod describe;
 mod faults;
 mod reference;
 mod routes;
-mod schema;
 mod sources;
 
 use super::check::tls_available;
