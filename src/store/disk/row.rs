@@ -6,7 +6,6 @@
 
 use super::checksum::Checksum;
 use super::sqlite::{Result, Row, Value};
-use crate::decimal::Decimal;
 use crate::history::{QuoteName, SavedQuote};
 use crate::interval::Stored;
 use crate::record::{Bounds, Candle, MarketRules, Ticker};
@@ -145,6 +144,7 @@ pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
 mod tests {
     use super::super::sqlite::Database;
     use super::*;
+    use crate::decimal::Decimal;
 
     /// What a row with these columns reads as.
     fn check(interval: Stored, columns: &str, expected: Option<i64>) {
