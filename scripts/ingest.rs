@@ -144,7 +144,7 @@ impl Poll {
         let source = SourceConfig {
             url: Url::parse("http://127.0.0.1:1").ok(),
             quote_assets: vec!["*".to_string()],
-            ..SourceConfig::of("binance")
+            ..SourceConfig::new("binance")
         };
         let config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
         let now = Now { mono: Mono(1_000_000), unix: UnixMs(BEGIN_MS) };

@@ -240,7 +240,7 @@ pub enum Decimals {
 
 impl Decimals {
     /// As strings, if they are to be quoted.
-    pub fn of(quoted: bool) -> Decimals {
+    pub fn quoted_if(quoted: bool) -> Decimals {
         if quoted { Decimals::String } else { Decimals::Number }
     }
 

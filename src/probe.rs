@@ -27,7 +27,7 @@ const DAY_MS: i64 = 86_400_000;
 
 /// What one source's probe says, and whether everything could be read.
 pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
-    let dialect = Dialect::of(source).expect("dialects have been checked");
+    let dialect = Dialect::for_source(source).expect("dialects have been checked");
     let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
     let url = source.url.clone().unwrap_or_else(own);
     let mut report = ProbeReport::new();

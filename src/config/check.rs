@@ -250,7 +250,7 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
 
 fn warn_of_history(config: &Config, report: &mut Report) {
     for interval in Stored::ALL {
-        let depth = config.history.of(interval);
+        let depth = config.history.depth(interval);
         let path = format!("history.{}.backfill", interval.name());
         // A default is clipped without a warning.
         if depth.backfill > depth.keep && report.is_given(&path) {

@@ -309,7 +309,7 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let named: Vec<String> = named.filter(|it| *it != "*").map(str::to_string).collect();
     if !flags.has("--symbol") {
         let message = "expected a symbol like BTC/USDT, several with commas, or *, found nothing";
-        report.add(ConfigFault::of("--symbol", message));
+        report.add(ConfigFault::by("--symbol", message));
     }
     let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it)));
     let symbols: Option<Vec<String>> = symbols.collect();
@@ -323,7 +323,7 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     };
     let (from, to) = (time("--from", 0), time("--to", i64::MAX));
     if from > to && to.is_some() {
-        report.add(ConfigFault::of("--from", "expected a time that is not later than --to"));
+        report.add(ConfigFault::by("--from", "expected a time that is not later than --to"));
     }
     let named = flags.value("--format").unwrap_or("csv");
     let expected = ExportFormat::NAMES.join(" or ");

@@ -34,7 +34,7 @@ pub struct ConfigFault {
 
 impl ConfigFault {
     /// A fault of a flag or a variable.
-    pub(super) fn of(by: &str, message: impl Into<String>) -> ConfigFault {
+    pub(super) fn by(by: &str, message: impl Into<String>) -> ConfigFault {
         ConfigFault::at(None, None, by, message)
     }
 
@@ -191,7 +191,7 @@ impl Report {
 
     /// What was read of a flag, a variable or a word; `None` after the message has been reported.
     pub(super) fn accept<T>(&mut self, by: &str, read: Result<T, String>) -> Option<T> {
-        read.map_err(|message| self.add(ConfigFault::of(by, message))).ok()
+        read.map_err(|message| self.add(ConfigFault::by(by, message))).ok()
     }
 
     /// Reports that the value of `path` is allowed but unwise.
@@ -224,7 +224,7 @@ impl Report {
         let origin = ends.rev().find_map(|end| self.origins.get(&path[..end]));
         let file = self.file.as_deref();
         match origin {
-            Some(Origin::Given(by)) => ConfigFault::of(by, message),
+            Some(Origin::Given(by)) => ConfigFault::by(by, message),
             Some(Origin::Line(line)) => ConfigFault::at(file, Some(*line), path, message),
             None => ConfigFault::at(file, None, path, message),
         }

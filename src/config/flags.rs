@@ -205,7 +205,7 @@ pub(super) fn parse(
     let (table, most_words) = command.map_or((FLAGS, 0), |it| (it.flags, it.words.len()));
     let mut parser = lexopt::Parser::from_args(words);
     let mut flags = Flags::default();
-    let mut refuse = |name: &str, message: &str| report.add(ConfigFault::of(name, message));
+    let mut refuse = |name: &str, message: &str| report.add(ConfigFault::by(name, message));
     // The word after an unknown option is most likely its value: one fault, not two.
     let mut after_unknown = false;
     loop {
@@ -397,7 +397,7 @@ mod tests {
     #[test]
     fn every_flag_overrides_a_key_that_is_there() {
         for flag in FLAGS.iter().filter(|flag| !flag.key.is_empty()) {
-            let node = Node::of(flag.key.to_string(), "");
+            let node = Node::unplaced(flag.key.to_string(), "");
             let known = read_key(&mut Config::default(), flag.key, &node, &mut Report::default());
             assert_eq!(known, Ok(()), "{}", flag.name);
         }

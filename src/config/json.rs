@@ -31,11 +31,11 @@ impl<'a> Node<'a> {
     pub fn whole(file: &str, text: &'a str) -> Result<Node<'a>, ConfigFault> {
         let raw: Result<&RawValue, _> = serde_json::from_str(text);
         let raw = raw.map_err(|error| not_json(file, text, error))?;
-        Ok(Node::of(String::new(), text).inner(String::new(), raw.get()))
+        Ok(Node::unplaced(String::new(), text).inner(String::new(), raw.get()))
     }
 
     /// A value that stands in no file. `raw` is its JSON, empty for a value that is missing.
-    pub fn of(path: String, raw: &'a str) -> Node<'a> {
+    pub fn unplaced(path: String, raw: &'a str) -> Node<'a> {
         let offset = 0;
         Node { path, offset, raw }
     }

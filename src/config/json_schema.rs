@@ -82,7 +82,7 @@ fn of_value(expected: &str, value: &mut dyn KeyValue) -> Members {
 /// The keys that are missing in a value of this JSON, as JSON.
 fn needed(json: &str, value: &mut dyn KeyValue) -> Vec<String> {
     let mut report = Report::default();
-    value.read(&Node::of(String::new(), json), &mut report);
+    value.read(&Node::unplaced(String::new(), json), &mut report);
     let faults = report.close().err().unwrap_or_default();
     faults.iter().filter_map(|it| it.key.rsplit('.').next()).map(text).collect()
 }

@@ -126,7 +126,7 @@ impl<'a> Loader<'a> {
                 (_, key) => {
                     report.give(key, by);
                     let text = json::text(&text);
-                    let node = Node::of(key.to_string(), &text);
+                    let node = Node::unplaced(key.to_string(), &text);
                     let known = read_key(&mut config, key, &node, report);
                     debug_assert!(known.is_ok(), "flags override keys that are there");
                 }
@@ -162,7 +162,7 @@ impl<'a> Loader<'a> {
         // The demo exchange runs in this process: no proxy is in between.
         for source in config.sources.iter_mut().filter(|it| it.dialect != DEMO) {
             let own = dialect_of(source, dialects).map(|dialect| &dialect.url);
-            match source.url.as_ref().or(own).map(|url| proxies.of(url)) {
+            match source.url.as_ref().or(own).map(|url| proxies.proxy_for(url)) {
                 Some(Ok(proxy)) => source.proxy = proxy,
                 Some(Err(fault)) => self.report.add(fault),
                 None => {}
@@ -197,10 +197,10 @@ impl<'a> Loader<'a> {
         }
         if *needs_sources && !asked && config.sources.is_empty() {
             let message = "expected --config or --source, which say what is tracked, found neither";
-            report.add(ConfigFault::of("", message));
+            report.add(ConfigFault::by("", message));
         }
         if asked || config.sources.is_empty() {
-            config.sources.push(SourceConfig::of(DEMO));
+            config.sources.push(SourceConfig::new(DEMO));
         }
         let Some(text) = flags.value("--symbols") else {
             return;
@@ -297,7 +297,7 @@ pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mu
 fn source_of(text: &str, others: &[SourceConfig], report: &mut Report) -> SourceConfig {
     let split = text.split_once('=');
     let (dialect, url) = split.map_or((text, None), |(dialect, url)| (dialect, Some(url)));
-    let mut source = SourceConfig::of(dialect);
+    let mut source = SourceConfig::new(dialect);
     let same = others.iter().filter(|it| it.dialect == dialect).count();
     if same > 0 && dialect != DEMO {
         source.id = format!("{}-{}", source.id, same + 1);

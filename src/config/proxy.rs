@@ -96,13 +96,13 @@ impl Proxies {
     }
 
     /// The proxy for an address, `None` where it is reached directly.
-    pub(super) fn of(&self, url: &Url) -> Result<Option<Proxy>, ConfigFault> {
+    pub(super) fn proxy_for(&self, url: &Url) -> Result<Option<Proxy>, ConfigFault> {
         let variable = if url.https { &self.https } else { &self.http };
         let is_direct = is_loopback(&url.host) || self.exceptions.iter().any(|it| it.holds(url));
         let Some((name, text)) = variable.as_ref().filter(|_| !is_direct) else {
             return Ok(None);
         };
-        let proxy = Proxy::parse(text).map_err(|message| ConfigFault::of(name, message))?;
+        let proxy = Proxy::parse(text).map_err(|message| ConfigFault::by(name, message))?;
         Ok(Some(proxy))
     }
 }
@@ -202,7 +202,7 @@ mod tests {
     fn variables_count_by_scheme_and_in_their_order() {
         let check = |variables: &[(&str, &str)], url: &str, expected: Option<&str>| {
             let url = Url::parse(url).expect("well-formed");
-            let proxy = proxies(variables).of(&url).expect("well-formed");
+            let proxy = proxies(variables).proxy_for(&url).expect("well-formed");
             let found = proxy.map(|proxy| proxy.to_string());
             assert_eq!(found.as_deref(), expected, "{variables:?} {url}");
         };
@@ -236,7 +236,7 @@ mod tests {
         let check = |except: &str, url: &str, excepted: bool| {
             let url = Url::parse(url).expect("well-formed");
             let proxies = proxies(&[("ALL_PROXY", "p:1"), ("NO_PROXY", except)]);
-            let proxy = proxies.of(&url).expect("well-formed");
+            let proxy = proxies.proxy_for(&url).expect("well-formed");
             assert_eq!(proxy.is_none(), excepted, "{except} {url}");
         };
         let url = "https://api.okx.com";
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn what_no_source_needs_is_no_fault() {
         let said = proxies(&[("ALL_PROXY", "socks5://me:hunter2@p:1"), ("no_proxy", ".corp")]);
-        let of = |url: &str| said.of(&Url::parse(url).expect("well-formed"));
+        let of = |url: &str| said.proxy_for(&Url::parse(url).expect("well-formed"));
         assert_eq!(of("https://a.corp"), Ok(None));
         assert_eq!(of("http://localhost:1"), Ok(None));
         let fault = of("https://a.com").expect_err("not spoken");

@@ -66,7 +66,7 @@ pub struct SourcePlaces {
 
 impl SourcePlaces {
     /// Those of `new` among the places of the `old` ones, of which some may have ended.
-    pub fn of(
+    pub fn after(
         old: &[SourceConfig],
         has_ended: impl Fn(usize) -> bool,
         new: &[SourceConfig],
@@ -110,8 +110,8 @@ mod tests {
     use super::SourceChange::{Begins, Ends, Same, Settings};
     use super::*;
 
-    fn of(ids: &[&str]) -> Vec<SourceConfig> {
-        let named = |id: &&str| SourceConfig { id: id.to_string(), ..SourceConfig::of("binance") };
+    fn sources(ids: &[&str]) -> Vec<SourceConfig> {
+        let named = |id: &&str| SourceConfig { id: id.to_string(), ..SourceConfig::new("binance") };
         ids.iter().map(named).collect()
     }
 
@@ -119,9 +119,10 @@ mod tests {
     fn a_source_keeps_its_place_and_new_ones_come_behind() {
         let check =
             |old: &[&str], ended: &[usize], new: &[&str], changes: &[SourceChange], order| {
-                let found = SourcePlaces::of(&of(old), |at| ended.contains(&at), &of(new));
+                let found =
+                    SourcePlaces::after(&sources(old), |at| ended.contains(&at), &sources(new));
                 assert_eq!((&found.changes[..], found.is_reordered), (changes, order));
-                assert_eq!(found.all[..old.len()], of(old));
+                assert_eq!(found.all[..old.len()], sources(old));
             };
         check(&["a", "b"], &[], &["a", "b"], &[Same, Same], false);
         check(&["a", "b"], &[], &["b", "a"], &[Same, Same], true);
@@ -134,9 +135,9 @@ mod tests {
     #[test]
     fn what_has_changed_of_a_source_is_told() {
         let check = |change: fn(&mut SourceConfig), expected| {
-            let (old, mut new) = (of(&["a"]), of(&["a"]));
+            let (old, mut new) = (sources(&["a"]), sources(&["a"]));
             change(&mut new[0]);
-            assert_eq!(SourcePlaces::of(&old, |_| false, &new).changes, [expected]);
+            assert_eq!(SourcePlaces::after(&old, |_| false, &new).changes, [expected]);
         };
         let settings = |markets, route| Settings { markets, route };
         check(|it| it.poll *= 2, settings(false, false));

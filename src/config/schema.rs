@@ -268,7 +268,7 @@ impl FileObject for Bounds {
 
 /// A source with the defaults of its dialect.
 fn source(node: &Node) -> SourceConfig {
-    SourceConfig::of(&text_of("dialect", node))
+    SourceConfig::new(&text_of("dialect", node))
 }
 
 /// A category that is named after its id.
@@ -297,7 +297,7 @@ impl Config {
 
 impl SourceConfig {
     /// A source of this dialect, named after it, with the defaults of everything else.
-    pub fn of(dialect: &str) -> SourceConfig {
+    pub fn new(dialect: &str) -> SourceConfig {
         let mut source = SourceConfig {
             id: dialect.to_string(),
             dialect: dialect.to_string(),
@@ -350,7 +350,7 @@ fn id_of_file(file: &str) -> String {
 
 impl HistoryConfig {
     /// The depth of one interval.
-    pub fn of(&self, interval: Stored) -> Depth {
+    pub fn depth(&self, interval: Stored) -> Depth {
         [self.m1, self.h1, self.d1][interval as usize]
     }
 }

@@ -116,7 +116,7 @@ fn nothing_said_is_the_demo_exchange_with_the_defaults() {
     assert_eq!(config.data, Data::File(PathBuf::from("marketd.db")));
     assert_eq!(config.demo, Some(DemoConfig { seed: 1 }));
     assert_eq!(config.demo_source(), Some(0));
-    assert_eq!(config.sources, [SourceConfig::of(DEMO)]);
+    assert_eq!(config.sources, [SourceConfig::new(DEMO)]);
     assert_eq!(config.sources[0].spoken(), "binance");
 }
 

@@ -125,7 +125,7 @@ impl DialectForm {
             self.check_call(call, member, Values::Candles, report);
             expect_list(call, &format!("{member}.items"), report);
         }
-        let names = Stored::ALL.map(|interval| candles.intervals.of(interval));
+        let names = Stored::ALL.map(|interval| candles.intervals.get(interval));
         let is_plain = |name: &String| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
             (1..=32).contains(&name.len()) && name.bytes().all(plain)

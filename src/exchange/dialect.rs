@@ -147,7 +147,7 @@ impl Dialect {
 
     /// True if the exchange has candles of this interval.
     pub fn has_interval(&self, interval: Stored) -> bool {
-        self.file.candles.intervals.of(interval).is_some()
+        self.file.candles.intervals.get(interval).is_some()
     }
 
     /// What one request for candles may return.
@@ -175,7 +175,7 @@ impl Dialect {
     /// [`Dialect::has_stats`] is false.
     pub fn target(&self, call: &Call<'_>) -> String {
         let interval = match call {
-            Call::Candles { interval, .. } => self.file.candles.intervals.of(*interval),
+            Call::Candles { interval, .. } => self.file.candles.intervals.get(*interval),
             _ => None,
         };
         let rows = CandlePlaceholders {
@@ -183,7 +183,7 @@ impl Dialect {
             page: self.file.candles.rows.into(),
             unit: self.file.candles.time,
         };
-        self.endpoint(call).target.of(call, &rows)
+        self.endpoint(call).target.fill(call, &rows)
     }
 
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {
@@ -194,7 +194,7 @@ impl Dialect {
             Call::Candles { interval, from, now, .. } => {
                 let age = (*now - *from) / interval.length_ms();
                 let is_old = |archive: &&Archive| {
-                    let behind = archive.behind.of(*interval);
+                    let behind = archive.behind.get(*interval);
                     behind.is_some_and(|behind| age >= i64::from(behind))
                 };
                 let archive = self.file.candles.archive.as_ref().filter(is_old);

@@ -82,13 +82,13 @@ members! {
 }
 
 impl IntervalNames {
-    pub(super) fn of(&self, interval: Stored) -> Option<&String> {
+    pub(super) fn get(&self, interval: Stored) -> Option<&String> {
         [&self.minute, &self.hour, &self.day][interval as usize].as_ref()
     }
 }
 
 impl IntervalCounts {
-    pub(super) fn of(&self, interval: Stored) -> Option<u32> {
+    pub(super) fn get(&self, interval: Stored) -> Option<u32> {
         [self.minute, self.hour, self.day][interval as usize]
     }
 }

@@ -51,7 +51,7 @@ impl Dialect {
 
     /// The dialect of a source. That of a file is kept for as long as the program runs: see
     /// [`Dialect::has_room`].
-    pub fn of(source: &SourceConfig) -> Option<&'static Dialect> {
+    pub fn for_source(source: &SourceConfig) -> Option<&'static Dialect> {
         if source.dialect_text.is_empty() {
             return Dialect::by_name(source.spoken());
         }

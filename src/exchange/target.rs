@@ -135,7 +135,7 @@ impl TargetTemplate {
     }
 
     /// The target of this call's request. `rows` is for calls for candles.
-    pub(super) fn of(&self, call: &Call<'_>, rows: &CandlePlaceholders<'_>) -> String {
+    pub(super) fn fill(&self, call: &Call<'_>, rows: &CandlePlaceholders<'_>) -> String {
         let mut out = String::new();
         for (text, placeholder) in &self.pieces {
             out.push_str(text);

@@ -174,7 +174,7 @@ impl Charts {
 
     /// The number of slots of this interval that are kept, back from now.
     pub fn keep(&self, interval: Stored) -> i64 {
-        self.history.of(interval).keep
+        self.history.depth(interval).keep
     }
 
     /// Applies a slice of an answer: see [`Series::ingest`].
@@ -252,7 +252,7 @@ impl Charts {
         series.want_no_longer(seconds(closed_before));
         let bytes = series.bytes();
         let mut written = series.ingest(asked, candles, evidence, closed_before, changes);
-        let keep = self.history.of(key.interval).keep;
+        let keep = self.history.depth(key.interval).keep;
         let floor = floor_slot(key.interval, closed_before, keep);
         written.evicted += series.forget_before(floor);
         self.bytes = self.bytes - bytes + series.bytes();

@@ -30,7 +30,7 @@ pub(super) fn source(id: &str, symbols: &[&str], quote_assets: &[&str]) -> Sourc
         stale_after: Duration::from_secs(15),
         frozen_after: Duration::from_secs(300),
         timeout: Duration::from_secs(5),
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     }
 }
 

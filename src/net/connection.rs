@@ -135,7 +135,7 @@ impl NetConnection {
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
         match &mut self.session {
             Some(session) => session.read(&mut self.socket, buffer),
-            None => Transfer::of(self.socket.read(buffer)),
+            None => Transfer::from_call(self.socket.read(buffer)),
         }
     }
 
@@ -178,7 +178,11 @@ impl NetConnection {
 
     /// Reads what a client has sent, even if the poller has reported nothing.
     pub fn last_look(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
-        if self.upstream { Ok(Transfer::Inner(0)) } else { Transfer::of(self.socket.read(buffer)) }
+        if self.upstream {
+            Ok(Transfer::Inner(0))
+        } else {
+            Transfer::from_call(self.socket.read(buffer))
+        }
     }
 
     /// Tells the peer that nothing more will be sent.

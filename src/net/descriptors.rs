@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_cap_leaves_room_for_all_that_is_not_a_client() {
         let mut config = Config {
-            sources: vec![SourceConfig::of("binance"); 2],
+            sources: vec![SourceConfig::new("binance"); 2],
             demo: None,
             ..Config::default()
         };
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_least_number_of_files_is_known() {
         let mut config = Config {
-            sources: vec![SourceConfig::of("binance"); 2],
+            sources: vec![SourceConfig::new("binance"); 2],
             demo: None,
             ..Config::default()
         };

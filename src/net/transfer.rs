@@ -37,7 +37,7 @@ pub enum Transfer {
 impl Transfer {
     /// The result of a system call.
     #[inline]
-    pub fn of(result: io::Result<usize>) -> Result<Transfer, Broken> {
+    pub fn from_call(result: io::Result<usize>) -> Result<Transfer, Broken> {
         match result {
             Ok(0) => Ok(Transfer::End),
             Ok(count) => Ok(Transfer::Bytes(count)),

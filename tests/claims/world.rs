@@ -651,7 +651,7 @@ fn config(backfill: i64) -> Config {
         poll: Duration::from_secs(2),
         stale_after: Duration::from_secs(15),
         frozen_after: Duration::from_secs(1_000_000),
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     };
     Config {
         sources: vec![source],

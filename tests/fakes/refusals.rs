@@ -31,7 +31,7 @@ fn slow_source(symbols: Vec<String>, quotes: &[&str]) -> SourceConfig {
         symbols,
         quote_assets: quotes.iter().map(|asset| asset.to_string()).collect(),
         poll: Duration::from_secs(2),
-        ..SourceConfig::of("slow.json")
+        ..SourceConfig::new("slow.json")
     }
 }
 
@@ -138,7 +138,7 @@ fn a_ban_halts_every_request_of_every_source_of_the_host() {
             id: format!("s{at}"),
             symbols: all[at * 10..][..10].to_vec(),
             poll: Duration::from_millis(1500),
-            ..SourceConfig::of("binance")
+            ..SourceConfig::new("binance")
         };
         let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), seed);
         world.run_to(rng.between(1, 90_000_000) as u64);
@@ -164,7 +164,7 @@ fn three_sources_of_one_host_share_its_limit_and_its_connections() {
         id: format!("s{at}"),
         symbols: all[at * 100..][..100].to_vec(),
         poll: Duration::from_secs(1),
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     };
     let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), 6);
     world.run_to(150 * SECOND_US);

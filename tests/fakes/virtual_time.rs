@@ -89,7 +89,7 @@ impl World {
     pub fn new(fake: &'static Fake, shop: Shop, poll: Duration, seed: u64) -> World {
         let symbols = shop.markets().iter().map(|market| market.symbol());
         let source =
-            SourceConfig { symbols: symbols.collect(), poll, ..SourceConfig::of(fake.name) };
+            SourceConfig { symbols: symbols.collect(), poll, ..SourceConfig::new(fake.name) };
         World::of(fake, shop, vec![source], seed)
     }
 

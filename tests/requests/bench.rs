@@ -74,7 +74,7 @@ impl Bench {
         let source = SourceConfig {
             url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
             symbols: vec!["BTC/USDT".to_string()],
-            ..SourceConfig::of("binance")
+            ..SourceConfig::new("binance")
         };
         let mut config =
             Config { sources: vec![source], data: Data::Memory, limits, ..Config::default() };

@@ -68,7 +68,7 @@ fn added_source(at: usize) -> SourceConfig {
             path: String::new(),
         }),
         quote_assets: vec!["NOBODY".to_string()],
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     }
 }
 

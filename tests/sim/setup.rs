@@ -261,7 +261,7 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
             false => 100_000_000,
         }),
         timeout: ms(*rng.pick(&[1000, 3000, 5000])),
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     }
 }
 

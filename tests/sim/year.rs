@@ -438,7 +438,7 @@ pub(super) fn config() -> Config {
         poll: hours(1),
         stale_after: hours(3),
         frozen_after: hours(10_000),
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     };
     Config {
         sources: vec![source],

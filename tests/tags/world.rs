@@ -84,7 +84,7 @@ pub fn config(pause: Duration) -> Config {
         poll: pause,
         stale_after: 2 * pause,
         frozen_after: 20 * pause,
-        ..SourceConfig::of("binance")
+        ..SourceConfig::new("binance")
     };
     let mut config = Config {
         sources: vec![source("one", "http://192.0.2.1:80"), source("two", "http://192.0.2.2:80")],

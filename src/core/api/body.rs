@@ -89,7 +89,7 @@ impl Body {
     }
 
     /// A text that has no version.
-    pub fn of(text: &[u8]) -> Body {
+    pub fn from_text(text: &[u8]) -> Body {
         let mut body = Body::default();
         body.text(text);
         body

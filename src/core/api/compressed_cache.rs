@@ -42,7 +42,7 @@ pub struct CacheKey(u64);
 
 impl CacheKey {
     /// The key of a body from here that depends on this choice.
-    pub fn of(place: &str, choice: impl Hash) -> CacheKey {
+    pub fn new(place: &str, choice: impl Hash) -> CacheKey {
         let mut hasher = DefaultHasher::new();
         (place, choice).hash(&mut hasher);
         CacheKey(hasher.finish())
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn key(number: u32) -> CacheKey {
-        CacheKey::of("/", number)
+        CacheKey::new("/", number)
     }
 
     /// A body that compresses to about half of its length.

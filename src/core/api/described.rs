@@ -31,9 +31,9 @@ static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.gz"));
 /// Responds to `/openapi.json`.
 pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let body = Body::of(Document::of(view).on(view.config, call.service).as_bytes());
+    let body = Body::from_text(Document::get(view).on(view.config, call.service).as_bytes());
     let head = Head::json(None, Cache::MaxAge(KEPT_S));
-    Ok(body.send(view, responder, head, b'o', CacheKey::of("/openapi.json", ())))
+    Ok(body.send(view, responder, head, b'o', CacheKey::new("/openapi.json", ())))
 }
 
 /// The document in parts, of which a listener has some.
@@ -55,7 +55,7 @@ struct DescribedPath {
 /// Writes all addresses of the listener, each with what it is for.
 pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
     let mut array = Array::open(out);
-    for (it, base) in Document::of(call.view).served(call.view.config, call.service) {
+    for (it, base) in Document::get(call.view).served(call.view.config, call.service) {
         let path = format!("{base}{}", it.path);
         json!(array.item(), { "path": path.as_str(), "description": it.summary.as_str() });
     }
@@ -64,7 +64,7 @@ pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
 
 impl Document {
     /// The document of this program.
-    fn of(view: &View<'_>) -> &'static Document {
+    fn get(view: &View<'_>) -> &'static Document {
         static DOCUMENT: OnceLock<Document> = OnceLock::new();
         DOCUMENT.get_or_init(|| {
             let metrics = String::from_utf8(metrics::schema(view));
@@ -91,7 +91,7 @@ impl Document {
     /// The document of a listener of this service.
     fn on(&self, config: &Config, service: Service) -> String {
         // The base path of most paths stands above all of them, another one at each.
-        let common = Bases::of(config, service).common();
+        let common = Bases::new(config, service).common();
         let mut text = format!("{},{},\"paths\":{{", self.start, servers(common));
         for (at, (it, base)) in self.served(config, service).enumerate() {
             let comma = if at == 0 { "" } else { "," };
@@ -107,7 +107,7 @@ impl Document {
         config: &'a Config,
         service: Service,
     ) -> impl Iterator<Item = (&'a DescribedPath, &'a str)> {
-        let bases = Bases::of(config, service);
+        let bases = Bases::new(config, service);
         self.paths.iter().filter_map(move |it| {
             let base = match it.table.as_str() {
                 "common" => Some(bases.common()),

@@ -371,7 +371,7 @@ impl Deferred for LongList {
         let fields = fields.unwrap_or_default();
         let cache = view.until_any_poll_unless(stale);
         let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
-        let key = CacheKey::of("lists", (kind, selection, decimals));
+        let key = CacheKey::new("lists", (kind, selection, decimals));
         body.send(view, responder, head, decimals.variant(), key)
     }
 }

@@ -27,7 +27,7 @@ pub fn categories(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Resul
     let out = body.part(Part::Catalog(catalog.version()));
     json!(out, { "categories": List(catalog.categories()) });
     let head = Head::json(None, view.until_any_poll());
-    Ok(body.send(view, responder, head, b'c', CacheKey::of("/api/v1/categories", ())))
+    Ok(body.send(view, responder, head, b'c', CacheKey::new("/api/v1/categories", ())))
 }
 
 /// Reads a request for `/api/v1/categories/:categoryId/markets`.
@@ -80,7 +80,7 @@ pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "updatedAt": iso(catalog.updated_at(symbol)).as_deref(),
     );
     object.close();
-    let key = CacheKey::of("/api/ecosystem/market/", (symbol, decimals));
+    let key = CacheKey::new("/api/ecosystem/market/", (symbol, decimals));
     Ok(body.send(view, responder, Head::json(None, cache), decimals.variant(), key))
 }
 

@@ -242,7 +242,7 @@ struct Bases<'a> {
 }
 
 impl<'a> Bases<'a> {
-    fn of(config: &'a Config, service: Service) -> Bases<'a> {
+    fn new(config: &'a Config, service: Service) -> Bases<'a> {
         let is_api = matches!(service, Service::Api | Service::Both);
         let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
         Bases {
@@ -259,7 +259,7 @@ impl<'a> Bases<'a> {
 
 /// The row of an address on a listener of this service, and the part of the path that it leaves open.
 fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'static Row, &'a [u8])> {
-    let bases = Bases::of(config, service);
+    let bases = Bases::new(config, service);
     let under = |base: Option<&str>| path.strip_prefix(base?.as_bytes());
     let (api, ecosystem) = (under(bases.api), under(bases.ecosystem));
     let own = [(api, API), (ecosystem, ECOSYSTEM)];

@@ -79,7 +79,7 @@ pub struct Round {
 
 impl Round {
     /// The version up to which all changes of a place were sent.
-    pub fn of(&self, place: usize) -> u64 {
+    pub fn sent(&self, place: usize) -> u64 {
         if place < self.places { self.version } else { self.before }
     }
 

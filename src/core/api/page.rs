@@ -19,16 +19,22 @@ const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 's
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'self'\r\nX-Content-Type-Options: nosniff\r\n";
 
-/// The files with these names, each with its address.
-macro_rules! files {
-    ($($name:literal)+) => { &[$(
-        (concat!("/page/", $name), include_bytes!(concat!("../../page/", $name))),
-    )+] };
+struct PageFile {
+    address: &'static str,
+    text: &'static [u8],
 }
 
-/// The files of the page by address. The first is the page itself.
+/// The files with these names.
+macro_rules! files {
+    ($($name:literal)+) => { &[$( PageFile {
+        address: concat!("/page/", $name),
+        text: include_bytes!(concat!("../../page/", $name)),
+    }, )+] };
+}
+
+/// The files of the page. The first is the page itself.
 #[rustfmt::skip]
-static FILES: &[(&str, &[u8])] = if described::HAS_PAGE { files! {
+static FILES: &[PageFile] = if described::HAS_PAGE { files! {
     "index.html" "page.css" "app.js" "api.js" "chart.js" "draw.js" "feed.js" "panel.js" "series.js"
     "service.js" "slots.js" "spark.js" "table.js" "text.js"
 } } else { &[] };
@@ -52,7 +58,7 @@ pub fn root(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
 
 /// Responds to the address of a file of the page.
 pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let is_asked = |file: &&(&str, &[u8])| file.0.as_bytes()["/page/".len()..] == *call.rest;
+    let is_asked = |file: &&PageFile| file.address.as_bytes()["/page/".len()..] == *call.rest;
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
     let file = file.ok_or_else(|| Error::not_found(call.request.path))?;
@@ -61,7 +67,7 @@ pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
 
 fn send(
     call: &ApiRequest<'_>,
-    (address, text): &(&'static str, &'static [u8]),
+    PageFile { address, text }: &'static PageFile,
     by_media: bool,
     responder: &mut Responder<'_>,
 ) -> Outcome {
@@ -77,7 +83,7 @@ fn send(
         // There is one version of it in each run.
         ..Head::json(Some(ETag::new(0, b'p')), Cache::NoCache)
     };
-    let key = || CacheKey::of(address, ());
+    let key = || CacheKey::new(address, ());
     body::send(call.view, responder, head, key, text.len(), |out| {
         out.bytes().extend_from_slice(text);
     })
@@ -92,7 +98,7 @@ fn index(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
         "endpoints": |out: &mut Vec<u8>| described::write_addresses(out, call),
     });
     let head = Head { by_media: true, ..Head::json(None, Cache::NoCache) };
-    Body::of(&text).send(call.view, responder, head, b'i', CacheKey::of("/", ()))
+    Body::from_text(&text).send(call.view, responder, head, b'i', CacheKey::new("/", ()))
 }
 
 /// Leads to the address with a slash, relative to the one without. References in the page are relative to
@@ -126,7 +132,7 @@ mod tests {
             format!("/page/{}", name.to_string_lossy())
         };
         let found: BTreeSet<String> = entries.map(name).collect();
-        let built_in = FILES.iter().map(|(address, _)| address.to_string()).collect();
+        let built_in = FILES.iter().map(|file| file.address.to_string()).collect();
         assert!(found == built_in || !described::HAS_PAGE, "{found:?}");
     }
 }

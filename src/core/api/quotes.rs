@@ -102,7 +102,7 @@ impl Prepared for QuotesRequest {
         let length = frame + commas + quotes.iter().map(|(_, json)| json.len()).sum::<usize>();
         let key = || {
             let symbols: Vec<SymbolId> = quotes.iter().map(|(symbol, _)| *symbol).collect();
-            CacheKey::of("/api/v1/quotes", (symbols, &errors, source, decimals))
+            CacheKey::new("/api/v1/quotes", (symbols, &errors, source, decimals))
         };
         Ok(body::send(view, responder, head, key, length, |out| {
             let out = out.bytes();

@@ -262,7 +262,8 @@ pub fn write_candle(
     view: &View<'_>,
     chart: &Followed,
     source: SourceId,
-    (row, is_closed): (&[u8], bool),
+    row: &[u8],
+    is_closed: bool,
 ) {
     write_event(out, "candle", |out: &mut Vec<u8>| {
         json!(out, {

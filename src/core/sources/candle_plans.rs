@@ -174,7 +174,7 @@ impl CandlePlans {
             }
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => {
-                let has_some = cx.config.history.of(key.interval).backfill > 0
+                let has_some = cx.config.history.depth(key.interval).backfill > 0
                     || series.is_some_and(|series| series.newest_known().is_some());
                 let series = series.filter(|_| has_some);
                 let from = series.map_or(current, |it| refreshed_from(it, current, rows));
@@ -193,7 +193,7 @@ impl CandlePlans {
     /// it.
     pub fn note_reach(&mut self, key: SeriesKey, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
-        let depth = cx.config.history.of(key.interval);
+        let depth = cx.config.history.depth(key.interval);
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.reach.get_or_insert_with(|| {
                 let oldest_kept = current.saturating_sub(depth.keep);
@@ -271,7 +271,7 @@ impl CandlePlans {
     /// the backfill is deep, and must leave no hole, also if filling it was interrupted.
     pub fn depth(&self, key: SeriesKey, history: &History, cx: &Context) -> i64 {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
-        let depth = cx.config.history.of(key.interval);
+        let depth = cx.config.history.depth(key.interval);
         let reach = self.plans.get(&key).and_then(|plan| plan.reach.flatten());
         let reach = reach.filter(|_| history.keeps(key, cx));
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);

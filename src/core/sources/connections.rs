@@ -265,7 +265,7 @@ mod tests {
             let source = SourceConfig {
                 url: Some(Url::parse(url).expect("well-formed")),
                 proxy,
-                ..SourceConfig::of("binance")
+                ..SourceConfig::new("binance")
             };
             let mut config = Config { sources: vec![source], ..Config::default() };
             config.limits.connections_per_source = 1;

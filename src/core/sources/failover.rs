@@ -224,7 +224,7 @@ mod tests {
             let source = |id: &&str| SourceConfig {
                 id: id.to_string(),
                 stale_after: Duration::from_secs(15),
-                ..SourceConfig::of("binance")
+                ..SourceConfig::new("binance")
             };
             let config = Config { sources: ids.iter().map(source).collect(), ..Config::default() };
             let mut bench = Bench {

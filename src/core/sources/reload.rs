@@ -31,7 +31,7 @@ impl Reload {
         cx: &Context,
     ) -> Result<Reload, String> {
         let has_ended = |at: usize| cx.stats.sources[at].has_ended;
-        let places = SourcePlaces::of(&cx.config.sources, has_ended, &config.sources);
+        let places = SourcePlaces::after(&cx.config.sources, has_ended, &config.sources);
         let count = places.all.len();
         if count > most {
             return Err(format!("sources: too many since the start: {count}, at most {most}"));

@@ -286,7 +286,7 @@ mod tests {
         let config = |symbols: &[&str]| Config {
             sources: vec![SourceConfig {
                 symbols: symbols.iter().map(ToString::to_string).collect(),
-                ..SourceConfig::of("binance")
+                ..SourceConfig::new("binance")
             }],
             ..Config::default()
         };

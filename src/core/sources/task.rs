@@ -97,7 +97,7 @@ impl Profile {
     /// If the source's dialect does not exist, or it has no address: the configuration is checked
     /// before.
     pub fn new(id: SourceId, config: &Config) -> Profile {
-        let dialect = Dialect::of(&config.sources[id.index()]);
+        let dialect = Dialect::for_source(&config.sources[id.index()]);
         Profile::with(id, config, dialect.expect("dialects have been checked"))
     }
 

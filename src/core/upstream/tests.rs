@@ -85,7 +85,7 @@ impl World {
             proxy: proxy.map(|host| Proxy { host: host.to_string(), port: 80, credentials: None }),
             poll: Duration::from_millis(poll_ms),
             timeout: Duration::from_millis(TIMEOUT_MS),
-            ..SourceConfig::of("binance")
+            ..SourceConfig::new("binance")
         };
         let config = Config { sources: vec![source], ..Config::default() };
         let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_790_000_001_000) };

@@ -86,9 +86,9 @@ fn without_a_list_the_markets_are_those_that_the_source_names() {
     let source = SourceConfig {
         dialect_text: text,
         symbols: vec!["BTC/USDT".to_string(), "GAMECOM/USDT".to_string()],
-        ..SourceConfig::of("./x.json")
+        ..SourceConfig::new("./x.json")
     };
-    let dialect = Dialect::of(&source).expect("a sound dialect");
+    let dialect = Dialect::for_source(&source).expect("a sound dialect");
     assert_eq!(dialect.target(&Call::Markets), "/v1/common/timestamp");
     let (notes, end) = read(dialect, &Call::Markets, r#"{"status":"ok","data":1629715504949}"#);
     assert_eq!((end, notes.times.len()), (Ok(()), 0));

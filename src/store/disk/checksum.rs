@@ -22,7 +22,7 @@ impl Checksum {
     }
 
     /// The checksum of a series' name, with which the checksum of each of its rows begins.
-    pub(super) fn of(series: &SeriesName) -> Checksum {
+    pub(super) fn of_series(series: &SeriesName) -> Checksum {
         let names = [&*series.source, &*series.symbol, series.interval.name()];
         names.iter().fold(Checksum::new(), |sum, name| sum.text(name.as_bytes()))
     }

@@ -105,7 +105,7 @@ pub(super) fn heads(db: &Database) -> Result<(Vec<SeriesHead>, u64), StoreError>
         let Some(name) = named() else {
             return Ok(None);
         };
-        let series = SeriesRow { id: row.get(0)?, checksum: Checksum::of(&name) };
+        let series = SeriesRow { id: row.get(0)?, checksum: Checksum::of_series(&name) };
         let all = i64::MIN..i64::MAX;
         let (covered, unsound) = coverage::read(db, series, name.interval, &all)?;
         unsound_spans += unsound;

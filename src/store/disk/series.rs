@@ -23,7 +23,7 @@ pub(super) fn find_series(
 ) -> Result<Option<SeriesRow>, StoreError> {
     let sql = "SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3";
     let id = db.prepare_cached(sql)?.query_row(names(name), |row| row.get(0)).optional()?;
-    Ok(id.map(|id| SeriesRow { id, checksum: Checksum::of(name) }))
+    Ok(id.map(|id| SeriesRow { id, checksum: Checksum::of_series(name) }))
 }
 
 /// The series with this name. Inserts it if the file lacks it.
@@ -33,7 +33,7 @@ pub(super) fn make_series(db: &Database, name: &SeriesName) -> Result<SeriesRow,
     }
     let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)";
     let id = db.prepare_cached(sql)?.insert(names(name))?;
-    Ok(SeriesRow { id, checksum: Checksum::of(name) })
+    Ok(SeriesRow { id, checksum: Checksum::of_series(name) })
 }
 
 fn names(series: &SeriesName) -> [&str; 3] {

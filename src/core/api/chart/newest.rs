@@ -45,7 +45,8 @@ impl Followed {
         &self,
         view: &View<'_>,
         key: SeriesKey,
-        (range, limit): (Option<(UnixMs, UnixMs)>, usize),
+        range: Option<(UnixMs, UnixMs)>,
+        limit: usize,
         decimals: Decimals,
     ) -> Option<(Vec<u8>, ChartInfo)> {
         let at = SeriesView::new(view, key);

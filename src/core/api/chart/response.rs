@@ -34,12 +34,12 @@ impl ChartResponse<'_> {
             None => Cow::Borrowed(plan.written(|| self.fields())),
             Some(_) => Cow::Owned(self.fields()),
         };
-        let variant = Decimals::of(request.spec.quoted).variant();
+        let variant = Decimals::quoted_if(request.spec.quoted).variant();
         let etag = ETag::new(plan.made_of().number(), variant);
         let cache =
             if self.is_settled() { Cache::MaxAge(SETTLED_S) } else { view.until_poll(key.source) };
         let head = Head { fields: &fields, ..Head::json(Some(etag), cache) };
-        let cache_key = || CacheKey::of("/api/ecosystem/chart", (key, &request.spec));
+        let cache_key = || CacheKey::new("/api/ecosystem/chart", (key, &request.spec));
         body::send(view, responder, head, cache_key, plan.body_len(), |out| {
             out.bytes().push(b'[');
             out.share_all(plan.pieces(), plan.body_len() - 2);

@@ -122,11 +122,11 @@ impl Deferred for DeferredCharts {
         body.fixed(b"\"errors\":[");
         body.text(&errors);
         body.fixed(b"]}");
-        let variant = Decimals::of(spec.quoted).variant();
+        let variant = Decimals::quoted_if(spec.quoted).variant();
         let fields = format!("Chart-Interval: {}\r\n", spec.interval.name());
         let head = Head { fields: fields.as_bytes(), ..Head::json(None, view.until_any_poll()) };
         let series: Vec<SeriesKey> = charts.iter().map(|chart| chart.key).collect();
-        let key = CacheKey::of("/api/ecosystem/chart", (series, &spec, &errors));
+        let key = CacheKey::new("/api/ecosystem/chart", (series, &spec, &errors));
         body.send(view, responder, head, variant, key)
     }
 }

@@ -285,7 +285,7 @@ pub mod tests {
         pub fn new() -> Bench {
             let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_700_000_000_000) };
             let sources = ["one", "two"]
-                .map(|id| SourceConfig { id: id.to_string(), ..SourceConfig::of("binance") });
+                .map(|id| SourceConfig { id: id.to_string(), ..SourceConfig::new("binance") });
             let status = Status::new(sources.iter().map(|it| &*it.id), now);
             let quotes = Quotes::new(&sources);
             Bench { status, quotes, now }

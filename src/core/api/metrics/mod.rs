@@ -30,7 +30,7 @@ pub struct Figures<'a> {
 
 impl<'a> Figures<'a> {
     /// The figures as of now.
-    pub fn of(view: &'a View<'a>) -> Figures<'a> {
+    pub fn new(view: &'a View<'a>) -> Figures<'a> {
         Figures {
             view,
             facts: (view.facts)(),

@@ -16,14 +16,14 @@ use std::fmt::{Display, Formatter, Write};
 /// The figures as JSON.
 pub fn json(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut body = Vec::with_capacity(2 * 1024);
-    write_rows(Object::open(&mut body), METRICS, &Figures::of(call.view));
+    write_rows(Object::open(&mut body), METRICS, &Figures::new(call.view));
     send(ContentType::Json, &body, responder)
 }
 
 /// The figures as Prometheus text.
 pub fn prometheus(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut page = Page(String::with_capacity(8 * 1024));
-    page.rows(METRICS, &[Figures::of(call.view)]);
+    page.rows(METRICS, &[Figures::new(call.view)]);
     send(ContentType::Prometheus, page.0.as_bytes(), responder)
 }
 
@@ -118,7 +118,7 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
 /// The schema of the JSON. It refers to the schemas in `openapi.json`.
 pub fn schema(view: &View<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(8 * 1024);
-    describe_rows(Object::open(&mut out), "object", METRICS, &Figures::of(view));
+    describe_rows(Object::open(&mut out), "object", METRICS, &Figures::new(view));
     out
 }
 

@@ -305,7 +305,7 @@ impl History {
     }
 
     fn cache_key(&self) -> CacheKey {
-        CacheKey::of("/udf/history", (self.chart.key, &self.chart.request.spec))
+        CacheKey::new("/udf/history", (self.chart.key, &self.chart.request.spec))
     }
 }
 

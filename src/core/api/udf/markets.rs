@@ -120,7 +120,7 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
         "data_status": "streaming",
     );
     object.close();
-    Ok(send(view, responder, Cache::NoCache, CacheKey::of("/udf/symbols", ()), &text))
+    Ok(send(view, responder, Cache::NoCache, CacheKey::new("/udf/symbols", ()), &text))
 }
 
 /// The most digits behind the point of a quote's prices.
@@ -141,7 +141,7 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
     let quotes =
         items.into_iter().map(|item| move |out: &mut Vec<u8>| write_quote(out, view, item));
     json!(&mut text, { "s": "ok", "d": List(quotes) });
-    Ok(send(view, responder, view.until_any_poll(), CacheKey::of("/udf/quotes", ()), &text))
+    Ok(send(view, responder, view.until_any_poll(), CacheKey::new("/udf/quotes", ()), &text))
 }
 
 /// Writes the quote of a market that a client names so, or why there is none.
@@ -307,6 +307,6 @@ impl Deferred for Search {
             }
         };
         List(self.best.iter().map(result)).write(&mut text);
-        send(view, responder, Cache::NoCache, CacheKey::of("/udf/search", ()), &text)
+        send(view, responder, Cache::NoCache, CacheKey::new("/udf/search", ()), &text)
     }
 }

@@ -41,7 +41,7 @@ pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "symbols_types": List([("All types", ""), ("Crypto", TYPE)].map(kind)),
         "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
     });
-    Ok(send(call.view, responder, Cache::NoCache, CacheKey::of("/udf/config", ()), &text))
+    Ok(send(call.view, responder, Cache::NoCache, CacheKey::new("/udf/config", ()), &text))
 }
 
 /// The value of a parameter. A library sends the parameters that it does not need without a value.
@@ -57,7 +57,7 @@ pub fn send(
     key: CacheKey,
     text: &[u8],
 ) -> Outcome {
-    Body::of(text).send(view, responder, Head::json(None, cache), VARIANT, key)
+    Body::from_text(text).send(view, responder, Head::json(None, cache), VARIANT, key)
 }
 
 /// An exchange as the library lists them; the empty id is that of all.

@@ -211,7 +211,7 @@ impl Chart {
 impl Newest {
     fn of(followed: &Followed, view: &View<'_>) -> Option<Newest> {
         let key = followed.series(view).ok()?;
-        let (rows, info) = followed.rows(view, key, (None, 1), Decimals::Number)?;
+        let (rows, info) = followed.rows(view, key, None, 1, Decimals::Number)?;
         Some(Newest { key, rows, open: info.last?, closed: info.last_closed })
     }
 
@@ -227,14 +227,14 @@ impl Newest {
         let mut write = |body: &[u8], is_closed| {
             part.events.extend(each_row(body).map(|row| {
                 let mut event = Vec::new();
-                write_candle(&mut event, view, followed, self.key.source, (row, is_closed));
+                write_candle(&mut event, view, followed, self.key.source, row, is_closed);
                 event
             }));
         };
-        let rows = |range| followed.rows(view, self.key, range, decimals);
+        let rows = |range, limit| followed.rows(view, self.key, range, limit, decimals);
         if let Some(to) = self.closed.filter(|to| behind < *to) {
             let first = followed.interval.step(behind, 1);
-            if let Some((body, info)) = rows((Some((first, to)), CLOSES_A_PART)) {
+            if let Some((body, info)) = rows(Some((first, to)), CLOSES_A_PART) {
                 write(&body, true);
                 part.cut_at = info.next_from.and(info.last).map(|last| last.max(first));
             }
@@ -243,7 +243,7 @@ impl Newest {
         if is_forming && part.cut_at.is_none() {
             let text = match decimals {
                 Decimals::Number => None,
-                Decimals::String => rows((None, 1)),
+                Decimals::String => rows(None, 1),
             };
             write(text.as_ref().map_or(&self.rows, |(body, _)| body), false);
         }

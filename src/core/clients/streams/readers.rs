@@ -190,7 +190,7 @@ mod tests {
     fn context() -> (Context, SymbolId) {
         let now = Now { mono: Mono(1), unix: UnixMs(1) };
         let symbols = vec!["BTC/USDT".to_string()];
-        let source = SourceConfig { symbols, ..SourceConfig::of("binance") };
+        let source = SourceConfig { symbols, ..SourceConfig::new("binance") };
         let config = Config { sources: vec![source], ..Config::default() };
         let mut market = Market::new(&config);
         market.catalog.begin_list(SOURCE);

@@ -153,7 +153,7 @@ impl EventStream {
             StreamedSymbols::All => view.market.catalog.symbols_ever(),
         };
         for place in self.charts.len()..self.charts.len() + all {
-            let (since, symbol) = (since.of(place), self.symbol(place));
+            let (since, symbol) = (since.sent(place), self.symbol(place));
             let quote = symbol.and_then(|symbol| served_quote(view, symbol, self.source));
             self.known.push(quote.map_or(0, |quote| quote.version));
             let has_changed = symbol.is_some_and(|symbol| has_changed(symbol, since, view));

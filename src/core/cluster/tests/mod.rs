@@ -123,7 +123,7 @@ impl World {
             id: id.to_string(),
             url: Url::parse(&format!("http://10.0.0.1:{}/{id}", port(id))).ok(),
             poll: self.poll,
-            ..SourceConfig::of("binance")
+            ..SourceConfig::new("binance")
         };
         Config {
             sources: sources.iter().map(source).collect(),

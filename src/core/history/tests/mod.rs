@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn unopened(set: impl FnOnce(&mut Config)) -> Bench {
-        let mut source = SourceConfig::of("binance");
+        let mut source = SourceConfig::new("binance");
         source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
         let id = source.id.clone();
         let mut config = Config { sources: vec![source], ..Config::default() };

@@ -383,7 +383,7 @@ mod tests {
     fn the_other_nodes_learn_where_a_round_of_single_markets_begins_and_ends() {
         use crate::core::sources::replica::{Outbound, Role};
         use crate::exchange::RefusalKind;
-        let config = Config { sources: vec![SourceConfig::of("coinbase")], ..Config::default() };
+        let config = Config { sources: vec![SourceConfig::new("coinbase")], ..Config::default() };
         let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let mut source = Source::new(SOURCE, &config, 0, now);
         let stats = Status::new(std::iter::once("coinbase"), now);
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_quote_was_received_when_its_poll_was_and_not_when_it_is_applied() {
-        let config = Config { sources: vec![SourceConfig::of("binance")], ..Config::default() };
+        let config = Config { sources: vec![SourceConfig::new("binance")], ..Config::default() };
         let received = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
         let mut source = Source::new(SOURCE, &config, 0, received);
         let mut history = History::new(received);
