@@ -1,7 +1,7 @@
 //! The three forms of the table of metrics: JSON, the text format of Prometheus ("Exposition
 //! formats", text version 0.0.4), and the schema of the JSON.
 
-use super::Figures;
+use super::figures::Figures;
 use super::table::{METRICS, Metric, ReadMetric};
 use crate::core::api::error::Error;
 use crate::core::api::outcome::Outcome;

@@ -3,7 +3,7 @@
 //! # To add a metric
 //!
 //! 1. Count it where it happens: most counters are fields of `core::stats`, some of the market or of the
-//!    process. `Figures` says what a row can read.
+//!    process. `figures` says what a row can read.
 //! 2. Add one row here: its key in `/api/v1/metrics`, its name at `/metrics` without `marketd_` (unless
 //!    it begins with `process_`), one sentence, and how it is read. A row with an empty key, or an empty
 //!    name, is not on that page.
@@ -19,7 +19,7 @@
 //! bytes), `_total` on counters and on nothing else, labels from closed sets only (sources, statuses,
 //! reasons).
 
-use super::Figures;
+use super::figures::Figures;
 use crate::core::api::endpoint::Endpoint;
 use crate::core::{CloseReason, SourceState};
 use crate::durations::Histogram;
