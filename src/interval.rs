@@ -119,7 +119,7 @@ impl Interval {
         Some(TABLE.iter().find(has_name)?.interval)
     }
 
-    /// The stored interval whose candles make up those of this one.
+    /// The stored interval whose candles make up the candles of this interval.
     pub fn base(self) -> Stored {
         self.row().base
     }

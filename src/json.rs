@@ -1,8 +1,8 @@
 //! A JSON writer: objects and arrays, directly into bytes.
 //!
 //! `json!` writes an object whose keys are known, and looks like it. An [`Object`] and an [`Array`] are for
-//! those of which only the program knows what they have: they borrow the bytes that they are written to, and
-//! write the commas. A [`Value`] is written in one piece; a function that writes one is a value too. There is
+//! values whose members the program decides: they borrow the bytes that they are written to, and write the
+//! commas. A [`Value`] is written in one piece; a function that writes one is a value too. There is
 //! no tree of values: a list of thousands of markets is written a hundred times a minute, and a tree would
 //! cost ten times as much. Nothing here reads JSON.
 

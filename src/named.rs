@@ -1,4 +1,4 @@
-//! Enums whose variants have names: those that metrics, logs and messages use.
+//! Enums whose variants have names, for metrics, logs and messages.
 //!
 //! Such a set is closed. An enum of what a file of JSON may say is made by `names!` of `config::members`.
 

@@ -200,8 +200,8 @@ impl Report {
         self.warnings.push(warning);
     }
 
-    /// The warnings if there is no fault; else the faults: those of flags and variables first, then
-    /// those of the file from top to bottom.
+    /// The warnings if there is no fault; else the faults. Faults of flags and variables come first, then the
+    /// faults of the file from top to bottom.
     pub fn close(mut self) -> Result<Vec<ConfigFault>, Vec<ConfigFault>> {
         for list in [&mut self.warnings, &mut self.faults] {
             list.sort_by_key(|fault| fault.line);

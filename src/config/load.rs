@@ -178,7 +178,7 @@ impl<'a> Loader<'a> {
         Ok((config, warnings))
     }
 
-    /// Decides which sources run: those of the flags, else those of the file, else the demo exchange.
+    /// Decides which sources run: the sources of the flags, else of the file, else the demo exchange.
     /// `--demo` adds the demo exchange to the others.
     fn choose_sources(&mut self, config: &mut Config) {
         let Loader { flags, report, needs_sources, .. } = self;

@@ -1,4 +1,4 @@
-//! Macros for JSON files in which most members are required: those of dialects.
+//! Macros for JSON files in which most members are required: the files of dialects.
 //!
 //! `members!` makes a struct whose fields are the members of an object. `names!` makes an enum whose
 //! variants are words. `texts!` makes a type readable from a text of its own form. `values` reads all of

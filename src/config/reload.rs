@@ -60,12 +60,13 @@ pub struct SourcePlaces {
     pub all: Vec<SourceConfig>,
     /// By place.
     pub changes: Vec<SourceChange>,
-    /// True if the order of failover is not that of the file.
+    /// True if the order of the places, which is the order of failover, differs from the file.
     pub is_reordered: bool,
 }
 
 impl SourcePlaces {
-    /// Those of `new` among the places of the `old` ones, of which some may have ended.
+    /// Puts each source of `new` into the place that `old` has for its id. A source without a place gets a new
+    /// one at the end. `has_ended`: true for the place of a source that has ended.
     pub fn after(
         old: &[SourceConfig],
         has_ended: impl Fn(usize) -> bool,

@@ -316,7 +316,7 @@ impl SourceConfig {
         source
     }
 
-    /// True if its dialect is that of a file.
+    /// True if its dialect is the path of a file.
     pub(super) fn names_file(&self) -> bool {
         self.dialect.contains(['/', '\\']) || self.dialect.ends_with(".json")
     }
@@ -330,7 +330,7 @@ impl SourceConfig {
             || named.is_empty() && assets.is_empty()
     }
 
-    /// The dialect that its exchange speaks. The demo exchange speaks that of another.
+    /// The dialect that its exchange speaks. The demo exchange speaks the dialect of another one.
     pub fn spoken(&self) -> &str {
         match &*self.dialect {
             DEMO => "binance",

@@ -261,8 +261,8 @@ fn print_keys(object: &mut dyn KeyValue) -> String {
     json::object(&members)
 }
 
-/// Lists the keys of this object, and those of the objects in it: the path of the object of each, and its
-/// name. `path`: that of this object.
+/// Lists the keys of this object and of the objects in it. Of each key: the path of its object, and its name.
+/// `path`: the path of this object.
 pub(super) fn list_keys(
     path: &str,
     object: &mut dyn KeyValue,

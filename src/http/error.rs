@@ -1,9 +1,8 @@
 //! Errors as clients see them: status, code, message, parameter.
 //!
-//! Owns the type, and the errors that are always the same: those of a request that cannot be read, and
-//! those that the API answers with, such as 404, 405, 429 and 503. An endpoint makes its other errors
-//! itself. A message may repeat a part of the request, at most 64 bytes of it, escaped. It never shows
-//! anything internal.
+//! Owns the type, and the errors that are always the same: the errors of a request that cannot be read, and
+//! some of the API, such as 404, 405, 429 and 503. An endpoint makes its other errors itself. A message may
+//! repeat a part of the request, at most 64 bytes of it, escaped. It never shows anything internal.
 //!
 //! Nothing here closes a connection. The caller closes it after a request that could not be read, since it is
 //! not certain where the next request begins.

@@ -3,7 +3,7 @@
 //! Owns the written bytes and the parts, of which some are shared, until all of them are sent. Sent
 //! bytes stay in the buffer until the output is empty.
 //!
-//! Invariant: the positions of the parts in the written bytes ascend, and those of unsent parts are not
+//! Invariant: the positions of the parts in the written bytes ascend. The position of an unsent part is not
 //! before the sent bytes.
 
 use std::ops::{Deref, Range};

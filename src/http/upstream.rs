@@ -233,8 +233,8 @@ pub fn read_date(value: &[u8]) -> Option<UnixMs> {
     Some(UnixMs(ms))
 }
 
-/// When a response was made, unless it comes from a cache: then its date is that of the response which
-/// was put there (RFC 9111, 5.1).
+/// When a response was made. `None` if it comes from a cache: then its date is the date at which the cached
+/// response was made (RFC 9111, 5.1).
 pub fn read_current_date(fields: Fields<'_>) -> Option<UnixMs> {
     let is_current = fields.get("age").is_none_or(|age| age == b"0");
     let date = fields.get("date").filter(|_| is_current);

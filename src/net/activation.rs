@@ -1,7 +1,7 @@
 //! Listening sockets that the service manager has opened and passed on (sd_listen_fds(3)).
 //!
 //! They take the place of the configured listeners. A socket of the name `ecosystem` (`FileDescriptorName=`)
-//! is that of the ecosystem; all others serve the rest.
+//! serves the ecosystem; all others serve the rest.
 
 use crate::core::Service;
 use rustix::io::{FdFlags, fcntl_setfd};

@@ -1,6 +1,6 @@
 //! The driver's state, and the movement of bytes between connections and the core.
 //!
-//! Owns the poller, the core, the listeners, the connections and the queues of those that have
+//! Owns the poller, the core, the listeners, the connections, and the queues of connections that have
 //! something to do.
 
 use super::connection::NetConnection;

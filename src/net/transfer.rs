@@ -27,8 +27,8 @@ pub enum Progress {
 pub enum Transfer {
     /// So many bytes came.
     Bytes(usize),
-    /// None for the core, and so many of TLS's own. If none of these either, nothing comes until the
-    /// poller reports an event.
+    /// No byte came for the core, and this many that TLS used itself. If this is 0 too, nothing comes until
+    /// the poller reports an event.
     Inner(usize),
     /// The peer has sent its last byte.
     End,

@@ -111,7 +111,7 @@ impl Display for Round {
 const MINUTE_MS: i64 = 60_000;
 
 impl Position {
-    /// Appends it as an id: hexadecimal numbers, of which the first is that of the run.
+    /// Appends it as an id: hexadecimal numbers. The first one names the run of marketd.
     pub fn write(&self, boot: u64, out: &mut Vec<u8>) {
         let mut id = format!("id: {boot:x}-{}-{:x}", self.quotes, self.health_changes);
         for close in &self.closes {

@@ -214,7 +214,7 @@ pub fn write_quote(out: &mut Vec<u8>, view: &View<'_>, quote: &Quote, decimals: 
     write_event(out, "quote", Ready(&fragment(view, quote, decimals)));
 }
 
-/// Appends that a symbol is not served, and why. `interval`: that of its chart, if that is what is gone.
+/// Appends that a symbol is not served, and why. `interval`: if only a chart is gone, the chart's interval.
 pub fn write_gone(out: &mut Vec<u8>, symbol: &str, interval: Option<Interval>, code: &str) {
     write_event(out, "gone", |out: &mut Vec<u8>| {
         let mut object = Object::open(out);

@@ -69,7 +69,7 @@ impl<'a> View<'a> {
         self.status[source].exchange_time(self.now)
     }
 
-    /// The intervals of which one of these sources has candles, or those that they are rolled up from.
+    /// The intervals that can be served: one of these sources has the stored candles that they are made of.
     pub fn intervals(&self, sources: &[SourceId]) -> impl Iterator<Item = Interval> {
         let has = |base| sources.iter().any(|source| self.has_interval(*source, base));
         Interval::ALL.into_iter().filter(move |it| has(it.base()))

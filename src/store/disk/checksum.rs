@@ -43,7 +43,7 @@ impl Checksum {
         row.get(row.as_ref().column_count() - 1) == Ok(self.with_row(row).number())
     }
 
-    /// The checksum of the values so far and those of a row but the last.
+    /// The checksum of the values so far and of all values of a row but the last.
     pub(super) fn with_row(self, row: &Row<'_>) -> Checksum {
         let columns = 0..row.as_ref().column_count() - 1;
         columns.fold(self, |sum, column| sum.with(row.get_ref(column).unwrap_or(ValueRef::Null)))

@@ -89,7 +89,7 @@ fn write_series(
     Ok(())
 }
 
-/// Writes the records that differ from those of the file: lists of markets rarely change.
+/// Writes the records that differ from the records of the file: lists of markets rarely change.
 fn write_records<R: Record>(
     db: &Database,
     records: &BTreeMap<QuoteName, R>,

@@ -74,7 +74,7 @@ impl<'v> SeriesView<'v> {
         ChartBuilder::new(spec, self.now, self.keep)
     }
 
-    /// These slots without those that have just closed.
+    /// These slots without the slots that have just closed.
     pub fn without_newest(&self, slots: Range<i64>) -> Range<i64> {
         let end = slots.end.min(self.present() - NEWEST);
         slots.start..end.max(slots.start)
@@ -103,9 +103,10 @@ impl<'v> SeriesView<'v> {
         plan.info().complete && !self.lacks_newest(spec)
     }
 
-    /// The newest candles in the file before those that were read, for a chart that has fewer than its limit:
-    /// nobody traded in some of its slots, or some are unknown. `None` if the chart has enough, or there are
-    /// none. `start`: the first slot that was read, if others than the needed ones were.
+    /// The newest candles in the file before the slots that were read. A chart reads them if it has fewer
+    /// candles than its limit, because nobody traded in some slots, or because some slots are unknown. `None`
+    /// if the chart has enough candles, or the file has no older one. `start`: the first slot that was read,
+    /// if it is not the first needed slot.
     pub fn older(
         &self,
         spec: &ChartSpec,

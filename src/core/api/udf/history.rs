@@ -248,8 +248,8 @@ impl History {
         }
     }
 
-    /// The newest of the slots before `end` that the response would speak of and that the exchange has not:
-    /// of all that are kept if there is no candle, and else from the first candle on.
+    /// The newest slots before `end` that are not covered, among the slots that the response tells of. With a
+    /// candle, the response tells of all slots from the first candle on; without, of all slots that are kept.
     fn newest_unknown(&self, view: &View<'_>, info: &ChartInfo, end: i64) -> Option<Range<i64>> {
         let key = self.chart.key;
         let at = SeriesView::new(view, key);
@@ -267,8 +267,9 @@ impl History {
         }
     }
 
-    /// True if the newest candles are wanted, and these slots are the newest closed ones but for those that
-    /// nobody waits for, and the chart ends before them: the exchange has not been heard of since.
+    /// True if the exchange has not answered since the last candle of the chart. Then three things hold: the
+    /// newest candles are wanted; these slots end with the newest closed slot that a client waits for; and the
+    /// chart ends before these slots.
     fn is_behind(&self, view: &View<'_>, slots: &Range<i64>, info: &ChartInfo) -> bool {
         let (key, to) = (self.chart.key, self.chart.request.spec.to);
         let at = SeriesView::new(view, key);

@@ -211,7 +211,8 @@ struct Search {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Match {
     rank: u8,
-    /// Turnovers are compared in one quote asset alone: that of most markets comes first.
+    /// How many markets have the quote asset. Turnovers are compared within one quote asset alone, and the
+    /// quote asset of most markets comes first.
     markets: Reverse<usize>,
     quote_asset: Box<str>,
     turnover: Reverse<Option<Decimal>>,

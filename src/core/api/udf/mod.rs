@@ -60,7 +60,7 @@ pub fn send(
     Body::from_text(text).send(view, responder, Head::json(None, cache), VARIANT, key)
 }
 
-/// An exchange as the library lists them; the empty id is that of all.
+/// An exchange as the library lists them. The empty id stands for all exchanges.
 fn exchange(id: &str) -> impl Value {
     move |out: &mut Vec<u8>| {
         let name = if id.is_empty() { "All exchanges" } else { id };
