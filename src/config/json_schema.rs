@@ -1,5 +1,5 @@
-//! The JSON Schema of the configuration (json-schema.org, draft 2020-12), for editors. It is made from the keys that
-//! are read, as the reference is. What depends on several keys, `--check` finds.
+//! The JSON Schema of the configuration (json-schema.org, draft 2020-12), for editors. It is made from the
+//! keys that are read, as the reference is. What depends on several keys, `--check` finds.
 
 use super::fault::Report;
 use super::forms::{AMOUNT, FRACTION, PLACES};

@@ -204,13 +204,6 @@ object! {
     }
 }
 
-/// Keys that had another name, by their old path: a file may still have them, with a warning.
-pub(super) const RENAMED: [(&str, &str); 3] = [
-    ("limits.longAnswers", "deferredResponses"),
-    ("limits.packedBytes", "compressedBytes"),
-    ("limits.lanesPerSource", "connectionsPerSource"),
-];
-
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -311,7 +304,7 @@ mod tests {
         let told = |faults: &[ConfigFault]| -> Vec<String> {
             faults.iter().map(ToString::to_string).collect()
         };
-        for (path, new) in RENAMED {
+        for (path, new) in crate::config::values::RENAMED {
             let old = path.rsplit('.').next().expect("a key");
             let (limits, warnings) = read(&format!("{{\"limits\":\n{{\"{old}\": 7}}}}"));
             let (expected, _) = read(&format!("{{\"limits\": {{\"{new}\": 7}}}}"));

@@ -65,8 +65,8 @@ pub struct SourcePlaces {
 }
 
 impl SourcePlaces {
-    /// Puts each source of `new` into the place that `old` has for its id. A source without a place gets a new
-    /// one at the end. `has_ended`: true for the place of a source that has ended.
+    /// Puts each source of `new` into the place that `old` has for its id. A source without a place gets a
+    /// new one at the end. `has_ended`: true for the place of a source that has ended.
     pub fn after(
         old: &[SourceConfig],
         has_ended: impl Fn(usize) -> bool,

@@ -10,7 +10,6 @@
 
 use super::fault::Report;
 use super::json::{self, Node};
-use super::limits::RENAMED;
 use std::collections::HashMap;
 
 /// A type that a key can have.
@@ -193,6 +192,13 @@ fn read_member(
         Err(format!("unknown key{}", report.hint(name, &known)))
     }
 }
+
+/// Keys that had another name, by their old path: a file may still have them, with a warning.
+pub(super) const RENAMED: [(&str, &str); 3] = [
+    ("limits.longAnswers", "deferredResponses"),
+    ("limits.packedBytes", "compressedBytes"),
+    ("limits.lanesPerSource", "connectionsPerSource"),
+];
 
 /// Reads the keys of an object. Each key that is unknown, given twice or wrong is a fault of its own, and
 /// so is a needed one that is missing; all other keys are read.

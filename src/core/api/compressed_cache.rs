@@ -4,8 +4,8 @@
 //! [`CompressedBodies::step`]. The first few bodies take turns, so that a short one does not wait for a
 //! long one; the others wait in line. A body is dropped when the last client that waits for it has left.
 //!
-//! Compressed bodies are kept up to `limits.compressedBytes`, by their [`CacheKey`]: a new version replaces the
-//! old one. A body that nobody has asked for since it was last looked at makes room for others, and is
+//! Compressed bodies are kept up to `limits.compressedBytes`, by their [`CacheKey`]: a new version replaces
+//! the old one. A body that nobody has asked for since it was last looked at makes room for others, and is
 //! dropped within a minute in any case, since its version is probably gone. The cache knows the clients that
 //! wait by their keys alone.
 

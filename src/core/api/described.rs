@@ -1,11 +1,10 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled; the
+//! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled. The
 //! schema of the metrics is made from their table. Each listener's document has the paths that it serves and
-//! their base paths. Tests hold the file to the code: its paths to the tables of endpoints, its parameters and
-//! error codes to those in the code, its schemas and examples to real responses.
+//! their base paths. Tests compare the file with the code: the paths with the tables of endpoints, the
+//! parameters and error codes with those that the code names, the schemas and examples with real responses.
 
-use super::Bases;
 use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
@@ -52,6 +51,31 @@ struct DescribedPath {
     item: String,
 }
 
+/// The base paths of a listener's addresses. `None`: it does not serve them.
+pub struct Bases<'a> {
+    /// `/api/v1`, and what is for people and charting libraries.
+    pub api: Option<&'a str>,
+    /// `/api/ecosystem`.
+    pub ecosystem: Option<&'a str>,
+}
+
+impl<'a> Bases<'a> {
+    /// The base paths of a listener of this service.
+    pub fn new(config: &'a Config, service: Service) -> Bases<'a> {
+        let is_api = matches!(service, Service::Api | Service::Both);
+        let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
+        Bases {
+            api: is_api.then_some(&*config.base_path),
+            ecosystem: is_ecosystem.then_some(&*config.ecosystem_base_path),
+        }
+    }
+
+    /// Under which the addresses that every listener has are described.
+    fn common(&self) -> &'a str {
+        self.api.or(self.ecosystem).unwrap_or_default()
+    }
+}
+
 /// Writes all addresses of the listener, each with what it is for.
 pub fn write_addresses(out: &mut Vec<u8>, call: &ApiRequest<'_>) {
     let mut array = Array::open(out);
@@ -76,7 +100,7 @@ impl Document {
     fn new(metrics: &str) -> Document {
         let text = unpacked(PACKED);
         let mut lines = text.lines();
-        let start = lines.next().unwrap_or_default().trim_end_matches('}');
+        let start = lines.next().and_then(|line| line.strip_suffix('}')).expect("an object");
         let start = start.replacen("\"Metrics\":{}", &format!("\"Metrics\":{metrics}"), 1);
         let paths = lines.map(|line| {
             let mut parts = line.split('\t').map(str::to_string);

@@ -14,20 +14,20 @@
 //!    `call.params([NAMES])`, the names written out there (`call.only_decimals` if `decimals` is its only
 //!    one), sends its body with `Body::send` under a `CacheKey`, and returns an [`Error`] for a wrong
 //!    request. `markets::categories` is the shortest example.
-//! 2. In `endpoint`: a variant, with its name in the metrics. If the endpoint counts under its family's name
-//!    there, add none. Here: a row in one of four tables. `API` is for what is below `/api/v1/`, `ECOSYSTEM` for what is below
-//!    `/api/ecosystem/`. `COMMON` is for what every listener serves. `PEOPLE` is for people and charting
-//!    libraries: a build without the feature `page` leaves it out. The handler of a row is `Respond`. Take
-//!    `Prepare` if clients send the same request again and again: it reads the parameters into a type of the
-//!    endpoint's own that implements [`Prepared`]. The head cache keeps that value, and the same head is
-//!    answered from it without being read again.
-//! 3. In `openapi.json`, below the name of its table: its path, with what differs from other paths. `kind` is
-//!    `list` for a list with `sort` and `limit`, `packed` for a body with an ETag that may be long, `tagged` for
-//!    a short one, and left out for a response that must not be cached; it adds the parameters, the headers and
-//!    the 304. Parameters, headers and schemas that paths share go by their names there. `examples` has a
-//!    response by its target, `GET /...`. `errors` has the codes of a status; a new code joins one of its rows,
-//!    and `Other`, in words, if it belongs to no path. `scripts/openapi.rs` says how a schema is written, and
-//!    adds what every response has.
+//! 2. In `endpoint`: a variant, with its name in the metrics. If the endpoint counts under its family's
+//!    name there, add none. Here: a row in one of four tables. `API` is for what is below `/api/v1/`,
+//!    `ECOSYSTEM` for what is below `/api/ecosystem/`. `COMMON` is for what every listener serves. `PEOPLE`
+//!    is for people and charting libraries: a build without the feature `page` leaves it out. The handler
+//!    of a row is `Respond`. Take `Prepare` if clients send the same request again and again: it reads the
+//!    parameters into a type of the endpoint's own that implements [`Prepared`]. The head cache keeps that
+//!    value, and the same head is answered from it without being read again.
+//! 3. In `openapi.json`, below the name of its table: its path, with what differs from other paths. `kind`
+//!    is `list` for a list with `sort` and `limit`, `packed` for a body with an ETag that may be long,
+//!    `tagged` for a short one, and left out for a response that must not be cached; it adds the
+//!    parameters, the headers and the 304. Parameters, headers and schemas that paths share go by their
+//!    names there. `examples` has a response by its target, `GET /...`. `errors` has the codes of a status;
+//!    a new code joins one of its rows, and `Other`, in words, if it belongs to no path.
+//!    `scripts/openapi.rs` says how a schema is written, and adds what every response has.
 //! 4. Its row in the tables of `README.md` and `src/docs/http-api.md`; a new error, in "Errors" there.
 //! 5. A test in `tests/loopback`. In `described.rs` there, a body that is not JSON joins `others`, and a new
 //!    name in braces `check_addresses`.
@@ -66,6 +66,7 @@ use crate::config::Config;
 use crate::http::{Head, Method, Request, Responder};
 use Handler::{Prepare, Respond};
 use Path::{Below, Between, Exactly, Root};
+use described::Bases;
 use health::Kind;
 use outcome::send_fault;
 use params::ApiRequest;
@@ -232,28 +233,6 @@ impl Destination<'_> {
             }
         };
         result.unwrap_or_else(|error| send_error(&error, responder))
-    }
-}
-
-/// The base paths of a listener's addresses. `None`: it does not serve them.
-struct Bases<'a> {
-    api: Option<&'a str>,
-    ecosystem: Option<&'a str>,
-}
-
-impl<'a> Bases<'a> {
-    fn new(config: &'a Config, service: Service) -> Bases<'a> {
-        let is_api = matches!(service, Service::Api | Service::Both);
-        let is_ecosystem = matches!(service, Service::Ecosystem | Service::Both);
-        Bases {
-            api: is_api.then_some(&*config.base_path),
-            ecosystem: is_ecosystem.then_some(&*config.ecosystem_base_path),
-        }
-    }
-
-    /// Under which the addresses that every listener has are described.
-    fn common(&self) -> &'a str {
-        self.api.or(self.ecosystem).unwrap_or_default()
     }
 }
 

@@ -7,8 +7,8 @@
 //! or the end of what is kept. Where some are not known by then, the response has the candles behind them, or
 //! `nextTime`, so that the client asks for them again. Its rows are turned into columns, in parts.
 
+use super::feed::{VARIANT, given, send};
 use super::markets::{MarketOfSource, read_symbol};
-use super::{VARIANT, given, send};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
     self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,

@@ -2,7 +2,7 @@
 //! some, and those whose symbols have a text in them, the best match first, and of equal ones the market that
 //! is traded most.
 
-use super::{TYPE, given, send};
+use super::feed::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::error::Error;
 use crate::core::api::outcome::{Advance, Deferred, Outcome};
