@@ -39,8 +39,8 @@ fn pack(text: &[u8], file: &Path) -> std::io::Result<()> {
     gzip.finish().map(drop)
 }
 
-/// The commit that a release is built from: as the variable says, else as git does. Empty if neither knows it,
-/// and in other builds, which would be made again after each commit.
+/// The commit that a release is built from: as the variable says, else as git does. Empty if neither knows
+/// it, and in other builds, which would be made again after each commit.
 fn commit() -> String {
     println!("cargo::rerun-if-env-changed=MARKETD_COMMIT");
     if let Ok(commit) = std::env::var("MARKETD_COMMIT") {

@@ -4,10 +4,10 @@
 //! responses that every address has, the schemas of the errors, and "object with exactly these members".
 //! `src/core/api/mod.rs`, "To add an endpoint", says how an address is written. A schema is one of:
 //!
-//! - a text: the name of a schema (`Quote`), a name in `types`, or a type of JSON (`string`, `integer or null`);
+//! - a text: the name of a schema (`Quote`), a name in `types`, or a type of JSON (`integer or null`);
 //! - `[SCHEMA, DESCRIPTION]`;
-//! - `{"has": {NAME: SCHEMA}}`: an object with these members. A `?` behind a name: the member is optional. The
-//!   name `*`: any other member. `"extends": NAME` adds the members of another schema;
+//! - `{"has": {NAME: SCHEMA}}`: an object with these members. A `?` behind a name: the member is optional.
+//!   The name `*`: any other member. `"extends": NAME` adds the members of another schema;
 //! - `{"list": SCHEMA}` or `{"oneOf": [SCHEMA]}`;
 //! - anything else is a schema as OpenAPI writes it.
 
@@ -19,8 +19,8 @@ const ALWAYS: [&str; 4] = ["Date", "AllowOrigin", "ExposeHeaders", "NoStore"];
 /// Headers of every response of an address that has a rate limit.
 const RATE: [&str; 3] = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"];
 
-/// The document in lines. The first one is the document without its paths. Then comes a line for each path: its
-/// table, the path, its summary and its description, with tabs in between.
+/// The document in lines. The first one is the document without its paths. Then comes a line for each path:
+/// its table, the path, its summary and its description, with tabs in between.
 pub fn expanded(source: &str, version: &str) -> String {
     let source: Value = serde_json::from_str(source).expect("the source is JSON");
     let source = Source(&source);

@@ -141,8 +141,8 @@ impl<T> Table<T> {
         key.index() >= self.first
     }
 
-    /// Like `new`, but the first key has the index `first`. If the indexes of two tables do not overlap, a key
-    /// of one table finds nothing in the other.
+    /// Like `new`, but the first key has the index `first`. If the indexes of two tables do not overlap, a
+    /// key of one table finds nothing in the other.
     pub fn behind(first: usize, capacity: usize) -> Table<T> {
         let first = first.min(MAX_CAPACITY);
         Table {

@@ -1,5 +1,5 @@
-//! Addresses: of an exchange ([`Url`]), of the engine of a cluster ([`EngineUrl`]), and the grammar that these
-//! and the address of a proxy share.
+//! Addresses: of an exchange ([`Url`]), of the engine of a cluster ([`EngineUrl`]), and the grammar that both
+//! share with the address of a proxy.
 
 use super::fault::wrong;
 use std::fmt;

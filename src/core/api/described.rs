@@ -1,8 +1,8 @@
 //! `/openapi.json`: the description of all addresses for programs (OpenAPI 3.1.0).
 //!
-//! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled. The
-//! schema of the metrics is made from their table. Each listener's document has the paths that it serves and
-//! their base paths. Tests compare the file with the code: the paths with the tables of endpoints, the
+//! Owns the document. `scripts/openapi.rs` expands the file `openapi.json` to it when marketd is compiled.
+//! The schema of the metrics is made from their table. Each listener's document has the paths that it serves
+//! and their base paths. Tests compare the file with the code: the paths with the tables of endpoints, the
 //! parameters and error codes with those that the code names, the schemas and examples with real responses.
 
 use super::body::Body;
@@ -100,7 +100,10 @@ impl Document {
     fn new(metrics: &str) -> Document {
         let text = unpacked(PACKED);
         let mut lines = text.lines();
-        let start = lines.next().and_then(|line| line.strip_suffix('}')).expect("an object");
+        let start = lines
+            .next()
+            .and_then(|line| line.strip_suffix('}'))
+            .expect("its first line is an object");
         let start = start.replacen("\"Metrics\":{}", &format!("\"Metrics\":{metrics}"), 1);
         let paths = lines.map(|line| {
             let mut parts = line.split('\t').map(str::to_string);

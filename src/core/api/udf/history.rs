@@ -268,7 +268,7 @@ impl History {
     }
 
     /// True if the exchange has not answered since the last candle of the chart. Then three things hold: the
-    /// newest candles are wanted; these slots end with the newest closed slot that a client waits for; and the
+    /// newest candles are wanted; these slots end with the newest closed slot that a client waits for; the
     /// chart ends before these slots.
     fn is_behind(&self, view: &View<'_>, slots: &Range<i64>, info: &ChartInfo) -> bool {
         let (key, to) = (self.chart.key, self.chart.request.spec.to);
