@@ -199,7 +199,7 @@ impl Brain {
 /// What a ticker's text says.
 pub fn figures_of(text: &str) -> Figures {
     let json = Json::parse(text).expect("a ticker is JSON");
-    Figures::new(|name| json.get(name).and_then(Json::text).map(str::to_string))
+    Figures::of(|name| json.get(name).and_then(Json::text).map(str::to_string))
 }
 
 /// A row's text, taken apart.

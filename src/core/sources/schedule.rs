@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn sources_that_begin_together_are_polled_apart() {
-        let sources = ["binance", "okx", "bybit", "kraken"].map(SourceConfig::of);
+        let sources = ["binance", "okx", "bybit", "kraken"].map(SourceConfig::new);
         let config = Config { sources: sources.into(), ..Config::default() };
         let poll = config.sources[0].poll;
         let begin = Now { mono: Mono(5_000_000), unix: UnixMs(1_700_000_000_000) };
