@@ -1,8 +1,8 @@
 //! The health log: one line at each change of the service's health, and reminders of what lasts.
 //!
 //! Owns what was logged. A reason that lasts is logged again with a doubling pause, so that an outage of
-//! hours is more than one line at its beginning. What comes and goes all the time does not flood the log:
-//! after [`BURST`] changes a minute, the next line is of the state that the minute ends with.
+//! hours is more than one line at its beginning. What comes and goes all the time does not flood the log: a
+//! few changes are told at once, others one in two minutes, with their count.
 
 use super::state::{Reason, reasons, state};
 use crate::core::stats::Status;
@@ -17,11 +17,12 @@ const REMIND_FIRST: Duration = Duration::from_secs(60);
 /// The longest pause between two such lines, so that the last hour of a log has every outage in it.
 const REMIND_MAX: Duration = Duration::from_secs(3600);
 
-/// Lines about changes within a minute, at most: a restart of one source takes four.
-const BURST: u32 = 4;
+/// The pause that each line about a change earns.
+const PAUSE: Duration = Duration::from_secs(120);
 
-/// The minute in which those are counted.
-const BURST_TIME: Duration = Duration::from_secs(60);
+/// The pauses that a line need not wait for, those of seven lines: a restart of one source takes four, and an
+/// outage of two sources as many.
+const SAVED: Duration = Duration::from_secs(7 * 120);
 
 /// See the module's page.
 #[derive(Debug)]
@@ -29,8 +30,10 @@ pub struct HealthLog {
     lasting: Vec<Lasting>,
     /// The reasons of the last line about a change.
     logged: Vec<Reason>,
-    /// When the running minute ends, and its lines about changes.
-    burst: (Mono, u32),
+    /// When all pauses that lines have earned are over.
+    quiet_until: Mono,
+    /// Changes since the last line about one.
+    untold: u64,
     /// How often the state or its reasons have changed.
     changes: u64,
 }
@@ -76,7 +79,7 @@ impl HealthLog {
         let lasting = reasons(status, quotes).map(|reason| Lasting::new(reason, now));
         let lasting: Vec<Lasting> = lasting.collect();
         let logged = lasting.iter().map(|it| it.reason).collect();
-        HealthLog { lasting, logged, burst: (now.mono, 0), changes: 0 }
+        HealthLog { lasting, logged, quiet_until: now.mono, untold: 0, changes: 0 }
     }
 
     /// How often the state or its reasons have changed.
@@ -87,7 +90,11 @@ impl HealthLog {
     /// When a change is to be logged or, if the last one is, a reason is to be repeated.
     pub fn next_due(&self) -> Option<Mono> {
         let trouble = self.lasting.iter().filter(|it| it.reason.code.is_trouble());
-        if self.is_logged() { trouble.map(|it| it.remind_at).min() } else { Some(self.burst.0) }
+        if self.is_logged() {
+            trouble.map(|it| it.remind_at).min()
+        } else {
+            Some(Mono(self.quiet_until.0.saturating_sub(SAVED.as_micros() as u64)))
+        }
     }
 
     /// True if the last line tells the current reasons.
@@ -99,7 +106,7 @@ impl HealthLog {
     fn lines(&mut self, status: &Status, quotes: &Quotes, now: Now) -> Vec<(log::Level, String)> {
         let known = self.lasting.iter().map(|it| it.reason);
         if !known.eq(reasons(status, quotes)) {
-            self.changes += 1;
+            (self.changes, self.untold) = (self.changes + 1, self.untold + 1);
             let before = std::mem::take(&mut self.lasting);
             let lasting = reasons(status, quotes).map(|reason| {
                 let known = before.iter().find(|it| it.reason == reason);
@@ -114,19 +121,16 @@ impl HealthLog {
             });
             return due.collect();
         }
-        if self.burst.0 <= now.mono {
-            self.burst = (now.mono + BURST_TIME, 0);
-        }
-        self.burst.1 += 1;
-        if self.burst.1 > BURST && !status.stopping {
+        if self.quiet_until > now.mono + SAVED && !status.stopping {
             return Vec::new();
         }
+        self.quiet_until = self.quiet_until.max(now.mono) + PAUSE;
         self.logged = self.lasting.iter().map(|it| it.reason).collect();
         vec![self.change(status, quotes)]
     }
 
     /// `degraded reasons=source_down:one,quotes_stale`.
-    fn change(&self, status: &Status, quotes: &Quotes) -> (log::Level, String) {
+    fn change(&mut self, status: &Status, quotes: &Quotes) -> (log::Level, String) {
         let mut line = format!("{} reasons=", state(status, quotes).name());
         for (at, Lasting { reason, .. }) in self.lasting.iter().enumerate() {
             line.push_str(if at > 0 { "," } else { "" });
@@ -138,6 +142,10 @@ impl HealthLog {
         }
         if self.lasting.is_empty() {
             line.push('-');
+        }
+        let untold = std::mem::take(&mut self.untold);
+        if untold > 1 {
+            line.push_str(&format!(" changes={untold}"));
         }
         let is_trouble = self.lasting.iter().any(|it| it.reason.code.is_trouble());
         let level = if is_trouble { log::Level::Warn } else { log::Level::Info };
@@ -199,26 +207,32 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_is_a_few_lines_a_minute_and_the_last_state_is_told() {
+    fn what_comes_and_goes_is_a_few_lines_with_counts_and_the_last_state_is_told() {
         let (mut bench, mut log) = start();
         bench.up();
         check(&mut bench, &mut log, 0, &["ok reasons=-"]);
-        let mut lines = 0;
+        let (mut lines, mut counted) = (0, 0);
         for second in 1..600 {
             bench.status.sources[1].state = match second % 2 {
                 1 => SourceState::Backoff,
                 _ => SourceState::Up,
             };
             bench.now.mono = bench.now.mono + Duration::from_secs(1);
-            lines += log.lines(&bench.status, &bench.quotes, bench.now).len();
+            let told = log.lines(&bench.status, &bench.quotes, bench.now);
+            lines += told.len();
+            for (_, line) in told.iter().filter(|_| lines > 7) {
+                let count = line.rsplit_once(" changes=").and_then(|(_, count)| count.parse().ok());
+                counted += count.unwrap_or(1);
+            }
         }
-        assert!((30..=44).contains(&lines), "{lines}");
-        for seconds in [1, 60] {
+        assert!((11..=13).contains(&lines), "{lines}");
+        assert!((600 - 120 - 8..=600).contains(&counted), "{counted}");
+        for seconds in [1, 120] {
             bench.status.sources[1].state = SourceState::Up;
             bench.now.mono = bench.now.mono + Duration::from_secs(seconds);
             log.lines(&bench.status, &bench.quotes, bench.now);
             let due = log.next_due().map(|at| at.since(bench.now.mono));
-            assert!(log.is_logged() == due.is_none() && due <= Some(BURST_TIME), "{due:?}");
+            assert!(log.is_logged() == due.is_none() && due <= Some(PAUSE), "{due:?}");
         }
         assert!(log.is_logged(), "the last state is told");
         assert_eq!(log.changes(), 601);
@@ -233,20 +247,23 @@ mod tests {
         let down = "degraded reasons=source_down:one";
         let both = "degraded reasons=source_down:one,source_backoff:two";
         check(&mut bench, &mut log, 1, &[down]);
-        // A minute begins after the last one has ended, and has its lines at once.
         bench.status.sources[1].state = SourceState::Backoff;
-        check(&mut bench, &mut log, 59, &[both]);
-        for (state, line) in [(SourceState::Up, down), (SourceState::Backoff, both)].repeat(2) {
+        check(&mut bench, &mut log, 58, &[both]);
+        let states = [(SourceState::Up, down), (SourceState::Backoff, both)];
+        for (state, line) in states.into_iter().cycle().take(5) {
             bench.status.sources[1].state = state;
-            let told = if log.burst.1 < BURST { vec![line] } else { Vec::new() };
-            check(&mut bench, &mut log, 0, &told);
+            check(&mut bench, &mut log, 0, &[line]);
+        }
+        for state in [SourceState::Backoff, SourceState::Up, SourceState::Backoff] {
+            bench.status.sources[1].state = state;
+            check(&mut bench, &mut log, 0, &[]);
         }
         assert!(!log.is_logged());
         check(&mut bench, &mut log, 1, &[]);
         let due = log.next_due().expect("the change is to be told");
         assert!(due > bench.now.mono, "what is due now would have been told now");
         let pause = due.since(bench.now.mono).as_secs();
-        check(&mut bench, &mut log, pause, &[both]);
+        check(&mut bench, &mut log, pause, &[&format!("{both} changes=3")]);
         assert!(log.next_due() <= Some(bench.now.mono), "then the reminder");
     }
 
