@@ -86,8 +86,12 @@ impl Fault {
             _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => None,
             [] => return Fault::Content("the answer is empty".to_string()),
             [0xef, 0xbb, 0xbf, ..] => Some("text behind a byte order mark"),
-            [0xfe, 0xff, ..] | [0xff, 0xfe, ..] => Some("text in UTF-16"),
-            _ => begin.trim_ascii_start().starts_with(b"<").then_some("a page of HTML or XML"),
+            [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [_, 0, ..] | [0, ..] => Some("text in UTF-16"),
+            _ => match begin.trim_ascii_start() {
+                [b'<', ..] => Some("a page of HTML or XML"),
+                [b'{' | b'[', ..] | [] => None,
+                _ => Some("plain text"),
+            },
         };
         match what {
             Some(what) => {
@@ -262,6 +266,8 @@ mod tests {
             b"\xff\xfe{\0",
             "the answer is text in UTF-16, which begins with \"\\xff\\xfe{\\x00\"",
         );
-        check(b"{", &ReadError::CutShort.to_string());
+        check(b"{\0", "the answer is text in UTF-16, which begins with \"{\\x00\"");
+        check(b"Sorry", "the answer is plain text, which begins with \"Sorry\"");
+        check(b" {", &ReadError::CutShort.to_string());
     }
 }
