@@ -11,14 +11,13 @@ use super::context::Context;
 use super::history::{History, Pace, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
-use crate::core::{Event, LongWork};
+use crate::core::{Event, LongWork, Resolved};
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::Mono;
 use std::cell::Cell;
-use std::net::SocketAddr;
 use std::ops::Range;
 
 /// See the module's page.
@@ -140,24 +139,18 @@ impl Backend {
         }
     }
 
-    /// Takes in the addresses of a source's name, or why there are none.
-    pub fn resolved(
-        &mut self,
-        source: SourceId,
-        addresses: Result<Vec<SocketAddr>, String>,
-        cx: &mut Context,
-    ) {
+    /// Takes in what a look-up has found.
+    pub fn resolved(&mut self, resolved: Resolved, cx: &mut Context) {
         match self.cluster.get_mut() {
-            Some(cluster) if source == SourceId::ENGINE => {
-                cluster.resolved(addresses, &mut self.sources, cx);
-                self.watch(cx);
+            Some(cluster) if resolved.look_up.source == SourceId::ENGINE => {
+                cluster.resolved(resolved, &mut self.sources, cx);
             }
             _ => {
-                self.sources.resolved(source, addresses, &mut self.history, cx);
+                self.sources.resolved(resolved, &mut self.history, cx);
                 self.has_progressed = true;
-                self.watch(cx);
             }
         }
+        self.watch(cx);
         self.relay(cx);
     }
 

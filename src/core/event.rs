@@ -133,8 +133,17 @@ pub struct LookUp {
     pub host: String,
     /// The port of the addresses.
     pub port: u16,
-    /// True if an address of the name has answered well: then it goes before others.
+    /// True if an address of the name is known: then it goes before others.
     pub has_worked: bool,
+}
+
+/// What a look-up has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The look-up.
+    pub look_up: LookUp,
+    /// At least one address, in the system's order, or why there is none.
+    pub addresses: Result<Vec<SocketAddr>, String>,
 }
 
 /// How much is under way: all of it is zero again once every client has left.

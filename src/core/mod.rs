@@ -27,14 +27,14 @@ mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
 pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, LogStatus, LongWork};
-pub use event::{LookUp, ProcessFacts, ReloadStatus, SHARES, Service};
+pub use event::{LookUp, ProcessFacts, ReloadStatus, Resolved, SHARES, Service};
 pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
 use crate::demo::Demo;
 use crate::history::Reply;
 use crate::http::Outgoing;
-use crate::market::{Market, SeriesKey, SourceId};
+use crate::market::{Market, SeriesKey};
 use crate::run_queue::RunQueue;
 use crate::table::Key;
 use crate::time::{Mono, Now};
@@ -42,7 +42,7 @@ use backend::Backend;
 use clients::Clients;
 use context::{Context, Wish};
 use history::ReadStart;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::ops::Range;
 
 /// See the module's page.
@@ -117,15 +117,10 @@ impl Core {
         }
     }
 
-    /// Takes in the addresses of a source's name, or why there are none.
-    pub fn resolved(
-        &mut self,
-        source: SourceId,
-        addresses: Result<Vec<SocketAddr>, String>,
-        now: Now,
-    ) {
+    /// Takes in what a look-up has found: addresses, or why there are none.
+    pub fn resolved(&mut self, resolved: Resolved, now: Now) {
         self.set_time(now);
-        self.backend.resolved(source, addresses, &mut self.cx);
+        self.backend.resolved(resolved, &mut self.cx);
         self.wake_clients();
     }
 

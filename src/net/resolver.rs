@@ -7,9 +7,8 @@
 //! A name that no name server answers holds up its own thread for some ten seconds, and nobody else: names
 //! that have worked go first, and some threads are for them alone. It never caches a result.
 
-use crate::core::LookUp;
+use crate::core::{LookUp, Resolved};
 use crate::log_targets::NET;
-use crate::market::SourceId;
 use mio::Waker;
 use std::collections::VecDeque;
 use std::io;
@@ -28,9 +27,6 @@ const RESERVED: usize = 4;
 /// Addresses that are used of one result: more than any exchange has.
 const ADDRESSES: usize = 16;
 
-/// The result of a look-up: addresses in the system's order, or an error text.
-type Resolved = Result<Vec<SocketAddr>, String>;
-
 /// Asks for the addresses of a name and a port, and blocks.
 pub type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
@@ -44,11 +40,11 @@ pub fn system(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 pub struct Resolver {
     waker: Arc<Waker>,
     ask: Ask,
-    /// At most one of each source, and one of the engine.
+    /// At most one of each source, and one of the engine: the last one.
     waiting: VecDeque<LookUp>,
     running: usize,
-    outbox: Sender<(SourceId, Resolved)>,
-    results: Receiver<(SourceId, Resolved)>,
+    outbox: Sender<Resolved>,
+    results: Receiver<Resolved>,
 }
 
 impl Resolver {
@@ -60,12 +56,13 @@ impl Resolver {
 
     /// Looks up the addresses of a host, as soon as there is a thread for it.
     pub fn look_up(&mut self, look_up: LookUp) {
+        self.waiting.retain(|it| it.source != look_up.source);
         self.waiting.push_back(look_up);
         self.start_due();
     }
 
     /// The next result, if there is one.
-    pub fn result(&mut self) -> Option<(SourceId, Resolved)> {
+    pub fn result(&mut self) -> Option<Resolved> {
         let result = self.results.try_recv().ok()?;
         self.running -= 1;
         self.start_due();
@@ -86,24 +83,27 @@ impl Resolver {
         }
     }
 
-    fn start(&self, LookUp { source, host, port, .. }: LookUp) {
+    fn start(&self, look_up: LookUp) {
         let (ask, outbox, waker) = (self.ask, self.outbox.clone(), Arc::clone(&self.waker));
+        let failed = look_up.clone();
         let body = move || {
+            let addresses = resolve(ask, &look_up.host, look_up.port);
             // An error means that the loop has ended.
-            let _ = outbox.send((source, resolve(ask, &host, port)));
+            let _ = outbox.send(Resolved { look_up, addresses });
             let _ = waker.wake();
         };
         let thread = thread::Builder::new().name("resolver".to_string()).stack_size(256 * 1024);
         if let Err(error) = thread.spawn(body) {
             let why = format!("cannot start a thread of the resolver: {error}");
-            self.outbox.send((source, Err(why))).expect("this struct holds the other end");
+            let result = Resolved { look_up: failed, addresses: Err(why) };
+            self.outbox.send(result).expect("this struct holds the other end");
             // An error means that the loop has ended.
             let _ = self.waker.wake();
         }
     }
 }
 
-fn resolve(ask: Ask, host: &str, port: u16) -> Resolved {
+fn resolve(ask: Ask, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     let found = ask(host, port);
     let mut addresses = found.map_err(|error| format!("cannot resolve {host}: {error}"))?;
     if addresses.is_empty() {
@@ -120,9 +120,12 @@ fn resolve(ask: Ask, host: &str, port: u16) -> Resolved {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::market::SourceId;
     use mio::{Events, Poll, Token};
     use std::sync::{Condvar, Mutex};
     use std::time::{Duration, Instant};
+
+    type Found = Result<Vec<SocketAddr>, String>;
 
     /// Longer than anything here takes.
     const LONG: Duration = Duration::from_secs(20);
@@ -155,13 +158,16 @@ mod tests {
     }
 
     /// The next results, until one is that of this look-up.
-    fn results(resolver: &mut Resolver, poll: &mut Poll, last: u16) -> Vec<(u16, Resolved)> {
-        let mut all: Vec<(u16, Resolved)> = Vec::new();
+    fn results(resolver: &mut Resolver, poll: &mut Poll, last: u16) -> Vec<(u16, Found)> {
+        let mut all: Vec<(u16, Found)> = Vec::new();
         let (mut events, begin) = (Events::with_capacity(1), Instant::now());
         while !all.iter().any(|(id, _)| *id == last) {
             assert!(begin.elapsed() < LONG, "{} results", all.len());
             poll.poll(&mut events, Some(Duration::from_millis(100))).expect("it waits");
-            all.extend(std::iter::from_fn(|| resolver.result()).map(|(id, it)| (id.0, it)));
+            all.extend(
+                std::iter::from_fn(|| resolver.result())
+                    .map(|it| (it.look_up.source.0, it.addresses)),
+            );
         }
         all
     }

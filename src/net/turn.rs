@@ -124,8 +124,8 @@ impl Driver {
                 }
             }
             WAKER => {
-                while let Some((source, resolved)) = self.resolver.result() {
-                    self.core.resolved(source, resolved, now);
+                while let Some(resolved) = self.resolver.result() {
+                    self.core.resolved(resolved, now);
                 }
                 self.disk_thread.ready = true;
             }

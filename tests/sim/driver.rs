@@ -15,7 +15,7 @@ use super::verdict::{Allowance, Context};
 use super::wire::{Link, Moved, Peer};
 use super::world::{Event, World};
 use marketd::config::Limits;
-use marketd::core::{Action, Broken, Event as Told, Service};
+use marketd::core::{Action, Broken, Event as Told, LookUp, Service};
 use marketd::table::Key;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -237,9 +237,12 @@ impl World {
                 Action::Secure(..) => unreachable!("no source of the simulation speaks TLS"),
                 Action::Resolve(look_up) => {
                     let source = self.source_at(look_up.source.index());
-                    if std::mem::replace(&mut self.resolving[source], true) {
+                    let is_same =
+                        |it: &LookUp| (&it.host, it.port) == (&look_up.host, look_up.port);
+                    if self.resolving[source].iter().any(is_same) {
                         self.fail("a name is looked up twice at once");
                     }
+                    self.resolving[source].push(look_up);
                     let wait = 200 + self.rng.below(300_000);
                     self.after(wait, Event::Resolved(source));
                 }

@@ -140,12 +140,6 @@ fn ms(count: u64) -> Duration {
 }
 
 impl World {
-    /// The place of a source in the daemon's list.
-    pub fn number_of(&self, source: usize) -> usize {
-        let id = &self.config.sources[source].id;
-        self.reload.place_of(id).expect("it has been configured")
-    }
-
     /// The source at a place.
     pub fn source_at(&self, place: usize) -> usize {
         let id = &self.reload.places[place];

@@ -374,7 +374,7 @@ fn add_source(
         limits.connections_per_source,
     ));
     world.ledgers.push(ledger);
-    world.resolving.push(false);
+    world.resolving.push(Vec::new());
     world.exchanges.push(Exchange {
         mouth,
         forecast,

@@ -19,8 +19,7 @@ use super::weather::{SECOND, Weather};
 use super::wire::{Link, Peer};
 use crate::support::Rng;
 use marketd::config::{Config, Limits};
-use marketd::core::Core;
-use marketd::market::SourceId;
+use marketd::core::{Core, LookUp, Resolved};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use std::cmp::Reverse;
@@ -82,7 +81,7 @@ pub struct World {
     pub ledgers: Vec<Ledger>,
     pub schedules: Vec<Schedule>,
     /// Whether a look-up is under way.
-    pub resolving: Vec<bool>,
+    pub resolving: Vec<Vec<LookUp>>,
     /// Where history is kept, if it is.
     pub disk: Option<Disk>,
     pub grammar: Grammar,
@@ -464,12 +463,11 @@ impl World {
                 .map(|at| super::driver::address_of(source, at))
                 .collect()),
         };
-        self.resolving[source] = false;
+        let look_up = self.resolving[source].remove(0);
         self.woken = true;
         self.trace.note(self.now, format!("source {source} resolves to {addresses:?}"));
         self.schedules[source].resolved(addresses.is_err(), self.now);
         let now = self.clocks();
-        let place = SourceId(self.number_of(source) as u16);
-        self.core.resolved(place, addresses, now);
+        self.core.resolved(Resolved { look_up, addresses }, now);
     }
 }

@@ -12,8 +12,9 @@ use super::link::{EngineCommand, Link, TIMEOUT};
 use super::route::EngineRoute;
 use super::scripts::{LEASE_MS, Script};
 use crate::config::EngineUrl;
+use crate::core::Resolved;
 use crate::core::context::Context;
-use crate::core::upstream::{Told, Upstream, User};
+use crate::core::upstream::Upstream;
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
@@ -21,7 +22,6 @@ use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::collections::VecDeque;
 use std::fmt::Display;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// First wait before the next try, doubled with each up to [`MOST_BACKOFF`], less up to half.
@@ -82,13 +82,12 @@ impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
     pub fn new(url: EngineUrl, prefix: &str, first: usize, rng: Rng, now: Mono) -> Engine {
         let route = EngineRoute::new(url);
-        let user = User { id: SourceId::ENGINE, target: CLUSTER };
         Engine {
             is_up: false,
             trouble: None,
             retry_at: now,
             connections: Table::behind(first, MOST_CONNECTIONS),
-            upstream: Upstream::new(user, route.direct(), Which::ALL.len()),
+            upstream: Upstream::new(SourceId::ENGINE, route.direct(), Which::ALL.len()),
             links: Default::default(),
             route,
             failures: 0,
@@ -140,8 +139,8 @@ impl Engine {
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let now = cx.now.mono;
         for which in Which::ALL {
-            if let Told::Unreachable(obstacle) = self.upstream.handle_timeout(which as usize, cx) {
-                return self.fail(&obstacle.to_string(), cx);
+            if let Err(ended) = self.upstream.handle_timeout(which as usize, cx) {
+                return self.fail(&ended.to_string(), cx);
             }
         }
         if self.links.iter().any(|it| it.due().is_some_and(|due| due <= now)) {
@@ -172,14 +171,16 @@ impl Engine {
     }
 
     /// Takes in the addresses of the host, or why there are none.
-    pub fn resolved(&mut self, addresses: Result<Vec<SocketAddr>, String>, cx: &mut Context) {
-        if let Some((_, why)) = self.upstream.resolved(addresses, cx) {
-            self.fail(&why, cx);
+    pub fn resolved(&mut self, resolved: Resolved, cx: &mut Context) {
+        if let Some((_, ended)) = self.upstream.resolved(resolved, cx) {
+            self.fail(&ended.to_string(), cx);
         }
     }
 
     /// A connection is open.
     pub fn opened(&mut self, which: Which, cx: &mut Context) {
+        // Each command has a deadline of its own.
+        self.upstream.wait_until(which as usize, Mono::NEVER);
         let url = self.route.url().clone();
         if let Some(it) = url.credentials {
             let words: [&[u8]; 3] = [b"AUTH", &it.user, &it.password];
@@ -214,7 +215,7 @@ impl Engine {
         if was_down {
             (self.failures, self.trouble) = (0, None);
             self.route.arrived();
-            self.upstream.worked(Which::Commands as usize, cx.now);
+            self.upstream.worked(Which::Commands as usize, cx);
             log::info!(target: CLUSTER, "engine up address={}", self.route.url());
             self.connect(Which::Reader, cx);
         }

@@ -26,8 +26,7 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::{Role, Sources};
 use crate::core::stats::{ClusterSource, ClusterStatus};
-use crate::core::upstream::Told;
-use crate::core::{Broken, Event};
+use crate::core::{Event, Resolved};
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
 use crate::replication::HAS_CLUSTERS;
@@ -38,7 +37,6 @@ use engine::Engine;
 use lease::{Hold, Lease, Rival};
 use link::EngineCommand;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::time::Duration;
 use streams::{StreamKey, Unread};
 
@@ -175,30 +173,21 @@ impl Cluster {
             return;
         };
         match self.engine.upstream.handle(which as usize, key, event, cx) {
-            Told::Nothing => {}
-            Told::Opened => self.engine.opened(which, cx),
-            Told::Sent(count) => self.engine.link(which).sent_bytes(count),
-            Told::Received(bytes) => {
+            Ok(Some(Event::Connected)) => self.engine.opened(which, cx),
+            Ok(Some(Event::Sent(count))) => self.engine.link(which).sent_bytes(count),
+            Ok(Some(Event::Received(bytes))) => {
                 self.engine.link(which).inbox.extend_from_slice(bytes);
                 self.take_replies(which, key, sources, cx);
             }
-            Told::Lost(why) => {
-                let why = why.unwrap_or(&Broken::Closed);
-                self.engine.fail(&format!("connection lost: {why}"), cx);
-            }
-            Told::Unreachable(obstacle) => self.engine.fail(&obstacle.to_string(), cx),
+            Ok(_) => {}
+            Err(ended) => self.engine.fail(&ended.to_string(), cx),
         }
         self.update_sources(sources, cx);
     }
 
     /// Takes in the addresses of the engine's host, or why there are none.
-    pub fn resolved(
-        &mut self,
-        addresses: Result<Vec<SocketAddr>, String>,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        self.engine.resolved(addresses, cx);
+    pub fn resolved(&mut self, resolved: Resolved, sources: &mut Sources, cx: &mut Context) {
+        self.engine.resolved(resolved, cx);
         self.handle_timeout(sources, cx);
     }
 

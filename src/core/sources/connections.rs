@@ -7,20 +7,18 @@
 //! A request on a reused connection that ends before its response has begun has not failed: the exchange had
 //! closed the connection while it was idle (RFC 9112, 9.3.1), or a network has forgotten it, so that nothing
 //! comes in time. Its task is due again at once, and costs as much again, because the exchange may have
-//! counted the first one. What rests at the same address is closed, so a silent address gets one second
-//! chance, on a new connection.
+//! counted the first one. Whatever is idle is closed, so the second chance is on a new connection, and there
+//! is no third.
 
-use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight, ResponseProgress};
 use crate::core::sources::task::Profile;
-use crate::core::upstream::{Obstacle, Route, Told, Upstream, User};
+use crate::core::upstream::{Ended, Route, Upstream};
+use crate::core::{Event, Resolved};
 use crate::log_targets::SOURCE;
 use crate::market::SourceId;
 use crate::table::Key;
-use crate::time::Mono;
-use std::net::SocketAddr;
 
 /// See the module's page.
 pub struct Connections {
@@ -34,15 +32,14 @@ pub struct Connections {
 }
 
 /// A request that has ended, on which connection, and how.
-pub type Ended = (usize, Box<RequestInFlight>, RequestEnd);
+pub type EndedRequest = (usize, Box<RequestInFlight>, RequestEnd);
 
 impl Connections {
     /// `count` connections, all of them closed.
     pub fn new(profile: &Profile, count: usize) -> Connections {
-        let user = User { id: profile.id, target: SOURCE };
         Connections {
             source: profile.id,
-            upstream: Upstream::new(user, route(profile), count),
+            upstream: Upstream::new(profile.id, route(profile), count),
             requests: (0..count).map(|_| None).collect(),
             head_facts: None,
         }
@@ -63,26 +60,17 @@ impl Connections {
         self.requests.iter().position(Option::is_none)
     }
 
-    /// When [`Connections::handle_timeout`] is wanted.
-    pub fn due(&self) -> Option<Mono> {
-        self.requests().map(|it| it.deadline).chain(self.upstream.due()).min()
-    }
-
     /// Sends a request on an idle connection, which is opened first if it is closed.
     pub fn send(&mut self, conn: usize, mut request: Box<RequestInFlight>, cx: &mut Context) {
-        request.is_on_reused = self.upstream.want(conn, request.deadline, cx);
+        request.is_on_reused = self.upstream.want(conn, request.deadline(cx.now.mono), cx);
         self.requests[conn] = Some(request);
     }
 
     /// Takes in the addresses of the host, or why the look-up failed. Returns the request that has failed for
     /// that. The source then puts back all other unsent requests.
-    pub fn resolved(
-        &mut self,
-        addresses: Result<Vec<SocketAddr>, String>,
-        cx: &mut Context,
-    ) -> Option<Ended> {
-        let (conn, why) = self.upstream.resolved(addresses, cx)?;
-        self.end(conn, RequestEnd::Failed(Fault::Unreached(why)), cx)
+    pub fn resolved(&mut self, resolved: Resolved, cx: &mut Context) -> Option<EndedRequest> {
+        let (conn, ended) = self.upstream.resolved(resolved, cx)?;
+        self.lost(conn, ended, cx)
     }
 
     /// Bytes to send on a connection, and whether bytes from it are welcome. While something is to be
@@ -107,47 +95,65 @@ impl Connections {
         key: Key,
         event: Event<'_>,
         cx: &mut Context,
-    ) -> Option<Ended> {
-        let told = self.upstream.handle(conn, key, event, cx);
-        self.told(conn, told, cx)
-    }
-
-    fn told(&mut self, conn: usize, told: Told<'_>, cx: &mut Context) -> Option<Ended> {
+    ) -> Option<EndedRequest> {
+        let event = match self.upstream.handle(conn, key, event, cx) {
+            Ok(event) => event,
+            Err(ended) => return self.lost(conn, ended, cx),
+        };
         let request = self.requests[conn].as_mut()?;
-        let how = match told {
-            Told::Nothing | Told::Opened => return None,
-            Told::Sent(count) => {
-                request.sent(count, cx.now);
-                return None;
-            }
-            Told::Received(bytes) => {
+        match event {
+            Some(Event::Sent(count)) => request.sent(count, cx.now),
+            Some(Event::Received(bytes)) => {
                 cx.stats[self.source].bytes_received += bytes.len() as u64;
                 let (catalog, limits) = (&mut cx.market.catalog, &cx.config.limits);
-                let read = request.receive(bytes, catalog, limits, cx.now.mono);
+                let read = request.receive(bytes, catalog, limits);
                 self.head_facts = request.head_facts.take();
+                self.upstream.wait_until(conn, request.deadline(cx.now.mono));
                 return self.was_read(conn, read, cx);
             }
-            Told::Lost(_) if request.is_on_reused && request.received == 0 => RequestEnd::PutBack,
-            Told::Lost(None) => match request.closed() {
-                Ok(()) => RequestEnd::Complete,
-                Err(fault) => RequestEnd::Failed(request.cut_short(fault)),
+            _ => {}
+        }
+        None
+    }
+
+    /// Gives up what has had its time.
+    pub fn handle_timeout(&mut self, conn: usize, cx: &mut Context) -> Option<EndedRequest> {
+        let ended = self.upstream.handle_timeout(conn, cx).err()?;
+        self.lost(conn, ended, cx)
+    }
+
+    /// A connection has ended: so has its request.
+    fn lost(&mut self, conn: usize, ended: Ended, cx: &mut Context) -> Option<EndedRequest> {
+        let request = self.requests[conn].as_mut()?;
+        let fault = match ended {
+            ended if request.is_on_reused && request.received == 0 => {
+                if let Ended::Late(_) = ended {
+                    self.upstream.failed(conn, request.began, cx);
+                }
+                self.close_idle(cx);
+                return self.end(conn, RequestEnd::PutBack, cx);
+            }
+            Ended::Closed => match request.closed() {
+                Ok(()) => return self.end(conn, RequestEnd::Complete, cx),
+                Err(fault) => fault,
             },
-            Told::Lost(Some(why)) => {
-                let fault = Fault::Transport(format!("connection lost: {why}"));
-                RequestEnd::Failed(request.cut_short(fault))
-            }
-            Told::Unreachable(Obstacle { what, why: None }) => {
-                RequestEnd::Failed(Fault::Timeout(Some(what)))
-            }
-            Told::Unreachable(obstacle) => {
-                RequestEnd::Failed(Fault::Unreached(obstacle.to_string()))
-            }
+            Ended::Lost(why) => Fault::Transport(why),
+            Ended::Unreached(why) => Fault::Unreached(why),
+            Ended::Late(what) => Fault::Timeout(what),
         };
-        self.end(conn, how, cx)
+        let fault = request.cut_short(fault);
+        self.end(conn, RequestEnd::Failed(fault), cx)
+    }
+
+    /// Closes every connection without a request.
+    fn close_idle(&mut self, cx: &mut Context) {
+        for conn in (0..self.len()).filter(|conn| self.requests[*conn].is_none()) {
+            self.upstream.close(conn, cx);
+        }
     }
 
     /// Decompresses one slice of a response.
-    pub fn decompress(&mut self, conn: usize, cx: &mut Context) -> Option<Ended> {
+    pub fn decompress(&mut self, conn: usize, cx: &mut Context) -> Option<EndedRequest> {
         let request = self.requests[conn].as_mut().filter(|it| it.is_decompressing())?;
         let read = request.decompress(&mut cx.market.catalog);
         // What the kernel holds was not read meanwhile, and there is no second event for it.
@@ -163,52 +169,21 @@ impl Connections {
         conn: usize,
         read: Result<ResponseProgress, Fault>,
         cx: &mut Context,
-    ) -> Option<Ended> {
-        match (read, &self.requests[conn]) {
-            (Ok(ResponseProgress::Partly), _) | (_, None) => None,
-            (Ok(ResponseProgress::WholeAndClose), _) => self.end(conn, RequestEnd::Complete, cx),
-            (Ok(ResponseProgress::Whole), _) => {
-                self.upstream.rest(conn, cx);
-                self.requests[conn].take().map(|it| (conn, it, RequestEnd::Complete))
+    ) -> Option<EndedRequest> {
+        let how = match read {
+            Ok(ResponseProgress::Partly) => return None,
+            Ok(ResponseProgress::WholeAndClose) => RequestEnd::Complete,
+            Ok(ResponseProgress::Whole) => {
+                self.upstream.rest(conn, cx.now);
+                return Some((conn, self.requests[conn].take()?, RequestEnd::Complete));
             }
-            (Err(fault), Some(request)) => {
-                let fault = request.cut_short(fault);
-                self.end(conn, RequestEnd::Failed(fault), cx)
-            }
-        }
-    }
-
-    /// Gives up what has had its time.
-    pub fn handle_timeout(&mut self, conn: usize, cx: &mut Context) -> Option<Ended> {
-        if !self.upstream.is_open(conn) || self.requests[conn].is_none() {
-            let told = self.upstream.handle_timeout(conn, cx);
-            return self.told(conn, told, cx);
-        }
-        let request = self.requests[conn].as_deref().filter(|it| it.deadline <= cx.now.mono)?;
-        let how = match request.is_on_reused && request.received == 0 {
-            true => {
-                self.upstream.failed(conn, request.began, cx);
-                RequestEnd::PutBack
-            }
-            false => RequestEnd::Failed(request.cut_short(Fault::Timeout(None))),
+            Err(fault) => RequestEnd::Failed(self.requests[conn].as_ref()?.cut_short(fault)),
         };
         self.end(conn, how, cx)
     }
 
-    /// The request that ended on a connection was answered well.
-    pub fn worked(&mut self, conn: usize, cx: &Context) {
-        self.upstream.worked(conn, cx.now);
-    }
-
-    /// The request that ended on a connection, and was begun then, has failed.
-    pub fn failed(&mut self, conn: usize, fault: &Fault, begun: Mono, cx: &mut Context) {
-        if fault.is_of_address() {
-            self.upstream.failed(conn, begun, cx);
-        }
-    }
-
     /// Ends a request, and its connection with it.
-    fn end(&mut self, conn: usize, how: RequestEnd, cx: &mut Context) -> Option<Ended> {
+    fn end(&mut self, conn: usize, how: RequestEnd, cx: &mut Context) -> Option<EndedRequest> {
         self.upstream.close(conn, cx);
         self.requests[conn].take().map(|request| (conn, request, how))
     }
@@ -218,7 +193,7 @@ impl Connections {
         &mut self,
         is_chosen: impl Fn(&RequestInFlight) -> bool,
         cx: &mut Context,
-    ) -> Vec<Ended> {
+    ) -> Vec<EndedRequest> {
         let is_chosen = |conn: &usize| self.requests[*conn].as_deref().is_some_and(&is_chosen);
         let chosen: Vec<usize> = (0..self.len()).filter(is_chosen).collect();
         chosen.into_iter().filter_map(|conn| self.end(conn, RequestEnd::PutBack, cx)).collect()
@@ -243,8 +218,7 @@ fn route(profile: &Profile) -> Route {
 #[cfg(test)]
 mod tests {
     use crate::config::{Config, Credentials, Proxy, SourceConfig, Url};
-    use crate::core::{Action, Broken, Core, Event, ProcessFacts, SourceState};
-    use crate::market::SourceId;
+    use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved, SourceState};
     use crate::table::Key;
     use crate::time::{Mono, Now, UnixMs};
     use std::io::ErrorKind;
@@ -257,6 +231,7 @@ mod tests {
     struct Bench {
         core: Core,
         now: Now,
+        look_up: Option<LookUp>,
     }
 
     impl Bench {
@@ -270,7 +245,7 @@ mod tests {
             let mut config = Config { sources: vec![source], ..Config::default() };
             config.limits.connections_per_source = 1;
             let core = Core::new(config, None, ProcessFacts::default, 1, now);
-            Bench { core, now }
+            Bench { core, now, look_up: None }
         }
 
         fn pass(&mut self, time: Duration) {
@@ -282,10 +257,12 @@ mod tests {
         fn actions(&mut self) -> Vec<Action> {
             let mut all = Vec::new();
             while let Some(action) = self.core.poll_action() {
-                if let Action::Close(key) = action {
-                    self.core.closed(key);
-                } else {
-                    all.push(action);
+                match action {
+                    Action::Close(key) => self.core.closed(key),
+                    action => all.push(action),
+                }
+                if let Some(Action::Resolve(look_up)) = all.last() {
+                    self.look_up = Some(look_up.clone());
                 }
             }
             all
@@ -314,7 +291,8 @@ mod tests {
         fn resolved(&mut self, addresses: Result<&[&str], &str>) {
             let list = |texts: &[&str]| texts.iter().map(|it| address(it)).collect();
             let addresses = addresses.map(list).map_err(str::to_string);
-            self.core.resolved(SourceId(0), addresses, self.now);
+            let look_up = self.look_up.clone().expect("a name is being looked up");
+            self.core.resolved(Resolved { look_up, addresses }, self.now);
         }
 
         fn handle(&mut self, key: Key, event: Event<'_>) {

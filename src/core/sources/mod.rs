@@ -32,7 +32,7 @@ mod task;
 use crate::config::{Config, SourceChange};
 use crate::core::history::History;
 use crate::core::stats::SourceStatus;
-use crate::core::{Context, Event};
+use crate::core::{Context, Event, Resolved};
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -43,7 +43,6 @@ use host::Host;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
 pub use source::Source;
-use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 use task::Profile;
 
@@ -185,14 +184,13 @@ impl Sources {
 
     /// Begins a source.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
-        let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
+        let source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
         status.intervals = source.intervals();
         match self.all.get_mut(id.index()) {
             Some(former) => {
                 former.end(cx);
-                source.connections.upstream.await_look_up(&former.connections.upstream);
                 cx.stats[id] = status;
             }
             None => cx.stats.sources.push(status),
@@ -241,14 +239,9 @@ impl Sources {
     }
 
     /// Takes in the addresses of a source's host, or why there are none.
-    pub fn resolved(
-        &mut self,
-        source: SourceId,
-        addresses: Result<Vec<SocketAddr>, String>,
-        history: &mut History,
-        cx: &mut Context,
-    ) {
-        self.act(source, cx, |it, host, cx| it.resolved(addresses, host, history, cx));
+    pub fn resolved(&mut self, resolved: Resolved, history: &mut History, cx: &mut Context) {
+        let source = resolved.look_up.source;
+        self.act(source, cx, |it, host, cx| it.resolved(resolved, host, history, cx));
     }
 
     /// Starts and gives up what is due. `true`: a request has ended.

@@ -14,7 +14,7 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{Caps, Meter, ReadError, Reading};
+use crate::exchange::{Caps, Meter, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, RetryAfter, parse_response, read_current_date,
     write_request,
@@ -36,8 +36,6 @@ pub struct RequestInFlight {
     pub began: Mono,
     /// When the first byte was sent.
     pub sent_at: Option<Now>,
-    /// When it has taken too long.
-    pub deadline: Mono,
     /// How long it may take to bring the next bytes.
     timeout: Duration,
     /// How long it may take in all.
@@ -47,8 +45,8 @@ pub struct RequestInFlight {
     /// Bytes of the response so far.
     pub received: u64,
     staged: Staged,
+    /// What is still to be sent.
     request: Vec<u8>,
-    sent: usize,
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
@@ -89,8 +87,8 @@ struct Head {
     status: u16,
     keep_alive: bool,
     retry_after: Option<RetryAfter>,
-    /// Where it leads, if it is a redirect.
-    location: Option<String>,
+    /// Where it leads, in words, if it is a redirect.
+    redirect: Option<String>,
     body: BodyReader,
     gunzip: Option<Box<Decompressor>>,
     /// How far its bytes have come. What is compressed may be behind them.
@@ -132,7 +130,6 @@ impl RequestInFlight {
         RequestInFlight {
             began: cx.now.mono,
             sent_at: None,
-            deadline: cx.now.mono + timeout,
             timeout,
             end_by: cx.now.mono + timeout * patience,
             is_on_reused: false,
@@ -140,7 +137,6 @@ impl RequestInFlight {
             reading: Reading::new(profile.dialect, &call, Caps::from(&cx.config.limits)),
             staged: Staged::new(profile.id, task),
             request,
-            sent: 0,
             inbox: Vec::new(),
             head: None,
             head_facts: None,
@@ -157,12 +153,12 @@ impl RequestInFlight {
 
     /// Bytes of the request that are still to be sent.
     pub fn outgoing(&self) -> &[u8] {
-        &self.request[self.sent..]
+        &self.request
     }
 
     /// Notes that `count` more bytes were sent.
     pub fn sent(&mut self, count: usize, now: Now) {
-        self.sent += count;
+        self.request.drain(..count);
         self.sent_at = self.sent_at.or(Some(now));
     }
 
@@ -171,16 +167,19 @@ impl RequestInFlight {
         self.head.as_ref().map(|head| head.status)
     }
 
+    /// Until when the next bytes have to come, if some came now.
+    pub fn deadline(&self, now: Mono) -> Mono {
+        self.end_by.min(now + self.timeout)
+    }
+
     /// Takes in bytes of the response.
     pub fn receive(
         &mut self,
         bytes: &[u8],
         catalog: &mut Catalog,
         limits: &Limits,
-        now: Mono,
     ) -> Result<ResponseProgress, Fault> {
         self.received += bytes.len() as u64;
-        self.deadline = self.end_by.min(now + self.timeout);
         if self.head.is_some() {
             return self.receive_body(bytes, catalog);
         }
@@ -201,8 +200,11 @@ impl RequestInFlight {
             self.reading.date(date, &mut stager);
         }
         let (head, used) = (response.head, response.used);
-        let location =
-            response.fields.get("location").filter(|_| (300..400).contains(&head.status));
+        let location = response.fields.get("location");
+        let redirect = location.filter(|_| (300..400).contains(&head.status)).map(|to| {
+            let to = to[..to.len().min(LOCATION_TOLD)].escape_ascii();
+            format!("redirected to \"{to}\", which is not followed")
+        });
         let cap = limits.upstream_body_bytes as u64;
         self.is_unreadable = head.content_encoding == Encoding::Other;
         if self.is_unreadable && is_success(head.status) {
@@ -213,8 +215,7 @@ impl RequestInFlight {
             status: head.status,
             keep_alive: head.keep_alive,
             retry_after: head.retry_after,
-            location: location
-                .map(|it| it[..it.len().min(LOCATION_TOLD)].escape_ascii().to_string()),
+            redirect,
             body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
             gunzip: is_gzip.then(|| Box::new(Decompressor::new(cap))),
             received: ResponseProgress::Partly,
@@ -319,39 +320,33 @@ impl RequestInFlight {
     /// come and says more.
     pub fn cut_short(&self, fault: Fault) -> Fault {
         match &self.head {
-            Some(head) if !is_success(head.status) => Fault::Status {
-                status: head.status,
-                kind: self.reading.status_kind(head.status),
-                retry_after: head.retry_after,
-                message: None,
-            },
+            Some(head) if !is_success(head.status) => {
+                head.fault(self.reading.status_kind(head.status), head.redirect.clone())
+            }
             _ => fault,
         }
     }
 
     /// The items of a complete response.
     pub fn finish(self) -> Result<Staged, Fault> {
-        let head = self.head.as_ref().expect("complete responses have a head");
-        let (status, retry_after) = (head.status, head.retry_after);
-        let redirect = head.location.as_ref();
-        let redirect = redirect.map(|to| format!("redirected to \"{to}\", which is not followed"));
-        let by_status = self.reading.status_kind(status);
+        let head = self.head.expect("complete responses have a head");
+        let by_status = self.reading.status_kind(head.status);
         // It has seen every fault of the body.
-        let read = self.reading.finish(status);
-        if !is_success(status) {
-            let (kind, message) = match read {
-                Err(ReadError::Refused { kind, .. }) => (kind, read.err()),
-                _ => (by_status, None),
-            };
-            return Err(Fault::Status {
-                status,
-                kind,
-                retry_after,
-                message: message.map(|refusal| refusal.to_string()).or(redirect),
-            });
+        match self.reading.finish(head.status) {
+            Err(ref refusal @ ReadError::Refused { kind, .. }) if !is_success(head.status) => {
+                Err(head.fault(kind, Some(refusal.to_string())))
+            }
+            _ if !is_success(head.status) => Err(head.fault(by_status, head.redirect.clone())),
+            Err(error) => Err(Fault::body(error, &self.begin, head.retry_after)),
+            Ok(()) => Ok(self.staged),
         }
-        read.map_err(|error| Fault::body(error, &self.begin, retry_after))?;
-        Ok(self.staged)
+    }
+}
+
+impl Head {
+    /// The fault of a status other than success, with what the body says of it.
+    fn fault(&self, kind: RefusalKind, message: Option<String>) -> Fault {
+        Fault::Status { status: self.status, kind, retry_after: self.retry_after, message }
     }
 }
 

@@ -11,13 +11,12 @@ mod applying;
 mod cluster;
 
 use crate::config::{Config, SourceChange};
-use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::clock::Witness;
-use crate::core::sources::connections::{Connections, Ended};
+use crate::core::sources::connections::{Connections, EndedRequest};
 use crate::core::sources::episode::Warnings;
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
@@ -26,6 +25,7 @@ use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
+use crate::core::{Event, Resolved};
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
@@ -34,7 +34,6 @@ use crate::market::{SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
-use std::net::SocketAddr;
 use std::ops::Range;
 
 /// See the module's page.
@@ -159,12 +158,12 @@ impl Source {
     /// Takes in the addresses of the name, or why there are none.
     pub fn resolved(
         &mut self,
-        addresses: Result<Vec<SocketAddr>, String>,
+        resolved: Resolved,
         host: &mut Host,
         history: &mut History,
         cx: &mut Context,
     ) {
-        let ended = self.connections.resolved(addresses, cx);
+        let ended = self.connections.resolved(resolved, cx);
         self.ended(ended, host, cx);
         self.start_due(host, history, cx);
     }
@@ -260,7 +259,7 @@ impl Source {
         let schedule = &self.schedule;
         let has_rounds = !schedule.profile.dialect.tickers_at_once() && schedule.has_list;
         let round = has_rounds.then(|| schedule.next_quotes());
-        let all = [self.connections.due(), next, round, schedule.failures.down_at(cx)];
+        let all = [self.connections.upstream.due(), next, round, schedule.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         let next_poll = schedule.next_quotes();
         let status = &mut cx.stats[self.id];
@@ -338,7 +337,7 @@ impl Source {
     }
 
     /// Takes in how a request has ended. `false`: none has.
-    fn ended(&mut self, ended: Option<Ended>, host: &mut Host, cx: &mut Context) -> bool {
+    fn ended(&mut self, ended: Option<EndedRequest>, host: &mut Host, cx: &mut Context) -> bool {
         let Some((conn, request, how)) = ended else {
             return false;
         };
@@ -352,9 +351,11 @@ impl Source {
             }
         };
         match result {
-            Ok(()) => self.connections.worked(conn, cx),
+            Ok(()) => self.connections.upstream.worked(conn, cx),
             Err(fault) => {
-                self.connections.failed(conn, &fault, began, cx);
+                if fault.is_of_address() {
+                    self.connections.upstream.failed(conn, began, cx);
+                }
                 self.failed(&task, fault, began, host, cx);
             }
         }

@@ -9,7 +9,7 @@
 //! last, behind those that failed before it, until it has answered well.
 
 use crate::time::{Mono, Now};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -26,12 +26,8 @@ pub struct Addresses {
     /// In the order in which they are tried.
     list: Vec<Address>,
     is_literal: bool,
-    /// True if one of them has ever answered well.
-    pub have_worked: bool,
     /// True while a look-up is under way.
     is_looking_up: bool,
-    /// True while that is one of the name before this one.
-    is_former: bool,
     /// From then on the list may be out of date.
     old_from: Mono,
     /// No look-up before this.
@@ -66,26 +62,14 @@ impl Addresses {
         }
     }
 
-    /// Waits for the look-up of the former name, if one is under way: none is begun until it has ended.
-    pub fn await_look_up(&mut self, former: &Addresses) {
-        (self.is_looking_up, self.is_former) = (former.is_looking_up, former.is_looking_up);
-    }
-
-    /// The look-up has ended. `true`: it was that of the former name, and what it found is not ours.
-    pub fn skip_former(&mut self) -> bool {
-        let is_former = std::mem::take(&mut self.is_former);
-        self.is_looking_up &= !is_former;
-        is_former
-    }
-
     /// True if none is known.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// True if this is one of them.
-    pub fn has(&self, address: SocketAddr) -> bool {
-        self.list.iter().any(|it| it.at == address)
+    /// True if this is one of them, and has not failed since it last answered well.
+    pub fn is_good(&self, address: Option<SocketAddr>) -> bool {
+        self.list.iter().any(|it| Some(it.at) == address && it.failed_at == Mono::default())
     }
 
     /// True while a look-up is under way.
@@ -98,9 +82,14 @@ impl Addresses {
         self.list.iter().any(|it| it.failed_at == Mono::default())
     }
 
-    /// All of them in the order in which they are tried.
-    pub fn in_order(&self) -> VecDeque<SocketAddr> {
-        self.list.iter().map(|it| it.at).collect()
+    /// How many there are.
+    pub fn len(&self) -> u32 {
+        self.list.len() as u32
+    }
+
+    /// The one that is tried first.
+    pub fn first(&self) -> Option<SocketAddr> {
+        self.list.first().map(|it| it.at)
     }
 
     /// True if the name is to be looked up now. Then the look-up counts as begun.
@@ -112,26 +101,25 @@ impl Addresses {
     }
 
     /// A request to this address was answered well.
-    pub fn worked(&mut self, address: SocketAddr, now: Now) {
+    pub fn worked(&mut self, address: Option<SocketAddr>, now: Now) {
         // It may have left the list meanwhile.
-        if let Some(at) = self.list.iter().position(|it| it.at == address) {
-            (self.list[at].good_at, self.list[at].failed_at) = (now.mono, Mono::default());
-            self.have_worked = true;
-            self.put_first(at);
+        if let Some(known) = self.list.iter_mut().find(|it| Some(it.at) == address) {
+            (known.good_at, known.failed_at) = (now.mono, Mono::default());
+            self.sort();
         }
     }
 
     /// What was begun at an address then has failed: the name may have moved. `false`: the address has
     /// answered something else well meanwhile, so that it is not at fault.
-    pub fn failed(&mut self, address: SocketAddr, begun: Mono, now: Now) -> bool {
-        let known = self.list.iter_mut().find(|it| it.at == address);
-        if known.as_ref().is_some_and(|it| it.good_at > begun) {
+    pub fn failed(&mut self, address: Option<SocketAddr>, begun: Mono, now: Now) -> bool {
+        let known = self.list.iter_mut().find(|it| Some(it.at) == address);
+        if address.is_none() || known.as_ref().is_some_and(|it| it.good_at > begun) {
             return false;
         }
         self.old_from = Mono::default();
         if let Some(known) = known {
             known.failed_at = now.mono;
-            self.list.sort_by_key(|it| it.failed_at);
+            self.sort();
         }
         true
     }
@@ -140,11 +128,8 @@ impl Addresses {
     pub fn found(&mut self, list: Vec<SocketAddr>, now: Now) {
         let known = |at| self.list.iter().find(|it| it.at == at).copied();
         let known = |at| known(at).unwrap_or(Address::new(at));
-        let (list, last) = (alternating(list).into_iter().map(known).collect(), self.list.first());
-        let last = last.map(|it| it.at);
-        self.list = list;
-        let last = self.list.iter().position(|it| Some(it.at) == last);
-        self.put_first(last.unwrap_or(0));
+        self.list = alternating(list).into_iter().map(known).collect();
+        self.sort();
         self.is_looking_up = false;
         self.has_failed = false;
         self.old_from = now.mono + AGE;
@@ -158,10 +143,10 @@ impl Addresses {
         !std::mem::replace(&mut self.has_failed, true)
     }
 
-    /// Puts an address first, then those behind it, then those before it; but bad ones last.
-    fn put_first(&mut self, at: usize) {
-        self.list.rotate_left(at);
-        self.list.sort_by_key(|it| it.failed_at);
+    /// Puts the last one that answered well first, and the last one that failed last. The others keep their
+    /// order.
+    fn sort(&mut self) {
+        self.list.sort_by_key(|it| (it.failed_at, Reverse(it.good_at)));
     }
 }
 
@@ -182,6 +167,10 @@ mod tests {
 
     fn at(seconds: u64) -> Now {
         Now { mono: Mono(seconds * 1_000_000), unix: UnixMs(0) }
+    }
+
+    fn in_order(addresses: &Addresses) -> Vec<SocketAddr> {
+        addresses.list.iter().map(|it| it.at).collect()
     }
 
     fn list(texts: &[&str]) -> Vec<SocketAddr> {
@@ -210,8 +199,8 @@ mod tests {
     fn an_address_that_is_written_as_one_is_never_looked_up() {
         for host in ["127.0.0.1", "::1"] {
             let mut addresses = Addresses::of(host, 80);
-            let address = addresses.in_order()[0];
-            assert!(addresses.failed(address, at(0).mono, at(1)), "{host}");
+            let address = in_order(&addresses)[0];
+            assert!(addresses.failed(Some(address), at(0).mono, at(1)), "{host}");
             assert!(!addresses.look_up(at(1000)), "{host}");
         }
     }
@@ -230,11 +219,11 @@ mod tests {
         assert!(addresses.look_up(at(302)));
         // A dead name server: what is known stays, and it is asked with a rest.
         assert!(addresses.not_found(at(310)), "that is news again");
-        assert_eq!(addresses.in_order().len(), 2);
+        assert_eq!(in_order(&addresses).len(), 2);
         assert!(!addresses.look_up(at(314)));
         assert!(addresses.look_up(at(315)));
         addresses.found(list(&["1.1.1.1:1"]), at(315));
-        assert!(addresses.failed(list(&["1.1.1.1:1"])[0], at(315).mono, at(316)));
+        assert!(addresses.failed(Some(list(&["1.1.1.1:1"])[0]), at(315).mono, at(316)));
         assert!(!addresses.look_up(at(319)));
         assert!(addresses.look_up(at(320)));
     }
@@ -244,18 +233,18 @@ mod tests {
         let all = ["1.1.1.1:1", "1.1.1.2:1", "1.1.1.3:1"];
         let mut addresses = Addresses::of("okx.com", 443);
         addresses.found(list(&all), at(0));
-        addresses.worked(list(&all)[1], at(0));
+        addresses.worked(Some(list(&all)[1]), at(1));
         let check = |addresses: &Addresses, expected: [usize; 3]| {
             let expected = expected.map(|at| list(&all)[at]);
-            assert_eq!(addresses.in_order(), expected);
+            assert_eq!(in_order(addresses), expected);
         };
-        check(&addresses, [1, 2, 0]);
+        check(&addresses, [1, 0, 2]);
         addresses.found(list(&[all[2], all[1], all[0]]), at(1));
-        check(&addresses, [1, 0, 2]);
-        addresses.worked("9.9.9.9:1".parse().expect("an address"), at(1));
-        check(&addresses, [1, 0, 2]);
+        check(&addresses, [1, 2, 0]);
+        addresses.worked("9.9.9.9:1".parse().ok(), at(1));
+        check(&addresses, [1, 2, 0]);
         addresses.found(list(&["9.9.9.9:1"]), at(2));
-        assert_eq!(addresses.in_order().len(), 1);
+        assert_eq!(in_order(&addresses).len(), 1);
     }
 
     #[test]
@@ -265,25 +254,25 @@ mod tests {
         addresses.found(all.clone(), at(0));
         let check = |addresses: &Addresses, expected: &[usize]| {
             let expected: Vec<_> = expected.iter().map(|at| all[*at]).collect();
-            assert_eq!(addresses.in_order(), expected);
+            assert_eq!(in_order(addresses), expected);
         };
-        assert!(addresses.failed(all[0], at(1).mono, at(2)));
+        assert!(addresses.failed(Some(all[0]), at(1).mono, at(2)));
         check(&addresses, &[1, 2, 0]);
-        // Whatever the order of the name server: a new one before one that failed, too.
-        addresses.found(vec![all[0], all[2], all[1]], at(3));
+        // Whatever the order of the name server.
+        addresses.found(vec![all[0], all[1], all[2]], at(3));
         check(&addresses, &[1, 2, 0]);
-        assert!(addresses.failed(all[1], at(3).mono, at(4)));
+        assert!(addresses.failed(Some(all[1]), at(3).mono, at(4)));
         check(&addresses, &[2, 0, 1]);
-        assert!(addresses.failed(all[2], at(4).mono, at(5)));
+        assert!(addresses.failed(Some(all[2]), at(4).mono, at(5)));
         assert!(!addresses.has_good());
         check(&addresses, &[0, 1, 2]);
-        addresses.worked(all[1], at(6));
+        addresses.worked(Some(all[1]), at(6));
         check(&addresses, &[1, 0, 2]);
         // It answered well after what has failed was begun.
-        assert!(!addresses.failed(all[1], at(5).mono, at(7)));
+        assert!(!addresses.failed(Some(all[1]), at(5).mono, at(7)));
         check(&addresses, &[1, 0, 2]);
         let new: SocketAddr = "1.1.1.9:1".parse().expect("an address");
         addresses.found(vec![all[0], new], at(8));
-        assert_eq!(addresses.in_order(), [new, all[0]]);
+        assert_eq!(in_order(&addresses), [new, all[0]]);
     }
 }

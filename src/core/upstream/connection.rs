@@ -7,17 +7,17 @@
 //! | connecting | TCP | its share of the time | tunnelling, securing or open |
 //! | tunnelling | the proxy's response | its share of the time | securing or open |
 //! | securing | the TLS handshake | its share of the time | open |
-//! | open | its user, or the peer | a minute without a user | closed |
+//! | open | what its user waits for | the deadline | idle or closed |
+//! | idle | a user, or the peer | a minute | open or closed |
 //!
-//! From each state but the first, a failure or the end of the time leads to connecting, at the next address,
-//! or to closed behind the last one. [`UpstreamConnection`] owns the state, the addresses that are still to
-//! be tried, the one deadline that the state has, and the tunnel. The driver connects and does the TLS
-//! handshake. A connection does not know what it carries: that is [`super::Upstream`]'s user's.
+//! While it is being opened, a failure or the end of the time leads to connecting, at the next address, or
+//! to closed behind the last one. [`UpstreamConnection`] owns the state, the one deadline that the state has,
+//! and the tunnel. The driver connects and does the TLS handshake. [`super::Upstream`] owns the addresses,
+//! and its user what the connection carries.
 
 use super::route::{Route, Tunnel};
 use crate::table::Key;
 use crate::time::{Mono, Now};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub enum ConnectState {
     Securing,
     /// It carries what its user sends.
     Open,
+    /// Its user has nothing to send on it for now.
+    Idle,
 }
 
 /// See the module's page. It has no `Debug`, because it may hold a proxy's credentials.
@@ -52,110 +54,63 @@ pub struct UpstreamConnection {
     pub state: ConnectState,
     /// The address of the last attempt, also after the end.
     pub address: Option<SocketAddr>,
-    untried: VecDeque<SocketAddr>,
-    /// When all attempts have had their time.
-    deadline: Mono,
-    /// When the state has had its time. `None`: closed, or in use.
+    /// How many addresses may be tried after this one.
+    pub untried: u32,
+    /// Until when its user waits: for the connection, then for what it carries.
+    pub deadline: Mono,
+    /// When the state has had its time. `None`: closed.
     pub due: Option<Mono>,
     /// The tunnel that the proxy was asked for.
     pub tunnel: Tunnel,
 }
 
 impl UpstreamConnection {
-    /// It is wanted, and is to be open by then.
-    pub fn begin(&mut self, deadline: Mono) {
-        let state = ConnectState::Resolving;
-        *self = UpstreamConnection {
-            state,
-            deadline,
-            due: Some(deadline),
-            ..UpstreamConnection::default()
+    /// Begins a state. While it is being opened, the time until the deadline is divided among this attempt
+    /// and those that may follow, anew in every state: an address that never answers leaves enough for the
+    /// others.
+    pub fn enter(&mut self, state: ConnectState, now: Now) {
+        use ConnectState::{Closed, Connecting, Idle, Open, Resolving, Securing, Tunnelling};
+        self.state = state;
+        self.due = match state {
+            Closed => None,
+            Resolving | Open => Some(self.deadline),
+            Connecting | Tunnelling | Securing => {
+                Some(now.mono + self.deadline.since(now.mono) / (self.untried + 1))
+            }
+            Idle => Some(now.mono + IDLE),
         };
     }
 
-    /// It waits for an address no longer than that, unless none is known.
-    pub fn wait_until(&mut self, time: Mono) {
-        self.due = Some(time.min(self.deadline));
-    }
-
-    /// Sets the addresses to try, in their order.
-    pub fn set_untried(&mut self, addresses: VecDeque<SocketAddr>) {
-        self.untried = addresses;
-    }
-
-    /// Begins the next attempt. `false`: there is no other address, or no time.
-    pub fn next_attempt(&mut self, now: Now) -> bool {
-        let address = self.untried.pop_front().filter(|_| now.mono < self.deadline);
-        if address.is_some() {
-            self.address = address;
-            self.step(ConnectState::Connecting, now);
-        }
-        address.is_some()
-    }
-
-    /// What the present state was for is done: by the driver, or by the proxy.
-    pub fn advance(&mut self, route: &Route, now: Now) {
-        let tunnel = Tunnel::new(route).filter(|_| self.state == ConnectState::Connecting);
-        let next = match &tunnel {
+    /// What the present state was for is done: by the driver, or by the proxy. Returns the next one.
+    pub fn advance(&mut self, route: &Route, now: Now) -> ConnectState {
+        let is_connecting = self.state == ConnectState::Connecting;
+        let proxy = route.proxy.as_ref().filter(|_| is_connecting);
+        let next = match proxy {
             Some(_) => ConnectState::Tunnelling,
             None if route.is_tls && self.state != ConnectState::Securing => ConnectState::Securing,
             None => ConnectState::Open,
         };
         // The credentials are not needed any more once the tunnel is open.
-        self.tunnel = tunnel.unwrap_or_default();
-        self.step(next, now);
+        self.tunnel = proxy.map(|proxy| Tunnel::new(route, proxy)).unwrap_or_default();
+        self.enter(next, now);
+        next
     }
 
-    /// Begins a state. It divides the time until the deadline among this attempt and those that may follow,
-    /// anew in every state: an address that never answers leaves enough for the others.
-    fn step(&mut self, state: ConnectState, now: Now) {
-        self.state = state;
-        let attempts = u32::try_from(self.untried.len()).unwrap_or(u32::MAX).saturating_add(1);
-        self.due = match state {
-            ConnectState::Open => None,
-            _ => Some(now.mono + self.deadline.since(now.mono) / attempts),
-        };
-    }
-
-    /// What has failed if the present state fails. `None`: it is open, or closed.
-    pub fn obstacle(&self, route: &Route) -> Option<&'static str> {
+    /// What has failed if the present state ends too early.
+    pub fn obstacle(&self, route: &Route) -> &'static str {
         match self.state {
-            ConnectState::Closed | ConnectState::Open => None,
-            ConnectState::Resolving => Some("cannot resolve the name"),
-            ConnectState::Connecting if route.proxy.is_some() => {
-                Some("cannot connect to the proxy")
-            }
-            ConnectState::Connecting => Some("cannot connect"),
-            ConnectState::Tunnelling => Some("no tunnel through the proxy"),
-            ConnectState::Securing => Some("TLS handshake"),
+            ConnectState::Connecting if route.proxy.is_some() => "cannot connect to the proxy",
+            ConnectState::Connecting => "cannot connect",
+            ConnectState::Tunnelling => "no tunnel through the proxy",
+            ConnectState::Securing => "TLS handshake",
+            ConnectState::Resolving => "cannot resolve the name",
+            ConnectState::Closed | ConnectState::Open | ConnectState::Idle => "connection lost",
         }
     }
 
-    /// Its user has nothing to send on it for now.
-    pub fn rest(&mut self, now: Now) {
-        self.due = Some(now.mono + IDLE);
-    }
-
-    /// True if it is open, and its user has nothing to send on it.
-    pub fn is_resting(&self) -> bool {
-        self.state == ConnectState::Open && self.due.is_some()
-    }
-
-    /// It is used again.
-    pub fn resume(&mut self) {
-        self.due = None;
-    }
-
-    /// Its process was paused for so long while it was being opened.
-    pub fn postpone(&mut self, by: Duration) {
-        self.deadline = self.deadline + by;
-        self.due = self.due.map(|due| due + by);
-    }
-
-    /// It is closed. The address of the last attempt stays, and so do those that are untried.
+    /// It is closed. The address of the last attempt stays.
     pub fn close(&mut self) -> Option<Key> {
-        (self.state, self.due) = (ConnectState::Closed, None);
-        self.tunnel = Tunnel::default();
+        (self.state, self.due, self.tunnel) = (ConnectState::Closed, None, Tunnel::default());
         self.key.take()
     }
 }
@@ -184,18 +139,14 @@ mod tests {
         Route::new(&Url::parse(url).expect("well-formed"), proxy)
     }
 
-    fn addresses(count: u8) -> VecDeque<SocketAddr> {
-        let address = |last| SocketAddr::from(([10, 0, 0, last], 1));
-        (1..=count).map(address).collect()
-    }
-
-    /// One that is being opened, and has so many addresses.
-    fn begun(count: u8, deadline: u64) -> UpstreamConnection {
-        let mut conn = UpstreamConnection::default();
-        conn.begin(at(deadline).mono);
-        assert_eq!((conn.state, conn.due), (ConnectState::Resolving, Some(at(deadline).mono)));
-        conn.set_untried(addresses(count));
-        assert!(conn.next_attempt(at(0)));
+    /// One that tries the first of so many addresses.
+    fn begun(count: u32, deadline: u64) -> UpstreamConnection {
+        let deadline = at(deadline).mono;
+        let mut conn =
+            UpstreamConnection { untried: count - 1, deadline, ..UpstreamConnection::default() };
+        conn.enter(ConnectState::Resolving, at(0));
+        assert_eq!(conn.due, Some(deadline));
+        conn.enter(ConnectState::Connecting, at(0));
         conn
     }
 
@@ -222,11 +173,10 @@ mod tests {
                     }
                     assert_eq!(conn.tunnel.receive(&[*last], &route, MOST), Ok(true));
                 }
-                conn.advance(&route, at(1));
-                seen.push(conn.state);
+                seen.push(conn.advance(&route, at(1)));
             }
             assert_eq!(seen, expected, "{url}");
-            assert_eq!(conn.due, None);
+            assert_eq!(conn.due, Some(at(5000).mono), "its user waits until then");
             assert_eq!(conn.tunnel.outgoing(), b"");
         };
         use ConnectState::{Connecting, Open, Securing, Tunnelling};
@@ -283,33 +233,26 @@ mod tests {
     fn each_attempt_has_its_share_of_the_time_and_the_last_has_the_rest() {
         let route = route("https://okx.com", None);
         let mut conn = begun(3, 6000);
-        let attempt = |conn: &UpstreamConnection| (conn.address, conn.due);
-        let of = |at_index: usize, ms: u64| (Some(addresses(3)[at_index]), Some(at(ms).mono));
-        assert_eq!(attempt(&conn), of(0, 2000));
+        assert_eq!(conn.due, Some(at(2000).mono));
         // Connected, and stuck in the handshake.
         conn.advance(&route, at(300));
-        assert_eq!(attempt(&conn), of(0, 2200));
-        assert_eq!(conn.obstacle(&route), Some("TLS handshake"));
-        conn.close();
-        assert!(conn.next_attempt(at(2200)));
-        assert_eq!(attempt(&conn), of(1, 4100));
-        conn.close();
-        assert!(conn.next_attempt(at(4100)));
-        assert_eq!(attempt(&conn), of(2, 6000));
-        assert_eq!(conn.obstacle(&route), Some("cannot connect"));
-        conn.close();
-        assert!(!conn.next_attempt(at(5000)));
-        assert_eq!(conn.obstacle(&route), None);
-        assert_eq!(conn.address, Some(addresses(3)[2]), "it is known where it was");
+        assert_eq!(conn.due, Some(at(2200).mono));
+        assert_eq!(conn.obstacle(&route), "TLS handshake");
+        for (untried, begins, ends) in [(1, 2200, 4100), (0, 4100, 6000)] {
+            conn.close();
+            conn.untried = untried;
+            conn.enter(ConnectState::Connecting, at(begins));
+            assert_eq!(conn.due, Some(at(ends).mono));
+        }
+        assert_eq!(conn.obstacle(&route), "cannot connect");
     }
 
     #[test]
-    fn an_open_connection_rests_for_a_minute() {
+    fn an_open_connection_is_idle_for_a_minute() {
         let mut conn = connected(&route("http://okx.com", None));
-        assert!(!conn.is_resting());
-        conn.rest(at(1000));
-        assert_eq!((conn.is_resting(), conn.due), (true, Some(at(61_000).mono)));
-        conn.resume();
-        assert_eq!((conn.is_resting(), conn.due), (false, None));
+        conn.enter(ConnectState::Idle, at(1000));
+        assert_eq!(conn.due, Some(at(61_000).mono));
+        conn.close();
+        assert_eq!((conn.state, conn.due), (ConnectState::Closed, None));
     }
 }

@@ -2,44 +2,73 @@
 //! the engine of a cluster.
 //!
 //! [`Upstream`] owns the [`Route`], the [`Addresses`] of the host, and a few [`UpstreamConnection`]s, whose
-//! life is the table of `connection`. Its user wants a connection until a deadline, and gets told by [`Told`]
-//! what comes of it. Then the user says what it thinks of what came: [`Upstream::worked`] makes an address
-//! good, [`Upstream::failed`] has the others tried first, closes what rests at this one, and has the name
-//! looked up again. It does not know what its connections carry, and repeats nothing.
+//! life is the table of `connection`. Its user wants a connection, says until when it waits, and gets told
+//! what comes, and how the connection has [`Ended`]. Then the user says what it thinks of what came:
+//! [`Upstream::worked`] makes an address good, [`Upstream::failed`] has the others tried first, closes what
+//! is idle at this one, and has the name looked up again. It does not know what its connections carry, and
+//! repeats nothing.
 
 mod addresses;
 mod connection;
 mod route;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use crate::core::context::Context;
-use crate::core::{Action, Broken, Event, LookUp};
-use crate::log_targets::quoted;
+use crate::core::{Action, Broken, Event, LookUp, Resolved};
+use crate::log_targets::{CLUSTER, SOURCE, quoted};
+use crate::market::SourceId;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use addresses::Addresses;
 use connection::{ConnectState, UpstreamConnection};
 pub use route::Route;
-use std::net::SocketAddr;
+use std::fmt;
 use std::time::Duration;
-pub use told::{Obstacle, Told, User};
 
 /// While every known address has failed, how long a connection waits for a look-up that is under way.
 const LOOK_UP_WAIT: Duration = Duration::from_secs(1);
 
 /// See the module's page.
 pub struct Upstream {
-    user: User,
+    /// Its user: a source, or the engine.
+    user: SourceId,
     route: Route,
     addresses: Addresses,
     all: Vec<UpstreamConnection>,
 }
 
+/// What a user is to know of a connection: `Connected` once it is open, however many steps that takes, then
+/// what is sent and received, and its end.
+type Told<'a> = Result<Option<Event<'a>>, Ended>;
+
+/// How a connection has ended that its user wanted or used.
+#[derive(Debug)]
+pub enum Ended {
+    /// It was open, and the peer has closed it in order.
+    Closed,
+    /// It was open, and is broken: how, in words.
+    Lost(String),
+    /// It was never open, at any address: what has failed, and how.
+    Unreached(String),
+    /// The deadline has passed. What was not done, if it was not open.
+    Late(Option<&'static str>),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Closed => write!(f, "connection lost: {}", Broken::Closed),
+            Ended::Lost(why) | Ended::Unreached(why) => f.write_str(why),
+            Ended::Late(Some(what)) => write!(f, "{what}: no answer in time"),
+            Ended::Late(None) => f.write_str("no answer in time"),
+        }
+    }
+}
+
 impl Upstream {
     /// `count` connections, all of them closed.
-    pub fn new(user: User, route: Route, count: usize) -> Upstream {
+    pub fn new(user: SourceId, route: Route, count: usize) -> Upstream {
         let (host, port) = route.peer();
         let addresses = Addresses::of(host, port);
         let all = (0..count).map(|_| UpstreamConnection::default()).collect();
@@ -49,14 +78,7 @@ impl Upstream {
     /// Leads elsewhere from now on: every connection is closed.
     pub fn reroute(&mut self, route: Route, cx: &mut Context) {
         self.close_all(cx);
-        let mut new = Upstream::new(self.user, route, self.all.len());
-        new.await_look_up(self);
-        *self = new;
-    }
-
-    /// Waits for the look-up of a former route, if one is under way.
-    pub fn await_look_up(&mut self, former: &Upstream) {
-        self.addresses.await_look_up(&former.addresses);
+        *self = Upstream::new(self.user, route, self.all.len());
     }
 
     /// True if what its user sends is sent.
@@ -84,21 +106,30 @@ impl Upstream {
         self.all.iter().filter_map(|it| it.due).min()
     }
 
-    /// The user wants a connection, which has to be open by then. `true`: it is open already.
+    /// The user wants a connection, and waits for what comes on it until the deadline. `true`: it is open
+    /// already.
     pub fn want(&mut self, conn: usize, deadline: Mono, cx: &mut Context) -> bool {
         let is_moving = self.addresses.is_looking_up() && !self.addresses.has_good();
         self.look_up(cx);
-        if self.is_open(conn) {
-            self.all[conn].resume();
+        let it = &mut self.all[conn];
+        it.deadline = deadline;
+        if it.state == ConnectState::Idle {
+            it.enter(ConnectState::Open, cx.now);
             self.flush(conn, cx);
             return true;
         }
-        self.all[conn].begin(deadline);
+        it.enter(ConnectState::Resolving, cx.now);
         match is_moving {
-            true => self.all[conn].wait_until(cx.now.mono + LOOK_UP_WAIT),
+            true => it.due = Some(deadline.min(cx.now.mono + LOOK_UP_WAIT)),
             false => self.connect(conn, cx.now),
         }
         false
+    }
+
+    /// The user of an open connection waits until then.
+    pub fn wait_until(&mut self, conn: usize, deadline: Mono) {
+        let it = &mut self.all[conn];
+        (it.deadline, it.due) = (deadline, Some(deadline));
     }
 
     /// There is something to send, or to read again.
@@ -106,18 +137,31 @@ impl Upstream {
         cx.actions.extend(self.all[conn].key.map(Action::Flush));
     }
 
-    /// Begins with the first address, if one is known.
+    /// Tries the first of all addresses, if one is known.
     fn connect(&mut self, conn: usize, now: Now) {
-        self.all[conn].set_untried(self.addresses.in_order());
-        self.all[conn].next_attempt(now);
+        self.all[conn].untried = self.addresses.len();
+        self.try_next(conn, now);
+    }
+
+    /// Tries the first address: those that have failed are the last. `false`: all were tried, or there is no
+    /// time.
+    fn try_next(&mut self, conn: usize, now: Now) -> bool {
+        let it = &mut self.all[conn];
+        let may_try = it.untried > 0 && now.mono < it.deadline;
+        let next = self.addresses.first().filter(|_| may_try);
+        if next.is_some() {
+            (it.address, it.untried) = (next, it.untried - 1);
+            it.enter(ConnectState::Connecting, now);
+        }
+        next.is_some()
     }
 
     /// Looks the name up, if that is due. Nobody waits for it while a good address is known.
     fn look_up(&mut self, cx: &mut Context) {
+        let has_worked = !self.addresses.is_empty();
         if self.addresses.look_up(cx.now) {
             let (host, port) = self.route.peer();
-            let (source, host) = (self.user.id, host.to_string());
-            let has_worked = self.addresses.have_worked;
+            let (source, host) = (self.user, host.to_string());
             cx.actions.push_back(Action::Resolve(LookUp { source, host, port, has_worked }));
         }
     }
@@ -130,49 +174,50 @@ impl Upstream {
             if let Some(address) = it.address.filter(|_| is_wanted)
                 && let Some(key) = new_key(conn)
             {
-                let name = self.user.name(cx);
-                log::debug!(target: self.user.target, "connect source={name} address={address}");
+                let (target, name) = named(self.user, cx);
+                log::debug!(target: target, "connect source={name} address={address}");
                 it.key = Some(key);
                 cx.actions.push_back(Action::Connect(key, address));
             }
         }
     }
 
-    /// Takes in the addresses of the host, or why the look-up failed. Connections whose address has left the
-    /// list are closed, those in use once they rest. After a failure, known addresses are kept, and the first
-    /// connection that waited for an address is closed: it is returned, with the reason.
+    /// Takes in the addresses of the host, or why the look-up failed: then those that are known are kept.
+    /// Idle connections whose address has left the list are closed, those in use once they are idle. If no
+    /// address is known, the first connection that waited for one is closed, and it is returned.
     pub fn resolved(
         &mut self,
-        addresses: Result<Vec<SocketAddr>, String>,
+        Resolved { look_up, addresses }: Resolved,
         cx: &mut Context,
-    ) -> Option<(usize, String)> {
-        let is_waiting = |conn: &usize| self.all[*conn].state == ConnectState::Resolving;
-        let waiting: Vec<usize> = (0..self.all.len()).filter(is_waiting).collect();
-        if self.addresses.skip_former() {
-            if !waiting.is_empty() {
-                self.look_up(cx);
-            }
+    ) -> Option<(usize, Ended)> {
+        // Its user may have been led elsewhere meanwhile.
+        if (&*look_up.host, look_up.port) != self.route.peer() {
             return None;
         }
-        match addresses {
-            Ok(list) => {
-                self.addresses.found(list, cx.now);
-                waiting.into_iter().for_each(|conn| self.connect(conn, cx.now));
-                self.close_resting(|known, address| !known.has(address), cx);
-                None
-            }
-            Err(why) => {
-                if self.addresses.not_found(cx.now) && !self.addresses.is_empty() {
-                    log::warn!(
-                        target: self.user.target,
-                        "name look-up failed source={} addresses=kept error={}",
-                        self.user.name(cx),
-                        quoted(&why)
-                    );
-                }
+        let is_waiting = |conn: &usize| self.all[*conn].state == ConnectState::Resolving;
+        let waiting: Vec<usize> = (0..self.all.len()).filter(is_waiting).collect();
+        let result = addresses.map(|list| self.addresses.found(list, cx.now));
+        if let Err(why) = &result
+            && self.addresses.not_found(cx.now)
+            && !self.addresses.is_empty()
+        {
+            let (target, name) = named(self.user, cx);
+            log::warn!(
+                target: target,
+                "name look-up failed source={name} addresses=kept error={}",
+                quoted(why)
+            );
+        }
+        match result {
+            Err(why) if self.addresses.is_empty() => {
                 let first = *waiting.first()?;
                 self.close(first, cx);
-                Some((first, why))
+                Some((first, Ended::Unreached(why)))
+            }
+            _ => {
+                self.close_idle(cx);
+                waiting.into_iter().for_each(|conn| self.connect(conn, cx.now));
+                None
             }
         }
     }
@@ -182,9 +227,8 @@ impl Upstream {
     pub fn interest(&self, conn: usize, key: Key) -> Option<(&[u8], bool)> {
         let it = &self.all[conn];
         match it.state {
-            _ if it.key != Some(key) => Some((&[], false)),
             ConnectState::Tunnelling => Some((it.tunnel.outgoing(), true)),
-            ConnectState::Open => None,
+            ConnectState::Open | ConnectState::Idle if it.key == Some(key) => None,
             _ => Some((&[], false)),
         }
     }
@@ -198,138 +242,115 @@ impl Upstream {
         cx: &mut Context,
     ) -> Told<'a> {
         let it = &mut self.all[conn];
-        let is_open = it.state == ConnectState::Open;
-        match event {
-            _ if it.key != Some(key) => Told::Nothing,
-            Event::Connected | Event::Secured => self.advance(conn, key, cx),
-            Event::Sent(count) if is_open => Told::Sent(count),
-            Event::Sent(count) => {
-                it.tunnel.sent_bytes(count);
-                Told::Nothing
+        match (event, it.state) {
+            _ if it.key != Some(key) => Ok(None),
+            (Event::Eof, ConnectState::Open) => {
+                self.close(conn, cx);
+                Err(Ended::Closed)
             }
-            Event::Received(_) if it.is_resting() => {
+            (Event::Eof, _) => self.lost(conn, Some(Broken::Closed.to_string()), cx),
+            (Event::Failed(why), _) => self.lost(conn, Some(why.to_string()), cx),
+            (Event::Received(_), ConnectState::Idle) => {
                 // Nothing was requested: these bytes could not be told from the next response.
                 self.close(conn, cx);
-                Told::Nothing
+                Ok(None)
             }
-            Event::Received(bytes) if is_open => Told::Received(bytes),
-            Event::Received(bytes) => {
+            (event, ConnectState::Open | ConnectState::Idle) => Ok(Some(event)),
+            (Event::Connected | Event::Secured, _) => self.advance(conn, key, cx),
+            (Event::Sent(count), _) => {
+                it.tunnel.sent_bytes(count);
+                Ok(None)
+            }
+            (Event::Received(bytes), _) => {
                 let most = cx.config.limits.upstream_head_bytes;
                 match it.tunnel.receive(bytes, &self.route, most) {
                     Ok(true) => self.advance(conn, key, cx),
-                    Ok(false) => Told::Nothing,
-                    Err(why) => self.attempt_failed(conn, Some(why), cx),
+                    Ok(false) => Ok(None),
+                    Err(why) => self.lost(conn, Some(why), cx),
                 }
             }
             // Only clients' connections have this event.
-            Event::Late(_) => Told::Nothing,
-            Event::Eof => self.lost(conn, None, cx),
-            Event::Failed(why) => self.lost(conn, Some(why), cx),
+            (Event::Late(_), _) => Ok(None),
         }
     }
 
     /// What a state was for is done.
     fn advance<'a>(&mut self, conn: usize, key: Key, cx: &mut Context) -> Told<'a> {
-        let it = &mut self.all[conn];
-        it.advance(&self.route, cx.now);
-        match it.state {
-            ConnectState::Open => return Told::Opened,
-            ConnectState::Securing => {
-                cx.actions.push_back(Action::Secure(key, self.route.host.clone()));
-            }
-            _ => {}
+        let next = self.all[conn].advance(&self.route, cx.now);
+        if next == ConnectState::Securing {
+            cx.actions.push_back(Action::Secure(key, self.route.host.clone()));
         }
-        Told::Nothing
+        Ok((next == ConnectState::Open).then_some(Event::Connected))
     }
 
-    /// A connection has ended, or an attempt to open one.
-    fn lost<'a>(&mut self, conn: usize, why: Option<&'a Broken>, cx: &mut Context) -> Told<'a> {
-        log::debug!(
-            target: self.user.target,
-            "connection ended source={} connected={} reason={}",
-            self.user.name(cx),
-            self.is_open(conn),
-            why.map_or(quoted("closed by the peer"), quoted),
-        );
-        if self.is_open(conn) {
-            let is_resting = self.all[conn].is_resting();
-            self.close(conn, cx);
-            return if is_resting { Told::Nothing } else { Told::Lost(why) };
+    /// A connection has ended, by itself or (without `why`) because its state has had its time. While it is
+    /// being opened, the next address is tried.
+    fn lost<'a>(&mut self, conn: usize, why: Option<String>, cx: &mut Context) -> Told<'a> {
+        let (state, what) = (self.all[conn].state, self.all[conn].obstacle(&self.route));
+        let was_open = state == ConnectState::Open;
+        if let Some(why) = &why {
+            let (target, name) = named(self.user, cx);
+            log::debug!(
+                target: target,
+                "connection ended source={name} connected={was_open} reason={}",
+                quoted(why)
+            );
         }
-        let why = why.unwrap_or(&Broken::Closed).to_string();
-        self.attempt_failed(conn, Some(why), cx)
-    }
-
-    /// An address is of no use. The next one is tried. Without `why`, it took too long.
-    fn attempt_failed<'a>(
-        &mut self,
-        conn: usize,
-        why: Option<String>,
-        cx: &mut Context,
-    ) -> Told<'a> {
-        let what = self.all[conn].obstacle(&self.route);
         self.close(conn, cx);
-        self.failed(conn, cx.now.mono, cx);
-        match what {
-            Some(what) if !self.all[conn].next_attempt(cx.now) => {
-                Told::Unreachable(Obstacle { what, why })
-            }
-            _ => Told::Nothing,
+        if state == ConnectState::Idle {
+            return Ok(None);
         }
+        if !was_open {
+            self.failed(conn, cx.now.mono, cx);
+            if self.try_next(conn, cx.now) {
+                return Ok(None);
+            }
+        }
+        Err(match why.map(|why| format!("{what}: {why}")) {
+            Some(why) if was_open => Ended::Lost(why),
+            Some(why) => Ended::Unreached(why),
+            None => Ended::Late(Some(what).filter(|_| !was_open)),
+        })
     }
 
     /// Gives up what has had its time.
     pub fn handle_timeout<'a>(&mut self, conn: usize, cx: &mut Context) -> Told<'a> {
-        if self.all[conn].due.is_none_or(|due| due > cx.now.mono) {
-            return Told::Nothing;
+        let it = &self.all[conn];
+        match it.due.is_some_and(|due| due <= cx.now.mono) {
+            true if it.state == ConnectState::Resolving && !self.addresses.is_empty() => {
+                self.connect(conn, cx.now);
+                Ok(None)
+            }
+            true => self.lost(conn, None, cx),
+            false => Ok(None),
         }
-        match self.all[conn].state {
-            ConnectState::Open => self.close(conn, cx),
-            ConnectState::Resolving if !self.addresses.is_empty() => self.connect(conn, cx.now),
-            _ => return self.attempt_failed(conn, None, cx),
-        }
-        Told::Nothing
     }
 
     /// What was asked on a connection was answered well.
-    pub fn worked(&mut self, conn: usize, now: Now) {
-        if let Some(address) = self.all[conn].address {
-            self.addresses.worked(address, now);
-        }
+    pub fn worked(&mut self, conn: usize, cx: &mut Context) {
+        self.addresses.worked(self.all[conn].address, cx.now);
+        self.close_idle(cx);
     }
 
     /// What was begun then on a connection has failed, through the fault of its address, unless that has
     /// answered something else well meanwhile.
     pub fn failed(&mut self, conn: usize, begun: Mono, cx: &mut Context) {
-        if let Some(address) = self.all[conn].address
-            && self.addresses.failed(address, begun, cx.now)
-        {
-            self.close_resting(|_, it| it == address, cx);
+        if self.addresses.failed(self.all[conn].address, begun, cx.now) {
+            self.close_idle(cx);
             self.look_up(cx);
         }
     }
 
-    /// The user has nothing to send on an open connection for now. It is closed if its address has left the
-    /// list.
-    pub fn rest(&mut self, conn: usize, cx: &mut Context) {
-        let it = &mut self.all[conn];
-        match it.address.is_some_and(|address| self.addresses.has(address)) {
-            true => it.rest(cx.now),
-            false => self.close(conn, cx),
-        }
+    /// The user has nothing to send on an open connection for now.
+    pub fn rest(&mut self, conn: usize, now: Now) {
+        self.all[conn].enter(ConnectState::Idle, now);
     }
 
-    /// Closes what rests at these addresses.
-    fn close_resting(
-        &mut self,
-        is_chosen: impl Fn(&Addresses, SocketAddr) -> bool,
-        cx: &mut Context,
-    ) {
-        for conn in 0..self.all.len() {
-            let it = &self.all[conn];
-            let is_chosen = |address| is_chosen(&self.addresses, address);
-            if it.is_resting() && it.address.is_some_and(is_chosen) {
-                self.close(conn, cx);
+    /// Closes what is idle at an address that has failed, or has left the list.
+    fn close_idle(&mut self, cx: &mut Context) {
+        for it in &mut self.all {
+            if it.state == ConnectState::Idle && !self.addresses.is_good(it.address) {
+                cx.actions.extend(it.close().map(Action::Close));
             }
         }
     }
@@ -341,13 +362,22 @@ impl Upstream {
 
     /// Closes every connection.
     pub fn close_all(&mut self, cx: &mut Context) {
-        for conn in 0..self.all.len() {
-            self.close(conn, cx);
-        }
+        (0..self.all.len()).for_each(|conn| self.close(conn, cx));
     }
 
-    /// This process was paused for so long: what is being opened gets as much more time.
+    /// This process was paused for so long: what is waited for gets as much more time.
     pub fn postpone(&mut self, by: Duration) {
-        self.all.iter_mut().for_each(|it| it.postpone(by));
+        for it in &mut self.all {
+            it.deadline = it.deadline + by;
+            it.due = it.due.map(|due| due + by);
+        }
+    }
+}
+
+/// The target of a user's log lines, and its name in them.
+fn named(user: SourceId, cx: &Context) -> (&'static str, &str) {
+    match cx.stats.sources.get(user.index()) {
+        Some(source) => (SOURCE, &source.id),
+        None => (CLUSTER, "engine"),
     }
 }

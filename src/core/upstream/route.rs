@@ -38,15 +38,14 @@ impl Route {
 /// credentials while they are sent.
 #[derive(Default)]
 pub struct Tunnel {
+    /// What is still to be sent.
     request: Vec<u8>,
-    sent: usize,
     inbox: Vec<u8>,
 }
 
 impl Tunnel {
-    /// Asks the route's proxy, if there is one, for a tunnel.
-    pub fn new(route: &Route) -> Option<Tunnel> {
-        let proxy = route.proxy.as_ref()?;
+    /// Asks the proxy of a route for a tunnel.
+    pub fn new(route: &Route, proxy: &Proxy) -> Tunnel {
         let place = match route.host.contains(':') {
             true => format!("[{}]:{}", route.host, route.port),
             false => format!("{}:{}", route.host, route.port),
@@ -55,17 +54,17 @@ impl Tunnel {
         let credentials = credentials.map(|it| (it.user.as_slice(), it.password.as_slice()));
         let mut tunnel = Tunnel::default();
         write_connect(&mut tunnel.request, &place, credentials);
-        Some(tunnel)
+        tunnel
     }
 
     /// Bytes for the proxy.
     pub fn outgoing(&self) -> &[u8] {
-        &self.request[self.sent..]
+        &self.request
     }
 
     /// Notes that `count` more bytes were sent to the proxy.
     pub fn sent_bytes(&mut self, count: usize) {
-        self.sent += count;
+        self.request.drain(..count);
     }
 
     /// Takes in bytes of the proxy's response, whose head has at most `most`. `true`: the tunnel is open. The
@@ -79,17 +78,16 @@ impl Tunnel {
         };
         let is_identified = route.proxy.as_ref().is_some_and(|it| it.credentials.is_some());
         match status {
-            200..300 => {}
-            407 if is_identified => {
-                return Err("status 407, the proxy rejects the user and password".to_string());
+            // The host behind the tunnel speaks second, in TLS as in HTTP.
+            200..300 if used < self.inbox.len() => {
+                Err("the proxy sent data before any request".to_string())
             }
-            407 => return Err("status 407, the proxy requires a user and password".to_string()),
-            status => return Err(format!("status {status}")),
+            200..300 => Ok(true),
+            407 if is_identified => {
+                Err("status 407, the proxy rejects the user and password".to_string())
+            }
+            407 => Err("status 407, the proxy requires a user and password".to_string()),
+            _ => Err(format!("status {status}")),
         }
-        // The host behind the tunnel speaks second, in TLS as in HTTP.
-        if used < self.inbox.len() {
-            return Err("the proxy sent data before any request".to_string());
-        }
-        Ok(true)
     }
 }

@@ -2,9 +2,10 @@
 //! and whose name server may be.
 
 use crate::config::{Config, Proxy, SourceConfig, Url};
-use crate::core::{Action, Broken, Core, Event, ProcessFacts};
+use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved};
 use crate::demo::Demo;
-use crate::market::SourceId;
+use crate::interval::Stored;
+use crate::market::{Lookup, SeriesKey, SourceId};
 use crate::table::Key;
 use crate::time::{Mono, Now, UnixMs};
 use std::collections::{BTreeMap, HashMap};
@@ -39,6 +40,8 @@ enum Manner {
     Refuses,
     /// Answers this, and keeps the connection.
     Answers(&'static str),
+    /// Answers all but requests for candles, of which it says nothing.
+    HangsOnCandles,
     /// Nobody is there.
     Rejects,
     /// Nothing comes back.
@@ -58,12 +61,14 @@ struct World {
     names: Option<Vec<SocketAddr>>,
     name_ms: u64,
     /// Look-ups that are under way: when they end.
-    look_ups: Vec<u64>,
+    look_ups: Vec<(u64, LookUp)>,
     /// Look-ups that have begun.
     looked_up: usize,
     conns: HashMap<Key, Conn>,
     /// Addresses that were connected to.
     connects: Vec<SocketAddr>,
+    /// Requests for candles.
+    asked: usize,
     is_proxied: bool,
 }
 
@@ -100,6 +105,7 @@ impl World {
             looked_up: 0,
             conns: HashMap::new(),
             connects: Vec::new(),
+            asked: 0,
             is_proxied: proxy.is_some(),
         };
         world.lead_to(names);
@@ -142,12 +148,11 @@ impl World {
         while self.ms < end {
             self.ms += STEP_MS;
             longest = longest.max(self.age_ms());
-            let ended = self.look_ups.iter().filter(|at| **at <= self.ms).count();
-            self.look_ups.retain(|at| *at > self.ms);
-            for _ in 0..ended {
+            let (now, ms) = (self.now(), self.ms);
+            for (_, look_up) in self.look_ups.extract_if(.., |it| it.0 <= ms) {
                 let why = || "cannot resolve a.com: try again".to_string();
-                let names = self.names.clone().ok_or_else(why);
-                self.core.resolved(SourceId(0), names, self.now());
+                let addresses = self.names.clone().ok_or_else(why);
+                self.core.resolved(Resolved { look_up, addresses }, now);
             }
             self.core.handle_timeout(self.now());
             self.act();
@@ -160,7 +165,7 @@ impl World {
             match self.core.poll_action() {
                 Some(Action::Resolve(look_up)) => {
                     assert_eq!(look_up.host, if self.is_proxied { "proxy.corp" } else { "a.com" });
-                    self.look_ups.push(self.ms + self.name_ms);
+                    self.look_ups.push((self.ms + self.name_ms, look_up));
                     self.looked_up += 1;
                     assert_eq!(self.look_ups.len(), 1, "one at a time");
                 }
@@ -212,7 +217,11 @@ impl World {
                     conn.has_tunnel = true;
                     answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
                 }
-                Manner::Serves => self.serve(key, &sent),
+                Manner::HangsOnCandles if sent.starts_with(b"GET /api/v3/klines") => {
+                    self.asked += 1;
+                    return;
+                }
+                Manner::Serves | Manner::HangsOnCandles => self.serve(key, &sent),
                 Manner::Answers(text) => answer(text.as_bytes()),
                 Manner::Refuses => answer(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
                 Manner::Stalls => answer(b"HTTP/1.1 200 OK\r\nContent-"),
@@ -345,6 +354,25 @@ fn a_request_is_repeated_once_and_only_on_a_new_connection() {
     }
     assert_eq!(world.connects.len(), connects + 1);
     assert!(world.age_ms() <= POLL_MS + 2 * TIMEOUT_MS + 2 * STEP_MS, "{}", world.age_ms());
+}
+
+#[test]
+fn what_an_address_never_answers_is_repeated_once_though_it_answers_all_else() {
+    let mut world = World::settled(&[(A, Manner::Serves)], &[A]);
+    world.set(A, Manner::HangsOnCandles);
+    let btc = world.core.cx.market.catalog.find(b"BTC/USDT");
+    let Lookup::Known(symbol) = btc else {
+        panic!("{btc:?}");
+    };
+    let series = SeriesKey { source: SourceId(0), symbol, interval: Stored::M1 };
+    let slot = Stored::M1.slot_of(world.now().unix);
+    let until = world.ms + 600_000;
+    while world.errors() == 0 {
+        world.core.backend.fetch(series, &(slot - 10..slot), &mut world.core.cx);
+        world.run(STEP_MS);
+        assert!(world.asked <= 2 && world.ms < until, "{} requests", world.asked);
+    }
+    assert!(world.asked > 0);
 }
 
 #[test]
