@@ -119,9 +119,10 @@ impl Upstream {
             return true;
         }
         it.enter(ConnectState::Resolving, cx.now);
-        match is_moving {
-            true => it.due = Some(deadline.min(cx.now.mono + LOOK_UP_WAIT)),
-            false => self.connect(conn, cx.now),
+        if is_moving {
+            it.due = Some(deadline.min(cx.now.mono + LOOK_UP_WAIT));
+        } else {
+            self.connect(conn, cx.now);
         }
         false
     }
@@ -316,14 +317,14 @@ impl Upstream {
     /// Gives up what has had its time.
     pub fn handle_timeout<'a>(&mut self, conn: usize, cx: &mut Context) -> Told<'a> {
         let it = &self.all[conn];
-        match it.due.is_some_and(|due| due <= cx.now.mono) {
-            true if it.state == ConnectState::Resolving && !self.addresses.is_empty() => {
-                self.connect(conn, cx.now);
-                Ok(None)
-            }
-            true => self.lost(conn, None, cx),
-            false => Ok(None),
+        if it.due.is_none_or(|due| due > cx.now.mono) {
+            return Ok(None);
         }
+        if it.state == ConnectState::Resolving && !self.addresses.is_empty() {
+            self.connect(conn, cx.now);
+            return Ok(None);
+        }
+        self.lost(conn, None, cx)
     }
 
     /// What was asked on a connection was answered well.
