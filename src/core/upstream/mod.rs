@@ -222,7 +222,6 @@ impl Upstream {
                 }
             }
             // Only clients' connections have this event.
-            Event::Late(_) => Told::Nothing,
             Event::Eof => self.lost(conn, None, cx),
             Event::Failed(why) => self.lost(conn, Some(why), cx),
         }
