@@ -1,4 +1,5 @@
-//! Nodes of a cluster whose collectors are killed and whose Redis goes away (scripts/cluster.sh). Prints what
+//! Nodes of a cluster whose collectors are killed and whose Redis goes away, freezes, or is lost during a start
+//! (scripts/cluster.sh). Prints what
 //! clients and exchanges have seen of it, beside the limits; exit code 1 above any.
 //!
 //! It is the exchanges too, so it knows who polled when. A client is a reader of the stream: how old a quote
@@ -19,8 +20,8 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::LONG;
-use support::{Client, EventSource, PATIENCE, eventually, poll_until};
-use world::{LEASE, Node, World, quote_of};
+use support::{Client, EventSource, PATIENCE, Passage, eventually, poll_until};
+use world::{Node, World, now_ms, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM
     --nodes N       of the cluster (default 3)
@@ -30,8 +31,11 @@ const HELP: &str = "cluster [options] PROGRAM
     --steady S      how long nothing happens, to measure (default 10)
     --kills N       how often a collector is killed (default 3)
     --stops N       how often one is stopped in order (default 3)
-    --away S        how long Redis is away (default 10)
+    --away S        how long Redis is away (default 10); 0: nothing but the steady time is measured
     --margin N      allows times and processors N times their limits (default 1)";
+
+/// How long a lease is, by default.
+const LEASE: Duration = Duration::from_secs(3);
 
 /// How often a client looks at a quote, where its age counts.
 const LOOK_US: i64 = 10_000;
@@ -149,6 +153,7 @@ fn options() -> Result<Options, lexopt::Error> {
 fn run(options: &Options) -> Option<Report> {
     let mut world = World::with(options.sources, options.tickers, &[])?;
     world.poll = options.poll;
+    world.lease = LEASE;
     world.budget = BUDGET;
     world.program = options.program.clone();
     world.add(options.nodes);
@@ -157,12 +162,18 @@ fn run(options: &Options) -> Option<Report> {
     (0..options.nodes).for_each(|node| clients.open(&world, node));
     let mut report = Report::default();
     steady(&world, &clients, options, &mut report);
+    if options.away.is_zero() {
+        return Some(report);
+    }
     stops(&mut world, &mut clients, options, &mut report);
     kills(&mut world, &mut clients, options, &mut report);
     judge_ages(&clients, options, &mut report);
+    judge_turns(&world, &mut report);
     away(&mut world, options, &mut report);
-    judge_polls(&world, &mut report);
+    drills(&mut world, options, &mut report);
+    judge_budget(&world, &mut report);
     judge_files(&world, &mut report);
+    lacking(&mut world, options, &mut report);
     Some(report)
 }
 
@@ -181,9 +192,19 @@ fn steady(world: &World, clients: &Clients, options: &Options, report: &mut Repo
         let nodes = world.nodes.iter().map(|node| node.marketd().pid());
         nodes.chain(world.redis.pid()).map(used_ns).collect()
     };
-    let (before, begin) = (used(), Instant::now());
+    let of_redis = |what: &str| {
+        let told = world.redis.ask(&["INFO"]).text().expect("a text");
+        let line = told.lines().find_map(|line| line.strip_prefix(what)).expect("it is told");
+        line.trim_start_matches(':').parse::<u128>().expect("a number")
+    };
+    let passed = || ["total_net_input_bytes", "total_net_output_bytes"].map(of_redis);
+    let (before, begin, bytes) = (used(), Instant::now(), passed());
     pass(options.steady);
     let took = begin.elapsed().as_nanos();
+    for (what, (after, before)) in ["takes", "sends"].iter().zip(passed().iter().zip(bytes)) {
+        report.tell(&format!("Redis {what}, kB a second"), (after - before) * 1_000_000 / took);
+    }
+    report.tell("memory of Redis, kB", of_redis("used_memory") / 1000);
     for (at, (after, before)) in used().iter().zip(before).enumerate() {
         let who = world.nodes.get(at).map_or("Redis", |node| &*node.name);
         let part = (after - before) * 100_000 / took;
@@ -368,24 +389,91 @@ fn away(world: &mut World, options: &Options, report: &mut Report) {
     }
     world.redis.run();
     let begin = Instant::now();
-    world.await_roles();
-    world.await_same(&[&quote_of(0), "/api/v1/quotes?symbols=*"]);
-    let agreed = begin.elapsed().as_millis();
     let usual = percentiles(&mut usual)[1];
     report.tell("an answer, us, p99", usual);
     let limit = (2 * usual).max(QUICK_US) * u128::from(options.margin);
     report.limit("an answer while Redis is away, us, p99", percentiles(&mut alone)[1], limit);
     let well = world.nodes.len() - degraded;
     report.limit("nodes not degraded while Redis is away", well as u128, 0);
-    let limit = 5000 * u128::from(options.margin);
-    report.limit("all agree after Redis is back, ms", agreed, limit);
+    heal(world, "Redis is back", begin, options, report);
 }
 
-/// Who polled, over the whole run.
-fn judge_polls(world: &World, report: &mut Report) {
+/// How long after `begin` all nodes are in their places, and say the same.
+fn heal(world: &World, what: &str, begin: Instant, options: &Options, report: &mut Report) {
+    world.await_roles();
+    let agreed = begin.elapsed().as_millis();
+    let limit = 5000 * u128::from(options.margin);
+    report.limit(&format!("all are in their places after {what}, ms"), agreed, limit);
+    world.await_same(&[&quote_of(0), "/api/v1/quotes?symbols=*"]);
+}
+
+/// What leaves a cluster half-dead: a collector without Redis, a Redis that is frozen, and one that is away while
+/// all nodes start.
+fn drills(world: &mut World, options: &Options, report: &mut Report) {
+    let old = world.await_roles()[0];
+    world.nodes[old].engine.set(Passage::Lost);
+    pass(options.away);
+    world.nodes[old].engine.set(Passage::Open);
+    heal(world, "a partition", Instant::now(), options, report);
+    world.redis.signal("STOP");
+    pass(options.away);
+    world.redis.signal("CONT");
+    heal(world, "Redis was frozen", Instant::now(), options, report);
+    world.redis.kill();
+    let (begin, since) = (Instant::now(), now_ms());
+    for node in 0..world.nodes.len() {
+        world.kill(node);
+        world.restart(node);
+    }
+    let most = (world.stale + Duration::from_secs(5)).as_millis() * u128::from(options.margin);
+    for (node, source) in
+        (0..world.nodes.len()).flat_map(|it| (0..options.sources).map(move |at| (it, at)))
+    {
+        eventually(LONG, || world.nodes[node].received_at(source).filter(|it| *it > since));
+    }
+    let took = begin.elapsed().as_millis();
+    report.limit("all nodes have data after a start without Redis, ms", took, most);
+    while begin.elapsed() < options.away {
+        pass(ASK_EVERY);
+    }
+    world.redis.run();
+    heal(world, "a start without Redis", Instant::now(), options, report);
+}
+
+/// A node joins that has one source alone: the others stay where they are.
+fn lacking(world: &mut World, options: &Options, report: &mut Report) {
+    let collectors = world.await_roles();
+    let epochs = |world: &World| -> Vec<i64> {
+        let of =
+            |(source, node): (usize, &usize)| world.nodes[*node].role(source).map(|it| it.epoch);
+        collectors.iter().enumerate().skip(1).filter_map(of).collect()
+    };
+    let before = epochs(world);
+    world.add_to(world.redis.addr(), &|mut config| {
+        config["sources"].as_array_mut().expect("a list").truncate(1);
+        config
+    });
+    pass(options.steady);
+    let moved = before.iter().zip(epochs(world)).filter(|(before, after)| *before != after);
+    report.limit("sources that moved because of a node that lacks them", moved.count() as u128, 0);
+}
+
+/// Whether two nodes polled one exchange at once, while Redis was there.
+fn judge_turns(world: &World, report: &mut Report) {
+    let mut at_once = 0;
+    for source in 0..world.exchanges.len() {
+        let mut polls = world.polls(source);
+        polls.sort();
+        at_once += (0..polls.len()).filter(|at| is_between(&polls, *at)).count();
+    }
+    report.limit("polls between two of another node", at_once as u128, 0);
+}
+
+/// What the exchanges were asked, over the whole run.
+fn judge_budget(world: &World, report: &mut Report) {
     let (units, per_ms) = world.budget;
     let span = Duration::from_millis(per_ms.into());
-    let (mut over, mut at_once, mut all) = (0, 0, 0);
+    let (mut over, mut all) = (0, 0);
     for source in 0..world.exchanges.len() {
         let mut asked: Vec<Instant> =
             world.exchanges[source].asked().iter().map(|it| it.at).collect();
@@ -393,13 +481,9 @@ fn judge_polls(world: &World, report: &mut Report) {
         all += asked.len();
         let is_over = |two: &&[Instant]| two[units as usize] - two[0] < span;
         over += asked.windows(units as usize + 1).filter(is_over).count();
-        let mut polls = world.polls(source);
-        polls.sort();
-        at_once += (0..polls.len()).filter(|at| is_between(&polls, *at)).count();
     }
     report.tell("requests at the exchanges", all as u128);
     report.limit("requests over budget", over as u128, 0);
-    report.limit("polls between two of another node", at_once as u128, 0);
 }
 
 /// True if another node polled shortly before and after: in so short a time, nobody can have lost a source and

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A cluster of three nodes on one Redis, beside exchanges that count who asks: nothing happens for a while,
-# collectors are stopped, then killed, then Redis goes away. Exit code 1 above a limit (scripts/cluster.rs).
+# collectors are stopped, then killed; Redis goes away, is out of one node's reach, is frozen, and is lost while all
+# nodes start; a node joins that lacks sources. Exit code 1 above a limit (scripts/cluster.rs).
 #
 #     scripts/cluster.sh [OPTION...]                those of scripts/cluster.rs: --sources N, --kills N, ...
 #     FULL=1 scripts/cluster.sh                     8 exchanges of 3,500 tickers, 10 kills, a minute without Redis

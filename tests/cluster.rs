@@ -5,6 +5,7 @@
 #![cfg(all(feature = "cluster", feature = "sqlite"))]
 
 mod charts;
+mod drills;
 mod ends;
 mod engine;
 mod entries;

@@ -19,7 +19,7 @@ use super::forms::{
     WORDS,
 };
 use super::json::Node;
-use super::leaves::{candles, count, millis};
+use super::leaves::{Number, candles, count, millis};
 use super::limits::Limits;
 use super::network::Network;
 use super::proxy::Proxy;
@@ -135,8 +135,16 @@ object! {
         url: EngineUrl = EngineUrl::parse("redis://127.0.0.1").expect("this address is sound"), "url" ENGINE;
         /// What the names of all its keys begin with: the name of the cluster.
         prefix: String = "marketd".to_string(), "prefix" KEY_PART;
-        /// Unique name of this node; null: another one with each start.
+        /// Unique name of this node; null: the name of its host with the id of its history file.
         node: Option<String>, "node" KEY_PART;
+        /// How long the lease of a collector lasts without a renewal.
+        // A node that stalls for a second must not lose its sources, and quotes must not be stale before
+        // another node has taken over from a dead one.
+        lease: Duration = Duration::from_secs(3), "leaseMs"
+            Number {
+                why: "shorter than a reply of the engine takes, no lease holds",
+                ..millis(200, 60_000)
+            };
     }
 }
 

@@ -216,8 +216,12 @@ pub struct ClusterStatus {
     pub is_up: bool,
     /// Since when it cannot, and why.
     pub down: Option<(UnixMs, String)>,
-    /// The format version of an entry that this node cannot read.
+    /// The format version of the last entry of a source, if this node cannot read it.
     pub format: Option<u8>,
+    /// The name that this node was to have, if another live node has it.
+    pub taken_name: Option<Box<str>>,
+    /// By how many milliseconds this node's clock is ahead of the engine's, if that is much.
+    pub clock_off_ms: Option<i64>,
     /// By `SourceId`.
     pub sources: Vec<ClusterSource>,
     /// Entries, lists and requests for candles that were published.
@@ -231,10 +235,12 @@ pub struct ClusterStatus {
 }
 
 /// A source in the cluster.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ClusterSource {
-    /// True if this node collects it.
-    pub collects: bool,
+    /// What this node does: it is `collector`, `follower`, or `alone` if it collects without a lease.
+    pub role: &'static str,
+    /// Why it is alone.
+    pub alone: Option<Box<str>>,
     /// The newest lease that this node knows.
     pub epoch: u64,
     /// How old the last entry was when it was applied.

@@ -153,6 +153,9 @@ impl Driver {
         config.tls.ca_text = String::new();
         let listeners = listen::bind_all(&mut config, passed, poll.registry(), LISTENERS)?;
         let (disk_thread, opened) = DiskThread::start(&config.data, waker.clone())?;
+        if let Some(cluster) = &mut config.cluster {
+            cluster.node = cluster.node.take().or_else(|| process::node_name(&config.data));
+        }
         let mut clock = CachedClock::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;

@@ -3,10 +3,15 @@
 //! The figures are asked of the system when metrics are requested. Memory and open files come from `/proc`,
 //! and are unknown on a system without it.
 
+use crate::config::Data;
 use crate::core::ProcessFacts;
 use crate::time::cpu_us;
 use rustix::process::{Resource, getrlimit};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// Most characters of the host's name in the name of a node.
+const MOST_HOST: usize = 40;
 
 /// Reads all figures.
 pub fn facts() -> ProcessFacts {
@@ -16,6 +21,19 @@ pub fn facts() -> ProcessFacts {
         max_fds: getrlimit(Resource::Nofile).current,
         cpu_us: cpu_us(),
     }
+}
+
+/// The name of this node in a cluster that was given none: the name of the host, and the number of the history
+/// file on its disk, which are the same after a restart. `None`: there is no file.
+pub fn node_name(data: &Data) -> Option<String> {
+    let Data::File(path) = data else {
+        return None;
+    };
+    let file = fs::metadata(path).ok()?.ino();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let is_plain = |char: &char| char.is_ascii_alphanumeric() || "._-".contains(*char);
+    let host: String = host.chars().filter(is_plain).take(MOST_HOST).collect();
+    Some(format!("{host}-{file:x}"))
 }
 
 /// The resident set: the second number of `/proc/self/statm`, in pages (proc(5)). `/proc/self/status`

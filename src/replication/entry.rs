@@ -3,6 +3,7 @@
 use crate::interval::Stored;
 use crate::record::{Candle, Stats, Ticker};
 use crate::time::UnixMs;
+use std::fmt;
 use std::ops::Range;
 
 /// The version that is written, and the newest that is read.
@@ -52,8 +53,38 @@ pub enum Update {
     Candles(SentCandles),
     /// The state of the source has changed: its last error.
     Status(Option<Box<str>>),
-    /// The node has let the source go: another may collect it. Its name, if it leaves the cluster.
+    /// The node has let the source go: another may collect it. The run that gets it, if it was given away.
     Released(Option<Box<str>>),
+}
+
+impl Entry {
+    /// Splits it in the middle, if it can be: keeps the first part, and returns the second.
+    pub fn split(&mut self) -> Option<Entry> {
+        let body = match &mut self.body {
+            Update::Quotes { is_last, tickers, .. } if tickers.len() > 1 => {
+                let tickers = tickers.split_off(tickers.len() / 2);
+                let is_last = std::mem::take(is_last);
+                Update::Quotes { is_first: false, is_last, tickers }
+            }
+            Update::Candles(page) if page.is_dated => {
+                let Range { start, end } = page.series.slots;
+                let middle =
+                    page.series.interval.slot_of(page.rows.get(page.rows.len() / 2)?.0.open_time);
+                if !(start + 1..end).contains(&middle) {
+                    return None;
+                }
+                let mut second = page.clone();
+                (page.series.slots.end, second.series.slots.start) = (middle, middle);
+                let is_before =
+                    |row: &(Candle, bool)| page.series.interval.slot_of(row.0.open_time) < middle;
+                second.rows.retain(|row| !is_before(row));
+                page.rows.retain(is_before);
+                Update::Candles(second)
+            }
+            _ => return None,
+        };
+        Some(Entry { head: self.head.clone(), body })
+    }
 }
 
 /// Slots of one series.
@@ -91,4 +122,13 @@ pub enum EntryError {
     Newer(u8),
     /// They are damaged, or exceed a bound.
     Malformed,
+}
+
+impl fmt::Display for EntryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EntryError::Newer(version) => write!(f, "newer format {version}"),
+            EntryError::Malformed => f.write_str("malformed"),
+        }
+    }
 }

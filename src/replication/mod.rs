@@ -97,6 +97,64 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_any_size_is_split_into_parts_that_make_the_whole() {
+        let long = decimal("1234567890123456789012345678901234567890.1234567890123456789");
+        let row = |minute: i64| {
+            let at = UnixMs((29_000_000 + minute) * 60_000);
+            let bare = Candle::without_numbers(at);
+            let figures =
+                Candle { open: long.clone(), high: long.clone(), low: long.clone(), ..bare };
+            (Candle { close: long.clone(), volume: long.clone(), ..figures }, false)
+        };
+        let slots = 29_000_000..29_005_000;
+        let rows: Vec<_> = (0..5000).map(row).collect();
+        let series =
+            SeriesPart { symbol: "A/B".into(), interval: Stored::M1, slots: slots.clone() };
+        let page = SentCandles {
+            series,
+            closed_before: UnixMs(0),
+            is_dated: true,
+            is_full: false,
+            is_proven: false,
+            rows: rows.clone(),
+        };
+        let whole = Entry { head: EntryHead::default(), body: Update::Candles(page) };
+        assert!(encode(&whole).len() > 1 << 20);
+        let (mut parts, mut left) = (Vec::new(), vec![whole]);
+        while let Some(mut entry) = left.pop() {
+            match encode(&entry).len() > 64 * 1024 {
+                true => {
+                    let second = entry.split().expect("it has many rows");
+                    left.extend([second, entry]);
+                }
+                false => parts.push(entry),
+            }
+        }
+        let (mut end, mut together) = (slots.start, Vec::new());
+        for part in parts {
+            let Update::Candles(page) = part.body else { panic!("it is a page") };
+            assert_eq!(page.series.slots.start, end);
+            end = page.series.slots.end;
+            together.extend(page.rows);
+        }
+        assert_eq!((end, together == rows), (slots.end, true));
+        // Tickers too: one of the parts begins the poll, and one ends it.
+        let ticker = |at: u8| (format!("T{at}").into(), Ticker::of_last(long.clone()));
+        let tickers: Vec<(Box<str>, Ticker)> = (0..9).map(ticker).collect();
+        let body = Update::Quotes { is_first: true, is_last: true, tickers: tickers.clone() };
+        let mut first = Entry { head: EntryHead::default(), body };
+        let second = first.split().expect("it has many").body;
+        let (
+            Update::Quotes { is_first: true, is_last: false, tickers: one },
+            Update::Quotes { is_first: false, is_last: true, tickers: two },
+        ) = (first.body, second)
+        else {
+            panic!("wrong ends")
+        };
+        assert_eq!([one, two].concat(), tickers);
+    }
+
+    #[test]
     fn damaged_bytes_make_no_panic() {
         let mut rng = crate::rng::Rng::new(1);
         for entry in entries() {

@@ -36,7 +36,7 @@ fn a_chart_that_no_node_has_is_fetched_by_the_collector_for_all() {
     let candles = world.exchanges[0].asked_of(binance::KLINES);
     assert!(!candles.is_empty());
     for one in &candles {
-        assert_eq!(world.asker(0, one), collector, "{}", one.target);
+        assert_eq!(world.asker(one), collector, "{}", one.target);
     }
     let deep = candles.iter().filter(|it| {
         let from = it.param("startTime").and_then(|it| it.parse::<i64>().ok());

@@ -12,17 +12,13 @@ const REUNION: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// How old a quote may get before it is stale, where it matters.
-const STALE: Duration = Duration::from_millis(1500);
+pub const STALE: Duration = Duration::from_millis(1500);
 
 /// Nodes that have the same, and whose quotes soon turn stale.
-fn settled(nodes: usize) -> Option<World> {
+pub fn settled(nodes: usize) -> Option<World> {
     let mut world = World::new(1)?;
-    for _ in 0..nodes {
-        world.add_to(world.redis.addr(), &|mut config| {
-            config["sources"][0]["staleAfterMs"] = (STALE.as_millis() as u64).into();
-            config
-        });
-    }
+    world.stale = STALE;
+    world.add(nodes);
     world.await_roles();
     world.await_same(&SAME);
     Some(world)
@@ -53,7 +49,7 @@ fn watch(world: &World, span: Duration) {
 
 /// Each node says that Redis is gone, in its metrics and in its health.
 #[track_caller]
-fn await_down(world: &World) {
+pub fn await_down(world: &World) {
     for (_, node) in world.up() {
         node.await_engine("down");
         assert_eq!(node.health()["status"], "degraded", "{}", node.name);
@@ -64,7 +60,7 @@ fn await_down(world: &World) {
 
 /// Redis is as it should be: soon there is one collector, and all say the same.
 #[track_caller]
-fn await_reunion(world: &World) {
+pub fn await_reunion(world: &World) {
     let begin = Instant::now();
     world.await_roles_within(REUNION + NOISE);
     let left = (REUNION + NOISE).saturating_sub(begin.elapsed());
@@ -200,15 +196,9 @@ fn a_redis_that_hangs_is_given_up_and_taken_again() {
     let Some(world) = settled(2) else {
         return;
     };
-    let signal = |name: &str| {
-        let pid = world.redis.pid().expect("it runs").to_string();
-        let status =
-            std::process::Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
-        assert!(status.is_ok_and(|status| status.success()));
-    };
-    signal("STOP");
+    world.redis.signal("STOP");
     await_down(&world);
     watch(&world, Duration::from_secs(2));
-    signal("CONT");
+    world.redis.signal("CONT");
     await_reunion(&world);
 }

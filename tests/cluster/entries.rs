@@ -3,6 +3,7 @@
 use crate::cluster::roles::SAME;
 use crate::cluster::world::*;
 use crate::support::*;
+use std::time::Duration;
 
 /// The stream of the only source.
 const STREAM: &str = "{marketd}:s0:stream";
@@ -37,68 +38,41 @@ fn entries_that_make_no_sense_are_passed_over() {
 }
 
 #[test]
-fn a_newer_format_is_told_of_and_the_node_goes_on_by_itself() {
+fn a_newer_entry_costs_a_node_no_more_than_itself() {
     let Some(world) = World::settled(1, 2) else {
         return;
     };
     let collector = world.await_roles()[0];
-    let follower = &world.nodes[1 - collector];
     put(&world, "\u{2}\u{0}\u{1}");
-    let reason = eventually(LONG, || follower.cluster_reason());
-    assert_eq!(reason.0, "cluster_format");
-    assert_eq!(follower.health()["status"], "degraded");
-    // It goes on by itself, and the others without it.
-    let before = follower.received_at(0);
-    eventually(LONG, || (follower.received_at(0) > before).then_some(()));
+    world.redis.ask(&["XADD", "{marketd}:s0:ask", "*", "e", "\u{2}of tomorrow"]);
+    for at in [collector, 1 - collector] {
+        let says = "error=\"newer format 2\"";
+        eventually(LONG, || world.nodes[at].marketd().log().contains(says).then_some(()));
+    }
     world.await_news(0, LONG);
-    assert!(world.polls(0).iter().any(|(_, node)| *node != collector));
-    let lines = follower.marketd().log().matches("newer format source=").count();
-    assert_eq!(lines, 1, "{}", follower.marketd().log());
+    assert_eq!(world.await_roles(), [collector]);
+    world.await_same(&SAME);
+    assert_eq!(world.turns(0), [collector]);
 }
 
 #[test]
-fn a_newer_node_is_told_of_wherever_it_is_met() {
-    // In the market list that it writes, and in its requests for candles.
-    for is_list in [true, false] {
-        let Some(world) = World::settled(1, 2) else {
-            return;
-        };
-        let collector = world.await_roles()[0];
-        let redis = &world.redis;
-        let older = match is_list {
-            true => {
-                redis.ask(&["SET", "{marketd}:s0:list", "\u{2}of tomorrow"]);
-                redis.ask(&["HINCRBY", "{marketd}:s0:lease", "list", "1"]);
-                1 - collector
-            }
-            false => {
-                redis.ask(&["XADD", "{marketd}:s0:ask", "*", "e", "\u{2}of tomorrow"]);
-                collector
-            }
-        };
-        let [older, other] = [older, 1 - older].map(|at| &world.nodes[at]);
-        let (code, _) = eventually(LONG, || older.cluster_reason());
-        assert_eq!(code, "cluster_format");
-        let told = older.metrics()["cluster"].clone();
-        assert_eq!(told["engine"], "down", "{told}");
-        assert_eq!(told["sources"].items()[0]["role"], "collector", "{told}");
-        let page = older.get("/metrics");
-        assert!(page.text().contains("marketd_cluster_engine_up 0\n"));
-        let says = "ERROR cluster: newer format source=s0 version=2";
-        eventually(LONG, || older.marketd().log().contains(says).then_some(()));
-        // It collects for itself, and knocks no more.
-        let knocks = older.engine.connections();
-        let before = older.received_at(0);
-        eventually(LONG, || (older.received_at(0) > before).then_some(()));
-        // The other goes on, until it is asked the same by taking the source over.
-        if is_list {
-            eventually(LONG, || (other.health()["status"] == "ok").then_some(()));
-            assert_eq!(other.cluster_reason(), None);
-            assert_eq!(other.role(0).map(|role| role.is_collector), Some(true));
-        }
-        assert_eq!(older.engine.connections(), knocks);
-        assert_eq!(older.cluster_reason().map(|it| it.0).as_deref(), Some("cluster_format"));
-    }
+fn a_list_of_tomorrow_is_told_of_and_the_node_works_by_itself() {
+    let Some(mut world) = World::new(1) else {
+        return;
+    };
+    world.stale = Duration::from_millis(1500);
+    world.add(1);
+    world.await_roles();
+    // In place before a second node reads it.
+    world.redis.ask(&["SET", "{marketd}:s0:list", "\u{2}of tomorrow"]);
+    world.add(1);
+    let older = &world.nodes[1];
+    eventually(LONG, || older.marketd().log().contains("alone source=s0").then_some(()));
+    eventually(LONG, || older.received_at(0));
+    assert_eq!(older.engine_state(), "up");
+    let says = "error=\"newer format 2\"";
+    assert_eq!(older.marketd().log().matches(says).count(), 1, "{}", older.marketd().log());
+    assert_eq!(world.nodes[0].cluster_reason(), None);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn one_node_polls_an_exchange_and_all_answer_the_same_bytes() {
     let asked = world.exchanges[0].asked();
     let strays: Vec<&str> = asked
         .iter()
-        .filter(|it| world.asker(0, it) != collector)
+        .filter(|it| world.asker(it) != collector)
         .map(|it| it.target.as_str())
         .collect();
     assert!(strays.is_empty(), "followers asked for {strays:?}");
@@ -104,7 +104,7 @@ fn a_node_that_joins_late_has_everything() {
     }
     world.await_same(&SAME);
     let asked = world.exchanges[0].asked();
-    assert!(asked.iter().all(|it| world.asker(0, it) == 0));
+    assert!(asked.iter().all(|it| world.asker(it) == 0));
 }
 
 #[test]

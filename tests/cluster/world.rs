@@ -1,5 +1,5 @@
-//! Exchanges, a Redis, and nodes that reach each of them through a relay of their own: so an exchange can tell
-//! who asks, and each way can be cut.
+//! Exchanges, a Redis, and nodes that reach them through a relay and a proxy of their own: so an exchange can
+//! tell who asks, and each way can be cut.
 
 use crate::support::daemon::TempDir;
 use crate::support::*;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a lease is.
-pub const LEASE: Duration = Duration::from_secs(3);
+/// How long a lease is: as short as a busy machine allows.
+pub const LEASE: Duration = Duration::from_millis(600);
 
 /// From one poll of an exchange to the next, unless [`World::poll`] says otherwise.
 pub const POLL: Duration = Duration::from_millis(200);
@@ -34,6 +34,10 @@ pub struct World {
     pub login: String,
     /// From one poll of an exchange to the next.
     pub poll: Duration,
+    /// How long a lease is.
+    pub lease: Duration,
+    /// How old a quote may get before it is stale.
+    pub stale: Duration,
     /// What a node runs, if not the built binary.
     pub program: Option<std::path::PathBuf>,
 }
@@ -46,8 +50,8 @@ pub struct Node {
     is_paused: bool,
     /// Its way to Redis.
     pub engine: Relay,
-    /// Its way to each exchange.
-    pub gates: Vec<Relay>,
+    /// Its way to the exchanges.
+    pub gate: Relay,
     pub config: Value,
     dir: Arc<TempDir>,
 }
@@ -62,6 +66,7 @@ pub type Figures = [String; 5];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     pub is_collector: bool,
+    pub is_alone: bool,
     pub epoch: i64,
     pub lag_ms: Option<i64>,
 }
@@ -95,6 +100,8 @@ impl World {
             backfill: 60,
             login: String::new(),
             poll: POLL,
+            lease: LEASE,
+            stale: Duration::from_secs(15),
             program: None,
         }
     }
@@ -135,13 +142,13 @@ impl World {
     fn node(&self, engine: std::net::SocketAddr, change: &dyn Fn(Value) -> Value) -> Node {
         let name = format!("n{}", self.nodes.len());
         let engine = Relay::start(engine);
-        let gates: Vec<Relay> = self.exchanges.iter().map(|it| Relay::start(it.addr())).collect();
-        let launch = self.launch();
+        let gate = Relay::proxy();
+        let launch = self.launch(&gate);
         launch.file("dialect.json", self.dialect());
-        let sources = gates.iter().enumerate().map(|(at, gate)| {
+        let sources = self.exchanges.iter().enumerate().map(|(at, exchange)| {
             json!({
-                "id": format!("s{at}"), "dialect": "dialect.json", "url": format!("http://{}", gate.addr()),
-                "pollMs": self.poll.as_millis() as u64, "symbols": ["BTC/USDT", "ETH/USDT"], "quoteAssets": ["*"],
+                "id": format!("s{at}"), "dialect": "dialect.json", "url": format!("http://s{at}.test:{}", exchange.addr().port()),
+                "pollMs": self.poll.as_millis() as u64, "staleAfterMs": self.stale.as_millis() as u64, "symbols": ["BTC/USDT", "ETH/USDT"], "quoteAssets": ["*"],
             })
         });
         let depth = |keep: i64| json!({ "keep": keep, "backfill": self.backfill });
@@ -149,7 +156,11 @@ impl World {
             "sources": sources.collect::<Vec<_>>(),
             "data": "history.db",
             "history": { "1m": depth(1_000_000), "1h": depth(100_000), "1d": depth(10_000) },
-            "cluster": { "url": format!("redis://{}{}/0", self.login, engine.addr()), "node": name },
+            "cluster": {
+                "url": format!("redis://{}{}/0", self.login, engine.addr()),
+                "node": name,
+                "leaseMs": self.lease.as_millis() as u64,
+            },
         }));
         let marketd = launch.config(&config).start();
         Node {
@@ -158,13 +169,13 @@ impl World {
             marketd: Some(marketd),
             is_paused: false,
             engine,
-            gates,
+            gate,
             config,
         }
     }
 
-    fn launch(&self) -> Launch {
-        let launch = Launch::new(&[]);
+    fn launch(&self, gate: &Relay) -> Launch {
+        let launch = Launch::new(&[]).env("http_proxy", &format!("http://{}", gate.addr()));
         match &self.program {
             Some(program) => launch.program(program),
             None => launch,
@@ -191,13 +202,13 @@ impl World {
         nodes.filter(|(_, node)| node.marketd.is_some() && !node.is_paused)
     }
 
-    /// The only node that says it collects this source, if all others say that they follow.
+    /// The only node that says it collects this source for all, if all others say that they follow.
     pub fn collector(&self, source: usize) -> Option<usize> {
         let roles = self.up().map(|(at, node)| Some((at, node.role(source)?)));
         let roles: Vec<(usize, Role)> = roles.collect::<Option<_>>()?;
-        let mut collectors = roles.iter().filter(|(_, role)| role.is_collector);
+        let mut collectors = roles.iter().filter(|(_, role)| role.is_collector || role.is_alone);
         match (collectors.next(), collectors.next()) {
-            (Some((at, _)), None) => Some(*at),
+            (Some((at, role)), None) if role.is_collector => Some(*at),
             _ => None,
         }
     }
@@ -275,15 +286,14 @@ impl World {
     /// Who polled an exchange, and when: in the order of the requests.
     pub fn polls(&self, source: usize) -> Vec<(Instant, usize)> {
         let polls = self.exchanges[source].asked_of(binance::TICKERS);
-        polls.iter().map(|it| (it.at, self.asker(source, it))).collect()
+        polls.iter().map(|it| (it.at, self.asker(it))).collect()
     }
 
-    /// Which node sent this request: its gate is what the request calls the host.
-    pub fn asker(&self, source: usize, asked: &Asked) -> usize {
-        let host = asked.field("Host").unwrap_or_default();
-        let gate = |node: &Node| node.gates[source].addr().to_string() == host;
-        let found = self.nodes.iter().position(gate);
-        found.unwrap_or_else(|| panic!("nobody's gate is {host:?}"))
+    /// Which node sent this request: it came through the node's gate.
+    pub fn asker(&self, asked: &Asked) -> usize {
+        let peer = asked.peer.expect("it came on a connection");
+        let found = self.nodes.iter().position(|node| node.gate.has_opened(peer));
+        found.unwrap_or_else(|| panic!("{peer} is at nobody's gate"))
     }
 
     /// Those who polled an exchange, one after the other: each is named again when another one polled between.
@@ -313,7 +323,7 @@ impl World {
         }
         let told = |it: &Asked| {
             let after = (it.at - most[0].at).as_millis();
-            let who = &self.nodes[self.asker(source, it)].name;
+            let who = &self.nodes[self.asker(it)].name;
             format!("{after} ms {who} {}", it.target)
         };
         assert!(
@@ -360,7 +370,7 @@ impl World {
 
     /// Starts a node again that is down, in its directory.
     pub fn restart(&mut self, node: usize) {
-        let launch = self.launch();
+        let launch = self.launch(&self.nodes[node].gate);
         let node = &mut self.nodes[node];
         assert!(node.marketd.is_none(), "{} runs", node.name);
         let launch = launch.in_dir(Arc::clone(&node.dir));
@@ -403,10 +413,11 @@ impl Node {
         let all = metrics["cluster"].get("sources")?;
         let id = format!("s{source}");
         let told = all.items().iter().find(|it| it["id"] == &*id)?;
-        let is_collector = told["role"] == "collector";
-        (is_collector || told["role"] == "follower").then_some(())?;
+        let [is_collector, is_alone] = ["collector", "alone"].map(|role| told["role"] == role);
+        assert!(is_collector || is_alone || told["role"] == "follower", "{told}");
         Some(Role {
             is_collector,
+            is_alone,
             epoch: told["epoch"].integer()?,
             lag_ms: told["lagMs"].integer(),
         })

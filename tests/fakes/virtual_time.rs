@@ -261,6 +261,7 @@ impl World {
         link.outbox.clear();
         let mut words = head.first_line.split(' ').map(str::to_string);
         let asked = Asked {
+            peer: None,
             at: Instant::now(),
             connection: 0,
             method: words.next().unwrap_or_default(),

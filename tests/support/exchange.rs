@@ -34,6 +34,8 @@ pub struct Asked {
     pub at: Instant,
     /// Which connection it came on: the first accepted one is 1.
     pub connection: u64,
+    /// The other end of it.
+    pub peer: Option<SocketAddr>,
     /// `GET`, `HEAD`, ...
     pub method: String,
     /// Path and query as sent.
@@ -468,6 +470,7 @@ fn read_request(stream: &mut &TcpStream, inbox: &mut Vec<u8>, id: u64) -> Option
     inbox.drain(..used + length);
     let mut words = head.first_line.split(' ');
     Some(Asked {
+        peer: stream.peer_addr().ok(),
         at: Instant::now(),
         connection: id,
         method: words.next()?.to_string(),

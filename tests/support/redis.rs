@@ -78,6 +78,14 @@ impl Redis {
         self.child.as_ref().map(Child::id)
     }
 
+    /// Sends it this signal.
+    #[track_caller]
+    pub fn signal(&self, name: &str) {
+        let pid = self.pid().expect("it runs");
+        let status = Command::new("sh").args(["-c", &format!("kill -{name} {pid}")]).status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+
     /// Ends it without a word, as a crash does.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {

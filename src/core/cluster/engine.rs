@@ -2,16 +2,16 @@
 //!
 //! [`Engine`] owns the two connections of its [`Upstream`] (one for commands, one that waits for entries of
 //! streams) and what they carry ([`Link`]), the way to it ([`EngineRoute`]), the back-off, the names of its
-//! keys and of the loaded scripts, its time, and why it is down. It is up once user and password are taken,
-//! the scripts are loaded, and one of them has run: so a replica, a full engine and one that still loads
-//! are down.
+//! keys, its time, and why it is down. It is up once user and password are taken, a script has run, and a
+//! stream was read: so a replica, a full engine, one that
+//! still loads and one with too few rights are down. One that replies too late to keep a lease is down too.
 //!
 //! No log line or error of it contains the user or the password.
 
-use super::link::{EngineCommand, Link, TIMEOUT};
+use super::link::{EngineCommand, Link};
 use super::route::EngineRoute;
-use super::scripts::{LEASE_MS, Script};
-use crate::config::EngineUrl;
+use super::scripts::Script;
+use crate::config::ClusterConfig;
 use crate::core::Resolved;
 use crate::core::context::Context;
 use crate::core::upstream::Upstream;
@@ -27,12 +27,17 @@ use std::time::Duration;
 /// First wait before the next try, doubled with each up to [`MOST_BACKOFF`], less up to half.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
-/// Longest wait before the next try: all nodes are to be back soon after the engine is.
-const MOST_BACKOFF: Duration = Duration::from_secs(2);
+/// Longest wait before the next try: all nodes are to be back soon after the engine is. An engine that was
+/// up for less than this counts as one that failed again.
+const MOST_BACKOFF: Duration = Duration::from_secs(1);
 
 /// Heartbeats from which the time of the engine is computed. The one with the shortest trip is the most
 /// exact.
 const TIMES: usize = 8;
+
+/// The part of a lease for which the engine waits for an entry before it replies that there is none. A source
+/// that is followed anew is read after this at the latest.
+pub const BLOCKS: u32 = 12;
 
 /// Connections that may be open or not closed yet.
 pub const MOST_CONNECTIONS: usize = 8;
@@ -55,6 +60,11 @@ impl Which {
 pub struct Engine {
     /// True if it takes commands.
     pub is_up: bool,
+    /// How long a lease lasts without a renewal.
+    pub lease: Duration,
+    /// True if a heartbeat has succeeded on the present connection.
+    has_beaten: bool,
+    up_since: Mono,
     /// Why it is down.
     pub trouble: Option<String>,
     /// When it is tried again, once it is closed.
@@ -69,8 +79,6 @@ pub struct Engine {
     failures: u32,
     /// The prefix of all keys. It is their hash tag, so that all are in one slot of a Redis cluster.
     prefix: String,
-    /// By `Script`, the name under which it is loaded.
-    pub scripts: [Option<Box<[u8]>>; Script::ALL.len()],
     /// The milliseconds of the engine at our `Mono` zero, by the last heartbeats. Each is too high by the
     /// time that the command was on its way.
     zeros: VecDeque<i64>,
@@ -80,10 +88,13 @@ pub struct Engine {
 
 impl Engine {
     /// That of this address, to which nothing is connected. Keys of its connections begin at `first`.
-    pub fn new(url: EngineUrl, prefix: &str, first: usize, rng: Rng, now: Mono) -> Engine {
-        let route = EngineRoute::new(url);
+    pub fn new(config: &ClusterConfig, first: usize, rng: Rng, now: Mono) -> Engine {
+        let route = EngineRoute::new(config.url.clone());
         Engine {
             is_up: false,
+            lease: config.lease,
+            has_beaten: false,
+            up_since: now,
             trouble: None,
             retry_at: now,
             connections: Table::behind(first, MOST_CONNECTIONS),
@@ -91,11 +102,26 @@ impl Engine {
             links: Default::default(),
             route,
             failures: 0,
-            prefix: format!("{{{prefix}}}"),
-            scripts: Default::default(),
+            prefix: format!("{{{}}}", config.prefix),
             zeros: VecDeque::new(),
             rng,
         }
+    }
+
+    /// Time between two looks at a lease, and two heartbeats. A lease is renewed twice as often.
+    pub fn tick(&self) -> Duration {
+        self.lease / 3
+    }
+
+    /// How long after its sending a renewal is trusted: the lease less a tenth, because clocks drift.
+    pub fn trusted(&self) -> Duration {
+        self.lease * 9 / 10
+    }
+
+    /// How long it may take to connect, and to reply: a renewal that comes just in time is sent before the
+    /// trust in the one before it ends.
+    fn timeout(&self) -> Duration {
+        self.trusted() - self.tick() / 2
     }
 
     /// One of the connections.
@@ -120,6 +146,11 @@ impl Engine {
     /// True if nothing waits to be sent, or nothing can be.
     pub fn has_sent(&self) -> bool {
         !self.is_up || self.links[Which::Commands as usize].has_sent()
+    }
+
+    /// True if it has been up for so long that every node has found it.
+    pub fn is_settled(&self, now: Mono) -> bool {
+        self.is_up && now.since(self.up_since) > 4 * MOST_BACKOFF + self.lease
     }
 
     /// True if this connection carries commands.
@@ -147,10 +178,7 @@ impl Engine {
             return self.fail("no reply in time", cx);
         }
         if self.upstream.is_closed(Which::Commands as usize) && self.retry_at <= now {
-            self.connect(Which::Commands, cx);
-        }
-        if self.is_up && self.upstream.is_closed(Which::Reader as usize) {
-            self.connect(Which::Reader, cx);
+            self.upstream.want(Which::Commands as usize, now + self.timeout(), cx);
         }
     }
 
@@ -158,10 +186,6 @@ impl Engine {
     pub fn postpone(&mut self, by: Duration) {
         self.upstream.postpone(by);
         self.links.iter_mut().for_each(|link| link.postpone(by));
-    }
-
-    fn connect(&mut self, which: Which, cx: &mut Context) {
-        self.upstream.want(which as usize, cx.now.mono + TIMEOUT, cx);
     }
 
     /// Has the driver open the connections that are wanted.
@@ -191,43 +215,31 @@ impl Engine {
             let number = url.database.to_string();
             self.send_on(which, EngineCommand::Other, &[b"SELECT", number.as_bytes()], cx);
         }
-        if which == Which::Commands {
-            self.load_scripts(cx);
+        if which == Which::Reader {
+            let key = self.key(SourceId::ENGINE, "probe", cx);
+            let words: [&[u8]; 6] = [b"XREAD", b"COUNT", b"1", b"STREAMS", key.as_bytes(), b"0"];
+            self.send_on(which, EngineCommand::Read, &words, cx);
         }
     }
 
-    /// Loads the scripts: once a connection, and when the engine has lost them.
-    pub fn load_scripts(&mut self, cx: &mut Context) {
-        let pending = &self.link(Which::Commands).pending;
-        if pending.iter().any(|it| matches!(it.command, EngineCommand::Load(_))) {
-            return;
-        }
-        for script in Script::ALL {
-            let text = script.text();
-            let words: [&[u8]; 3] = [b"SCRIPT", b"LOAD", text.as_bytes()];
-            self.send(EngineCommand::Load(script), &words, cx);
-        }
-    }
-
-    /// Notes that a heartbeat has succeeded: the engine is up. Returns true if it was down.
-    pub fn note_up(&mut self, cx: &mut Context) -> bool {
-        let was_down = !std::mem::replace(&mut self.is_up, true);
-        if was_down {
-            (self.failures, self.trouble) = (0, None);
-            self.route.arrived();
-            self.upstream.worked(Which::Commands as usize, cx);
-            log::info!(target: CLUSTER, "engine up address={}", self.route.url());
-            self.connect(Which::Reader, cx);
-        }
-        was_down
-    }
-
-    /// Notes the time of the engine, from the reply to a heartbeat that was sent at `sent_at`.
-    pub fn note_time(&mut self, ms: i64, sent_at: Mono) {
+    /// Notes the time of the engine, from the reply to a heartbeat that was sent at `sent_at`, and has the
+    /// other connection opened.
+    pub fn beaten(&mut self, ms: i64, sent_at: Mono, cx: &mut Context) {
         self.zeros.push_back(ms.saturating_sub_unsigned(sent_at.0 / 1000));
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
+        if !std::mem::replace(&mut self.has_beaten, true) {
+            self.upstream.want(Which::Reader as usize, cx.now.mono + self.timeout(), cx);
+        }
+    }
+
+    /// A stream was read: the engine is up.
+    pub fn came_up(&mut self, cx: &mut Context) {
+        (self.is_up, self.up_since, self.trouble) = (true, cx.now.mono, None);
+        self.route.arrived();
+        self.upstream.worked(Which::Commands as usize, cx);
+        log::info!(target: CLUSTER, "engine up address={}", self.route.url());
     }
 
     /// Its time in milliseconds: never too low, and too high by less than a round trip.
@@ -255,31 +267,33 @@ impl Engine {
         cx: &mut Context,
     ) {
         if self.is_open(which) {
-            self.link(which).push(command, words, cx.now.mono);
+            let blocks = command == EngineCommand::Read;
+            let block = if blocks { self.lease / BLOCKS } else { Duration::ZERO };
+            let deadline = cx.now.mono + block + self.timeout();
+            self.link(which).push(command, words, cx.now.mono, deadline);
             self.upstream.flush(which as usize, cx);
         }
     }
 
-    /// Runs a script, once it is loaded. `body` comes behind the other arguments.
+    /// Runs a script. `body` comes behind the other arguments.
     pub fn run(
         &mut self,
-        script: Script,
-        source: SourceId,
+        command: EngineCommand,
         arguments: &[&dyn Display],
         body: Option<&[u8]>,
         cx: &mut Context,
     ) {
-        let Some(name) = self.scripts[script as usize].clone() else {
+        let EngineCommand::Run(script, source, _) = command else {
             return;
         };
         let keys: Vec<String> =
             script.keys().iter().map(|what| self.key(source, what, cx)).collect();
-        let count = keys.len().to_string();
-        let mut words: Vec<&[u8]> = vec![b"EVALSHA", &name, count.as_bytes()];
+        let (text, count) = (script.text(), keys.len().to_string());
+        let mut words: Vec<&[u8]> = vec![b"EVAL", text.as_bytes(), count.as_bytes()];
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         words.extend(keys.iter().chain(&arguments).map(String::as_bytes));
         words.extend(body);
-        self.send(EngineCommand::Run(script, source), &words, cx);
+        self.send(command, &words, cx);
     }
 
     /// The name of a key: of a source, or of the whole cluster.
@@ -293,7 +307,8 @@ impl Engine {
 
     /// Tells that this node lives.
     pub fn beat(&mut self, run: &str, cx: &mut Context) {
-        self.run(Script::Beat, SourceId::ENGINE, &[&run, &LEASE_MS], None, cx);
+        let command = EngineCommand::Run(Script::Beat, SourceId::ENGINE, 0);
+        self.run(command, &[&run], None, cx);
     }
 
     /// Follows `MOVED`: connects to the node of the Redis cluster that has the keys.
@@ -309,12 +324,15 @@ impl Engine {
 
     fn close(&mut self, cx: &mut Context) {
         self.upstream.close_all(cx);
-        (self.links, self.is_up) = (Default::default(), false);
+        (self.links, self.is_up, self.has_beaten) = (Default::default(), false, false);
     }
 
     /// Closes both connections, logs why, and schedules the next try.
     pub fn fail(&mut self, why: &str, cx: &mut Context) {
         let url = self.route.url().clone();
+        if self.is_up && cx.now.mono.since(self.up_since) > MOST_BACKOFF {
+            self.failures = 0;
+        }
         self.upstream.failed(Which::Commands as usize, cx.now.mono, cx);
         self.close(cx);
         if self.route.failed(self.upstream.has_other()) {

@@ -1,26 +1,24 @@
-//! The lease of one source, as one node sees it.
+//! The lease of one source, as one node sees it, and the role that follows from it.
 //!
-//! ```text
-//! Follows -> Collects               the lease was free, and this node has taken it
-//! Collects -> Unsure                the lease has run out by the clock of this node
-//! Unsure -> Collects                the lease was renewed: no other node had taken it
-//! Unsure, Collects -> Follows       another node has the lease, or this node has released it
-//! Unsure, Collects -> Alone         the lease has run out, and the engine is down
-//! Alone -> Collects, Follows        the engine is up again
-//! any -> Alone                      entries have a newer format: this node has left the cluster
-//! ```
+//! | this node's lease | the engine | entries of the source | role |
+//! |---|---|---|---|
+//! | holds | any | any | collector |
+//! | has run out | up | any | waiting: another node may have it by now, so this one asks first |
+//! | has run out | down | any | alone |
+//! | none | up | heard of late | follower |
+//! | none | down | heard of late | waiting |
+//! | none | any | none for `staleAfterMs`, or a fault of the source | alone |
 //!
-//! [`Lease`] owns these steps but the last, the newest epoch that was seen, the place in the stream and its
+//! [`Lease`] owns what the role follows from, the epochs that were seen, the place in the stream and its
 //! sizes, the version of the market list, and the rival that may still collect. It sends nothing: `leasing`
 //! does.
 
 use super::streams::EntryId;
 use crate::core::sources::Role;
+use crate::replication::EntryError;
 use crate::time::Mono;
+use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// How long after its sending a renewal is trusted: the lease less a tenth, because clocks drift.
-pub const TRUSTED: Duration = Duration::from_millis(2700);
 
 /// Bytes of a stream that stay, if its polls are smaller.
 const STREAM_BYTES: u64 = 4 * 1024 * 1024;
@@ -28,76 +26,86 @@ const STREAM_BYTES: u64 = 4 * 1024 * 1024;
 /// Most entries of a stream that stay.
 const MOST_ENTRIES: u64 = 4096;
 
-/// What this node does with the lease.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
-    /// Another node has the lease, or nobody.
-    #[default]
-    Follows,
-    /// This node has the lease, until this time by its own clock.
-    Collects {
-        /// What tells it from all leases before.
-        epoch: u64,
-        /// Until when it is trusted.
-        until: Mono,
-    },
-    /// The lease ran out by the clock of this node. Another node may have it by now.
-    Unsure {
-        /// The epoch that it had.
-        epoch: u64,
-    },
-    /// The engine is down, or its entries have a newer format: this node collects without a lease.
-    Alone,
+/// The lease of this node.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// What tells it from all leases before.
+    pub epoch: u64,
+    /// Until when it is trusted, by the clock of this node.
+    pub until: Mono,
 }
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Lease {
-    /// What this node does with the lease.
-    pub hold: Hold,
+    /// The lease of this node, also one that has run out and that no other node is known to have taken.
+    pub held: Option<Held>,
+    /// When the last entry came, or this node let the source go.
+    pub heard_at: Mono,
+    /// Why the source cannot be shared: its keys are malformed, or another exchange has its id.
+    pub fault: Option<String>,
+    /// The version of the last entry, if this node cannot read it.
+    pub format: Option<u8>,
+    /// The last error of an entry that was logged.
+    pub told_error: Option<EntryError>,
     /// The newest epoch that was seen.
     pub seen: u64,
+    /// The epoch of the lease that was live when it was last looked at. Entries of earlier ones are dropped.
+    pub live: u64,
     /// When the lease is looked at, or renewed.
     pub due: Mono,
-    /// True while a command about the lease waits for its reply.
-    pub is_asking: bool,
-    /// What was spent of the budget, as the last renewal has told it.
-    pub reported: u64,
-    /// Since when the lease is free, and left to others.
-    pub free_since: Option<Mono>,
+    /// When the role changes if nothing happens.
+    pub changes_at: Mono,
+    /// When this node last published an entry.
+    pub told_at: Mono,
+    /// Until when this node does not want the source.
+    pub barred_until: Mono,
+    /// True if all other nodes follow this one, the collector.
+    pub is_shared: bool,
+    /// True if nobody had the lease at the last look.
+    pub is_free: bool,
+    /// How often it was given away because its exchange failed, since it last answered here.
+    pub failures: u32,
     /// What was read last of the stream that is followed.
     pub place: Option<EntryId>,
     /// What was read last of the requests for candles.
     pub asks: EntryId,
     /// The version of the market list that was read last; `None`: none yet.
     pub list: Option<u64>,
-    /// True while the list is being fetched.
-    pub fetches_list: bool,
-    /// The node that may still be collecting for itself.
-    pub rival: Option<Rival>,
-    size: StreamSize,
+    /// The node that had the lease and did not let it go: it may still be collecting for itself. From that time on,
+    /// a node that is not lost has sent a heartbeat since it lost the lease.
+    pub rival: Option<(String, Mono)>,
+    /// The sizes of its stream.
+    pub size: StreamSize,
 }
 
-/// A run of a node that had the lease and did not let it go.
-#[derive(Debug)]
-pub struct Rival {
-    /// Its name.
-    pub run: String,
-    /// From this time on, a run that is listed as up has sent a heartbeat since it lost the lease.
-    pub seen_from: Mono,
-    /// Until when it is assumed to collect for itself.
-    pub until: Mono,
+/// The nodes that the last heartbeat told of, by their names.
+#[derive(Debug, Default)]
+pub struct Nodes {
+    /// How many there are.
+    pub seen: usize,
+    /// Those that give signs of life.
+    pub live: BTreeSet<String>,
+    /// Those that ended without a word, or are cut off.
+    pub lost: BTreeSet<String>,
 }
 
-impl Rival {
-    /// True if it no longer collects on its own. `live`: the runs that are up, in the order in which they
-    /// were first seen.
-    pub fn has_left(&self, live: &[String], now: Mono) -> bool {
-        let at = live.iter().position(|run| *run == self.run);
-        let later = &live[at.map_or(0, |at| at + 1)..];
-        // A node that was started again has ended the run before.
-        let is_replaced = later.iter().any(|run| node_of(run) == node_of(&self.run));
-        is_replaced || at.is_some() && self.seen_from <= now || self.until <= now
+impl Nodes {
+    /// Into how many parts a node in this role divides the budget. A collector has all of it; half while nodes
+    /// are lost or collect for themselves, which share the other half. If one of the lost may be the collector
+    /// before it, that one has the first half, and this collector has the part of those that are not lost.
+    pub fn spenders(&self, role: Role, lease: &Lease) -> u32 {
+        let others = 2 * self.seen.saturating_sub(1).max(1);
+        let has_rival = lease.rival.is_some();
+        let parts = match role {
+            Role::Collector if has_rival => others.div_ceil(self.live.len().max(1)).max(2),
+            Role::Collector if self.lost.is_empty() && lease.is_shared => 1,
+            Role::Collector => 2,
+            _ if lease.held.is_some() && !has_rival => 2,
+            _ if self.seen == 0 => 4,
+            _ => others,
+        };
+        parts as u32
     }
 }
 
@@ -108,7 +116,7 @@ pub fn node_of(run: &str) -> &str {
 
 /// Sizes of a stream.
 #[derive(Debug, Default)]
-struct StreamSize {
+pub struct StreamSize {
     /// The mean bytes of an entry.
     mean_bytes: u64,
     /// The entries of the last poll.
@@ -118,54 +126,31 @@ struct StreamSize {
 }
 
 impl Lease {
-    /// True if this node has the lease, as far as it knows.
-    pub fn collects(&self) -> bool {
-        matches!(self.hold, Hold::Collects { .. })
+    /// The epoch of this node's lease, if that holds.
+    pub fn epoch(&self, now: Mono) -> Option<u64> {
+        self.held.filter(|held| now < held.until).map(|held| held.epoch)
     }
 
-    /// The epoch that a renewal names.
-    pub fn held_epoch(&self) -> Option<u64> {
-        match self.hold {
-            Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => Some(epoch),
-            Hold::Follows | Hold::Alone => None,
+    /// The role of the source, and sets when it changes. `stale`: how long an entry may be missing.
+    pub fn role(&mut self, is_up: bool, stale: Duration, now: Mono) -> Role {
+        let until = self.held.map_or(self.heard_at + stale, |held| held.until);
+        self.changes_at = if now < until { until } else { Mono::NEVER };
+        match self.held {
+            _ if self.fault.is_some() => Role::Alone,
+            Some(_) if now < until => Role::Collector,
+            Some(_) if is_up => Role::Waiting,
+            None if now < until && is_up => Role::Follower,
+            None if now < until => Role::Waiting,
+            _ => Role::Alone,
         }
-    }
-
-    /// The role of the source, with the engine up or down.
-    pub fn role(&self, is_up: bool) -> Role {
-        match self.hold {
-            Hold::Follows if !is_up => Role::Waiting,
-            Hold::Follows => Role::Follower,
-            Hold::Collects { .. } => Role::Collector,
-            Hold::Unsure { .. } => Role::Waiting,
-            Hold::Alone => Role::Alone,
-        }
-    }
-
-    /// The lease was renewed by a command that was sent then.
-    pub fn renewed(&mut self, epoch: u64, sent_at: Mono) {
-        self.seen = self.seen.max(epoch);
-        self.free_since = None;
-        self.hold = Hold::Collects { epoch, until: sent_at + TRUSTED };
     }
 
     /// It is not ours. The stream is read from where its last whole poll begins.
     pub fn lost(&mut self, now: Mono) {
-        self.hold = Hold::Follows;
+        if self.held.take().is_some() {
+            self.heard_at = now;
+        }
         (self.place, self.list, self.rival) = (None, None, None);
-        self.due = now;
-    }
-
-    /// Time has passed, or the connection has ended, so that no reply comes.
-    pub fn expire(&mut self, is_up: bool, now: Mono) {
-        self.is_asking &= is_up;
-        self.fetches_list &= is_up;
-        self.hold = match self.hold {
-            Hold::Collects { epoch, until } if until <= now && is_up => Hold::Unsure { epoch },
-            Hold::Collects { until, .. } if until <= now => Hold::Alone,
-            Hold::Unsure { .. } if !is_up => Hold::Alone,
-            _ => return,
-        };
         self.due = now;
     }
 
@@ -189,19 +174,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_was_lost_has_left_when_it_is_back_or_was_started_again() {
-        let rival =
-            Rival { run: "a#1".to_string(), seen_from: Mono(4_000_000), until: Mono(600_000_000) };
-        let has_left = |live: &[&str], seconds: u64| {
-            let live: Vec<String> = live.iter().map(|run| run.to_string()).collect();
-            rival.has_left(&live, Mono(seconds * 1_000_000))
-        };
-        assert!(!has_left(&["b#1"], 599) && has_left(&["b#1"], 600));
-        // The last sign of life may be from before it was lost.
-        assert!(!has_left(&["a#1", "b#1"], 3) && has_left(&["a#1", "b#1"], 4));
-        // Another run of the node has ended it, but not one that was before it.
-        assert!(has_left(&["a#2"], 0) && has_left(&["a#1", "b#1", "a#2"], 0));
-        assert!(!has_left(&["a#0", "b#1", "a#1"], 0));
-        assert!(!has_left(&["aa#2", "b#a#1"], 0));
+    fn whoever_collects_without_the_others_they_stay_within_one_budget() {
+        let names = |count: usize| (0..count).map(|at| at.to_string()).collect::<BTreeSet<_>>();
+        for seen in 2..30 {
+            for lost in 0..seen {
+                let nodes = Nodes { seen, live: names(seen - lost), lost: names(lost) };
+                let of = |role, has_lease: bool, has_rival: bool| {
+                    let held = has_lease.then_some(Held { epoch: 1, until: Mono::NEVER });
+                    let rival = has_rival.then(|| ("x".to_string(), Mono::NEVER));
+                    let lease = Lease { held, rival, ..Lease::default() };
+                    1_000_000 / nodes.spenders(role, &lease) as usize
+                };
+                // The engine is gone: one had the lease.
+                let all = of(Role::Alone, true, false);
+                assert!(all + (seen - 1) * of(Role::Alone, false, false) <= 1_000_000);
+                // Some are cut off, and the collector is not one of them; or it is, and another collects.
+                let followers = lost * of(Role::Alone, false, false);
+                assert!(of(Role::Collector, true, false) + followers <= 1_000_000);
+                if lost > 0 {
+                    let others = (lost - 1) * of(Role::Alone, false, false);
+                    let sum = all + others + of(Role::Collector, true, true);
+                    assert!(sum <= 1_000_000, "{sum}");
+                }
+            }
+        }
+        let never_saw_any = Nodes::default();
+        assert_eq!(never_saw_any.spenders(Role::Alone, &Lease::default()), 4);
     }
 }

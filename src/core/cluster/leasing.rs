@@ -1,11 +1,17 @@
-//! Leases: this node looks at those of other nodes, takes free ones, renews its own, and lets some go.
+//! Leases: this node looks at those of other nodes, takes free ones, renews its own, and gives some away.
+//!
+//! A collector gives a source to a node that has it too, and collects at least two sources fewer; or to any
+//! such node, after the exchange has failed here for a while. Whoever wants a source says so when it looks at
+//! the lease.
 
-use super::lease::{Hold, Lease, Rival, node_of};
-use super::scripts::{LEASE_MS, Script};
+use super::lease::{Held, node_of};
+use super::link::EngineCommand;
+use super::scripts::Script;
 use super::streams::EntryId;
-use super::{Cluster, TICK};
+use super::{Cluster, SETTLING};
 use crate::core::context::Context;
-use crate::core::sources::{Role, Sources};
+use crate::core::sources::{Outbound, Role, Sources};
+use crate::core::stats::SourceState;
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::replication::{Update, encode};
@@ -14,103 +20,62 @@ use crate::time::Mono;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// How long a node that has its share leaves a free lease to others.
-const LEFT_TO_OTHERS: Duration = Duration::from_millis(400);
+/// How long an exchange is not reached before its source is given to another node.
+const FAILS: Duration = Duration::from_secs(10);
 
-/// How long a node has more than its share before it lets a source go.
-const EXCESS: Duration = Duration::from_secs(3);
-
-/// How long a node that lost its lease without releasing it is assumed to collect on its own. Meanwhile,
-/// the new collector uses half of the budget.
-const RIVAL: Duration = Duration::from_secs(600);
+/// How long a node does not want a source back that it has given away.
+const BAR: Duration = Duration::from_secs(60);
 
 /// A new collector also serves requests for candles that are at most this old.
 const RECENT_MS: i64 = 5000;
 
-/// Longest random wait between the end of a lease and the first try to take it, in microseconds.
-const JITTER_US: u64 = 50_000;
-
 impl Cluster {
-    /// Looks at a lease, renews it, or takes it back.
+    /// Looks at a lease, or renews it.
     pub(super) fn tend(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
+        let (now, tick, lease_ms) =
+            (cx.now.mono, self.engine.tick(), self.engine.lease.as_millis());
+        // A node that does not reach one exchange may not reach others either.
+        let is_barred = self.leases.iter().any(|it| it.failures > 0 && now < it.barred_until);
+        let held = self.held(now) as i64;
         let lease = &mut self.leases[id.index()];
-        lease.due = cx.now.mono + TICK;
-        lease.is_asking = true;
-        match lease.hold {
-            Hold::Follows => self.engine.run(Script::Look, id, &[&LEASE_MS], None, cx),
-            Hold::Alone => self.acquire(id, cx),
-            Hold::Collects { epoch, .. } | Hold::Unsure { epoch } => {
-                let (budget, parts) = sources.budget(id, cx.now.mono);
-                let (left, spent) = budget.to_tell(parts, cx.now.mono);
-                lease.reported = spent;
-                let words: [&dyn Display; 4] = [&self.run, &epoch, &LEASE_MS, &left];
-                self.engine.run(Script::Renew, id, &words, None, cx);
+        if let Some(epoch) = lease.epoch(now) {
+            lease.due = now + tick / 2;
+            let (budget, parts) = sources.budget(id, now);
+            let (left, spent) = budget.to_tell(parts, now);
+            let words: [&dyn Display; 4] = [&self.run, &epoch, &lease_ms, &left];
+            self.engine.run(EngineCommand::Run(Script::Renew, id, spent), &words, None, cx);
+            if now.since(lease.told_at) >= tick {
+                // So followers know that the source is collected.
+                let entry = sources[id].entry(Update::Status(None), cx.now, cx);
+                self.tell(id, Outbound::Entry(Box::new(entry)), cx);
             }
+        } else {
+            lease.due = now + tick;
+            let wants = if is_barred || now < lease.barred_until { -1 } else { held };
+            // A node that has given it away takes it only if nobody else does.
+            let is_left = now < self.settled_at || now < lease.barred_until && !lease.is_free;
+            let takes = u8::from(lease.held.is_some() || !is_left);
+            let (what, role) = (sources[id].identity(), sources[id].role());
+            let is_alone = u8::from(role == Role::Alone);
+            let words: [&dyn Display; 7] =
+                [&self.run, &lease_ms, &lease.seen, &what, &wants, &takes, &is_alone];
+            self.engine.run(EngineCommand::Run(Script::Look, id, 0), &words, None, cx);
         }
     }
 
-    fn acquire(&mut self, id: SourceId, cx: &mut Context) {
-        let lease = &mut self.leases[id.index()];
-        lease.is_asking = true;
-        let words: [&dyn Display; 3] = [&self.run, &LEASE_MS, &lease.seen];
-        self.engine.run(Script::Acquire, id, &words, None, cx);
+    /// The sources of which this node has the lease.
+    fn held(&self, now: Mono) -> u64 {
+        self.leases.iter().filter(|it| it.epoch(now).is_some()).count() as u64
     }
 
-    /// The sources that this node has or is about to have, and how many are its share.
-    fn held_and_share(&self, cx: &Context) -> (usize, usize) {
-        let is_held = |it: &&Lease| it.collects() || it.is_asking && it.hold == Hold::Alone;
-        let held = self.leases.iter().filter(is_held).count();
-        let mut nodes: Vec<&str> = self.live.iter().map(|run| node_of(run)).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        (held, cx.stats.running().count().div_ceil(nodes.len().max(1)))
-    }
-
-    /// Lets one source go, if this node has had more than its share for a while.
-    pub(super) fn spread(&mut self, sources: &mut Sources, cx: &mut Context) {
-        let (held, share) = self.held_and_share(cx);
-        if held <= share {
-            self.excess_since = None;
-            return;
-        }
-        let since = *self.excess_since.get_or_insert(cx.now.mono);
-        let last = self.ids().rfind(|id| self.leases[id.index()].collects());
-        if cx.now.mono.since(since) >= EXCESS
-            && let Some(id) = last
-        {
-            self.release(id, sources, cx);
-        }
+    /// How long this node waits before it looks at a lease that may be free: the longer, the more it has.
+    pub(super) fn patience(&mut self, now: Mono) -> Duration {
+        let unit = self.engine.lease / 600;
+        unit * self.held(now) as u32 + unit * self.engine.rng.below(10) as u32
     }
 
     /// Takes in the reply to a look at a lease.
-    pub(super) fn looked(&mut self, id: SourceId, reply: &RespValue<'_>, cx: &mut Context) {
-        let now = cx.now.mono;
-        // One more source leaves no other node less than its share.
-        let (held, share) = self.held_and_share(cx);
-        let jitter = Duration::from_micros(self.engine.rng.below(JITTER_US));
-        let lease = &mut self.leases[id.index()];
-        lease.is_asking = false;
-        lease.seen = lease.seen.max(reply.count_at(0));
-        let left = Duration::from_millis(reply.count_at(2).min(2 * LEASE_MS));
-        let is_own = !left.is_zero() && reply.bytes_at(1) == self.run.as_bytes();
-        if left.is_zero() || is_own {
-            let since = *lease.free_since.get_or_insert(now);
-            if now < self.settled_at && !is_own {
-                lease.due = self.settled_at;
-            } else if held < share || is_own || now.since(since) >= LEFT_TO_OTHERS {
-                return self.acquire(id, cx);
-            } else {
-                lease.due = since + LEFT_TO_OTHERS;
-            }
-        } else {
-            lease.free_since = None;
-            lease.due = lease.due.min(now + left + jitter);
-        }
-        self.note_place(id, reply, cx);
-    }
-
-    /// The reply to a try to take a lease has come.
-    pub(super) fn acquired(
+    pub(super) fn looked(
         &mut self,
         id: SourceId,
         sent_at: Mono,
@@ -118,107 +83,180 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
-        let now = cx.now.mono;
-        let epoch = reply.count_at(1);
+        let (now, patience) = (cx.now.mono, self.patience(cx.now.mono));
+        let most = 2 * self.engine.lease;
         let lease = &mut self.leases[id.index()];
-        lease.is_asking = false;
-        lease.seen = lease.seen.max(epoch);
-        if reply.number_at(0) != Some(1) {
-            // Somebody else was faster.
-            match lease.hold {
-                Hold::Follows => (lease.due, lease.free_since) = (now + TICK, None),
-                _ => lease.lost(now),
-            }
-            return;
+        let epoch = reply.count_at(1);
+        (lease.live, lease.seen) = (epoch, lease.seen.max(epoch));
+        if reply.number_at(0) == Some(1) {
+            return self.taken(id, sent_at, reply, sources, cx);
         }
-        lease.renewed(epoch, sent_at);
-        lease.due = now + TICK;
-        let recent = self.engine.time_ms(now).saturating_sub(RECENT_MS).max(0) as u64;
-        lease.asks = EntryId { ms: recent, number: 0 };
-        let run = String::from_utf8_lossy(reply.bytes_at(2)).into_owned();
-        let before = node_of(&run);
-        let has_let_go = reply.number_at(3) == Some(1);
-        let is_lost = !has_let_go && !before.is_empty() && before != node_of(&self.run);
-        let seen_from = now + Duration::from_millis(LEASE_MS) + TICK;
-        let rival = is_lost.then(|| Rival { run, seen_from, until: now + RIVAL });
-        lease.rival = rival.filter(|it| !it.has_left(&self.live, now));
-        let spenders = if lease.rival.is_some() { 2 } else { 1 };
-        let left = reply.number_at(4).zip(reply.number_at(5));
-        let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
-        sources.collect(id, left, spenders, cx);
-        log::info!(target: CLUSTER, "collecting source={} epoch={epoch}", cx.stats[id].id);
+        if lease.held.is_some() {
+            lease.lost(now);
+        }
+        let left = Duration::from_millis(reply.count_at(2)).min(most);
+        let what = String::from_utf8_lossy(reply.bytes_at(6));
+        lease.is_free = left.is_zero();
+        if lease.is_free {
+            lease.due = if now < self.settled_at { self.settled_at } else { lease.due };
+        } else if !what.is_empty() && what != sources[id].identity() {
+            return self.spoil(id, format!("another node collects {what} under this id"), cx);
+        } else {
+            (lease.due, lease.fault) = (lease.due.min(now + left + patience), None);
+        }
+        self.note_place(id, reply, cx);
     }
 
-    /// The reply to a renewal has come.
-    pub(super) fn renewed(
+    /// This node has the lease.
+    fn taken(
         &mut self,
         id: SourceId,
         sent_at: Mono,
-        is_ours: bool,
+        reply: &RespValue<'_>,
+        sources: &mut Sources,
+        cx: &mut Context,
+    ) {
+        let (now, epoch) = (cx.now.mono, reply.count_at(1));
+        let recent = self.engine.time_ms(now).saturating_sub(RECENT_MS).max(0) as u64;
+        let lease = &mut self.leases[id.index()];
+        let until = sent_at + self.engine.trusted();
+        let is_known = lease.held.replace(Held { epoch, until }).is_some_and(|it| now < it.until);
+        if is_known {
+            return;
+        }
+        (lease.due, lease.fault, lease.format, lease.is_shared) = (now, None, None, true);
+        lease.asks = EntryId { ms: recent, number: 0 };
+        let before = node_of(&String::from_utf8_lossy(reply.bytes_at(7))).to_string();
+        let has_let_go = reply.number_at(8) == Some(1);
+        if !has_let_go && !before.is_empty() && before != node_of(&self.run) {
+            let seen_from = now + self.engine.lease + self.engine.tick();
+            lease.rival = Some((before, seen_from));
+        }
+        let left = reply.number_at(9).zip(reply.number_at(10));
+        let left = left.map(|(units, ms)| (units.unsigned_abs(), ms.unsigned_abs()));
+        self.tell_role(id, sources, cx);
+        sources.budget(id, now).0.take_over(left, now);
+    }
+
+    /// The source cannot be shared: this node collects it for itself.
+    pub(super) fn spoil(&mut self, id: SourceId, why: String, cx: &Context) {
+        let lease = &mut self.leases[id.index()];
+        lease.lost(cx.now.mono);
+        lease.due = cx.now.mono + self.engine.tick();
+        if lease.fault.as_ref() != Some(&why) {
+            let source = &cx.stats[id].id;
+            log::error!(target: CLUSTER, "not shared source={source} error={}", quoted(&why));
+            lease.fault = Some(why);
+        }
+    }
+
+    /// The reply to a renewal has come, before which so much was spent.
+    pub(super) fn renewed(
+        &mut self,
+        id: SourceId,
+        (sent_at, spent): (Mono, u64),
+        reply: &RespValue<'_>,
+        sources: &mut Sources,
+        cx: &mut Context,
+    ) {
+        let (now, until) = (cx.now.mono, sent_at + self.engine.trusted());
+        let held = self.held(now);
+        let lease = &mut self.leases[id.index()];
+        let Some(Held { epoch, .. }) = lease.held else {
+            return;
+        };
+        if reply.number_at(0) != Some(1) {
+            return lease.lost(now);
+        }
+        (lease.held, lease.is_shared) = (Some(Held { epoch, until }), reply.count_at(3) == 0);
+        sources.note_told(id, spent, cx.now);
+        let fails = sources[id].is_unreached(FAILS, cx);
+        if cx.stats[id].state == SourceState::Up {
+            lease.failures = 0;
+        }
+        let to = String::from_utf8_lossy(reply.bytes_at(1));
+        let is_excess = held >= reply.count_at(2) + 2 && self.gives_from <= now;
+        if !to.is_empty() && *to != self.run && (fails || is_excess) {
+            self.gives_from = now + self.engine.lease;
+            lease.barred_until = now + BAR * 2u32.saturating_pow(lease.failures.min(10));
+            lease.failures += u32::from(fails);
+            self.release(id, Some(&to), sources, cx);
+        }
+    }
+
+    /// Lets a source go, and tells the followers, so that another node takes it at once: this one, if it is
+    /// named.
+    pub(super) fn release(
+        &mut self,
+        id: SourceId,
+        to: Option<&str>,
         sources: &mut Sources,
         cx: &mut Context,
     ) {
         let lease = &mut self.leases[id.index()];
-        lease.is_asking = false;
-        match lease.held_epoch() {
-            Some(epoch) if is_ours => {
-                lease.renewed(epoch, sent_at);
-                sources.note_told(id, lease.reported, cx.now);
-            }
-            Some(_) => lease.lost(cx.now.mono),
-            None => {}
-        }
-    }
-
-    /// An entry was refused: the lease is not ours, or has run out.
-    pub(super) fn fenced(&mut self, id: SourceId, cx: &mut Context) {
-        self.leases[id.index()].due = cx.now.mono;
-        cx.stats.cluster.get_or_insert_default().fenced += 1;
-        log::warn!(target: CLUSTER, "entry refused source={}", cx.stats[id].id);
-    }
-
-    /// Lets a source go, and tells the followers, so that another node takes it at once.
-    pub(super) fn release(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let Some(epoch) = self.leases[id.index()].held_epoch() else {
+        let Some(Held { epoch, .. }) = lease.held else {
             return;
         };
-        let lease = &mut self.leases[id.index()];
         lease.lost(cx.now.mono);
-        lease.free_since = Some(cx.now.mono);
-        self.tell_role(id, sources, cx);
-        let leaver = self.ends_at.map(|_| node_of(&self.run).into());
-        let mut entry = sources[id].entry(Update::Released(leaver), cx.now, cx);
-        entry.head.epoch = epoch;
+        let mut entry = sources[id].entry(Update::Released(to.map(Into::into)), cx.now, cx);
+        // Whoever takes over tries at once.
+        (entry.head.epoch, entry.head.rest_ms) = (epoch, 0);
         let bytes = encode(&entry);
-        let keep = self.leases[id.index()].keep(bytes.len(), false);
+        let keep = lease.keep(bytes.len(), false);
         let (budget, parts) = sources.budget(id, cx.now.mono);
         let left = budget.left(parts, cx.now.mono);
-        let words: [&dyn Display; 4] = [&self.run, &epoch, &left, &keep];
-        if self.engine.is_up {
-            self.engine.run(Script::Release, id, &words, Some(&bytes), cx);
-        }
-        log::info!(target: CLUSTER, "released source={} epoch={epoch}", cx.stats[id].id);
+        let (to, lease_ms) = (to.unwrap_or_default(), self.engine.lease.as_millis());
+        let words: [&dyn Display; 6] = [&self.run, &epoch, &left, &keep, &to, &lease_ms];
+        self.engine.run(EngineCommand::Run(Script::Release, id, 0), &words, Some(&bytes), cx);
+        self.tell_role(id, sources, cx);
     }
 
-    /// Tells a source its role.
+    /// Tells a source its role, and the metrics.
     pub(super) fn tell_role(&mut self, id: SourceId, sources: &mut Sources, cx: &mut Context) {
-        let lease = &self.leases[id.index()];
-        let role = lease.role(self.engine.is_up);
-        if sources[id].role() == role || cx.stats[id].has_ended {
+        let (is_up, now) = (self.engine.is_up, cx.now.mono);
+        let stale = cx.config.sources.get(id.index()).map_or(Duration::MAX, |it| it.stale_after);
+        let lease = &mut self.leases[id.index()];
+        lease.rival.take_if(|(node, from)| *from <= now && !self.nodes.lost.contains(node));
+        let role = lease.role(is_up, stale, now);
+        let spenders = self.nodes.spenders(role, lease);
+        let status = cx.stats.cluster.get_or_insert_default();
+        let trouble = self.engine.trouble.as_deref().filter(|_| !is_up);
+        let why = lease.fault.as_deref().or(trouble).unwrap_or("no entry has come in time");
+        let told = &mut status.sources[id.index()];
+        told.role = role.name();
+        let epoch = lease.held.map_or(lease.live, |held| held.epoch);
+        told.epoch = epoch;
+        told.lag_ms = told.lag_ms.filter(|_| told.role == "follower");
+        told.alone = (role == Role::Alone).then(|| why.into());
+        let was = sources[id].role();
+        if cx.stats[id].has_ended || was == role {
+            sources[id].set_spenders(spenders);
             return;
         }
-        sources.set_role(id, role, cx);
+        sources.set_role(id, role, spenders, cx);
         let source = &cx.stats[id].id;
         match role {
-            _ if self.ends_at.is_some() => {}
-            Role::Waiting if lease.hold == Hold::Follows => {}
-            Role::Follower => log::info!(target: CLUSTER, "following source={source}"),
-            Role::Waiting => log::warn!(target: CLUSTER, "lease ran out source={source}"),
             Role::Alone => {
-                let why = self.engine.trouble.as_deref().unwrap_or("engine moved");
-                log::warn!(target: CLUSTER, "alone source={source} error={}", quoted(why));
+                log::warn!(target: CLUSTER, "alone source={source} error={}", quoted(why))
             }
-            Role::Collector => log::info!(target: CLUSTER, "lease renewed source={source}"),
+            _ => {
+                log::info!(target: CLUSTER, "role source={source} role={role:?} epoch={epoch}")
+            }
         }
+    }
+
+    /// The engine is up again: leases are looked at, and former collectors come first.
+    pub(super) fn resume(&mut self, sources: &mut Sources, cx: &mut Context) {
+        let now = cx.now.mono;
+        let had_any = self.leases.iter().any(|it| it.seen > 0);
+        self.settled_at = if had_any { now + SETTLING } else { now };
+        for (at, lease) in (0..).zip(&mut self.leases) {
+            // What was told while the engine was away may be lost, and what others told may be trimmed.
+            (lease.due, lease.list) = (now, None);
+            if lease.held.is_some() {
+                sources[SourceId(at)].list_changed();
+            }
+        }
+        self.handle_timeout(sources, cx);
     }
 }

@@ -10,14 +10,6 @@ use crate::time::Mono;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long the engine may take to connect, and to reply: a slow one is better than none, as long as a
-/// renewal comes before the lease ends.
-pub const TIMEOUT: Duration = Duration::from_secs(3);
-
-/// How long the engine waits for an entry before it replies that there is none. A source that is followed
-/// anew is read after this at the latest.
-pub const BLOCK: Duration = Duration::from_millis(250);
-
 /// Bytes that may wait before entries and requests for candles are dropped: the next poll brings new ones.
 const MOST_WAITING: usize = 4 * 1024 * 1024;
 
@@ -32,12 +24,10 @@ const KEPT_BYTES: usize = 256 * 1024;
 pub enum EngineCommand {
     /// User and password.
     Auth,
-    /// Loads a script.
-    Load(Script),
-    /// Runs a script, for a source if it is about one.
-    Run(Script, SourceId),
-    /// Reads the market list of this version.
-    GetList(SourceId, u64),
+    /// Runs a script, for a source if it is about one. The last one comes back with the reply.
+    Run(Script, SourceId, u64),
+    /// Reads the market list.
+    GetList(SourceId),
     /// Waits for entries.
     Read,
     /// A command whose reply only says that it succeeded.
@@ -73,10 +63,8 @@ impl Link {
     }
 
     /// Adds a command, to be sent now.
-    pub fn push(&mut self, command: EngineCommand, words: &[&[u8]], sent_at: Mono) {
-        let wait = if command == EngineCommand::Read { BLOCK } else { Duration::ZERO };
+    pub fn push(&mut self, command: EngineCommand, words: &[&[u8]], sent_at: Mono, deadline: Mono) {
         write_command(&mut self.out, words);
-        let deadline = sent_at + wait + TIMEOUT;
         self.pending.push_back(PendingCommand { command, sent_at, deadline });
     }
 

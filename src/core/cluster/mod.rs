@@ -25,7 +25,7 @@ mod tests;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::{Role, Sources};
-use crate::core::stats::{ClusterSource, ClusterStatus};
+use crate::core::stats::ClusterStatus;
 use crate::core::{Event, Resolved};
 use crate::log_targets::CLUSTER;
 use crate::market::SourceId;
@@ -33,29 +33,30 @@ use crate::replication::HAS_CLUSTERS;
 use crate::rng::Rng;
 use crate::table::Key;
 use crate::time::Mono;
-use engine::Engine;
-use lease::{Hold, Lease, Rival};
+use engine::{Engine, Which};
+use lease::{Lease, Nodes, node_of};
 use link::EngineCommand;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 use streams::{StreamKey, Unread};
 
 pub use engine::MOST_CONNECTIONS;
 
-/// Time between two looks at a lease, two renewals, and two heartbeats.
-const TICK: Duration = Duration::from_secs(1);
-
-/// A wake-up that comes later than that shows that this process was paused, or the machine slept.
-const AWAY: Duration = Duration::from_millis(1500);
+/// After the engine is up again, how long a free lease is left to the node that had it: by then, most nodes
+/// have tried to connect.
+const SETTLING: Duration = Duration::from_millis(1100);
 
 /// How long the shutdown waits until the engine has taken the last commands.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// A clock of this node that differs from the engine's by more than this is told of.
+const CLOCK_OFF_MS: i64 = 2000;
 
 /// See the module's page.
 pub struct Cluster {
     /// The engine, which owns the connections.
     pub engine: Engine,
-    /// The name of this run of this node: `node#run`.
+    /// The name of this run of this node: `node#run`. Runs of one node are in the order of their starts.
     run: String,
     /// By `SourceId`.
     leases: Vec<Lease>,
@@ -63,19 +64,19 @@ pub struct Cluster {
     unread: VecDeque<Unread>,
     /// The streams in the read that is under way.
     streams: Vec<StreamKey>,
-    /// True if a malformed entry was logged.
-    has_logged_malformed: bool,
-    /// The runs of nodes that live, the one that was seen last at the end.
-    live: Vec<String>,
+    /// Until when nothing is read, because a stream was none.
+    reads_from: Mono,
+    /// The nodes, as the last heartbeat told.
+    nodes: Nodes,
+    /// When the first heartbeat was answered.
+    joined_at: Option<Mono>,
     beat_at: Mono,
-    /// Since when this node has more than its share.
-    excess_since: Option<Mono>,
+    /// From when on this node gives another source away because it has more than others.
+    gives_from: Mono,
     /// After the engine was down: until then, a free lease is left to the node that had it.
     settled_at: Mono,
-    /// During the shutdown: until when this node waits for the engine.
+    /// During the shutdown: until when this node waits for the engine. `NEVER`: it waits no longer.
     ends_at: Option<Mono>,
-    /// True once that time has passed.
-    is_over: bool,
 }
 
 /// The cluster, if there is one. Without the feature `cluster`, `get` always returns `None`.
@@ -99,22 +100,23 @@ impl Cluster {
     /// The cluster of the configuration, if there is one. Keys of its connections begin at `first`.
     pub fn new(first: usize, sources: &mut Sources, cx: &mut Context) -> Option<Box<Cluster>> {
         let config = cx.config.cluster.clone().filter(|_| HAS_CLUSTERS)?;
-        let (run, now) = (format!("{:08x}", cx.boot as u32), cx.now.mono);
-        let node = config.node.unwrap_or_else(|| format!("node-{run}"));
+        let now = cx.now.mono;
+        let run = format!("{:012x}{:04x}", cx.now.unix.0, cx.boot as u16);
+        let node = config.node.clone().unwrap_or_else(|| format!("node-{run}"));
         let rng = Rng::new(cx.boot ^ 0x00C1_0573);
         let mut cluster = Box::new(Cluster {
-            engine: Engine::new(config.url, &config.prefix, first, rng, now),
+            engine: Engine::new(&config, first, rng, now),
             run: format!("{node}#{run}"),
             leases: Vec::new(),
             unread: VecDeque::new(),
             streams: Vec::new(),
-            has_logged_malformed: false,
-            live: Vec::new(),
+            reads_from: now,
+            nodes: Nodes::default(),
+            joined_at: None,
             beat_at: now,
-            excess_since: None,
+            gives_from: now,
             settled_at: now,
             ends_at: None,
-            is_over: false,
         });
         cx.stats.cluster = Some(ClusterStatus { node: node.into(), ..ClusterStatus::default() });
         cluster.reconfigure(sources, cx);
@@ -122,23 +124,21 @@ impl Cluster {
     }
 
     /// The sources, those that have ended included.
-    fn ids(&self) -> impl DoubleEndedIterator<Item = SourceId> + use<> {
+    fn ids(&self) -> impl Iterator<Item = SourceId> + use<> {
         (0..self.leases.len() as u16).map(SourceId)
     }
 
     /// Takes in sources that have come or gone.
     pub fn reconfigure(&mut self, sources: &mut Sources, cx: &mut Context) {
-        let has_left = cx.stats.cluster.get_or_insert_default().format.is_some();
-        self.leases.resize_with(cx.stats.sources.len(), Lease::default);
+        let now = cx.now.mono;
+        let new = || Lease { heard_at: now, ..Lease::default() };
+        self.leases.resize_with(cx.stats.sources.len(), new);
+        let status = cx.stats.cluster.get_or_insert_default();
+        status.sources.resize_with(self.leases.len(), Default::default);
         for id in self.ids() {
-            let lease = &mut self.leases[id.index()];
-            lease.due = cx.now.mono;
-            if has_left {
-                // After it left the cluster, this node also collects sources that a reload adds.
-                lease.hold = Hold::Alone;
-            }
-            if cx.stats[id].has_ended && lease.collects() {
-                self.release(id, sources, cx);
+            self.leases[id.index()].due = now;
+            if cx.stats[id].has_ended {
+                self.release(id, None, sources, cx);
             }
         }
         self.update_sources(sources, cx);
@@ -147,24 +147,17 @@ impl Cluster {
     /// When [`Cluster::handle_timeout`] is wanted.
     pub fn due(&self) -> Mono {
         if let Some(ends_at) = self.ends_at {
-            return if self.is_over { Mono::NEVER } else { ends_at };
+            return ends_at;
         }
-        let is_up = self.engine.is_up;
-        let of_lease = |lease: &Lease| {
-            let asks = if is_up && !lease.is_asking { lease.due } else { Mono::NEVER };
-            match lease.hold {
-                Hold::Collects { until, .. } => until.min(asks),
-                _ => asks,
-            }
-        };
-        let beat = if is_up { self.beat_at } else { Mono::NEVER };
-        let leases = self.leases.iter().map(of_lease);
-        leases.chain([beat]).fold(self.engine.due(), Mono::min)
+        let asks = self.leases.iter().map(|it| it.due).chain([self.beat_at]);
+        let asks = asks.filter(|_| self.engine.is_up);
+        let all = self.leases.iter().map(|it| it.changes_at).chain(asks);
+        all.fold(self.engine.due(), Mono::min)
     }
 
     /// True if the engine has been told of the end, or need not be.
     pub fn has_told_end(&self) -> bool {
-        self.ends_at.is_none() || self.is_over || self.engine.has_sent()
+        self.ends_at.is_none_or(|at| at == Mono::NEVER) || self.engine.has_sent()
     }
 
     /// Takes in what happened to a connection.
@@ -173,7 +166,12 @@ impl Cluster {
             return;
         };
         match self.engine.upstream.handle(which as usize, key, event, cx) {
-            Ok(Some(Event::Connected)) => self.engine.opened(which, cx),
+            Ok(Some(Event::Connected)) => {
+                self.engine.opened(which, cx);
+                if which == Which::Commands {
+                    self.engine.beat(&self.run, cx);
+                }
+            }
             Ok(Some(Event::Sent(count))) => self.engine.link(which).sent_bytes(count),
             Ok(Some(Event::Received(bytes))) => {
                 self.engine.link(which).inbox.extend_from_slice(bytes);
@@ -194,14 +192,16 @@ impl Cluster {
     /// Time has passed: leases run out, and what is due is sent.
     pub fn handle_timeout(&mut self, sources: &mut Sources, cx: &mut Context) {
         if let Some(ends_at) = self.ends_at {
-            self.is_over = ends_at <= cx.now.mono;
+            self.ends_at = Some(if ends_at <= cx.now.mono { Mono::NEVER } else { ends_at });
             return;
         }
-        let late = cx.now.mono.since(self.due());
-        let was_away = late > AWAY;
+        let (late, away) = (cx.now.mono.since(self.due()), self.engine.lease / 2);
+        // This process was paused, or the machine slept.
+        let was_away = late > away;
         if was_away {
             // What came meanwhile has yet to be read.
-            self.engine.postpone(late + AWAY);
+            self.engine.postpone(late + away);
+            self.leases.iter_mut().for_each(|it| it.heard_at = it.heard_at + late);
         }
         self.engine.handle_timeout(cx);
         self.update_sources(sources, cx);
@@ -210,21 +210,19 @@ impl Cluster {
         }
         let now = cx.now.mono;
         if self.beat_at <= now {
-            self.beat_at = now + TICK;
+            self.beat_at = now + self.engine.tick();
             self.engine.beat(&self.run, cx);
-            self.spread(sources, cx);
         }
         for id in self.ids() {
-            let lease = &mut self.leases[id.index()];
             if cx.stats[id].has_ended {
-                lease.due = Mono::NEVER;
+                self.leases[id.index()].due = Mono::NEVER;
                 continue;
             }
-            if was_away && lease.hold == Hold::Follows {
+            if was_away && sources[id].role() == Role::Follower {
                 // This process was away: what it follows may have moved on.
-                sources.set_role(id, Role::Follower, cx);
+                sources.set_role(id, Role::Follower, 1, cx);
             }
-            if lease.due <= now && !lease.is_asking {
+            if self.leases[id.index()].due <= now {
                 self.tend(id, sources, cx);
             }
         }
@@ -232,56 +230,69 @@ impl Cluster {
 
     /// Lets leases run out by this node's own clock, and lets the sources know, and the metrics.
     fn update_sources(&mut self, sources: &mut Sources, cx: &mut Context) {
-        let (is_up, now) = (self.engine.is_up, cx.now.mono);
         for id in self.ids() {
-            let lease = &mut self.leases[id.index()];
-            lease.expire(is_up, now);
-            let has_left = |it: &mut Rival| it.has_left(&self.live, now);
-            if lease.rival.take_if(has_left).is_some() && lease.collects() {
-                sources[id].set_spenders(1);
-            }
             self.tell_role(id, sources, cx);
         }
-        let cluster = cx.stats.cluster.get_or_insert_default();
-        cluster.set_up(is_up, self.engine.trouble.as_deref(), cx.now);
-        cluster.sources.resize_with(self.leases.len(), ClusterSource::default);
-        for (status, lease) in cluster.sources.iter_mut().zip(&self.leases) {
-            status.collects = lease.hold != Hold::Follows;
-            status.epoch = lease.held_epoch().unwrap_or(lease.seen);
-            status.lag_ms = status.lag_ms.filter(|_| !status.collects);
-        }
+        let format = self.leases.iter().find_map(|it| it.format);
+        let status = cx.stats.cluster.get_or_insert_default();
+        status.set_up(self.engine.is_up, self.engine.trouble.as_deref(), cx.now);
+        status.format = format;
     }
 
     /// The end has begun: lets all sources go.
     pub fn shut_down(&mut self, sources: &mut Sources, cx: &mut Context) {
         self.ends_at = Some(cx.now.mono + END_TIMEOUT);
         for id in self.ids() {
-            self.release(id, sources, cx);
+            self.release(id, None, sources, cx);
         }
-        let nodes = self.engine.key(SourceId::ENGINE, "nodes", cx);
-        let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
-        if self.engine.is_up {
-            self.engine.send(EngineCommand::Other, &words, cx);
-        }
+        self.leave_nodes(cx);
     }
 
-    /// An entry is of a newer format: this node leaves the cluster, and collects for itself.
-    fn leave(&mut self, id: SourceId, version: u8, sources: &mut Sources, cx: &mut Context) {
-        let source = &cx.stats[id].id;
-        log::error!(target: CLUSTER, "newer format source={source} version={version}");
-        cx.stats.cluster.get_or_insert_default().format = Some(version);
-        self.unread.clear();
-        // The leases run out. A node that then takes one halves its budget, as this node does.
-        self.leases.iter_mut().for_each(|lease| lease.hold = Hold::Alone);
-        self.engine.fail("this node has left the cluster: entries have a newer format", cx);
-        self.engine.retry_at = Mono::NEVER;
-        self.update_sources(sources, cx);
+    /// Takes this run off the list of nodes: it is not lost.
+    fn leave_nodes(&mut self, cx: &mut Context) {
+        let nodes = self.engine.key(SourceId::ENGINE, "nodes", cx);
+        let words = [b"ZREM", nodes.as_bytes(), self.run.as_bytes()];
+        self.engine.send(EngineCommand::Other, &words, cx);
+    }
+
+    /// Takes in the runs of nodes, and how long ago each has given a sign of life.
+    fn note_nodes(&mut self, runs: &[(String, i64)], cx: &mut Context) {
+        let now = cx.now.mono;
+        let joined_ms = now.since(*self.joined_at.get_or_insert(now)).as_millis() as i64;
+        let own = node_of(&self.run);
+        // Runs of this name that started before, and have given a sign of life since this one joined.
+        let is_twin = |(run, age): &&(String, i64)| {
+            node_of(run) == own && **run < *self.run && *age < joined_ms
+        };
+        if runs.iter().any(|it| is_twin(&it)) {
+            log::error!(target: CLUSTER, "name taken node={own}");
+            let taken_name = Some(own.into());
+            self.leave_nodes(cx);
+            self.run = self.run.replacen('#', &format!("~{joined_ms:x}#"), 1);
+            let status = cx.stats.cluster.get_or_insert_default();
+            (status.taken_name, status.node) = (taken_name, node_of(&self.run).into());
+        }
+        let most_ms = self.engine.lease.as_millis() as i64;
+        let (live, lost): (Vec<_>, Vec<_>) = runs.iter().partition(|(_, age)| *age <= most_ms);
+        let names = |runs: Vec<&(String, i64)>| -> BTreeSet<String> {
+            runs.into_iter().map(|(run, _)| node_of(run).to_string()).collect()
+        };
+        let (mut live, mut lost) = (names(live), names(lost));
+        live.insert(node_of(&self.run).to_string());
+        // A node that was started again has ended the run before.
+        lost.retain(|node| !live.contains(node));
+        // An engine that has lost its data is told by one after the other.
+        let before = if self.engine.is_settled(now) { 0 } else { self.nodes.seen };
+        self.nodes = Nodes { seen: before.max(live.len() + lost.len()), live, lost };
+        let off_ms = cx.now.unix.0.saturating_sub(self.engine.time_ms(now));
+        cx.stats.cluster.get_or_insert_default().clock_off_ms =
+            Some(off_ms).filter(|off| off.abs() > CLOCK_OFF_MS);
     }
 
     /// Tells the other nodes what the sources have for them.
     pub fn relay(&mut self, sources: &mut Sources, history: &History, cx: &mut Context) {
         for id in self.ids() {
-            if self.leases[id.index()].collects() {
+            if sources[id].role() == Role::Collector {
                 sources[id].answer_request(history, cx);
             }
             while let Some(told) = sources[id].next_outbound() {

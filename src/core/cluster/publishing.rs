@@ -4,7 +4,6 @@
 //! and followers ask for candles that they miss. A market list is always sent.
 
 use super::Cluster;
-use super::lease::Hold;
 use super::link::EngineCommand;
 use super::scripts::Script;
 use crate::core::context::Context;
@@ -16,7 +15,7 @@ use std::fmt::Display;
 /// Requests for candles that stay in the engine.
 const MOST_ASKS: &[u8] = b"256";
 
-/// Longest entry: a page of 5,000 candles has some 400 KB.
+/// Longest entry that is not split: a page of 5,000 candles has some 400 KB.
 const MOST_ENTRY: usize = 1024 * 1024;
 
 impl Cluster {
@@ -42,35 +41,40 @@ impl Cluster {
             _ => (false, false),
         };
         let bytes = encode(&entry);
-        if bytes.len() > MOST_ENTRY || !self.engine.has_room(bytes.len()) {
+        if bytes.len() > MOST_ENTRY
+            && let Some(second) = entry.split()
+        {
+            self.publish(id, entry, cx)?;
+            return self.publish(id, second, cx);
+        }
+        if !self.engine.has_room(bytes.len()) {
             return None;
         }
-        let keep = self.leases[id.index()].keep(bytes.len(), is_first);
+        let lease = &mut self.leases[id.index()];
+        lease.told_at = cx.now.mono;
+        let keep = lease.keep(bytes.len(), is_first);
         let mark = u8::from(is_first) | u8::from(is_last) << 1;
         let words: [&dyn Display; 4] = [&self.run, &epoch, &keep, &mark];
-        self.engine.run(Script::Publish, id, &words, Some(&bytes), cx);
+        self.engine.run(EngineCommand::Run(Script::Publish, id, 0), &words, Some(&bytes), cx);
         Some(())
     }
 
     fn publish_list(&mut self, id: SourceId, bytes: &[u8], cx: &mut Context) -> Option<()> {
         let epoch = self.epoch(id, cx)?;
-        self.engine.run(Script::List, id, &[&self.run, &epoch], Some(bytes), cx);
+        let command = EngineCommand::Run(Script::List, id, 0);
+        self.engine.run(command, &[&self.run, &epoch], Some(bytes), cx);
         Some(())
     }
 
     /// The epoch under which this node may publish now.
     fn epoch(&self, id: SourceId, cx: &Context) -> Option<u64> {
-        match self.leases[id.index()].hold {
-            Hold::Collects { epoch, until } if cx.now.mono < until && self.engine.is_up => {
-                Some(epoch)
-            }
-            _ => None,
-        }
+        let epoch = self.leases[id.index()].epoch(cx.now.mono);
+        epoch.filter(|_| self.engine.is_up)
     }
 
     fn ask(&mut self, id: SourceId, series: &SeriesPart, cx: &mut Context) -> Option<()> {
         let bytes = encode(series);
-        let follows = self.leases[id.index()].hold == Hold::Follows;
+        let follows = self.leases[id.index()].held.is_none();
         if !follows || !self.engine.has_room(bytes.len()) {
             return None;
         }

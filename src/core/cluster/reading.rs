@@ -4,14 +4,13 @@
 //! What was read and not applied is bounded by one reply: nothing more is read before all of it is applied.
 
 use super::Cluster;
-use super::engine::Which;
-use super::lease::{Hold, node_of};
-use super::link::{BLOCK, EngineCommand};
+use super::engine::{BLOCKS, Which};
+use super::link::EngineCommand;
 use super::streams::{EntryId, StreamKey, Unread};
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
-use crate::log_targets::CLUSTER;
+use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::replication::{Entry, EntryError, Markets, Update, decode};
 use crate::resp::RespValue;
@@ -37,26 +36,39 @@ impl Cluster {
         let Some(Unread { source, is_ask, id, bytes }) = self.unread.pop_front() else {
             return;
         };
-        let result = match (is_ask, self.leases[source.index()].hold) {
-            (true, Hold::Collects { .. }) => {
+        let holds = self.leases[source.index()].epoch(cx.now.mono).is_some();
+        let result = match is_ask {
+            true if holds => {
                 decode(&bytes).map(|series| sources[source].take_request(&series, history, cx))
             }
-            (false, Hold::Follows) => {
+            false if self.leases[source.index()].held.is_none() => {
                 decode(&bytes).map(|entry| self.apply(source, id, entry, sources, cx))
             }
             _ => Ok(()),
         };
-        match result {
-            Ok(()) => {}
-            Err(EntryError::Newer(version)) => self.leave(source, version, sources, cx),
-            Err(EntryError::Malformed) => {
-                if !std::mem::replace(&mut self.has_logged_malformed, true) {
-                    let source = &cx.stats[source].id;
-                    log::warn!(target: CLUSTER, "entry malformed source={source} id={id}");
-                }
-            }
-        }
+        self.note_unreadable(source, id, result, cx);
         self.read_on(cx);
+    }
+
+    /// What cannot be read is passed over. The first time, the log says so.
+    fn note_unreadable(
+        &mut self,
+        source: SourceId,
+        id: EntryId,
+        result: Result<(), EntryError>,
+        cx: &Context,
+    ) {
+        let Err(error) = result else {
+            return;
+        };
+        let lease = &mut self.leases[source.index()];
+        if let EntryError::Newer(version) = error {
+            lease.format = Some(version).filter(|_| lease.held.is_none());
+        }
+        if lease.told_error.replace(error) != Some(error) {
+            let source = &cx.stats[source].id;
+            log::error!(target: CLUSTER, "entry unreadable source={source} id={id} error={}", quoted(error));
+        }
     }
 
     fn apply(
@@ -67,21 +79,21 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) {
+        let (now, patience) = (cx.now.mono, self.patience(cx.now.mono));
         let lease = &mut self.leases[source.index()];
-        if entry.head.epoch < lease.seen {
+        if entry.head.epoch < lease.live {
             // Of a collector before the present one, in an engine that came back with old data.
             return;
         }
-        lease.seen = entry.head.epoch;
-        if let Update::Released(leaver) = &entry.body {
-            lease.due = cx.now.mono;
-            let leaver = leaver.as_deref();
-            self.live.retain(|run| Some(node_of(run)) != leaver);
+        (lease.heard_at, lease.format) = (now, None);
+        if let Update::Released(to) = &entry.body {
+            lease.due = now + if to.is_none() { patience } else { Duration::ZERO };
         }
-        let age_ms = self.engine.time_ms(cx.now.mono).saturating_sub_unsigned(id.ms).max(0) as u64;
+        let age_ms = self.engine.time_ms(now).saturating_sub_unsigned(id.ms).max(0) as u64;
         let status = cx.stats.cluster.get_or_insert_default();
         status.applied += 1;
         status.sources[source.index()].lag_ms = Some(age_ms);
+        self.tell_role(source, sources, cx);
         sources[source].follow_entry(entry, Duration::from_millis(age_ms), cx);
     }
 
@@ -95,10 +107,9 @@ impl Cluster {
         let place = lease.place.unwrap_or(from.map_or(EntryId::default(), EntryId::before));
         // If the engine's clock went back, what it adds comes before the place.
         lease.place = Some(if place.ms > ahead { place.min(last) } else { place });
-        if lease.list != Some(version) && !lease.fetches_list {
-            lease.fetches_list = true;
+        if lease.list.replace(version) != Some(version) {
             let key = self.engine.key(id, "list", cx);
-            let command = EngineCommand::GetList(id, version);
+            let command = EngineCommand::GetList(id);
             self.engine.send(command, &[b"GET", key.as_bytes()], cx);
         }
         self.read_on(cx);
@@ -112,21 +123,23 @@ impl Cluster {
         sources: &mut Sources,
         cx: &mut Context,
     ) -> bool {
-        let Some(bytes) = bytes.filter(|_| self.leases[id.index()].hold == Hold::Follows) else {
+        let Some(bytes) = bytes.filter(|_| self.leases[id.index()].held.is_none()) else {
             return true;
         };
         match Markets::new(bytes.to_vec()) {
-            Ok(list) => return sources[id].follow_list(list, cx),
-            Err(EntryError::Newer(version)) => self.leave(id, version, sources, cx),
-            Err(EntryError::Malformed) => {}
+            Ok(list) => sources[id].follow_list(list, cx),
+            Err(error) => {
+                self.note_unreadable(id, EntryId::default(), Err(error), cx);
+                true
+            }
         }
-        true
     }
 
     /// Waits for more entries, if all that was read is applied.
     pub(super) fn read_on(&mut self, cx: &mut Context) {
         let is_open = self.engine.is_open(Which::Reader);
         let is_reading = !self.engine.link(Which::Reader).pending.is_empty();
+        let is_open = is_open && self.engine.is_up && self.reads_from <= cx.now.mono;
         if !is_open || is_reading || !self.unread.is_empty() {
             return;
         }
@@ -137,11 +150,9 @@ impl Cluster {
             // Entries name tickers by the ids of the exchange, which only the market list maps to symbols.
             // Version 0: no collector has published a list yet.
             let has_list = lease.list == Some(0) || cx.market.catalog.has_list(source);
-            let (what, place) = match (lease.hold, lease.place) {
-                (Hold::Collects { .. }, _) => ("ask", lease.asks),
-                (Hold::Follows, Some(place)) if lease.list.is_some() && has_list => {
-                    ("stream", place)
-                }
+            let (what, place) = match (lease.held, lease.place) {
+                (Some(_), _) => ("ask", lease.asks),
+                (None, Some(place)) if lease.list.is_some() && has_list => ("stream", place),
                 _ => continue,
             };
             let name = self.engine.key(source, what, cx);
@@ -151,7 +162,7 @@ impl Cluster {
         if places.is_empty() {
             return;
         }
-        let block = BLOCK.as_millis().to_string();
+        let block = (self.engine.lease / BLOCKS).as_millis().to_string();
         let mut words: Vec<&[u8]> =
             vec![b"XREAD", b"COUNT", ENTRIES, b"BLOCK", block.as_bytes(), b"STREAMS"];
         let names = self.streams.iter().map(|stream| &stream.name);

@@ -11,11 +11,6 @@ use crate::market::SourceId;
 use crate::resp::{RespValue, parse};
 use crate::table::Key;
 use crate::time::Mono;
-use std::time::Duration;
-
-/// After the engine is up again, how long a free lease is left to the node that had it: by then, every
-/// node has tried to connect.
-const SETTLING: Duration = Duration::from_millis(2200);
 
 /// Most characters of an error of the engine that are logged.
 const MOST_TOLD: usize = 120;
@@ -60,84 +55,62 @@ impl Cluster {
         }
         match command {
             EngineCommand::Auth | EngineCommand::Other => {}
-            EngineCommand::Load(script) => {
-                let Some(name) = reply.bytes() else {
-                    return self.engine.fail("it does not load scripts", cx);
-                };
-                self.engine.scripts[script as usize] = Some(name.into());
-                if Some(&script) == Script::ALL.last() && !self.engine.is_up {
-                    self.engine.beat(&self.run, cx);
-                }
-            }
-            EngineCommand::Run(script, id) => match script {
-                Script::Beat => self.beaten(sent_at, reply, sources, cx),
-                Script::Look => self.looked(id, reply, cx),
-                Script::Acquire => self.acquired(id, sent_at, reply, sources, cx),
-                Script::Renew => {
-                    self.renewed(id, sent_at, reply.number() == Some(1), sources, cx);
-                }
+            EngineCommand::Run(script, id, note) => match script {
+                Script::Beat => self.beaten(sent_at, reply, cx),
+                Script::Look => self.looked(id, sent_at, reply, sources, cx),
+                Script::Renew => self.renewed(id, (sent_at, note), reply, sources, cx),
                 Script::Publish | Script::List if *reply == RespValue::Null => {
-                    self.fenced(id, cx);
+                    // The lease is not ours, or has run out.
+                    self.leases[id.index()].due = cx.now.mono;
+                    cx.stats.cluster.get_or_insert_default().fenced += 1;
+                    log::warn!(target: CLUSTER, "entry refused source={}", cx.stats[id].id);
                 }
                 Script::Publish | Script::List | Script::Release => {}
             },
-            EngineCommand::GetList(id, version) => {
-                self.leases[id.index()].fetches_list = false;
-                if self.read_list(id, reply.bytes(), sources, cx) {
-                    self.leases[id.index()].list = Some(version);
+            EngineCommand::GetList(id) => {
+                if !self.read_list(id, reply.bytes(), sources, cx) {
+                    self.leases[id.index()].list = None;
                 }
             }
-            EngineCommand::Read => self.take_entries(reply, cx),
+            EngineCommand::Read => {
+                if !self.engine.is_up {
+                    self.engine.came_up(cx);
+                    self.resume(sources, cx);
+                }
+                self.take_entries(reply, cx);
+            }
         }
     }
 
     /// Takes in that a command was refused.
     fn refused(&mut self, command: EngineCommand, error: &[u8], cx: &mut Context) {
-        if error.starts_with(b"NOSCRIPT") {
-            // The engine has lost its scripts: what was asked by this one is asked again.
-            log::info!(target: CLUSTER, "scripts loaded again");
-            self.engine.load_scripts(cx);
-            if let EngineCommand::Run(Script::Look | Script::Acquire | Script::Renew, id) = command
-            {
-                let lease = &mut self.leases[id.index()];
-                (lease.is_asking, lease.due) = (false, cx.now.mono);
+        let is_of_key = memchr::memmem::find(error, b"WRONGTYPE").is_some();
+        match command {
+            _ if error.starts_with(b"MOVED ") => self.engine.moved(&error[6..], cx),
+            EngineCommand::Run(_, id, _) if is_of_key && id != SourceId::ENGINE => {
+                self.spoil(id, "a key of the source is malformed".to_string(), cx);
             }
-        } else if let Some(told) = error.strip_prefix(b"MOVED ") {
-            self.engine.moved(told, cx);
-        } else {
-            self.engine.fail(&refusal(command, error), cx);
+            EngineCommand::Read if is_of_key => {
+                // Each renewal and each look finds out of which source it is.
+                self.reads_from = cx.now.mono + self.engine.tick();
+            }
+            EngineCommand::GetList(_) | EngineCommand::Other if is_of_key => {}
+            _ => self.engine.fail(&refusal(command, error), cx),
         }
     }
 
-    /// The engine's time and the runs that live have come: it is up.
-    fn beaten(
-        &mut self,
-        sent_at: Mono,
-        reply: &RespValue<'_>,
-        sources: &mut Sources,
-        cx: &mut Context,
-    ) {
-        let (Some(time), [_, live]) = (reply.number_at(0), reply.list()) else {
+    /// The engine's time and the runs of nodes have come.
+    fn beaten(&mut self, sent_at: Mono, reply: &RespValue<'_>, cx: &mut Context) {
+        let (Some(time), [_, runs]) = (reply.number_at(0), reply.list()) else {
             return self.engine.fail("malformed reply to a heartbeat", cx);
         };
-        self.engine.note_time(time, sent_at);
-        let was_up_before = !self.live.is_empty();
-        let name = |it: &RespValue<'_>| Some(String::from_utf8_lossy(it.bytes()?).into_owned());
-        self.live = live.list().iter().filter_map(name).collect();
-        if self.engine.note_up(cx) {
-            if was_up_before {
-                self.settled_at = cx.now.mono + SETTLING;
-            }
-            for (at, lease) in (0..).zip(&mut self.leases) {
-                // What was told while the engine was away may be lost, and what others told may be
-                // trimmed.
-                (lease.due, lease.list) = (cx.now.mono, None);
-                if lease.collects() {
-                    sources[SourceId(at)].list_changed();
-                }
-            }
-            self.handle_timeout(sources, cx);
-        }
+        self.engine.beaten(time, sent_at, cx);
+        let run = |it: &[RespValue<'_>]| {
+            let name = String::from_utf8_lossy(it[0].bytes()?).into_owned();
+            Some((name, time.saturating_sub(it[1].number()?)))
+        };
+        let runs: Vec<_> = runs.list().chunks_exact(2).filter_map(run).collect();
+        self.note_nodes(&runs, cx);
     }
 }
 

@@ -1,25 +1,22 @@
 //! The scripts that run in the engine. Each does one thing, all of it or nothing. Leases end by the engine's
 //! own clock.
 
-/// How long a lease lasts without a renewal.
-pub const LEASE_MS: u64 = 3000;
-
 /// One of the scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Tells that a run of a node lives. Arguments: run, milliseconds until it counts as gone.
-    /// Returns the time and the runs that live, by the time of their last sign of life.
+    /// Tells that a run of a node lives. Arguments: run.
+    /// Returns the time, and the runs with the time of their last sign of life.
     Beat,
-    /// Looks at a lease. Arguments: lease time.
-    /// Returns epoch, holder, milliseconds that are left, where to read from, the newest entry, the version
-    /// of the list.
+    /// Looks at a lease, and takes it if that is given to this run, or free and `takes` is 1. Arguments: run,
+    /// lease time, newest epoch that the node has seen, what it collects, how many sources it collects if it
+    /// wants this one too, or -1, `takes`, 1 if it collects this one for itself.
+    /// Returns whether it was taken, epoch, milliseconds that are left, where to read from, the newest entry,
+    /// the version of the list, what is collected; of the lease before: holder, whether that one has let go,
+    /// what it has left of the budget, and for how long.
     Look,
-    /// Takes a free lease. Arguments: holder, lease time, newest epoch that the node has seen.
-    /// Returns 1, epoch, the holder before, whether that one has let go, what it has left of the budget, and
-    /// for how long; or 0, epoch.
-    Acquire,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
     /// time, what is left of the budget.
+    /// Returns 1, a run that wants the source, how many it collects, 1 if a node collects it for itself; or 0.
     Renew,
     /// Adds an entry. Arguments: holder, epoch, entries that stay, bits for the first and the last entry of
     /// a poll, entry.
@@ -27,28 +24,17 @@ pub enum Script {
     /// Sets the market list. Arguments: holder, epoch, list.
     List,
     /// Lets a lease go, and tells so. Arguments: holder, epoch, what is left of the budget, entries that
-    /// stay, entry.
+    /// stay, the run that gets the lease or nothing, lease time, entry.
     Release,
 }
 
 impl Script {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Script; 7] = [
-        Script::Beat,
-        Script::Look,
-        Script::Acquire,
-        Script::Renew,
-        Script::Publish,
-        Script::List,
-        Script::Release,
-    ];
-
     /// Its keys.
     pub fn keys(self) -> &'static [&'static str] {
         match self {
             Script::Beat => &["nodes"],
-            Script::Acquire | Script::Renew => &["lease"],
-            Script::Look | Script::Publish | Script::Release => &["lease", "stream"],
+            Script::Publish | Script::Release => &["lease", "stream"],
+            Script::Look | Script::Renew => &["lease", "stream", "ask", "list"],
             Script::List => &["lease", "list"],
         }
     }
@@ -59,12 +45,19 @@ impl Script {
     }
 }
 
-/// The engine's time in milliseconds; what a lease says; whether it is this node's.
+/// The engine's time in milliseconds; what a lease says; whether it is this node's. An epoch that no node can
+/// have reached counts as none. Whoever has a lease looks at its streams (`touch`): if one is no stream, the
+/// command fails. Keys that nobody renews for a day expire.
 const COMMON: &str = "\
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function get(name) return redis.call('HGET', KEYS[1], name) or '' end
 local function set(...) redis.call('HSET', KEYS[1], ...) end
+local function text(ms) return string.format('%.0f', ms) end
+local function epoch_of()
+  local epoch = tonumber(get('epoch')) or 0
+  return epoch >= 0 and epoch < 2^52 and epoch or 0
+end
 local function left(lease)
   local ms = (tonumber(get('until')) or 0) - now
   if get('released') == '1' or ms <= 0 or ms > 2 * lease then return 0 end
@@ -73,37 +66,54 @@ end
 local function is_mine()
   return get('holder') == ARGV[1] and get('epoch') == ARGV[2] and get('released') ~= '1'
 end
-local function text(ms) return string.format('%.0f', ms) end
+local function touch()
+  for at = 2, 3 do redis.call('XREVRANGE', KEYS[at], '+', '-', 'COUNT', 1) end
+end
+local function stay()
+  for _, key in ipairs(KEYS) do redis.pcall('EXPIRE', key, 86400) end
+end
 ";
 
-const TEXTS: [&str; 7] = [
+const TEXTS: [&str; 6] = [
     "\
 redis.call('ZADD', KEYS[1], text(now), ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now - 20 * ARGV[2]))
-local live = redis.call('ZRANGEBYSCORE', KEYS[1], text(now - ARGV[2]), text(now + ARGV[2]), 'LIMIT', 0, 256)
-return {text(now), live}",
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', text(now - 600000))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], text(now + 1), '+inf')
+stay()
+return {text(now), redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 512)}",
     "\
+local epoch, lease, held = epoch_of(), tonumber(ARGV[2]), tonumber(ARGV[5])
+local ms, holder, released = left(lease), get('holder'), tonumber(get('released')) or 0
+local units, age = get('left'), now - (tonumber(get('at')) or now)
+local is_own = holder == ARGV[1] and released == 0
+local takes = ms > 0 and is_own or ms == 0 and ARGV[6] == '1'
+if takes then
+  touch()
+  if not is_own or epoch < tonumber(ARGV[3]) or epoch == 0 then
+    epoch = math.max(epoch, tonumber(ARGV[3])) + 1
+    set('left', 0, 'at', text(now))
+    redis.call('HDEL', KEYS[1], 'begin')
+  end
+  set('holder', ARGV[1], 'epoch', text(epoch), 'until', text(now + lease), 'released', 0, 'what', ARGV[4])
+elseif ms > 0 and get('what') == ARGV[4] then
+  if ARGV[7] == '1' then set('alone_at', text(now)) end
+  local is_late = now - (tonumber(get('want_at')) or 0) > lease / 2
+  if held >= 0 and (is_late or get('want') == ARGV[1] or held < (tonumber(get('want_held')) or 0)) then
+    set('want', ARGV[1], 'want_held', ARGV[5], 'want_at', text(now))
+  end
+end
 local last = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
 last = last[1] and last[1][1] or '0-0'
-return {get('epoch'), get('holder'), left(tonumber(ARGV[1])), get('from'), last, get('list')}",
-    "\
-local epoch, holder = tonumber(get('epoch')) or 0, get('holder')
-local lease = tonumber(ARGV[2])
-if left(lease) > 0 and holder ~= ARGV[1] then return {0, text(epoch)} end
-if holder == ARGV[1] and get('released') ~= '1' then
-  set('until', text(now + lease))
-  return {1, text(epoch), '', 0, '', 0}
-end
-local was = {holder, tonumber(get('released')) or 0, get('left'), now - (tonumber(get('at')) or now)}
-epoch = math.max(epoch, tonumber(ARGV[3])) + 1
-set('holder', ARGV[1], 'epoch', text(epoch), 'until', text(now + lease), 'released', 0)
-set('left', 0, 'at', text(now))
-redis.call('HDEL', KEYS[1], 'begin')
-return {1, text(epoch), was[1], was[2], was[3], text(was[4])}",
+return {takes and 1 or 0, text(epoch), ms, get('from'), last, get('list'), get('what'),
+  holder, released, units, text(age)}",
     "\
 if not is_mine() then return 0 end
+touch()
 set('until', text(now + ARGV[3]), 'left', ARGV[4], 'at', text(now))
-return 1",
+stay()
+local is_alone = now - (tonumber(get('alone_at')) or 0) <= tonumber(ARGV[3]) and 1 or 0
+if now - (tonumber(get('want_at')) or 0) > ARGV[3] / 2 then return {1, '', 0, is_alone} end
+return {1, get('want'), get('want_held'), is_alone}",
     "\
 if not is_mine() or (tonumber(get('until')) or 0) <= now then return false end
 local id = redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'e', ARGV[5])
@@ -118,6 +128,11 @@ return redis.call('HINCRBY', KEYS[1], 'list', 1)",
     "\
 if not is_mine() then return 0 end
 set('released', 1, 'left', ARGV[3], 'at', text(now))
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'e', ARGV[5])
+if ARGV[5] ~= '' then
+  set('holder', ARGV[5], 'released', 0, 'until', text(now + ARGV[6]))
+  redis.call('HDEL', KEYS[1], 'want_at', 'begin')
+  redis.call('HINCRBY', KEYS[1], 'epoch', 1)
+end
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'e', ARGV[7])
 return 1",
 ];

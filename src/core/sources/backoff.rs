@@ -47,6 +47,8 @@ struct KindFailures {
     since: Mono,
     /// Until when none of the kind is requested.
     until: Mono,
+    /// True if the last failure was one of the way to the exchange, which has asked for no pause.
+    is_unreached: bool,
     episode: Episode,
 }
 
@@ -60,6 +62,22 @@ impl Failures {
     /// True if this kind has failed, and was not answered well since its back-off.
     pub fn is_failing(&self, kind: RequestKind) -> bool {
         self.kinds[kind as usize].steps > 0
+    }
+
+    /// Other nodes call the exchange from now on: what failed here does not matter.
+    pub fn forget(&mut self, cx: &mut Context) {
+        let status = &mut cx.stats[self.source];
+        for (it, told) in self.kinds.iter_mut().zip(&mut status.failing) {
+            (it.steps, *told) = (0, 0);
+        }
+        status.candles_failing_since = None;
+    }
+
+    /// True if another way to the exchange may do better: it has no quotes for us, or no list, because it is not
+    /// reached or fails.
+    pub fn is_unreached(&self) -> bool {
+        let kinds = [RequestKind::Quotes, RequestKind::List].map(|kind| &self.kinds[kind as usize]);
+        kinds.into_iter().any(|it| it.steps > 0 && it.is_unreached)
     }
 
     /// True if nothing of this kind can be expected soon.
@@ -99,6 +117,7 @@ impl Failures {
                 return blame;
             }
         }
+        it.is_unreached = fault.is_of_address() && fault.retry_after().is_none();
         let is_again = it.steps > 0;
         // What was requested before this back-off began fails of the same trouble: it counts once.
         if !is_again || began >= it.since {

@@ -296,26 +296,19 @@ impl Sources {
         (&mut host.budget, parts)
     }
 
-    /// Gives a source a role in the cluster.
-    pub fn set_role(&mut self, id: SourceId, role: Role, cx: &mut Context) {
-        // Beside a node without a lease, another one may be collecting.
-        self[id].set_role(role, if role == Role::Alone { 2 } else { 1 }, cx);
-        if role == Role::Alone {
-            self.budget(id, cx.now.mono).0.stop_telling();
+    /// Gives a source a role in the cluster. If it collects, the budget is divided by `spenders`.
+    pub fn set_role(&mut self, id: SourceId, role: Role, spenders: u32, cx: &mut Context) {
+        let now = cx.now.mono;
+        let idle_since = self[id].idle_since();
+        self[id].set_role(role, spenders, cx);
+        let (budget, _) = self.budget(id, now);
+        if let Some(since) = idle_since.filter(|_| role == Role::Alone) {
+            // Others, or an earlier run, may have spent all of it before.
+            budget.take_over(Some((0, now.since(since).as_millis() as u64)), now);
         }
-    }
-
-    /// Makes this node the collector of a source. `left`: the units that the last one had left of the budget,
-    /// and how many milliseconds ago. `spenders`: the nodes that may be spending it.
-    pub fn collect(
-        &mut self,
-        id: SourceId,
-        left: Option<(u64, u64)>,
-        spenders: u32,
-        cx: &mut Context,
-    ) {
-        self[id].set_role(Role::Collector, spenders, cx);
-        self.budget(id, cx.now.mono).0.take_over(left, cx.now.mono);
+        if role == Role::Alone {
+            budget.stop_telling();
+        }
     }
 
     /// The other nodes have been told what was left of the budget when so many units were spent.

@@ -30,6 +30,15 @@ pub enum Role {
 }
 
 impl Role {
+    /// Its name in the metrics. A node that waits follows nobody yet.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Collector => "collector",
+            Role::Alone => "alone",
+            Role::Follower | Role::Waiting => "follower",
+        }
+    }
+
     /// True if the exchange may be called.
     pub fn collects(self) -> bool {
         matches!(self, Role::Alone | Role::Collector)

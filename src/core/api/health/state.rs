@@ -5,7 +5,7 @@
 //! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
 //! looked at once, and nothing else that grows.
 
-use crate::core::stats::{Backfill, SourceState, SourceStatus, Status, on_wall};
+use crate::core::stats::{Backfill, ClusterStatus, SourceState, SourceStatus, Status, on_wall};
 use crate::market::{Quotes, SourceId};
 use crate::named::named;
 use crate::time::{Now, UnixMs};
@@ -64,8 +64,14 @@ named! {
         ReloadRefused "reload_refused"
         /// The engine that the nodes of the cluster share cannot be used.
         ClusterDown "cluster_down"
-        /// The other nodes of the cluster speak a newer format.
+        /// An entry of another node of the cluster has a newer format.
         ClusterFormat "cluster_format"
+        /// Another node of the cluster has the name of this one.
+        ClusterName "cluster_name"
+        /// The clocks of this node and of the cluster's engine differ.
+        ClusterClock "cluster_clock"
+        /// This node collects the source for itself, although the engine can be used.
+        ClusterAlone "cluster_alone"
     }
 }
 
@@ -90,7 +96,6 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
     let counts = quotes.counts();
     let history = &status.history;
     let cluster = status.cluster.as_ref();
-    let format = cluster.is_some_and(|it| it.format.is_some());
     let of_all = |code: Code, holds: bool| holds.then_some(Reason { code, source: None });
     let whole = [
         of_all(Code::Stopping, status.stopping),
@@ -101,10 +106,13 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         of_all(Code::HistoryWriteFailed, history.write_failed),
         of_all(Code::LogLosesLines, status.log.loses()),
         of_all(Code::ReloadRefused, status.reloads.refused_at.is_some()),
-        of_all(Code::ClusterDown, !format && cluster.is_some_and(|it| !it.is_up)),
-        of_all(Code::ClusterFormat, format),
+        of_all(Code::ClusterDown, cluster.is_some_and(|it| !it.is_up)),
+        of_all(Code::ClusterFormat, cluster.is_some_and(|it| it.format.is_some())),
+        of_all(Code::ClusterName, cluster.is_some_and(|it| it.taken_name.is_some())),
+        of_all(Code::ClusterClock, cluster.is_some_and(|it| it.clock_off_ms.is_some())),
     ];
-    let of_sources = status.running().flat_map(|(id, source)| {
+    let of_sources = status.running().flat_map(move |(id, source)| {
+        let shared = cluster.filter(|it| it.is_up).and_then(|it| it.sources.get(id.index()));
         let by_state = match source.state {
             SourceState::Starting => Some(Code::SourceStarting),
             SourceState::Backoff => Some(Code::SourceBackoff),
@@ -117,6 +125,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
             source.candles_failing_since.map(|_| Code::SourceCandles),
             source.is_round_slow.then_some(Code::SourceRound),
             source.spent_by_others.map(|_| Code::SourceBudget),
+            shared.and_then(|it| it.alone.as_ref()).map(|_| Code::ClusterAlone),
         ];
         codes.into_iter().flatten().map(move |code| Reason { code, source: Some(id) })
     });
@@ -168,6 +177,27 @@ fn cluster_down(status: &Status) -> String {
     }
 }
 
+/// A reason about this node of the cluster.
+fn of_cluster(code: Code, cluster: Option<&ClusterStatus>) -> String {
+    let Some(ClusterStatus { node, format, taken_name, clock_off_ms, .. }) = cluster else {
+        return String::new();
+    };
+    match code {
+        Code::ClusterFormat => {
+            let version = format.unwrap_or(0);
+            format!("Another node writes entries of version {version}, which this one cannot read.")
+        }
+        Code::ClusterName => {
+            let taken = taken_name.as_deref().unwrap_or("");
+            format!("Another live node is called {taken}; this one calls itself {node}.")
+        }
+        _ => {
+            let ms = clock_off_ms.unwrap_or(0);
+            format!("This node's clock is {ms} ms ahead of the clock of the cluster's engine.")
+        }
+    }
+}
+
 impl Reason {
     /// The reason as a sentence for people.
     pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
@@ -176,6 +206,11 @@ impl Reason {
         };
         let source = &status.sources[id.index()];
         let mut text = of_source(self.code, source, status.started.unix, now);
+        if self.code == Code::ClusterAlone {
+            let shared = status.cluster.as_ref().and_then(|it| it.sources.get(id.index()));
+            let why = shared.and_then(|it| it.alone.as_deref()).unwrap_or("");
+            text = format!("This node collects the source for itself: {why}.");
+        }
         if self.code == Code::SourceFrozen {
             let since = on_wall(quotes.last_change(id).unwrap_or(now.mono), now);
             text = format!("No figure of this source has changed since {since}.");
@@ -200,9 +235,6 @@ fn of_service(code: Code, status: &Status, now: Now) -> String {
         Code::Starting => "No quote has been collected or restored yet.",
         Code::QuotesStale => "Every quote is stale.",
         Code::HistoryLost => "The history file has gone; a new one is written from memory.",
-        Code::ClusterFormat => {
-            "The other nodes of the cluster run a newer version; this one works by itself."
-        }
         Code::HistoryUnusable => {
             return format!("The history file cannot be used: {}.", status.history.why);
         }
@@ -220,6 +252,9 @@ fn of_service(code: Code, status: &Status, now: Now) -> String {
         }
         Code::ReloadRefused => return reload_refused(status, now),
         Code::ClusterDown => return cluster_down(status),
+        Code::ClusterFormat | Code::ClusterName | Code::ClusterClock => {
+            return of_cluster(code, status.cluster.as_ref());
+        }
         _ => "",
     };
     fixed.to_string()

@@ -42,9 +42,9 @@ impl<'a> Figures<'a> {
     }
 
     /// What this node does for the source that the row is read for.
-    pub fn cluster_source(&self) -> ClusterSource {
+    pub fn cluster_source(&self) -> &'a ClusterSource {
         let source = self.cluster().sources.get(self.id().index());
-        source.copied().unwrap_or_default()
+        source.expect("each source has a place")
     }
 
     /// True if the history file can be used. `None`: there is none.

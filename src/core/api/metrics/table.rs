@@ -244,12 +244,12 @@ const CLUSTER: &[Metric] = &[
 #[rustfmt::skip]
 const CLUSTER_SOURCE: &[Metric] = &[
     shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
-    shown("role", "Whether this node collects it, or follows the node that does.",
-        OneOf(&["collector", "follower"], |it| {
-            if it.cluster_source().collects { "collector" } else { "follower" }
-        })),
+    shown("role", "Whether this node collects it for all, follows the node that does, or collects it for itself.",
+        OneOf(&["collector", "follower", "alone"], |it| it.cluster_source().role)),
     metric("", "cluster_collector", "Whether this node collects the source.",
-        Flag(|it| it.cluster_source().collects)),
+        Flag(|it| it.cluster_source().role == "collector")),
+    metric("", "cluster_alone", "Whether this node collects the source without a lease.",
+        Flag(|it| it.cluster_source().role == "alone")),
     metric("epoch", "cluster_epoch", "The newest lease of the source that this node knows.",
         Count(|it| it.cluster_source().epoch)),
     metric("lagMs", "cluster_lag_seconds", "Age of the last entry of its collector when it was applied.",

@@ -8,6 +8,10 @@ use crate::resp::{RespValue, parse};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 
+/// The scripts that nodes run.
+const SCRIPTS: [Script; 6] =
+    [Script::Beat, Script::Look, Script::Renew, Script::Publish, Script::List, Script::Release];
+
 /// An entry of a stream.
 type Entry = (EntryId, Vec<u8>);
 
@@ -19,10 +23,12 @@ pub struct Model {
     pub streams: HashMap<String, Vec<Entry>>,
     pub texts: HashMap<String, Vec<u8>>,
     nodes: BTreeMap<String, i64>,
-    /// True if the scripts were loaded, and not flushed since.
-    pub has_scripts: bool,
-    /// True if it says nothing of a script that it is to load.
-    pub loads_none: bool,
+    /// A command that this user may not use.
+    pub forbids: Option<&'static str>,
+    /// A key that holds something else.
+    pub malformed: Option<&'static str>,
+    /// The format that all entries have, whoever writes them.
+    pub format: Option<u8>,
     /// An error that every write gets.
     pub refuses: Option<&'static str>,
     /// The node of the engine that has the keys; `None`: there is only one.
@@ -77,7 +83,7 @@ impl Model {
     /// Runs a command at one of its nodes.
     pub fn ask(&mut self, at: SocketAddr, words: &[Vec<u8>], is_over: bool) -> Answer {
         self.asked += 1;
-        let has_keys = !["SCRIPT", "AUTH", "SELECT"].map(str::as_bytes).contains(&&*words[0]);
+        let has_keys = !["AUTH", "SELECT"].map(str::as_bytes).contains(&&*words[0]);
         let other = match self.is_circle {
             true => ENGINES.map(SocketAddr::from).into_iter().find(|it| *it != at),
             false => self.keys_at.filter(|it| *it != at),
@@ -91,26 +97,27 @@ impl Model {
     /// Runs a command. `is_over`: one that waits has waited long enough.
     fn run(&mut self, words: &[Vec<u8>], is_over: bool) -> Answer {
         let text = |at: usize| String::from_utf8_lossy(&words[at]).into_owned();
+        let is_spoilt = |word: &Vec<u8>| self.malformed.is_some_and(|it| it.as_bytes() == *word);
+        // Setting a list replaces it, whatever it was.
+        let is_list = self.malformed.is_some_and(|it| it.ends_with(":list"));
+        if words.iter().any(is_spoilt) && (!is_list || text(0) == "GET") {
+            return Some(b"-WRONGTYPE Operation against a key of another kind\r\n".to_vec());
+        }
         let answer = match &*text(0) {
-            "SCRIPT" if self.loads_none => b"$-1\r\n".to_vec(),
-            "SCRIPT" => {
-                self.has_scripts = true;
-                let script = Script::ALL.iter().position(|it| it.text().as_bytes() == words[2]);
-                bulk(format!("s{}", script.expect("it is one of ours")).as_bytes())
+            word if self.forbids == Some(word) => {
+                b"-NOPERM this user has no permissions\r\n".to_vec()
             }
-            "EVALSHA" if !self.has_scripts => b"-NOSCRIPT No matching script.\r\n".to_vec(),
-            "EVALSHA" => {
+            "EVAL" => {
                 let count: usize = text(2).parse().expect("a number of keys");
-                let script: usize = text(1)[1..].parse().expect("a name of ours");
+                let script = SCRIPTS.into_iter().find(|it| it.text().as_bytes() == words[1]);
+                let script = script.expect("it is one of ours");
                 let all: Vec<Vec<u8>> = words[3..].to_vec();
                 let (keys, arguments) = all.split_at(count);
                 let keys: Vec<String> =
                     keys.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
                 match self.refuses {
-                    Some(error) if Script::ALL[script] != Script::Look => {
-                        format!("-{error}\r\n").into_bytes()
-                    }
-                    _ => self.script(Script::ALL[script], &keys, arguments),
+                    Some(error) => format!("-{error}\r\n").into_bytes(),
+                    _ => self.script(script, &keys, arguments),
                 }
             }
             "GET" => match self.texts.get(&text(1)) {
@@ -150,6 +157,7 @@ impl Model {
         let texts: Vec<String> =
             words.iter().map(|it| String::from_utf8_lossy(it).into_owned()).collect();
         let from = texts.iter().position(|it| it == "STREAMS").expect("it names streams") + 1;
+        let is_over = is_over || !texts.iter().any(|it| it == "BLOCK");
         let count = (texts.len() - from) / 2;
         let most: usize = texts[2].parse().expect("a count");
         let mut streams = Vec::new();
@@ -180,16 +188,17 @@ impl Model {
         let now = self.time_ms;
         if script == Script::Beat {
             self.nodes.insert(text(0), now);
-            let ttl = whole(1);
-            let live = self.nodes.iter().filter(|(_, at)| (now - **at).abs() <= ttl);
-            let mut live: Vec<_> = live.map(|(name, at)| (at, bulk(name.as_bytes()))).collect();
-            live.sort();
-            let live: Vec<_> = live.into_iter().map(|(_, name)| name).collect();
-            return list(&[bulk(now.to_string().as_bytes()), list(&live)]);
+            self.nodes.retain(|_, at| (now - 600_000..=now).contains(at));
+            let runs = self.nodes.iter();
+            let runs = runs
+                .flat_map(|(name, at)| [bulk(name.as_bytes()), bulk(at.to_string().as_bytes())]);
+            return list(&[bulk(now.to_string().as_bytes()), list(&runs.collect::<Vec<_>>())]);
         }
         let lease = self.hashes.entry(keys[0].clone()).or_default().clone();
         let get = |name: &str| lease.get(name).cloned().unwrap_or_default();
         let of = |name: &str| get(name).parse::<i64>().unwrap_or(0);
+        let epoch = get("epoch").parse::<f64>().unwrap_or(0.0);
+        let epoch = if (0.0..2f64.powi(52)).contains(&epoch) { epoch as i64 } else { 0 };
         let left = |time: i64| match of("until") - now {
             ms if get("released") == "1" || ms <= 0 || ms > 2 * time => 0,
             ms => ms,
@@ -200,55 +209,52 @@ impl Model {
         let reply = match script {
             Script::Beat => unreachable!("it is done above"),
             Script::Look => {
+                let (time, held, ms) = (whole(1), whole(4), left(whole(1)));
                 let last = self.streams.get(&keys[1]).and_then(|it| it.last());
                 let last = last.map_or("0-0".to_string(), |(id, _)| id.to_string());
+                let is_own = get("holder") == text(0) && get("released") != "1";
+                let takes = ms > 0 && is_own || ms == 0 && text(5) == "1";
+                let mut taken = epoch;
+                if takes {
+                    if !is_own || epoch < whole(2) || epoch == 0 {
+                        taken = epoch.max(whole(2)) + 1;
+                        let (nothing, at) = ("0".to_string(), now.to_string());
+                        changes.extend([("left", nothing), ("at", at), ("begin", String::new())]);
+                    }
+                    changes.extend([
+                        ("until", (now + time).to_string()),
+                        ("holder", text(0)),
+                        ("epoch", taken.to_string()),
+                        ("released", "0".to_string()),
+                        ("what", text(3)),
+                    ]);
+                } else if ms > 0 && get("what") == text(3) {
+                    if text(6) == "1" {
+                        changes.push(("alone_at", now.to_string()));
+                    }
+                    let is_late = now - of("want_at") > time / 2;
+                    if held >= 0 && (is_late || get("want") == text(0) || held < of("want_held")) {
+                        let at = now.to_string();
+                        changes.extend([
+                            ("want", text(0)),
+                            ("want_held", text(4)),
+                            ("want_at", at),
+                        ]);
+                    }
+                }
                 list(&[
-                    bulk(get("epoch").as_bytes()),
-                    bulk(get("holder").as_bytes()),
-                    number(left(whole(0))),
+                    number(takes.into()),
+                    bulk(taken.to_string().as_bytes()),
+                    number(ms),
                     bulk(get("from").as_bytes()),
                     bulk(last.as_bytes()),
                     bulk(get("list").as_bytes()),
+                    bulk(get("what").as_bytes()),
+                    bulk(get("holder").as_bytes()),
+                    number(of("released")),
+                    bulk(get("left").as_bytes()),
+                    bulk((now - of("at")).to_string().as_bytes()),
                 ])
-            }
-            Script::Acquire => {
-                let time = whole(1);
-                let until = ("until", (now + time).to_string());
-                let is_held = left(time) > 0 && get("holder") != text(0);
-                if is_held {
-                    return list(&[number(0), bulk(get("epoch").as_bytes())]);
-                }
-                if get("holder") == text(0) && get("released") != "1" {
-                    changes.push(until);
-                    let nothing = bulk(b"");
-                    list(&[
-                        number(1),
-                        bulk(get("epoch").as_bytes()),
-                        nothing.clone(),
-                        number(0),
-                        nothing,
-                        number(0),
-                    ])
-                } else {
-                    let epoch = of("epoch").max(whole(2)) + 1;
-                    changes.extend([
-                        until,
-                        ("holder", text(0)),
-                        ("epoch", epoch.to_string()),
-                        ("released", "0".to_string()),
-                        ("left", "0".to_string()),
-                        ("at", now.to_string()),
-                        ("begin", String::new()),
-                    ]);
-                    list(&[
-                        number(1),
-                        bulk(epoch.to_string().as_bytes()),
-                        bulk(get("holder").as_bytes()),
-                        number(of("released")),
-                        bulk(get("left").as_bytes()),
-                        bulk((now - of("at")).to_string().as_bytes()),
-                    ])
-                }
             }
             _ if !is_mine() => {
                 self.fenced += usize::from(script == Script::Publish);
@@ -264,7 +270,15 @@ impl Model {
                     ("left", text(3)),
                     ("at", now.to_string()),
                 ]);
-                number(1)
+                let is_alone = number((now - of("alone_at") <= whole(2)).into());
+                match now - of("want_at") > whole(2) / 2 {
+                    true => list(&[number(1), bulk(b""), number(0), is_alone]),
+                    false => {
+                        let (want, held) = (get("want"), get("want_held"));
+                        let [want, held] = [want, held].map(|it| bulk(it.as_bytes()));
+                        list(&[number(1), want, held, is_alone])
+                    }
+                }
             }
             Script::Publish if of("until") <= now => {
                 self.fenced += 1;
@@ -273,7 +287,9 @@ impl Model {
             Script::Publish => {
                 let epoch = text(1).parse().expect("a number");
                 self.published.insert((keys[0].clone(), epoch, text(0)));
-                let id = self.add(&keys[1], &arguments[4], whole(2) as usize).to_string();
+                let mut bytes = arguments[4].clone();
+                bytes[0] = self.format.unwrap_or(bytes[0]);
+                let id = self.add(&keys[1], &bytes, whole(2) as usize).to_string();
                 let mark = whole(3);
                 let begin = if mark % 2 == 1 { id.clone() } else { get("begin") };
                 changes.push(("begin", begin.clone()));
@@ -288,12 +304,18 @@ impl Model {
                 number(of("list") + 1)
             }
             Script::Release => {
-                self.add(&keys[1], &arguments[4], 4096);
-                changes.extend([
-                    ("released", "1".to_string()),
-                    ("left", text(2)),
-                    ("at", now.to_string()),
-                ]);
+                self.add(&keys[1], &arguments[6], 4096);
+                changes.extend([("left", text(2)), ("at", now.to_string())]);
+                changes.extend(match text(4).is_empty() {
+                    true => vec![("released", "1".to_string())],
+                    false => vec![
+                        ("holder", text(4)),
+                        ("until", (now + whole(5)).to_string()),
+                        ("epoch", (epoch + 1).to_string()),
+                        ("want_at", "0".to_string()),
+                        ("begin", String::new()),
+                    ],
+                });
                 number(1)
             }
         };

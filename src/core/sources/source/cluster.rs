@@ -12,7 +12,7 @@ use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, R
 use crate::core::sources::schedule::{HOURLY, Schedule};
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::StagedTickers;
-use crate::core::stats::SourceState;
+use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::log_targets::CLUSTER;
 use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
@@ -44,6 +44,9 @@ const BACKOFF_MAX_MS: u64 = 86_400_000;
 /// A follower sets its clock of the exchange if that differs by more than this from the collector's.
 const CLOCK_OFF_MS: i64 = 500;
 
+/// A time of receipt that differs by more than this from what its age tells is of a wrong clock.
+const CLOCKS_APART_MS: i64 = 2000;
+
 /// Markets of a list that one slice reads: some 0.1 ms.
 const MARKETS_A_SLICE: usize = 256;
 
@@ -51,6 +54,25 @@ impl Source {
     /// What this node does for the source.
     pub fn role(&self) -> Role {
         self.replica.role()
+    }
+
+    /// Since when this node does not collect.
+    pub fn idle_since(&self) -> Option<Mono> {
+        Some(self.replica.since).filter(|_| !self.role().collects())
+    }
+
+    /// What it collects: nodes share a source only if this is the same at all of them.
+    pub fn identity(&self) -> String {
+        let profile = &self.schedule.profile;
+        format!("{} at {}", profile.dialect.name(), profile.url)
+    }
+
+    /// True if its exchange has not been reached for so long, nor for so long since this node has its role.
+    pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
+        let since = cx.stats[self.id].failing_since.unwrap_or(cx.now.unix);
+        self.schedule.failures.is_unreached()
+            && u128::from((cx.now.unix - since).unsigned_abs()) >= span.as_millis()
+            && cx.now.mono.since(self.replica.since) >= span
     }
 
     /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
@@ -64,6 +86,7 @@ impl Source {
             self.connections.upstream.close_all(cx);
             self.drop_records(cx);
             self.schedule.round.abandon();
+            self.schedule.failures.forget(cx);
         }
         if !was.collects() && role.collects() {
             self.schedule.begin_quotes(cx.now.mono);
@@ -208,11 +231,12 @@ impl Source {
             return;
         }
         let age_ms = entry.head.waited_ms.saturating_add(age.as_millis() as u64);
-        let received = Now {
-            mono: Mono(cx.now.mono.0.saturating_sub(age_ms.saturating_mul(1000))),
-            unix: entry.head.received,
-        };
-        self.follow_head(&entry.head, age, &entry.body, cx);
+        let mono = Mono(cx.now.mono.0.saturating_sub(age_ms.saturating_mul(1000)));
+        // The time of receipt is the same on all nodes, unless the clock of one of them is wrong.
+        let own = on_wall(mono, cx.now);
+        let is_sound = (own - entry.head.received).abs() <= CLOCKS_APART_MS;
+        let received = Now { mono, unix: if is_sound { entry.head.received } else { own } };
+        self.follow_head(&entry.head, (age, received), &entry.body, cx);
         match entry.body {
             // An engine that was restored from old data may send quotes older than those applied.
             Update::Quotes { .. } if received.mono + AGE_ERROR < self.newest_quotes => {}
@@ -244,11 +268,17 @@ impl Source {
     }
 
     /// Takes over the state of the source at its collector: the exchange's time, back-off and failures.
-    fn follow_head(&mut self, head: &EntryHead, age: Duration, body: &Update, cx: &mut Context) {
+    fn follow_head(
+        &mut self,
+        head: &EntryHead,
+        (age, received): (Duration, Now),
+        body: &Update,
+        cx: &mut Context,
+    ) {
         let id = self.id;
         if matches!(body, Update::Quotes { .. }) {
             let last = &mut cx.stats[id].last_success_at;
-            *last = (*last).max(Some(head.received));
+            *last = (*last).max(Some(received.unix));
         }
         let Schedule { clock, candles, .. } = &mut self.schedule;
         match head.exchange_time {

@@ -1,0 +1,307 @@
+//! The faults that leave a cluster half-dead, and how soon it is whole again. Every second, the world looks
+//! at what all nodes have spent in the minute before.
+
+use super::{SOURCES, World};
+use crate::config::SourceConfig;
+use crate::core::cluster::streams::EntryId;
+use crate::core::cluster::tests::model::Model;
+use crate::replication::{Entry, EntryHead, Update, VERSION, encode};
+
+/// What a source, and one of another exchange with the same id, tell their nodes of.
+const STREAM: &str = "{test}:one:stream";
+
+impl World {
+    /// Puts an entry behind those of a source.
+    fn forge(&mut self, bytes: Vec<u8>) {
+        let stream = self.model.streams.get_mut(STREAM).expect("it has entries");
+        let last = stream.last().expect("it has entries").0;
+        stream.push((EntryId { number: last.number + 1, ..last }, bytes));
+    }
+
+    /// One node follows the source "one".
+    fn follower(&self) -> usize {
+        (0..self.nodes.len()).find(|at| self.role(*at, 0) == "follower").expect("one follows")
+    }
+}
+
+#[test]
+fn nodes_that_start_without_an_engine_collect_a_quarter_each_and_join_when_it_comes() {
+    let mut world = World::new(0, super::seed());
+    world.is_engine_up = false;
+    world.add(3);
+    world.run(20_000);
+    world.is_fresh(8000);
+    for at in 0..3 {
+        assert!((0..SOURCES.len()).all(|source| world.role(at, source) == "alone"));
+        assert!(world.health(at).contains("cluster_down"), "{}", world.health(at));
+    }
+    world.run(90_000);
+    world.is_fresh(12_000);
+    world.is_engine_up = true;
+    world.run(5000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+    world.run(60_000);
+}
+
+#[test]
+fn an_engine_that_is_lost_while_a_collector_restarts_leaves_nobody_stale() {
+    for _ in 0..3 {
+        let mut world = World::settled(3);
+        let before = world.epoch(0);
+        world.is_engine_up = false;
+        world.run(2000);
+        let old = world.collectors(0)[0];
+        world.nodes[old] = None;
+        world.run(1000);
+        world.start(old);
+        world.run(3000);
+        (world.model, world.is_engine_up) = (Model::default(), true);
+        world.run(5000);
+        world.ends_with_one_collector_each();
+        world.run(3000);
+        world.agrees(4000);
+        // The fresh node may have been the first: the next collector is above all that were seen.
+        let first = world.collectors(0)[0];
+        world.nodes[first] = None;
+        world.run(8000);
+        world.ends_with_one_collector_each();
+        assert!(world.epoch(0) > before || first != old, "{} {before}", world.epoch(0));
+        world.run(40_000);
+        world.agrees(4000);
+    }
+}
+
+#[test]
+fn a_forged_epoch_costs_nobody_more_than_its_entry() {
+    let mut world = World::settled(3);
+    for epoch in [u64::MAX, 1 << 60, 0] {
+        let head = EntryHead { epoch, ..EntryHead::default() };
+        world.forge(encode(&Entry { head, body: Update::Status(None) }));
+        for _ in 0..10 {
+            world.run(1000);
+            world.agrees(2100);
+        }
+    }
+    let before = world.epoch(0);
+    let lease = world.model.hashes.get_mut("{test}:one:lease").expect("it was taken");
+    lease.insert("epoch".to_string(), u64::MAX.to_string());
+    let asked = world.model.asked;
+    world.run(6000);
+    assert!(world.model.asked - asked < 2500, "{} commands", world.model.asked - asked);
+    world.ends_with_one_collector_each();
+    assert!(world.epoch(0) > before);
+    world.run(5000);
+    world.agrees(2100);
+}
+
+#[test]
+fn entries_that_a_node_cannot_read_cost_it_no_more_than_themselves() {
+    let mut world = World::settled(3);
+    let follower = world.follower();
+    world.forge(b"hello".to_vec());
+    for _ in 0..20 {
+        world.run(200);
+        assert_eq!(world.role(follower, 0), "follower");
+    }
+    world.agrees(2100);
+    assert!(!world.health(follower).contains("cluster_format"), "it has read later ones");
+    // A collector of a newer version: its followers work by themselves, within the budget.
+    world.model.format = Some(VERSION + 1);
+    world.run(3000);
+    assert!(world.health(follower).contains("cluster_format"));
+    world.run(80_000);
+    world.is_fresh(8000);
+    assert_eq!(world.role(follower, 0), "alone");
+    assert!(world.health(follower).contains("cluster_alone"), "{}", world.health(follower));
+    world.model.format = None;
+    world.run(5000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+}
+
+#[test]
+fn a_source_that_others_lack_stays_where_it_is() {
+    let mut world = World::new(0, super::seed());
+    world.add(1);
+    world.run(8000);
+    let epochs: Vec<u64> = (0..3).map(|source| world.epoch(source)).collect();
+    for _ in 0..2 {
+        let config = world.config(world.nodes.len(), &["one"]);
+        world.nodes.push(None);
+        world.start_with(world.nodes.len() - 1, config);
+    }
+    world.run(60_000);
+    let after: Vec<u64> = (0..3).map(|source| world.epoch(source)).collect();
+    assert_eq!(epochs[1..], after[1..], "nobody else has them");
+    assert!(after[0] <= epochs[0] + 2, "it went to and fro: {epochs:?} {after:?}");
+    world.is_fresh(2100);
+    world.ends_with_one_collector_each();
+}
+
+#[test]
+fn a_collector_that_does_not_reach_its_exchange_hands_it_over_once_and_then_rarely() {
+    let mut world = World::settled(3);
+    let old = world.collectors(0)[0];
+    world.node(old).is_shut_in = true;
+    world.run(14_000);
+    world.ends_with_one_collector_each();
+    assert_ne!(world.collectors(0), [old]);
+    for _ in 0..30 {
+        world.run(1000);
+        world.is_fresh(3100);
+    }
+    // Nobody reaches it: the sources are handed on, more and more rarely.
+    let before = world.epoch(0);
+    (0..3).for_each(|at| world.node(at).is_shut_in = true);
+    world.run(600_000);
+    assert!(world.epoch(0) - before < 40, "{}", world.epoch(0) - before);
+    (0..3).for_each(|at| world.node(at).is_shut_in = false);
+    world.run(60_000);
+    world.ends_with_one_collector_each();
+    world.agrees(3100);
+}
+
+#[test]
+fn a_slow_engine_holds_up_no_poll() {
+    for delay_ms in [500, 1500, 2100, 2600, 4000] {
+        let mut world = World::settled(3);
+        world.delay_ms = delay_ms;
+        world.run(20_000);
+        let since = world.ms;
+        world.run(20_000);
+        let gap = world.longest_gap(since);
+        assert!(gap <= 2200, "{delay_ms}: {gap} ms");
+        for at in 0..3 {
+            assert_eq!(world.health(at).contains("cluster_down"), delay_ms > 2200, "{delay_ms}");
+        }
+        world.is_fresh(12_000);
+        world.delay_ms = 0;
+        world.run(5000);
+        world.ends_with_one_collector_each();
+        world.agrees(3100);
+    }
+}
+
+#[test]
+fn a_missing_right_is_told_of_and_tried_ever_more_rarely() {
+    let mut world = World::new(0, super::seed());
+    world.model.forbids = Some("XREAD");
+    world.add(2);
+    world.run(10_000);
+    assert!(world.engine_connects <= 80, "{}", world.engine_connects);
+    world.run(10_000);
+    world.is_fresh(8000);
+    assert!(world.health(0).contains("missing permission"), "{}", world.health(0));
+    world.model.forbids = None;
+    world.run(5000);
+    world.ends_with_one_collector_each();
+}
+
+#[test]
+fn malformed_keys_of_one_source_concern_that_one_alone() {
+    for key in ["lease", "stream", "list", "ask"] {
+        let key = format!("{{test}}:one:{key}");
+        let mut world = World::settled(2);
+        world.model.malformed = Some(Box::leak(key.clone().into_boxed_str()));
+        for _ in 0..30 {
+            world.run(1000);
+            world.is_fresh(8000);
+        }
+        for (at, source) in [(0, 1), (0, 2), (1, 1), (1, 2)] {
+            assert_ne!(world.role(at, source), "alone", "{key}");
+        }
+        world.is_fresh(8000);
+        world.model.malformed = None;
+        world.run(5000);
+        world.ends_with_one_collector_each();
+        world.run(1000);
+        world.agrees(3100);
+    }
+}
+
+#[test]
+fn another_exchange_under_the_same_id_is_told_of_where_it_came_later() {
+    let mut world = World::settled(1);
+    let mut config = world.config(1, &SOURCES);
+    config.sources[0] = SourceConfig {
+        url: crate::config::Url::parse("http://10.0.0.1:9/other").ok(),
+        ..config.sources[0].clone()
+    };
+    world.nodes.push(None);
+    world.start_with(1, config);
+    world.run(10_000);
+    assert_eq!((world.role(0, 0), world.role(1, 0)), ("collector", "alone"));
+    let health = world.health(1);
+    assert!(health.contains("cluster_alone") && health.contains("under this id"), "{health}");
+    assert!(!world.health(0).contains("cluster_"), "{}", world.health(0));
+    world.is_fresh(4000);
+    let polls = world.polls.iter().filter(|(_, source, node)| source == "other" && *node == 1);
+    assert!(polls.count() > 0, "it does not collect");
+}
+
+#[test]
+fn two_nodes_of_one_name_are_told_apart() {
+    let mut world = World::settled(2);
+    let config = world.config(0, &SOURCES);
+    world.nodes.push(None);
+    world.start_with(2, config);
+    world.run(10_000);
+    assert!(world.health(2).contains("cluster_name"), "{}", world.health(2));
+    assert!(!world.health(0).contains("cluster_name"), "{}", world.health(0));
+    world.run(20_000);
+    world.ends_with_one_collector_each();
+    world.agrees(2100);
+    // The engine dies: each of the three has its part.
+    world.is_engine_up = false;
+    world.run(90_000);
+    world.is_engine_up = true;
+    world.run(5000);
+    world.ends_with_one_collector_each();
+    // A node that was started again is no twin of itself.
+    world.nodes[1] = None;
+    world.start(1);
+    world.run(10_000);
+    assert!(!world.health(1).contains("cluster_name"), "{}", world.health(1));
+}
+
+#[test]
+fn a_node_whose_clock_is_wrong_says_so_and_its_times_spread_to_nobody() {
+    let mut world = World::settled(3);
+    let old = world.collectors(0)[0];
+    world.node(old).skew_ms = 90_000;
+    world.run(10_000);
+    for at in 0..3 {
+        assert_eq!(world.health(at).contains("cluster_clock"), at == old, "{at}");
+    }
+    for _ in 0..10 {
+        world.run(500);
+        // By the clock of each.
+        world.is_fresh(3000);
+        for node in world.nodes.iter().flatten() {
+            let now = world.now_of(node).unix;
+            let symbol = node.core.cx.market.catalog.known()[0];
+            let quote = node.core.cx.market.quotes.of(crate::market::SourceId(0), symbol);
+            assert!(quote.expect("it is served").received_at <= now + 50);
+        }
+    }
+}
+
+#[test]
+fn a_partition_leaves_both_sides_with_data_and_within_the_budget() {
+    let mut world = World::settled(5);
+    let cut = [world.collectors(0)[0], world.collectors(1)[0]];
+    for at in cut {
+        world.node(at).is_cut = true;
+    }
+    world.run(90_000);
+    world.is_fresh(12_000);
+    for at in cut {
+        world.node(at).is_cut = false;
+    }
+    world.run(5000);
+    world.ends_with_one_collector_each();
+    world.run(3000);
+    world.agrees(4000);
+    world.run(60_000);
+}
