@@ -11,8 +11,11 @@ use std::path::Path;
 
 const OPENAPI: &str = "src/core/api/openapi.json";
 
-/// The JSON Schema of dialects.
-const SCHEMA: &str = "src/exchange/dialects/schema.json";
+/// Files that are kept in gzip, and their names then.
+const PACKED: [(&str, &str); 2] = [
+    ("src/config/schema.json", "config-schema.json.gz"),
+    ("src/exchange/dialects/schema.json", "dialect-schema.json.gz"),
+];
 
 const DIALECTS: &str = "src/exchange/dialects";
 
@@ -20,7 +23,10 @@ fn main() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed={DIALECTS}");
     let out = std::env::var("OUT_DIR").expect("cargo says where to write");
     let out = Path::new(&out);
-    pack(&std::fs::read(SCHEMA)?, &out.join("dialect-schema.json.gz"))?;
+    for (path, name) in PACKED {
+        println!("cargo::rerun-if-changed={path}");
+        pack(&std::fs::read(path)?, &out.join(name))?;
+    }
     println!("cargo::rerun-if-changed={OPENAPI}");
     let document = openapi::expanded(&std::fs::read_to_string(OPENAPI)?, env!("CARGO_PKG_VERSION"));
     pack(document.as_bytes(), &out.join("openapi.gz"))?;

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Help => print(&config::help(&dialects.built_in)),
         Command::Version => print(&version()),
         Command::Print(text) => print(&text),
+        Command::ConfigSchema => print(&unpacked(config::SCHEMA)),
         Command::DialectSchema => print(&unpacked(exchange::SCHEMA)),
         Command::Check(loaded) => {
             tell("warning: ", &loaded.warnings);

@@ -9,7 +9,6 @@ use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
 use super::flags::{self, CliTask, Flags};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
-use super::json_schema::json_schema;
 use super::load::{LoadedConfig, Loader, LookAtFiles};
 use super::man::man;
 use super::members::{Named as _, names};
@@ -22,6 +21,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::path::PathBuf;
+
+/// The JSON Schema of the file, made from its keys, in gzip. What depends on several keys, `--check` finds.
+pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schema.json.gz"));
 
 /// Why an `expect` below holds: a value that could not be read was reported, and a report with faults does
 /// not close.
@@ -42,6 +44,8 @@ pub enum Command {
     Version,
     /// Print this.
     Print(String),
+    /// Print the schema of the file.
+    ConfigSchema,
     /// Print the schema of a dialect's file.
     DialectSchema,
     /// Ask the exchanges of all sources once for everything.
@@ -221,7 +225,7 @@ pub fn reload(
 
 fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let command = match loader.flags.words.first().map_or("", String::as_str) {
-        "config" => Ok(Command::Print(json_schema())),
+        "config" => Ok(Command::ConfigSchema),
         "dialect" => Ok(Command::DialectSchema),
         other => Err(wrong("config or dialect", other)),
     };

@@ -11,7 +11,7 @@
 //! `members`, the files of dialects are read in the same way.
 //!
 //! To add a limit: `limits` says how. To add a key: `schema` does. To add a flag: a row in `flags`. Then
-//! `UPDATE_DOCS=1 cargo test --lib config` writes the reference.
+//! `UPDATE_DOCS=1 cargo test --lib config` writes the reference and the JSON Schema.
 
 mod check;
 mod command;
@@ -22,7 +22,6 @@ mod file;
 mod flags;
 pub(crate) mod forms;
 mod json;
-mod json_schema;
 pub(crate) mod leaves;
 mod limits;
 mod load;
@@ -38,7 +37,9 @@ pub(crate) mod tests;
 mod url;
 pub(crate) mod values;
 
-pub use command::{Command, Export, ExportFormat, HttpPlace, ReloadAsked, Rename, command, reload};
+pub use command::{
+    Command, Export, ExportFormat, HttpPlace, ReloadAsked, Rename, SCHEMA, command, reload,
+};
 pub use dialects::{Dialects, KnownDialect};
 pub use fault::{ConfigFault, Report};
 pub use flags::help;

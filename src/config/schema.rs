@@ -11,7 +11,7 @@
 //! 3. If it depends on other keys, compare them in `check`. What keeps a copy of it takes the new one in
 //!    its `reconfigure`. If a reload cannot change it, list it in `fixed!` of `reload`, and in the table of
 //!    `src/docs/operations.md`, "Signals".
-//! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference.
+//! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
 
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, ENGINE, FILE, FRACTION, ICON,

@@ -4,6 +4,7 @@ pub(crate) mod describe;
 mod faults;
 mod reference;
 mod routes;
+mod schema;
 mod sources;
 
 use super::check::tls_available;

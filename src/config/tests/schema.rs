@@ -1,17 +1,16 @@
-//! The JSON Schema of the configuration (json-schema.org, draft 2020-12), for editors. It is made from the
-//! keys that are read, as the reference is. What depends on several keys, `--check` finds.
+//! The JSON Schema of the configuration: made from the keys that are read, as the reference is.
 
-use super::fault::Report;
-use super::forms::{AMOUNT, FRACTION, PLACES};
-use super::json::{Node, list, object, text};
-use super::schema::Config;
-use super::values::{FileObject as _, KeyValue, Visit};
+use crate::config::fault::Report;
+use crate::config::forms::{AMOUNT, FRACTION, PLACES};
+use crate::config::json::{Node, list, object, text};
+use crate::config::schema::Config;
+use crate::config::values::{FileObject as _, KeyValue, Visit};
 
 /// Members of a JSON Schema: names, and values as JSON.
 type Members = Vec<(&'static str, String)>;
 
-/// The schema of the file.
-pub(super) fn json_schema() -> String {
+/// The schema (json-schema.org, draft 2020-12) of the file, for editors.
+fn schema() -> String {
     let mut members = vec![
         ("$schema", text("https://json-schema.org/draft/2020-12/schema")),
         ("title", text("The configuration of marketd")),
@@ -85,4 +84,15 @@ fn needed(json: &str, value: &mut dyn KeyValue) -> Vec<String> {
     value.read(&Node::unplaced(String::new(), json), &mut report);
     let faults = report.close().err().unwrap_or_default();
     faults.iter().filter_map(|it| it.key.rsplit('.').next()).map(text).collect()
+}
+
+#[test]
+fn the_schema_is_that_of_the_keys() {
+    let made = schema();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/config/schema.json");
+        std::fs::write(file, &made).expect("the file can be written");
+        return;
+    }
+    assert!(made == include_str!("../schema.json"), "UPDATE_DOCS=1 writes it anew");
 }
