@@ -234,6 +234,15 @@ fn warn_of_hosts(config: &Config, dialects: &[KnownDialect], report: &mut Report
 
 /// Warns of polls that would exceed the rate limit of the exchange: they are spaced.
 fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, report: &mut Report) {
+    let name = &dialect.name;
+    if !dialect.symbol_cost.is_zero()
+        && (source.symbols.is_empty() || !source.quote_assets.is_empty())
+    {
+        let most = source.stale_after.as_micros() / dialect.symbol_cost.as_micros().max(1);
+        let what = format!("{name} is asked for each listed market by itself");
+        let then = format!("of more than {most}, quotes turn stale within a round");
+        report.warn(&format!("{path}.quoteAssets"), format!("{what}: {then}"));
+    }
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
     let round = dialect.symbol_cost.saturating_mul(symbols);
     let round = round.saturating_add(dialect.poll_cost);
@@ -242,7 +251,7 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     }
     let stale =
         if round >= source.stale_after { ", and quotes turn stale between them" } else { "" };
-    let (name, round, poll) = (&dialect.name, round.as_millis(), source.poll.as_millis());
+    let (round, poll) = (round.as_millis(), source.poll.as_millis());
     let then = format!("polls are spaced to {round} ms{stale}");
     let message = format!("polling every {poll} ms exceeds the rate limit of {name}: {then}");
     report.warn(&format!("{path}.pollMs"), message);

@@ -293,6 +293,12 @@ fn what_is_unwise_is_warned_of() {
         ],
     );
     check(
+        &source("\"dialect\": \"coinbase\", \"symbols\": [\"A/B\"],\n\"quoteAssets\": [\"USD\"]"),
+        &[
+            "m.json:2: sources[0].quoteAssets: coinbase is asked for each listed market by itself: of more than 150, quotes turn stale within a round",
+        ],
+    );
+    check(
         "{ \"sources\": [ { \"dialect\": \"okx\" },\n{ \"id\": \"b\", \"dialect\": \"okx\", \"url\": \"http://www.okx.com:80/x\" },\n{ \"id\": \"c\", \"dialect\": \"okx\", \"url\": \"http://www.okx.com:81\" } ] }",
         &[
             "m.json:2: sources[1].url: www.okx.com:80 is the host of sources[0] too: they share its budget, its pauses and bans, and its connections",

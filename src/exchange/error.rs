@@ -55,11 +55,6 @@ pub enum ReadError {
         /// What was expected there.
         expected: &'static str,
     },
-    /// One item is longer than the limit.
-    ItemTooLong {
-        /// In bytes.
-        cap: usize,
-    },
     /// The part outside of the items is longer than the limit.
     EnvelopeTooLong {
         /// In bytes.
@@ -125,7 +120,6 @@ impl fmt::Display for ReadError {
             ReadError::Malformed { at, expected } => {
                 write!(f, "malformed body at byte {at}: expected {expected}")
             }
-            ReadError::ItemTooLong { cap } => write!(f, "item longer than {cap} bytes"),
             ReadError::EnvelopeTooLong { cap } => {
                 write!(f, "more than {cap} bytes outside of the items")
             }

@@ -50,6 +50,9 @@ pub fn explain(
         (Form::Itself, Raw::Object(item) | Raw::Array(item)) => look(Raw::Absent, item),
         // Of a body that breaks off, the items before that are shown.
         _ => drop(Items::new(place, caps).feed(body, &mut |cursor| {
+            let Some(cursor) = cursor else {
+                return Ok(());
+            };
             let name = place.name_of(cursor)?;
             let begin = cursor.position();
             cursor.value()?;

@@ -35,8 +35,8 @@ impl From<&crate::config::Limits> for Caps {
 
 /// Takes the item at the cursor, which is an element, or a member's name, colon and value, and moves the
 /// cursor after it. After [`Stop::Cut`] the same item comes again with more bytes, so nothing of it may
-/// be used before.
-pub(super) type Take<'t> = dyn FnMut(&mut Cursor<'_>) -> Result<(), Stop> + 't;
+/// be used before. `None`: an item that is longer than the limit, and was passed unread.
+pub(super) type Take<'t> = dyn FnMut(Option<&mut Cursor<'_>>) -> Result<(), Stop> + 't;
 
 /// What follows an entry.
 const SEPARATOR: &str = "a comma or a closing bracket";
@@ -52,6 +52,8 @@ pub(super) struct Items {
     found: bool,
     envelope: Vec<u8>,
     partial: Vec<u8>,
+    /// True if the partial entry is an item above the limit, of which nothing is kept.
+    is_too_long: bool,
     extent: Extent,
     /// The number of bytes of the body before those being fed.
     passed: u64,
@@ -97,6 +99,7 @@ impl Items {
             found: false,
             envelope: Vec::new(),
             partial: Vec::new(),
+            is_too_long: false,
             extent: Extent::default(),
             passed: 0,
         }
@@ -189,9 +192,16 @@ impl Items {
             Stop::Malformed(at, expected) => malformed(fed + at as u64, expected),
         };
         if self.is_among_items() {
-            take(cursor).map_err(stopped)?;
+            match self.past_too_long(cursor) {
+                Some(past) => {
+                    *cursor = past;
+                    take(None)
+                }
+                None => take(Some(cursor)),
+            }
+            .map_err(stopped)?;
             self.state = State::Next;
-            return self.check_length(cursor.position() - begin);
+            return Ok(());
         }
         let opened = self.pass_outside(cursor).map_err(stopped)?;
         self.keep(cursor.since(begin))?;
@@ -204,6 +214,18 @@ impl Items {
             None => self.end_entry(),
         }
         Ok(())
+    }
+
+    /// The place behind the item at the cursor, if it is longer than the limit.
+    fn past_too_long<'a>(&self, cursor: &Cursor<'a>) -> Option<Cursor<'a>> {
+        let (begin, cap) = (cursor.position(), self.caps.item_bytes);
+        let mut past = cursor.clone();
+        if past.left() <= cap {
+            return None;
+        }
+        self.place.name_of(&mut past).ok()?;
+        past.value().ok()?;
+        (past.position() - begin > cap).then_some(past)
     }
 
     /// Passes an entry outside of the items. If it is a bracket on the path, returns the one that closes it.
@@ -244,7 +266,21 @@ impl Items {
         let end = self.extent.end_in(bytes, fed)?;
         let more = &bytes[..end.unwrap_or(bytes.len())];
         let (begin, length) = (fed - self.partial.len() as u64, self.partial.len() + more.len());
-        self.check_length(length)?;
+        if self.is_among_items() {
+            self.is_too_long |= length > self.caps.item_bytes;
+        } else {
+            self.check_envelope(length)?;
+        }
+        if self.is_too_long {
+            // Only its end matters.
+            self.partial.clear();
+            if end.is_some() && self.extent.depth == 0 {
+                self.is_too_long = false;
+                self.state = State::Next;
+                let _ = take(None);
+            }
+            return Ok(more.len());
+        }
         self.partial.extend_from_slice(more);
         let Some(end) = end else {
             return Ok(more.len());
@@ -285,20 +321,17 @@ impl Items {
 
     /// Adds to the envelope.
     fn keep(&mut self, bytes: &[u8]) -> Result<(), ReadError> {
-        self.check_length(bytes.len())?;
+        self.check_envelope(bytes.len())?;
         self.envelope.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Refuses so many bytes of one entry, if they are too many.
-    fn check_length(&self, length: usize) -> Result<(), ReadError> {
-        let Caps { item_bytes, envelope_bytes } = self.caps;
-        match self.is_among_items() {
-            true if length > item_bytes => Err(ReadError::ItemTooLong { cap: item_bytes }),
-            false if length + self.envelope.len() > envelope_bytes => {
-                Err(ReadError::EnvelopeTooLong { cap: envelope_bytes })
-            }
-            _ => Ok(()),
+    /// Refuses so many more bytes of the envelope, if they are too many.
+    fn check_envelope(&self, length: usize) -> Result<(), ReadError> {
+        let cap = self.caps.envelope_bytes;
+        match length + self.envelope.len() > cap {
+            true => Err(ReadError::EnvelopeTooLong { cap }),
+            false => Ok(()),
         }
     }
 }
@@ -358,7 +391,15 @@ mod tests {
     }
 
     /// Writes an item down as it is.
-    fn note(place: &Place, item: &mut Cursor<'_>, notes: &mut Vec<String>) -> Result<(), Stop> {
+    fn note(
+        place: &Place,
+        item: Option<&mut Cursor<'_>>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), Stop> {
+        let Some(item) = item else {
+            notes.push("too long".to_string());
+            return Ok(());
+        };
         let begin = item.position();
         place.name_of(item)?;
         item.value()?;
@@ -506,23 +547,24 @@ mod tests {
     }
 
     #[test]
-    fn an_item_may_be_as_long_as_the_cap_and_no_longer() {
+    fn an_item_above_the_cap_is_passed_unread_and_those_around_it_are_read() {
         let check = |item: String, form| {
             let place = place(if form == Form::Members { "{}" } else { "[]" });
             let body = match form {
-                Form::Members => format!("{{{item}}}"),
-                _ => format!("[{item},{item}]"),
+                Form::Members => format!(r#"{{{item},"b":1}}"#),
+                _ => format!("[1,{item},[2]]"),
             };
             for (cap, fits) in [(-1isize, false), (0, true), (1, true)] {
                 let caps = Caps { item_bytes: item.len().saturating_add_signed(cap), ..CAPS };
                 for size in [1, 2, 7, item.len(), item.len() + 1, body.len()] {
                     let read = read(place, caps, body.as_bytes().chunks(size));
-                    let expected = if fits {
-                        Ok(true)
-                    } else {
-                        Err(ReadError::ItemTooLong { cap: caps.item_bytes })
+                    let item = if fits { &*item } else { "too long" };
+                    let expected: &[&str] = match form {
+                        Form::Members => &[item, r#""b":1"#],
+                        _ => &["1", item, "[2]"],
                     };
-                    assert_eq!(read.2, expected, "{item} {cap} {size}");
+                    assert_eq!(read.0, expected, "{cap} {size}");
+                    assert_eq!(read.2, Ok(true), "{item} {cap} {size}");
                 }
             }
         };
@@ -533,12 +575,17 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_never_ends_is_given_up_at_the_cap() {
+    fn of_an_item_that_never_ends_nothing_is_kept_above_the_cap() {
         for body in ["[\"", "[[", "[{\"", "[1"] {
             let place = place("[]");
             let endless = body.to_owned() + &"1".repeat(1000);
-            let read = read(place, CAPS, endless.as_bytes().chunks(16));
-            assert_eq!(read.2, Err(ReadError::ItemTooLong { cap: 100 }), "{body}");
+            let mut items = Items::new(place, CAPS);
+            for piece in endless.as_bytes().chunks(16) {
+                let fed = items.feed(piece, &mut |it| note(place, it, &mut Vec::new()));
+                assert_eq!(fed, Ok(()), "{body}");
+                assert!(items.partial.len() <= CAPS.item_bytes, "{body}");
+            }
+            assert!(!items.is_whole() && items.partial.is_empty(), "{body}");
         }
     }
 

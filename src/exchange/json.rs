@@ -62,6 +62,7 @@ const WORDS: [(&[u8], Raw<'static>); 6] = [
 ///
 /// The functions called for each token are inlined explicitly. The compiler does not do it alone,
 /// and calls that pass a `Result` of a [`Raw`] through memory took a sixth of the time.
+#[derive(Clone)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -70,6 +71,11 @@ pub(super) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, at: 0 }
+    }
+
+    /// The number of bytes that are left.
+    pub(super) fn left(&self) -> usize {
+        self.bytes.len() - self.at
     }
 
     /// The number of bytes passed.

@@ -5,50 +5,39 @@
 //! bucket that is not fully known, except the forming one.
 //!
 //! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
-//! exist, not into them) -> *making* rows, oldest first -> done. If closed candles of the series
-//! change meanwhile, it starts again, a few times; after that, each row stays as it was made, and only slots
-//! that were covered at every step count as known: what was told later may have no row. The
-//! fingerprint includes the version that each row was made from, so a body that mixes versions has
-//! a fingerprint of its own.
+//! exist, not into them) -> *making* rows, oldest first -> done. If that takes longer than a turn, it goes on
+//! from a copy of the series, which shares the rows: the body is that of one moment, whatever comes meanwhile.
 
 use super::body::ChartRows;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};
 use super::chunk::seconds;
-use super::interval_set::IntervalSet;
 use super::known::BucketState;
 use super::rollup::Rollup;
 use super::series::Series;
 use super::window::Window;
 use crate::fingerprint::Part;
 use crate::time::UnixMs;
+use std::borrow::Cow;
 use std::ops::Range;
-
-/// How often a body is started again because its series changed. Closed candles arrive once an
-/// interval, or in pages some tenths of a second apart; a body takes less.
-const MAX_RESTARTS: u8 = 2;
 
 /// The cost of visiting one bucket, in rows rolled up: two searches in a tree.
 const BUCKET_COST: usize = 6;
 
 /// A chart body in the making.
 #[derive(Clone, Debug)]
-pub struct ChartBuilder {
+pub struct ChartBuilder<'s> {
     spec: ChartSpec,
     now: UnixMs,
     keep: i64,
+    /// What it is made from; `None` if the series was not open.
+    series: Option<Cow<'s, Series>>,
     stage: Stage,
     rows: ChartRows,
-    /// The series' closed version at the last step.
-    closed: Option<u64>,
-    /// The slots that were covered at each step since the start.
-    covered: IntervalSet,
-    restarts: u8,
     info: Option<ChartInfo>,
 }
 
 #[derive(Clone, Debug)]
 enum Stage {
-    Begin,
     Locating(Locating),
     Making(Making),
 }
@@ -79,54 +68,69 @@ struct Making {
 struct View<'a> {
     series: &'a Series,
     spec: &'a ChartSpec,
-    /// The slots that the chart may claim to know.
-    covered: &'a IntervalSet,
     window: Window,
     second: u32,
     /// First slot of the newest candle's bucket. No flat candle follows it.
     newest: i64,
 }
 
-impl ChartBuilder {
-    /// Starts a body. `now` is the exchange's clock, `keep` the kept window in base slots.
-    pub fn new(spec: ChartSpec, now: UnixMs, keep: i64) -> ChartBuilder {
-        ChartBuilder {
-            now,
-            keep,
-            stage: Stage::Begin,
-            rows: ChartRows::new(spec.quoted),
-            closed: None,
-            covered: IntervalSet::default(),
-            restarts: 0,
-            info: None,
-            spec,
-        }
+impl<'s> ChartBuilder<'s> {
+    /// Starts a body of the series as it is now. `now` is the exchange's clock, `keep` the kept window in
+    /// base slots.
+    pub fn new(
+        series: Option<&'s Series>,
+        spec: ChartSpec,
+        now: UnixMs,
+        keep: i64,
+    ) -> ChartBuilder<'s> {
+        debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
+        let mut rows = ChartRows::new(spec.quoted);
+        let stage = match series {
+            Some(series) => {
+                rows.made_of.add(Part::Source(series.key().source.0));
+                View::new(series, &spec, now).begin()
+            }
+            None => Stage::Making(Making { cursor: i64::MAX, previous: None }),
+        };
+        ChartBuilder { series: series.map(Cow::Borrowed), stage, rows, now, keep, info: None, spec }
     }
 
-    /// The bytes of memory that its rows take.
+    /// The same, which goes on from a copy of the series, as it was. A body that is done needs none.
+    pub fn detached(self) -> ChartBuilder<'static> {
+        let series = self.series.filter(|_| self.info.is_none());
+        let series = series.map(|series| Cow::Owned(series.into_owned()));
+        let ChartBuilder { spec, now, keep, stage, rows, info, .. } = self;
+        ChartBuilder { series, spec, now, keep, stage, rows, info }
+    }
+
+    /// The bytes of memory that it takes.
     pub fn held(&self) -> usize {
-        self.rows.held()
+        self.rows.held() + self.series.as_ref().map_or(0, |series| series.copied())
     }
 
     /// Works for about as long as it takes to roll up `budget_rows` stored candles. Returns true if
-    /// the body is done. The series is passed in for each step; `None` if it is not, or no longer,
-    /// open: then the body ends as it is, and claims nothing.
-    pub fn step(&mut self, series: Option<&Series>, budget_rows: usize) -> bool {
+    /// the body is done.
+    pub fn step(&mut self, budget_rows: usize) -> bool {
         if self.info.is_some() {
             return true;
         }
-        match series {
-            Some(series) => {
-                debug_assert_eq!(series.interval(), self.spec.interval.base());
-                self.watch(series);
-                if !self.work(series, budget_rows.max(BUCKET_COST)) {
+        if let Some(series) = &self.series {
+            let view = View::new(series, &self.spec, self.now);
+            let mut budget = budget_rows.max(BUCKET_COST);
+            if let Stage::Locating(locating) = &mut self.stage {
+                let Some(start) = locating.walk(&view, &mut budget) else {
                     return false;
-                }
+                };
+                self.stage = view.making_from(start);
             }
-            None => self.covered = IntervalSet::default(),
+            if let Stage::Making(making) = &mut self.stage
+                && !making.walk(&view, &mut self.rows, &mut budget)
+            {
+                return false;
+            }
         }
-        let found = &self.rows.found;
-        self.info = Some(found.info(series, &self.covered, &self.spec, self.now, self.keep));
+        let (found, series) = (&self.rows.found, self.series.as_deref());
+        self.info = Some(found.info(series, &self.spec, self.now, self.keep));
         true
     }
 
@@ -134,61 +138,14 @@ impl ChartBuilder {
     pub fn finished(self) -> Option<ChartPlan> {
         Some(self.rows.finish(self.info?))
     }
-
-    /// Starts again if closed candles changed since the last step. After too many restarts it
-    /// continues, from the close that now precedes the next row.
-    fn watch(&mut self, series: &Series) {
-        let closed = series.closed_version();
-        match self.closed.replace(closed) {
-            Some(before) if before == closed => {}
-            None => self.covered = series.covered().clone(),
-            Some(_) if self.restarts < MAX_RESTARTS => {
-                self.restarts += 1;
-                self.stage = Stage::Begin;
-                self.rows = ChartRows::new(self.spec.quoted);
-                self.covered = series.covered().clone();
-            }
-            Some(_) => {
-                self.covered.retain(series.covered());
-                if let Stage::Making(making) = &mut self.stage {
-                    let view = View::new(series, &self.spec, &self.covered, self.now);
-                    making.previous = view.close_before(making.cursor);
-                }
-            }
-        }
-    }
-
-    /// Returns true if all rows are made.
-    fn work(&mut self, series: &Series, mut budget: usize) -> bool {
-        let view = View::new(series, &self.spec, &self.covered, self.now);
-        loop {
-            match &mut self.stage {
-                Stage::Begin => {
-                    self.rows.made_of.add(Part::Source(series.key().source.0));
-                    self.stage = view.begin();
-                }
-                Stage::Locating(locating) => match locating.walk(&view, &mut budget) {
-                    Some(start) => self.stage = view.making_from(start),
-                    None => return false,
-                },
-                Stage::Making(making) => return making.walk(&view, &mut self.rows, &mut budget),
-            }
-        }
-    }
 }
 
 impl<'a> View<'a> {
-    fn new(
-        series: &'a Series,
-        spec: &'a ChartSpec,
-        covered: &'a IntervalSet,
-        now: UnixMs,
-    ) -> View<'a> {
+    fn new(series: &'a Series, spec: &'a ChartSpec, now: UnixMs) -> View<'a> {
         let newest = series.candle_slots(0..i64::MAX).next_back();
         View {
             series,
             spec,
-            covered,
             window: Window::new(spec),
             second: seconds(now),
             newest: newest.map_or(0, |slot| spec.interval.bucket_of(slot).start),
@@ -344,8 +301,7 @@ impl Making {
             return;
         }
         rows.found.begin.get_or_insert(bucket.start);
-        let is_known = state == BucketState::Closed && view.covered.covers(bucket.clone());
-        rows.found.closed += u64::from(is_known);
+        rows.found.closed += u64::from(state == BucketState::Closed);
         let Some((prices, count)) = view.candle(bucket, &mut rows.volume) else {
             return;
         };
@@ -378,9 +334,9 @@ mod tests {
     }
 
     /// The body and what it is made of, made in steps as small as they get.
-    fn made(mut builder: ChartBuilder, series: &Series) -> (String, Fingerprint) {
+    fn made(mut builder: ChartBuilder<'_>) -> (String, Fingerprint) {
         let mut steps = 1;
-        while !builder.step(Some(series), 0) {
+        while !builder.step(0) {
             steps += 1;
             assert!(steps < 1000, "it never ends");
         }
@@ -388,8 +344,8 @@ mod tests {
         (plan.text(), plan.made_of())
     }
 
-    fn builder(spec: &ChartSpec) -> ChartBuilder {
-        ChartBuilder::new(spec.clone(), minute(600), 1000)
+    fn builder<'s>(series: &'s Series, spec: &ChartSpec) -> ChartBuilder<'s> {
+        ChartBuilder::new(Some(series), spec.clone(), minute(600), 1000)
     }
 
     #[test]
@@ -397,94 +353,43 @@ mod tests {
         let series = series(0..600);
         let spec = all_of(Interval::M5);
         let (body, _) = chart(&series, &spec, minute(600));
-        let mut at_once = builder(&spec);
-        assert!(at_once.step(Some(&series), usize::MAX));
+        let mut at_once = builder(&series, &spec);
+        assert!(at_once.step(usize::MAX));
         let made_of = at_once.finished().expect("it is done").made_of();
-        assert_eq!(made(builder(&spec), &series), (body, made_of));
+        assert_eq!(made(builder(&series, &spec)), (body, made_of));
     }
 
     #[test]
-    fn a_series_that_changes_on_the_way_is_begun_again_a_few_times() {
-        let mut series = series(0..600);
-        let spec = all_of(Interval::M5);
-        let mut builder = builder(&spec);
-        assert!(!builder.step(Some(&series), 200));
-        let slots = 600..605;
-        series.ingest_whole(slots.clone(), &minutes(slots), minute(605), None);
-        let (body, _) = chart(&series, &spec, minute(605));
-        let fresh = made(self::builder(&spec), &series);
-        assert_eq!(fresh.0, body);
-        assert_eq!(made(builder, &series), fresh);
-    }
-
-    #[test]
-    fn a_chart_does_not_claim_what_became_known_behind_its_rows() {
-        // What the exchange has told last lies before the rows that were made by then.
-        let mut series = Series::new(key(Stored::M1), 0);
-        let tell = |series: &mut Series, slots: Range<i64>| {
-            series.ingest_whole(slots.clone(), &minutes(slots), minute(600), None);
-        };
-        tell(&mut series, 0..50);
-        tell(&mut series, 150..590);
-        let mut builder = builder(&all_of(Interval::M5));
-        for slot in 590..592 {
-            while builder.rows.found.rows < 20 {
-                assert!(!builder.step(Some(&series), 50));
+    fn a_body_is_that_of_the_moment_when_it_was_begun() {
+        // A hole, flat rows and a forming candle: whatever is told or forgotten on the way.
+        let mut specs = [all_of(Interval::M5), all_of(Interval::M1)];
+        (specs[1].fill_previous, specs[1].from) = (true, Some(minute(10)));
+        for spec in specs {
+            let mut series = Series::new(key(Stored::M1), 0);
+            let tell = |series: &mut Series, slots: Range<i64>, found: Vec<i64>| {
+                known(series, slots, &minutes(found), minute(600));
+            };
+            tell(&mut series, 0..50, vec![10, 20]);
+            tell(&mut series, 150..590, (150..590).step_by(3).collect());
+            series.tick(&Decimal::from(5), minute(595));
+            let expected = made(builder(&series, &spec));
+            let mut builder = builder(&series, &spec).detached();
+            let mut steps = 0;
+            while !builder.step(20) {
+                match steps % 4 {
+                    0 => tell(&mut series, 50..150, (50..150).collect()),
+                    1 => tell(&mut series, 0..590, vec![10, 30 + steps]),
+                    2 => _ = series.tick(&Decimal::from(steps), minute(595)),
+                    _ => _ = series.forget_before(steps),
+                }
+                steps += 1;
             }
-            tell(&mut series, slot..slot + 1);
-            assert!(!builder.step(Some(&series), 0));
+            assert!(steps > 4, "{steps}");
+            let plan = builder.finished().expect("it is done");
+            assert_eq!((plan.text(), plan.made_of()), expected);
+            assert!(!plan.info().complete, "of the hole nothing is claimed");
+            assert!(plan.info().gaps > 0, "of the others all is known");
         }
-        while builder.rows.found.rows < 20 {
-            assert!(!builder.step(Some(&series), 50));
-        }
-        tell(&mut series, 50..150);
-        while !builder.step(Some(&series), 50) {}
-        let plan = builder.finished().expect("it is done");
-        let info = plan.info();
-        assert_eq!(info.rows, 98, "10 before what came late, and 88 behind it");
-        assert!(!info.complete, "{info:?}");
-        assert_eq!(info.gaps, 0, "that nobody traded there is not known");
-    }
-
-    #[test]
-    fn a_series_that_never_rests_still_gets_its_chart_and_that_has_a_name_of_its_own() {
-        let mut series = series(0..600);
-        let mut builder = builder(&all_of(Interval::M5));
-        let mut slot = 600;
-        while !builder.step(Some(&series), 100) {
-            series.ingest_whole(slot..slot + 1, &minutes([slot]), minute(slot + 1), None);
-            slot += 1;
-            assert!(slot < 1000, "it never ends");
-        }
-        let plan = builder.finished().expect("it is done");
-        let (made_of, rows) = (plan.made_of(), plan.info().rows);
-        assert_eq!(plan.text().matches("],[").count() + 1, rows);
-        assert!(rows >= 120);
-        let (_, of_one_moment) = made(self::builder(&all_of(Interval::M5)), &series);
-        assert_ne!(made_of, of_one_moment);
-    }
-
-    #[test]
-    fn a_flat_row_has_the_close_that_stands_before_it_when_it_is_made() {
-        let mut spec = all_of(Interval::M1);
-        (spec.fill_previous, spec.from) = (true, Some(minute(10)));
-        let mut series = Series::new(key(Stored::M1), 0);
-        series.ingest_whole(0..600, &minutes([10, 599]), minute(600), None);
-        let mut builder = builder(&spec);
-        // A late trade is booked in another slot between two steps, more often than it is begun again.
-        let mut late = Vec::new();
-        for slot in [20, 21, 22, 23] {
-            assert!(!builder.step(Some(&series), 100 * BUCKET_COST));
-            late.push(slot);
-            let booked = [10, 599].into_iter().chain(late.iter().copied());
-            series.ingest_whole(0..600, &minutes(booked), minute(600), None);
-        }
-        let (body, _) = made(builder, &series);
-        let flat = |slot: i64, close: i64| {
-            format!("[{},{close},{close},{close},{close},0]", slot * 60_000)
-        };
-        assert!(body.contains(&flat(500, 24)), "the close of 23 is 24");
-        assert!(!body.contains(&flat(500, 11)), "11 was the close of 10");
     }
 
     #[test]
@@ -493,31 +398,28 @@ mod tests {
         (spec.fill_previous, spec.from, spec.to) = (true, Some(minute(10)), Some(minute(30)));
         let mut series = Series::new(key(Stored::M1), 0);
         known(&mut series, 0..40, &minutes([10, 20]), minute(45));
-        let before = made(builder(&spec), &series);
+        let before = made(builder(&series, &spec));
         let closed = series.closed_version();
         series.tick(&Decimal::from(5), minute(40));
         assert_eq!(series.closed_version(), closed);
-        let after = made(builder(&spec), &series);
+        let after = made(builder(&series, &spec));
         assert_ne!(before.0, after.0);
         assert_ne!(before.1, after.1);
         // Another quote does not touch them.
         series.tick(&Decimal::from(6), minute(40));
-        assert_eq!(made(builder(&spec), &series), after);
+        assert_eq!(made(builder(&series, &spec)), after);
     }
 
     #[test]
-    fn a_series_that_leaves_on_the_way_ends_the_body() {
-        let series = series(0..600);
-        let mut builder = builder(&all_of(Interval::M5));
-        assert!(!builder.step(Some(&series), 1000));
-        assert!(builder.step(None, 1000));
+    fn a_series_that_is_not_open_makes_a_body_that_claims_nothing() {
+        let mut builder = ChartBuilder::new(None, all_of(Interval::M5), minute(600), 1000);
+        assert!(builder.step(0));
         let plan = builder.finished().expect("it is done");
-        assert!(plan.text().ends_with("]"));
-        assert!(!plan.info().complete);
+        assert_eq!((plan.text(), plan.info().complete), ("[]".to_string(), false));
     }
 
     #[test]
     fn an_unfinished_body_is_not_handed_out() {
-        assert!(builder(&all_of(Interval::M5)).finished().is_none());
+        assert!(builder(&series(0..600), &all_of(Interval::M5)).finished().is_none());
     }
 }

@@ -69,7 +69,7 @@ pub struct ChartPlan {
 }
 
 /// The last plan of a series, and what it was made for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Recent {
     pub(super) spec: ChartSpec,
     pub(super) keep: i64,

@@ -9,9 +9,9 @@
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Slots of a chunk: as many as a `u128` has bits, so that presence is one number. The rows of a
 /// chunk are about 7 KB, and their ends fit in 16 bits however long the decimals are.
@@ -35,8 +35,8 @@ pub(super) struct Chunk {
     /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The counter is atomic, so
     /// that a market may be built on another thread than it runs on.
     rows: Arc<[u8]>,
-    /// Second of the last read.
-    read: Cell<u32>,
+    /// Second of the last read. It is atomic for the same reason, because copies of a series share chunks.
+    read: AtomicU32,
 }
 
 /// A chunk in the making, filled place after place.
@@ -111,12 +111,12 @@ impl Chunk {
 
     /// Second of the last read.
     pub(super) fn read(&self) -> u32 {
-        self.read.get()
+        self.read.load(Ordering::Relaxed)
     }
 
     /// Sets the second of the last read.
     pub(super) fn touch(&self, second: u32) {
-        self.read.set(second);
+        self.read.store(second, Ordering::Relaxed);
     }
 
     /// The number of candles in these places.
@@ -216,7 +216,7 @@ impl Draft {
             present: self.present,
             ends: self.ends.as_slice().into(),
             rows: self.rows.as_slice().into(),
-            read: Cell::new(read),
+            read: read.into(),
         };
         chunk.check();
         Some(chunk)

@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// A candle that the exchange has not confirmed as closed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct FormingCandle {
     pub(super) slot: i64,
     pub(super) candle: Candle,

@@ -297,7 +297,6 @@ mod tests {
     use crate::decimal::{Decimal, MAX_DIGITS};
     use crate::interval::{Interval, Stored};
     use crate::market::interval_set::MAX_INTERVALS;
-    use crate::market::known::Said;
     use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
     use crate::record::Candle;
 
@@ -397,11 +396,8 @@ mod tests {
             assert_eq!(covered(&series), [(10, 11)]);
         }
         answer(&mut series, 10..30, &[10], 25, 43);
-        assert_eq!(series.said_empty(&(11..25)), Said::Once);
-        assert_eq!(series.said_empty(&(11..26)), Said::Unknown);
         answer(&mut series, 10..30, &[10], 20, 44);
         assert_eq!(covered(&series), [(10, 20)]);
-        assert_eq!(series.said_empty(&(11..20)), Said::Proven);
         answer(&mut series, 10..30, &[], 29, 45);
         assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
     }

@@ -44,11 +44,6 @@ impl IntervalSet {
         changes
     }
 
-    /// Removes what the other set does not have. [`MAX_INTERVALS`] does not bound the result.
-    pub fn retain(&mut self, other: &IntervalSet) {
-        *self = self.iter().flat_map(|range| other.within(range)).collect();
-    }
-
     /// True if every slot of the range is in the set.
     pub fn covers(&self, range: Range<i64>) -> bool {
         let holds = |span: &Range<i64>| range.end <= span.end;

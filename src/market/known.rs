@@ -8,17 +8,6 @@ use super::silence::REREAD;
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 
-/// What the exchange has said of slots without a candle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// Nothing that holds, or not of all of them.
-    Unknown,
-    /// That they are empty, but only once of some of them.
-    Once,
-    /// That they are empty, as often as it takes.
-    Proven,
-}
-
 /// How far a bucket that holds at least one candle is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BucketState {
@@ -108,21 +97,6 @@ impl Series {
         }
         slots.extend(open.iter().map(|part| (part, now)));
         slots
-    }
-
-    /// What the exchange has said of these slots, of which none has a candle in memory.
-    pub fn said_empty(&self, slots: &Range<i64>) -> Said {
-        let mut unknown: IntervalSet = self.covered.missing(slots.clone()).into_iter().collect();
-        if unknown.is_empty() {
-            return Said::Proven;
-        }
-        for (part, _) in self.silences.within(slots).filter(|(_, it)| it.since.is_some()) {
-            unknown.remove(part);
-        }
-        match unknown.is_empty() {
-            true => Said::Once,
-            false => Said::Unknown,
-        }
     }
 
     /// The slot, or the first one of an unsettled stretch that it ends.

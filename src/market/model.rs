@@ -203,8 +203,8 @@ impl Naive {
         let texts: Vec<String> = rows.iter().map(text).collect();
         let body = format!("[{}]", texts.join(","));
 
-        let mut builder = ChartBuilder::new(spec.clone(), now, keep);
-        while !builder.step(Some(series), 7) {}
+        let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, keep);
+        while !builder.step(7) {}
         let made = builder.finished().expect("it says so");
         let info = made.info();
         assert_eq!(made.text(), body, "{why}");

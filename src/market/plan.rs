@@ -6,7 +6,6 @@
 
 use super::chart::{ChartPlan, ChartSpec, Recent};
 use super::chunk::seconds;
-use super::interval_set::IntervalSet;
 use super::series::Series;
 use super::window::{FoundRows, Window};
 use crate::fingerprint::{Fingerprint, Part};
@@ -44,7 +43,7 @@ impl ChartPlan {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
         let window = Window::new(spec);
         let Some(series) = series else {
-            let info = FoundRows::default().info(None, &IntervalSet::default(), spec, now, keep);
+            let info = FoundRows::default().info(None, spec, now, keep);
             return Some(ChartPlan::of(Vec::new(), Fingerprint::default(), info));
         };
         let mut candles = series.candle_slots(window.start..window.end);
@@ -64,7 +63,7 @@ impl ChartPlan {
             last: series.candle_slots(slots.clone()).next_back(),
             closed: stored as u64,
         };
-        let info = found.info(Some(series), series.covered(), spec, now, keep);
+        let info = found.info(Some(series), spec, now, keep);
         Some(ChartPlan::of(pieces, made_of(series, &slots), info))
     }
 

@@ -15,7 +15,7 @@
 mod feed;
 mod normalize;
 
-pub use feed::{Awaited, Quote, QuoteCounts};
+pub use feed::{Awaited, Quote, QuoteCounts, QuoteTurn};
 pub use normalize::QuoteReject;
 
 use super::ids::{SourceId, SymbolId};
@@ -189,7 +189,7 @@ impl Quotes {
         };
         let holders = &mut self.holders[symbol.index()];
         holders.count -= 1;
-        holders.dropped = self.totals.changed(symbol, true);
+        holders.dropped = self.totals.changed(symbol);
         self.totals.counts.symbols -= usize::from(holders.count == 0);
         self.totals.counts.cached -= 1;
         self.totals.counts.stale -= usize::from(quote.stale);
@@ -263,10 +263,9 @@ impl Quotes {
         self.totals.version
     }
 
-    /// Increases whenever a quote comes, goes, or changes staleness. While it stays, the same
-    /// sources answer for the same symbols.
-    pub fn availability_changes(&self) -> u64 {
-        self.totals.availability_changes
+    /// Takes out the quotes that have become stale, or have returned, since the last call.
+    pub fn take_turns(&mut self) -> Vec<QuoteTurn> {
+        std::mem::take(&mut self.totals.turns)
     }
 
     /// The version at which a source last dropped its quote of a symbol; 0 if none has.
@@ -293,7 +292,7 @@ impl Quotes {
         self.totals.counts.symbols += usize::from(self.holders[at].count == 0);
         self.holders[at].count += 1;
         self.totals.counts.cached += 1;
-        quote.version = self.totals.changed(quote.symbol, true);
+        quote.version = self.totals.changed(quote.symbol);
         let quotes = &mut self.feeds[quote.source.index()].quotes;
         if quotes.len() <= at {
             quotes.resize_with(at + 1, || None);

@@ -37,6 +37,7 @@ use crate::time::UnixMs;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The most provisional candles of one series: four hours of minutes in which quotes arrive but no
 /// candles. A dropped one is a hole until the exchange answers.
@@ -74,10 +75,11 @@ pub(super) struct LeavingChunk {
 }
 
 /// The candles of one market in one stored interval.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Series {
     key: SeriesKey,
-    pub(super) chunks: BTreeMap<i64, Chunk>,
+    /// Shared with copies.
+    pub(super) chunks: BTreeMap<i64, Arc<Chunk>>,
     pub(super) covered: IntervalSet,
     pub(super) archived: IntervalSet,
     /// Slots that were requested in vain.
@@ -198,6 +200,11 @@ impl Series {
     /// Their size in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The memory that a copy takes, which shares the rows.
+    pub(super) fn copied(&self) -> usize {
+        self.chunks.len() * size_of::<(i64, Arc<Chunk>)>()
     }
 
     /// The number of covered slots without a candle.
@@ -332,7 +339,7 @@ impl Series {
             self.count += chunk.count();
         }
         let old = match chunk {
-            Some(chunk) => self.chunks.insert(id, chunk),
+            Some(chunk) => self.chunks.insert(id, chunk.into()),
             None => self.chunks.remove(&id),
         };
         if let Some(old) = old {
@@ -374,8 +381,8 @@ impl Series {
         debug_assert!(self.forming.iter().all(|forming| Some(forming.slot) > last));
         debug_assert!(self.forming.len() <= MAX_PROVISIONAL + 1);
         let chunks = || self.chunks.values();
-        debug_assert_eq!(chunks().map(Chunk::count).sum::<usize>(), self.count);
-        debug_assert_eq!(chunks().map(Chunk::bytes).sum::<usize>(), self.bytes);
+        debug_assert_eq!(chunks().map(|it| it.count()).sum::<usize>(), self.count);
+        debug_assert_eq!(chunks().map(|it| it.bytes()).sum::<usize>(), self.bytes);
         debug_assert!(self.chunks.iter().all(|(id, chunk)| {
             let slots = id * CHUNK_SLOTS..(id + 1) * CHUNK_SLOTS;
             let inside: usize = (self.covered.within(slots))

@@ -176,8 +176,8 @@ pub(crate) fn all_of(interval: Interval) -> ChartSpec {
 
 /// The body of a chart, and what is said beside it.
 pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, ChartInfo) {
-    let mut builder = ChartBuilder::new(spec.clone(), now, 1_000_000);
-    while !builder.step(Some(series), 16) {}
+    let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, 1_000_000);
+    while !builder.step(16) {}
     let plan = builder.finished().expect("the last step said so");
     (plan.text(), plan.info().clone())
 }

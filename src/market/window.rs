@@ -94,16 +94,17 @@ pub(super) struct FoundRows {
 }
 
 impl FoundRows {
-    /// What is reported about the chart. `covered`: the slots that it may claim to know. `now`: the
-    /// exchange's clock. `keep`: the kept window in base slots.
+    /// What is reported about the chart of a series. `now`: the exchange's clock. `keep`: the kept window in
+    /// base slots.
     pub(super) fn info(
         &self,
         series: Option<&Series>,
-        covered: &IntervalSet,
         spec: &ChartSpec,
         now: UnixMs,
         keep: i64,
     ) -> ChartInfo {
+        let nothing = IntervalSet::default();
+        let covered = series.map_or(&nothing, Series::covered);
         let window = Window::new(spec);
         let (interval, base) = (spec.interval, spec.interval.base());
         let (needed, present) = (window.needed(spec, now, keep), base.slot_of(now));
@@ -133,8 +134,8 @@ impl FoundRows {
             (false, Some(_)) => depends.start,
         };
         let asked = asked_from.min(end)..end;
-        let doubted = series.and_then(|series| series.doubted_from);
-        let in_doubt = doubted.is_some_and(|from| cut.unwrap_or(window.end) > from);
+        let is_late = |from: i64| cut.unwrap_or(window.end) > from;
+        let in_doubt = series.is_none_or(|series| series.doubted_from.is_some_and(is_late));
         let open_of = |slot: i64| base.open_of(slot);
         ChartInfo {
             rows: self.rows,

@@ -2,7 +2,7 @@
 //!
 //! `ingest.rs` decides what is written.
 
-use super::chunk::{CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, place_of, places_of};
+use super::chunk::{CHUNK_SLOTS, Draft, chunk_of, chunks_of, place_of, places_of};
 use super::forming::FormingCandle;
 use super::interval_set::IntervalSetFull;
 use super::report::{Found, IngestCounts, found_in};
@@ -59,11 +59,10 @@ impl Series {
         second: u32,
         written: &mut IngestCounts,
     ) {
-        let none = Chunk::default();
-        let old = self.chunks.get(&id).unwrap_or(&none);
+        let old = self.chunks.get(&id).cloned().unwrap_or_default();
         let before = *written;
         let (mut draft, mut kept) = (Draft::default(), 0);
-        draft.copy(old, 0..places.start);
+        draft.copy(&old, 0..places.start);
         for found in found {
             let place = place_of(found.slot);
             match (found.candle, old.row(place)) {
@@ -76,7 +75,7 @@ impl Series {
                     written.written += 1;
                 }
                 (None, Some(_)) => {
-                    draft.copy(old, place..place + 1);
+                    draft.copy(&old, place..place + 1);
                     kept += 1;
                 }
                 (None, None) => {}
@@ -84,7 +83,7 @@ impl Series {
         }
         let confirmed = written.updated - before.updated + written.unchanged - before.unchanged;
         written.removed += old.count_in(&places) - confirmed - kept;
-        draft.copy(old, places.end..CHUNK_SLOTS as u32);
+        draft.copy(&old, places.end..CHUNK_SLOTS as u32);
         if written.changes() > before.changes() {
             // A chunk that nobody has read counts as read when it came.
             let read = old.read().max(second);

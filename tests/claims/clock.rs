@@ -265,3 +265,30 @@ fn a_ticker_of_a_quiet_market_tells_no_time() {
     check_untouched(&mut world, "quiet for long");
     assert_eq!((world.exchange.times, doubt(&mut world)), (times, None));
 }
+
+#[test]
+fn a_date_that_lies_while_no_other_witness_is_heard_is_not_believed() {
+    for ahead in [20 * MINUTE, -20 * MINUTE] {
+        let mut world = settled(true);
+        world.exchange.date_ahead = ahead;
+        world.exchange.is_timeless = true;
+        world.exchange.stamped = Some(None);
+        world.run(200);
+        let what = format!("{ahead} ms ahead");
+        assert_eq!(world.chart("&limit=90").rows.len(), 90, "{what}: nothing is hidden");
+        check_ends(&mut world, 60, &what);
+    }
+}
+
+#[test]
+fn a_time_call_that_lies_all_the_time_is_not_read_all_the_time() {
+    let mut world = settled(true);
+    world.exchange.time_said = Some(0);
+    let times = world.exchange.times;
+    world.run(7200);
+    let asked = world.exchange.times - times;
+    assert!(asked <= 4, "{asked} times in two hours");
+    assert_eq!(doubt(&mut world), None);
+    world.run_to_second(10);
+    check_untouched(&mut world, "outvoted");
+}

@@ -82,6 +82,23 @@ fn what_is_stored_of_a_named_market_that_is_not_listed_is_read_after_a_restart()
     assert_eq!(world.pages(), []);
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn the_newest_stored_candles_are_read_from_the_file_while_none_can_be_fetched() {
+    let mut world = World::with_file(100);
+    world.run(300);
+    world.run_to_second(10);
+    let last = world.current() - 1;
+    let before = world.minutes(last - 5, last);
+    assert_eq!(before.rows.len(), 6, "{before:?}");
+    world.run(5);
+    world.exchange.is_failing = true;
+    world.restart(0);
+    world.run(10);
+    let after = world.minutes(last - 5, last);
+    assert_eq!(after.body, before.body);
+}
+
 #[test]
 fn without_a_backfill_no_page_of_history_is_requested() {
     let mut world = World::new(0);

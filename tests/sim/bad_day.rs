@@ -265,6 +265,7 @@ impl World {
         self.served.clear();
         self.us += away;
         self.life = (self.us, self.life.1 + 1);
+        self.hosts.iter_mut().for_each(Host::is_met_anew);
         let seed = self.rng.next();
         self.core = core(&self.config, seed, self.now().unix.0, 0);
         self.settle();
@@ -832,7 +833,12 @@ mod log_lines {
     pub fn begin() {
         ONCE.call_once(|| {
             log::set_logger(&COUNTER).expect("nobody else logs");
-            log::set_max_level(log::LevelFilter::Info);
+            let has_more = std::env::var("MARKETD_TRACE").is_ok_and(|it| it == "debug");
+            log::set_max_level(if has_more {
+                log::LevelFilter::Debug
+            } else {
+                log::LevelFilter::Info
+            });
         });
         LINES.set(Some(Vec::new()));
     }

@@ -148,6 +148,11 @@ pub struct Scale {
 }
 
 impl Scale {
+    /// What was asked under another name of the host does not count.
+    pub fn renamed(&mut self) {
+        self.weighed.clear();
+    }
+
     /// Weighs a request. An error if there are too many.
     fn weigh(&mut self, task: &Task, now: u64) -> Result<(), String> {
         let weight = match task {

@@ -274,13 +274,8 @@ impl World {
     /// now, of those that are kept for a while.
     fn unsettled(&self, interval: &'static str) -> (i64, i64) {
         let length = super::naive::length_ms(interval).expect("stored");
-        let (truth, history) = (&self.exchanges[0].mouth.truth, self.config.history);
-        let keep = match interval {
-            "1m" => history.m1.keep,
-            "1h" => history.h1.keep,
-            _ => history.d1.keep,
-        };
-        let kept = self.present(length) - keep + 30..self.present(length) - REREAD;
+        let truth = &self.exchanges[0].mouth.truth;
+        let kept = self.oldest_kept(interval) + 30..self.present(length) - REREAD;
         let candles = self.ledgers[0].candles.get(&(0, interval));
         let said = candles.into_iter().flat_map(|candles| &candles.said);
         let is_wrong = |(slot, words): &(&i64, &Words)| {
@@ -294,7 +289,19 @@ impl World {
         (first, wrong.next_back().unwrap_or(first))
     }
 
-    /// Sooner or later a chart is complete, and then it is what the exchange has.
+    /// The oldest slot that is kept.
+    fn oldest_kept(&self, interval: &'static str) -> i64 {
+        let history = self.config.history;
+        let keep = match interval {
+            "1m" => history.m1.keep,
+            "1h" => history.h1.keep,
+            _ => history.d1.keep,
+        };
+        self.present(super::naive::length_ms(interval).expect("stored")) - keep
+    }
+
+    /// Sooner or later a chart is complete, and then it is what the exchange has, unless it has become older
+    /// than what is kept meanwhile.
     fn expect_truth(&mut self, ask: ChartAsk, rng: &mut Rng) {
         let (from, to) = (ask.from.unwrap_or(0), ask.to.unwrap_or(0));
         let symbol = self.symbols[0].replace('/', "-");
@@ -316,7 +323,8 @@ impl World {
             let answer = self.ask(&target, Kind::Chart(ask.clone()), rng);
             let coverage = answer.field("Chart-Coverage").unwrap_or_default();
             let difference = self.difference(&answer, &ask);
-            if (coverage == Some("complete") || !is_provable) && difference.is_none() {
+            let is_right = (coverage == Some("complete") || !is_provable) && difference.is_none();
+            if is_right || from / length <= self.oldest_kept(interval) {
                 return;
             }
             if self.now > limit {

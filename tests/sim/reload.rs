@@ -344,6 +344,12 @@ impl World {
                 (true, true) if is_other => ledger.select(selection, now),
                 _ => {}
             }
+            let host = |source: &SourceConfig| source.url.as_ref().map(|url| url.host.clone());
+            if host(old) != host(new) {
+                // It is another exchange as far as anyone can see, with a budget of its own.
+                self.schedules[at].not_before = 0;
+                self.exchanges[at].scale.borrow_mut().renamed();
+            }
             ledger.set_ages(us(new.stale_after), us(new.frozen_after), now);
             ledger.has_left |= limits.candle_series < series;
             self.schedules[at].reconfigure(us(new.poll), us(limits.backoff_max), now);

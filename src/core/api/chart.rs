@@ -41,7 +41,7 @@ pub struct DeferredChart {
     needed: Range<i64>,
     /// The slots that it waits for.
     wanted: Vec<Range<i64>>,
-    builder: Option<ChartBuilder>,
+    builder: Option<ChartBuilder<'static>>,
     /// What was made.
     plan: Option<Arc<ChartPlan>>,
 }
@@ -105,9 +105,13 @@ impl DeferredChart {
         if ChartPlan::fits(spec) {
             return true;
         }
-        let series = SeriesView::new(view, self.key);
-        let builder = self.builder.get_or_insert_with(|| series.builder(spec.clone()));
-        builder.step(series.series, ROWS_A_PART)
+        if let Some(builder) = &mut self.builder {
+            return builder.step(ROWS_A_PART);
+        }
+        let mut builder = SeriesView::new(view, self.key).builder(spec.clone());
+        let is_done = builder.step(ROWS_A_PART);
+        self.builder = Some(builder.detached());
+        is_done
     }
 
     /// Takes out the chart that was built; `None` before it is done.

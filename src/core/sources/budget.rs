@@ -6,8 +6,8 @@
 //!
 //! - *Window.* A unit counts from its sending until a window and a slack later. What counts and the next
 //!   request stay within `PERCENT_MOST` of the limit. So no window ever sees more than the limit, whatever
-//!   the calls cost. What the exchange itself has counted beyond that counts in the same way. If its count is
-//!   above that share of the limit, nothing is sent until its window must have ended.
+//!   the calls cost. What the exchange itself has counted, and what was sent since it said so, is the least
+//!   that counts, until its window must have ended.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.
@@ -82,14 +82,15 @@ pub struct Budget {
 #[derive(Debug)]
 struct Account {
     limit: Limit,
+    /// Units spent since the start.
+    spent: i64,
     /// What still counts, the oldest first.
     pieces: VecDeque<Piece>,
+    reported: Option<Reported>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
     /// The same of quotes alone, by their share of the pace.
     quotes_paid_until: Mono,
-    /// Until when the exchange's own count leaves nothing.
-    full_until: Mono,
     /// What others spent before this does not matter: it may be an earlier run.
     since: Mono,
 }
@@ -99,10 +100,16 @@ struct Account {
 struct Piece {
     first: Mono,
     last: Mono,
-    /// Units that were spent here.
-    own: u64,
-    /// Units that the exchange has counted beyond those.
-    others: u64,
+    units: u64,
+}
+
+/// What the exchange itself has counted in its running window.
+#[derive(Clone, Copy, Debug)]
+struct Reported {
+    /// When it first said so.
+    at: Mono,
+    /// By how much its count was above all that was spent here by then.
+    ahead: i64,
 }
 
 impl Budget {
@@ -152,21 +159,20 @@ impl Budget {
                 let time = Duration::from_micros(time * 100 / PERCENT_QUOTES);
                 account.quotes_paid_until = account.quotes_paid_until.max(now) + time;
             }
-            account.count(cost, 0, now);
+            account.spent += cost as i64;
+            account.count(cost, now);
         }
     }
 
-    /// The exchange tells how many units of this limit it has counted in its running window. Those that were
-    /// not spent here count from now on.
+    /// The exchange tells how many units of this limit it has counted in its running window. If it has counted
+    /// less than before, by more than what may be on its way, a new window has begun.
     pub fn note_used(&mut self, limit: Limit, used: u64, now: Mono) {
+        let on_the_way = 3 * i64::from(self.dearest);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
-            let counted = account.counting(now).map(|it| it.own + it.others).sum();
-            let others = used.min(u64::from(limit.units)).saturating_sub(counted);
-            if others > 0 {
-                account.count(0, others, now);
-            }
-            if used >= account.most() {
-                account.full_until = now + account.span();
+            let ahead = used.min(u64::from(limit.units)) as i64 - account.spent;
+            let known = account.running(now).map(|it| it.ahead);
+            if known.is_none_or(|known| ahead > known || ahead + on_the_way < known) {
+                account.reported = Some(Reported { at: now, ahead });
             }
         }
     }
@@ -174,8 +180,9 @@ impl Budget {
     /// The units that others have spent, if that is enough to be told.
     pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
         let of = |it: &Account| {
-            let others = it.counting(now).filter(|piece| piece.first >= it.since);
-            let units = others.map(|piece| piece.others).sum::<u64>();
+            let told = it.running(now).filter(|told| told.at >= it.since)?;
+            let own: u64 = it.counting(now).map(|piece| piece.units).sum();
+            let units = it.told(told).saturating_sub(own);
             let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
             is_much.then_some(units)
         };
@@ -238,10 +245,11 @@ impl Account {
     fn new(limit: Limit, now: Mono) -> Account {
         Account {
             limit,
+            spent: 0,
             pieces: VecDeque::new(),
+            reported: None,
             paid_until: now,
             quotes_paid_until: now,
-            full_until: now,
             since: now + limit.per,
         }
     }
@@ -255,6 +263,22 @@ impl Account {
     fn counting(&self, now: Mono) -> impl Iterator<Item = &Piece> {
         let span = self.span();
         self.pieces.iter().filter(move |piece| now < piece.last + span)
+    }
+
+    /// What the exchange has counted, until its window must have ended.
+    fn running(&self, now: Mono) -> Option<Reported> {
+        self.reported.filter(|it| now < it.at + self.span())
+    }
+
+    /// The exchange's count, with what was sent since.
+    fn told(&self, told: Reported) -> u64 {
+        (self.spent + told.ahead).max(0) as u64
+    }
+
+    /// The units that count at this time, if nothing else is spent.
+    fn counted(&self, at: Mono) -> u64 {
+        let own = self.counting(at).map(|piece| piece.units).sum();
+        self.running(at).map_or(0, |it| self.told(it)).max(own)
     }
 
     /// The most that counts at a time.
@@ -294,15 +318,11 @@ impl Account {
     ) -> Mono {
         let most = self.most();
         let cost_most = u64::from(cost).min(most);
-        let mut counted: u64 = self.counting(now).map(|it| it.own + it.others).sum();
-        let mut at = now;
-        for piece in self.counting(now) {
-            if counted + cost_most <= most {
-                break;
-            }
-            counted -= piece.own + piece.others;
-            at = piece.last + self.span();
-        }
+        let ends = self.counting(now).map(|piece| piece.last);
+        let ends = ends.chain(self.reported.map(|it| it.at)).map(|at| at + self.span());
+        let fits = |at: &Mono| self.counted(*at) + cost_most <= most;
+        let later = ends.filter(|at| *at > now);
+        let at = std::iter::once(now).chain(later).filter(fits).min().unwrap_or(now);
         // In quarters of the dearest request. A cheap one that yields must not overtake it.
         let yields = match purpose {
             Purpose::Named => 0,
@@ -314,11 +334,11 @@ impl Account {
         // A limit of hardly more than one request has no room to yield in: then requests take turns.
         let yields = (self.time_of(dearest.into(), 1) * yields / 4).min(ahead);
         let by_pace = Mono((self.paid_until.0 + yields).saturating_sub(ahead));
-        at.max(by_pace).max(self.full_until)
+        at.max(by_pace)
     }
 
     /// Counts units from now on.
-    fn count(&mut self, own: u64, others: u64, now: Mono) {
+    fn count(&mut self, units: u64, now: Mono) {
         let span = self.span();
         while self.pieces.front().is_some_and(|piece| piece.last + span <= now) {
             self.pieces.pop_front();
@@ -326,18 +346,14 @@ impl Account {
         match self.pieces.back_mut() {
             Some(piece) if now.since(piece.first) < span / PIECES => {
                 piece.last = now;
-                piece.own += own;
-                piece.others += others;
+                piece.units += units;
             }
-            _ => self.pieces.push_back(Piece { first: now, last: now, own, others }),
+            _ => self.pieces.push_back(Piece { first: now, last: now, units }),
         }
     }
 
     fn left(&self, (parts, dearest): (u32, u32), now: Mono) -> u64 {
-        if now < self.full_until {
-            return 0;
-        }
-        let counted: u64 = self.counting(now).map(|it| it.own + it.others).sum();
+        let counted = self.counted(now);
         let paid = self.paid_until.since(now).as_micros() as u64;
         let ahead = self.time_of(self.burst(dearest), 1).saturating_sub(paid);
         let by_pace = ahead / self.time_of(1, parts).max(1);
@@ -435,13 +451,35 @@ mod tests {
         for second in [1, 30, 59] {
             let now = Mono(second * 1_000_000);
             assert!(budget.ready_at(1, Purpose::Named, 1, now) >= Mono(60_000_000), "{second}");
-            // A better figure gives nothing back.
-            budget.note_used(sixty, 10, now);
+            // A figure that is a little better gives nothing back.
+            budget.note_used(sixty, 5_800, now);
         }
         let at = budget.ready_at(1, Purpose::Named, 1, Mono(0));
         assert!(at <= Mono(64_000_000), "{at:?}");
         assert_eq!(budget.left(1, at), 600);
         assert_eq!(budget.spent_by_others(Mono(0)), None, "it may have been an earlier run");
+        budget.note_used(sixty, 10, Mono(2_000_000));
+        assert_eq!(budget.left(1, Mono(2_000_000)), 600, "a new window has begun");
+    }
+
+    #[test]
+    fn what_was_spent_before_the_exchange_s_window_hides_nothing_of_what_others_spend_in_it() {
+        let minute = limit(1500, 60);
+        let mut budget = budget(&[minute], 80);
+        budget.spend(700, Purpose::Named, 1, Mono(0));
+        // Of these, most are others'.
+        let told = Mono(40_000_000);
+        budget.note_used(minute, 644, told);
+        let (mut now, mut since) = (told, 0);
+        while now < Mono(103_000_000) {
+            if budget.ready_at(80, Purpose::Named, 1, now) <= now {
+                budget.spend(80, Purpose::Named, 1, now);
+                since += 80;
+                assert!(644 + since <= 1500, "{since} units since then at {now:?}");
+            }
+            now = now + Duration::from_millis(200);
+        }
+        assert!(since >= 700, "{since}");
     }
 
     #[test]

@@ -2,10 +2,9 @@
 //!
 //! [`ExchangeClock`] owns what each witness has told: the exchange's time call, the `Date` of its responses,
 //! and the newest ticker of a whole poll or round. This machine's clock is the weakest witness. No witness is
-//! believed alone: the time holds once two of them agree. If an exchange has one witness only, that one holds
-//! if it tells the same a minute later. A clock that holds follows our monotonic clock. A witness that
-//! contradicts it has the time call read again at once; until the others have outvoted it, or it has moved
-//! the clock, the clock is *in doubt*.
+//! believed alone: the time holds once two of them agree, and those who tell something else are fewer. If an
+//! exchange has one witness only, that one holds if it tells the same a minute later. A clock that holds
+//! follows our monotonic clock. If no time holds, the clock is *in doubt*, and the time call is read again.
 //!
 //! While it is in doubt, the exchange's time is the earliest that a witness has told. What has ended by then
 //! has ended by every witness: it is requested and served as usual. Nothing later closes, quotes change no
@@ -49,7 +48,7 @@ const MACHINE_OFF_MS: i64 = 300_000;
 /// [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The longest pause in doubt, and the least between two readings that nothing but an outvoted witness wants.
+/// The longest pause in doubt, and the pause after a time call that has failed while the clock is known.
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
 /// Between two readings of a clock that holds: clocks of machines drift by seconds a day.
@@ -80,8 +79,6 @@ struct Story {
     since: Mono,
     first: i64,
     until: Mono,
-    /// False if it may be a ticker of a quiet market.
-    is_clock: bool,
     /// True if it was outvoted: it counts for nothing until it agrees with the clock that holds.
     is_odd: bool,
 }
@@ -96,13 +93,7 @@ impl Story {
     /// One that tells exactly this time.
     fn at(zero: i64) -> Story {
         let (since, until) = Default::default();
-        let (is_clock, is_odd) = (true, false);
-        Story { earliest: zero, latest: zero, since, first: zero, until, is_clock, is_odd }
-    }
-
-    /// True if it counts.
-    fn is_heard(&self) -> bool {
-        self.is_clock && !self.is_odd
+        Story { earliest: zero, latest: zero, since, first: zero, until, is_odd: false }
     }
 }
 
@@ -149,18 +140,14 @@ impl ExchangeClock {
         self.due = now + HOURLY;
     }
 
-    /// The time call has told nothing. That says something of the clock only if the exchange answers others.
+    /// The time call has failed. That says something of the clock only if the exchange answers others. How
+    /// soon it is read again while the clock is in doubt, its back-off decides.
     pub fn failed(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
         if cx.stats[self.source].ok > 0 {
             self.judge(plans, cx);
         }
-        self.due = cx.now.mono + self.pause(cx.now.mono);
-    }
-
-    /// The pause before the time call is read again.
-    fn pause(&self, now: Mono) -> Duration {
-        let doubt = self.in_doubt_since.map_or(RETRY_MAX, |since| now.since(since));
-        doubt.clamp(RETRY, RETRY_MAX)
+        let pause = if self.is_in_doubt() { Duration::ZERO } else { RETRY_MAX };
+        self.due = cx.now.mono + pause;
     }
 
     /// This machine's clocks have moved against each other: what was told before means nothing.
@@ -195,22 +182,24 @@ impl ExchangeClock {
         cx: &mut Context,
     ) {
         let now = cx.now.mono;
-        let is_call = witness == Witness::Call;
         if now.since(sent).as_millis() as i64 <= TOLERANCE_MS {
+            let (before, running) = (self.stories[witness as usize], self.running());
             let told = self.story(witness, (least, most), sent, now);
-            let before = self.stories[witness as usize].replace(told);
-            let is_same = before.is_some_and(|it| it.is_clock && it.since == told.since);
-            if told.is_odd && told.is_clock && !is_same {
-                // What was outvoted may be right now.
+            self.stories[witness as usize] = Some(told);
+            let is_clock = |it: &Story| is_clock(witness as usize, it, running);
+            let is_same = before.is_some_and(|it| it.since == told.since && is_clock(&it));
+            let is_other = running.is_some_and(|zero| !Story::at(zero).agrees(&told));
+            if is_clock(&told) && is_other && !is_same && witness != Witness::Call {
                 self.call_again(RETRY_MAX, now);
             }
-            self.judge(plans, cx);
-            if is_call && !self.is_in_doubt() {
-                return self.warn_of_difference(cx);
-            }
         }
-        if is_call {
-            self.failed(plans, cx);
+        self.judge(plans, cx);
+        if witness != Witness::Call {
+            return;
+        }
+        match self.in_doubt_since {
+            None => self.warn_of_difference(cx),
+            Some(since) => self.due = now + now.since(since).clamp(RETRY, RETRY_MAX),
         }
     }
 
@@ -222,39 +211,34 @@ impl ExchangeClock {
         sent: Mono,
         now: Mono,
     ) -> Story {
+        let (earliest, latest) = (zero_of(least, now), zero_of(most, sent));
         let before = self.stories[witness as usize];
-        let mut told = Story {
-            earliest: zero_of(least, now),
-            latest: zero_of(most, sent),
-            since: sent,
-            first: zero_of(least, now),
-            until: now,
-            is_clock: true,
-            is_odd: before.is_some_and(|it| it.is_odd),
-        };
+        let is_odd = before.is_some_and(|it| it.is_odd);
+        let told = Story { earliest, latest, since: sent, first: earliest, until: now, is_odd };
         let drift = |before: &Story| (told.earliest - before.first).abs();
         let is_same = |before: &Story| before.agrees(&told) && drift(before) <= TOLERANCE_MS;
-        if let Some(same) = before.filter(is_same) {
-            (told.since, told.first) = (same.since, same.first);
+        match before.filter(is_same) {
+            Some(Story { since, first, .. }) => Story { since, first, ..told },
+            None => told,
         }
-        if witness == Witness::Ticker {
-            // A time that lies ahead is not of a quiet market.
-            let is_ahead = |zero: i64| told.earliest - zero > TOLERANCE_MS;
-            let is_news = !told.is_odd && self.running().is_some_and(is_ahead);
-            told.is_clock = is_news || now.since(told.since) >= IN_STEP;
-        }
-        told
+    }
+
+    /// Has the time call read again, so long after the last time.
+    fn call_again(&mut self, pause: Duration, now: Mono) {
+        self.due = self.due.min(self.asked_at.map_or(now, |at| now.max(at + pause)));
+    }
+
+    /// What counts, the strongest witness first.
+    fn heard(&self) -> impl Iterator<Item = &Story> {
+        let running = self.running();
+        self.stories.iter().enumerate().filter_map(move |(witness, story)| {
+            story.as_ref().filter(|it| !it.is_odd && is_clock(witness, it, running))
+        })
     }
 
     /// The last clock that held, if it still runs.
     fn running(&self) -> Option<i64> {
         self.estimate.filter(|_| self.is_running)
-    }
-
-    /// Has the time call read again, so long after the last time.
-    fn call_again(&mut self, pause: Duration, now: Mono) {
-        let at = self.asked_at.map_or(now, |at| at + pause);
-        self.due = self.due.min(at.max(now));
     }
 
     fn warn_of_difference(&self, cx: &Context) {
@@ -269,10 +253,9 @@ impl ExchangeClock {
 
     /// Finds the time that most witnesses tell, and whether it holds.
     fn judge(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
-        let heard = || self.stories.iter().flatten().filter(|it| it.is_heard());
         // What was told before another witness began to tell something else proves nothing against that.
-        let begun = heard().map(|it| it.since).max().unwrap_or_default();
-        let heard: Vec<Story> = heard().filter(|it| it.until >= begun).copied().collect();
+        let begun = self.heard().map(|it| it.since).max().unwrap_or_default();
+        let heard: Vec<Story> = self.heard().filter(|it| it.until >= begun).copied().collect();
         let running = self.running().map(Story::at);
         let machine = Story::at(wall_zero(cx.now));
         let votes = |time: &Story| -> u32 {
@@ -281,7 +264,7 @@ impl ExchangeClock {
         };
         let holds = |time: &&Story| {
             let is_confirmed = time.until.since(time.since) >= CONFIRMED;
-            let is_alone = is_confirmed && heard.iter().all(|it| it.agrees(time));
+            let is_alone = is_confirmed && self.heard().all(|it| it.agrees(time));
             let is_known = running.is_some_and(|it| it.agrees(time));
             let is_enough = is_known || votes(time) >= NEEDED;
             let is_outvoted = |it: &Story| it.agrees(time) || votes(it) < votes(time);
@@ -290,19 +273,17 @@ impl ExchangeClock {
         let Some(best) = running.iter().chain(&heard).find(holds).copied() else {
             return self.begin_doubt(self.told(cx), cx);
         };
-        for story in self.stories.iter_mut().flatten() {
-            story.is_odd = !story.agrees(&best) && (story.is_odd || story.is_clock);
+        let running = self.running();
+        for (witness, story) in self.stories.iter_mut().enumerate() {
+            if let Some(it) = story {
+                it.is_odd = !it.agrees(&best) && (it.is_odd || is_clock(witness, it, running));
+            }
         }
         // The exchange cannot have got further than its strongest witness tells.
-        let agrees = |it: &Story| it.is_heard() && it.agrees(&best);
-        let mut agree = self.stories.iter().flatten().filter(|it| agrees(it));
         let before = self.estimate.filter(|it| Story::at(*it).agrees(&best));
-        let zero = match (self.stories[Witness::Call as usize].filter(agrees), before) {
-            (Some(call), _) => call.earliest,
-            (None, Some(before)) => {
-                agree.rfold(before, |it, told| it.clamp(told.earliest, told.latest))
-            }
-            (None, None) => agree.next().map_or(best.earliest, |told| told.earliest),
+        let zero = match (self.heard().find(|it| it.agrees(&best)), before) {
+            (Some(told), Some(before)) => before.clamp(told.earliest, told.latest),
+            (told, _) => told.unwrap_or(&best).earliest,
         };
         self.hold(zero, plans, cx);
     }
@@ -312,7 +293,8 @@ impl ExchangeClock {
     fn hold(&mut self, zero: i64, plans: &mut CandlePlans, cx: &mut Context) {
         let source = self.source;
         let used = zero_of(cx.exchange_time(source), cx.now.mono);
-        let before = self.estimate.replace(zero).map_or(used, |it| it.max(used));
+        let former = self.estimate.replace(zero);
+        let before = former.map_or(used, |it| it.max(used));
         self.is_running = true;
         cx.stats[source].clock = Some(zero);
         let moved_ms = zero.saturating_sub(before);
@@ -320,7 +302,8 @@ impl ExchangeClock {
             let time = cx.exchange_time(source);
             cx.market.charts.hide_from(source, time);
         }
-        if moved_ms.saturating_abs() > TOLERANCE_MS {
+        let has_moved = moved_ms.saturating_abs() > TOLERANCE_MS;
+        if has_moved {
             plans.refresh_all(cx.now);
         }
         if let Some(since) = self.in_doubt_since.take() {
@@ -329,7 +312,10 @@ impl ExchangeClock {
                 log::info!(target: SOURCE, "clock known source={id} moved_ms={moved_ms} after_s={s}");
             }
             cx.market.charts.doubt_clock(source, None);
-            self.begin_forming(plans, cx);
+            // What quotes told by a clock that was set since is of other slots.
+            if former.is_none() || !has_moved {
+                self.begin_forming(plans, cx);
+            }
         }
     }
 
@@ -340,15 +326,14 @@ impl ExchangeClock {
             self.in_doubt_since = Some(now);
             self.call_again(RETRY, now);
         }
-        let heard = self.stories.iter().flatten().filter(|it| it.is_heard());
-        let told = heard.map(|it| it.earliest).min();
+        let (machine, told) = (wall_zero(cx.now), || self.heard().map(|it| it.earliest));
         let status = &mut cx.stats[source];
-        status.clock = self.estimate.or(told);
+        // Until a time has held, that one is shown which this machine thinks most likely.
+        status.clock = self.estimate.or(told().min_by_key(|it| it.abs_diff(machine)));
         if status.clock_doubt.is_none() {
             log::warn!(target: SOURCE, "clock in doubt source={} reason={}", status.id, quoted(&why));
         }
-        let machine = wall_zero(cx.now) - MACHINE_OFF_MS;
-        let earliest = told.into_iter().chain(self.estimate).fold(machine, i64::min);
+        let earliest = told().chain(self.estimate).fold(machine - MACHINE_OFF_MS, i64::min);
         status.clock_doubt = Some(ClockDoubt { why: why.into(), earliest });
         let sure = status.sure_time(cx.now);
         cx.market.charts.doubt_clock(source, Some(sure));
@@ -379,6 +364,14 @@ impl ExchangeClock {
             }
         }
     }
+}
+
+/// False if it may be the ticker of a quiet market, which stands still: it has not kept pace with our clock
+/// yet, and does not lie ahead.
+fn is_clock(witness: usize, story: &Story, running: Option<i64>) -> bool {
+    let is_ahead = running.is_some_and(|zero| story.earliest - zero > TOLERANCE_MS);
+    let is_in_step = story.until.since(story.since) >= IN_STEP;
+    witness != Witness::Ticker as usize || is_ahead && !story.is_odd || is_in_step
 }
 
 /// What a clock that shows `time` at `mono` showed when our monotonic clock was zero, in milliseconds.

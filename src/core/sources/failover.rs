@@ -1,21 +1,19 @@
 //! Failover: from which source each symbol is served, when several quote it.
 //!
-//! [`Failover`] owns the source that last had the first fresh quote of each symbol, and the moves that
-//! are not logged yet. It looks when quotes have become stale or fresh, never while a client waits:
-//! [`Quotes::best`](crate::market::Quotes::best) decides which quote is served.
+//! [`Quotes::best`](crate::market::Quotes::best) decides that. [`Failover`] only counts and logs it: it takes
+//! in which quotes have become stale, and which have returned, never while a client waits.
 //!
-//! A symbol *moves on* when its source has no fresh quote of it and a later one has. It *returns* when
-//! a source from which it had moved on has a fresh quote again. These do not count as failover: a symbol
-//! whose quotes are all stale, one that its source no longer lists, and, at the start, an earlier source
-//! whose quotes come only after those of a later one.
+//! A symbol *moves on* when the quote that was served becomes stale and another source has a fresh one. It
+//! *returns* when that quote is fresh again, and has been for a while.
 //!
 //! Each move is counted at once. Moves between the same two sources are logged together: the quotes of
 //! one poll become stale some milliseconds apart, those of a round of single requests over seconds.
 
 use crate::core::stats::SourceStatus;
 use crate::log_targets::FAILOVER;
-use crate::market::{Market, SourceId, SymbolId};
+use crate::market::{Market, QuoteTurn, SourceId, SymbolId};
 use crate::time::Mono;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// From the first of some moves to their log line: as long as the others may take, and no longer than
@@ -26,37 +24,12 @@ const GATHER: Duration = Duration::from_secs(1);
 /// not flood the log.
 const QUIET: Duration = Duration::from_secs(30);
 
-/// Symbols that one slice looks at: some 50 microseconds.
-const SYMBOLS_A_SLICE: usize = 512;
-
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Failover {
-    /// [`Quotes::availability_changes`](crate::market::Quotes::availability_changes) at the last look.
-    seen: u64,
-    /// A look under way.
-    looking: Option<Look>,
-    /// By symbol.
-    holders: Vec<Option<Holder>>,
+    /// The quotes that symbols have left, and not returned to.
+    left: HashSet<(SourceId, SymbolId)>,
     reports: Vec<MoveReport>,
-}
-
-/// A look at every symbol, some of them at a time.
-#[derive(Clone, Copy, Debug)]
-struct Look {
-    /// The place among the known symbols at which it goes on.
-    from: usize,
-    /// The version of the catalog, on which the places depend.
-    version: u64,
-}
-
-/// From which source a symbol is served.
-#[derive(Clone, Copy, Debug)]
-struct Holder {
-    /// The source with the first fresh quote, when there last was one.
-    now: SourceId,
-    /// The earliest in the order of failover that ever had it.
-    first: SourceId,
 }
 
 /// How a symbol moves between two sources.
@@ -80,61 +53,18 @@ struct MoveReport {
 }
 
 impl Failover {
-    /// Looks from which source each symbol is served, if that may have changed, and logs the moves.
-    /// While a response is only half applied (`is_applying`), it waits, so that its moves are logged
-    /// together. `true`: it has looked.
-    pub fn watch(
-        &mut self,
-        market: &Market,
-        sources: &mut [SourceStatus],
-        is_applying: bool,
-        now: Mono,
-    ) -> bool {
-        let quotes = &market.quotes;
-        let is_behind = self.looking.is_some() || self.seen != quotes.availability_changes();
-        let looks = is_behind && !is_applying;
-        if looks {
-            self.look(market, sources, now);
-        }
-        for line in self.lines(sources, now) {
-            log::warn!(target: FAILOVER, "{line}");
-        }
-        looks
-    }
-
-    /// When there is something to log, or a look goes on.
-    pub fn next_due(&self) -> Option<Mono> {
-        let unlogged = self.reports.iter().filter(|report| report.symbols > 0);
-        let at_once = self.looking.map(|_| Mono::default());
-        unlogged.map(|report| report.due).chain(at_once).min()
-    }
-
-    /// Looks at some of the symbols, and counts those that have moved. Quotes that change meanwhile are
-    /// looked at again.
-    fn look(&mut self, market: &Market, sources: &mut [SourceStatus], now: Mono) {
-        let (quotes, catalog) = (&market.quotes, &market.catalog);
-        if sources.len() < 2 {
-            self.seen = quotes.availability_changes();
-            return;
-        }
-        let here = |look: &Look| look.version == catalog.version();
-        let mut look = self.looking.take().filter(here).unwrap_or_else(|| {
-            self.seen = quotes.availability_changes();
-            Look { from: 0, version: catalog.version() }
-        });
-        let known = &catalog.known()[look.from..];
-        look.from += SYMBOLS_A_SLICE;
-        self.looking = (known.len() > SYMBOLS_A_SLICE).then_some(look);
-        for symbol in known.iter().take(SYMBOLS_A_SLICE) {
-            if let Some(moved) = self.judge(*symbol, market) {
-                log::debug!(
-                    target: FAILOVER,
-                    "moved symbol={} earlier={} later={} returns={}",
-                    catalog.name(*symbol).as_str(),
-                    sources[moved.earlier.index()].id,
-                    sources[moved.later.index()].id,
-                    moved.returns,
-                );
+    /// Counts the moves that the quotes which have turned lead to, and logs those that are due. Returns true
+    /// if a quote has turned.
+    pub fn watch(&mut self, market: &mut Market, sources: &mut [SourceStatus], now: Mono) -> bool {
+        let turns = market.quotes.take_turns();
+        for turn in &turns {
+            let quote = (turn.source, turn.symbol);
+            let moved = moved(turn, market);
+            let is_move = match turn.returns {
+                true => self.left.remove(&quote) && moved.is_some(),
+                false => moved.is_some() && self.left.insert(quote),
+            };
+            if let Some(moved) = moved.filter(|_| is_move) {
                 let earlier = &mut sources[moved.earlier.index()];
                 match moved.returns {
                     true => earlier.returns += 1,
@@ -143,24 +73,16 @@ impl Failover {
                 self.note(moved, now);
             }
         }
+        for line in self.lines(sources, now) {
+            log::warn!(target: FAILOVER, "{line}");
+        }
+        !turns.is_empty()
     }
 
-    /// How a symbol has moved since it was last looked at.
-    fn judge(&mut self, symbol: SymbolId, market: &Market) -> Option<Move> {
-        let sources = market.catalog.sources_of(symbol);
-        let best = market.quotes.best(sources, symbol);
-        let best = best.filter(|quote| !quote.stale())?.source;
-        if self.holders.len() <= symbol.index() {
-            self.holders.resize(symbol.index() + 1, None);
-        }
-        let place = &mut self.holders[symbol.index()];
-        let was = place.filter(|holder| sources.contains(&holder.now));
-        let first = was.map_or(best, |holder| holder.first.min(best));
-        *place = Some(Holder { now: best, first });
-        let Holder { now, first } = was?;
-        let returns = best < now && best >= first;
-        let moved = Move { earlier: now.min(best), later: now.max(best), returns };
-        (best > now || returns).then_some(moved)
+    /// When there is something to log.
+    pub fn next_due(&self) -> Option<Mono> {
+        let unlogged = self.reports.iter().filter(|report| report.symbols > 0);
+        unlogged.map(|report| report.due).min()
     }
 
     fn note(&mut self, moved: Move, now: Mono) {
@@ -195,6 +117,17 @@ impl Failover {
         }
         lines
     }
+}
+
+/// How a quote that has turned moves its symbol: to the first fresh one of a later source, or from there. An
+/// earlier one that is fresh serves it all the time.
+fn moved(turn: &QuoteTurn, market: &Market) -> Option<Move> {
+    let sources = market.catalog.sources_of(turn.symbol);
+    let at = sources.iter().position(|source| *source == turn.source)?;
+    let fresh = |sources| market.quotes.best(sources, turn.symbol).filter(|it| !it.stale());
+    let later = fresh(&sources[at + 1..])?.source;
+    let is_served = fresh(&sources[..at]).is_none();
+    is_served.then_some(Move { earlier: turn.source, later, returns: turn.returns })
 }
 
 #[cfg(test)]
@@ -282,8 +215,9 @@ mod tests {
         fn look(&mut self) -> Vec<String> {
             let now = self.now.mono;
             self.market.quotes.update_staleness(self.now);
-            self.failover.look(&self.market, &mut self.sources, now);
-            self.failover.lines(&self.sources, now)
+            let lines = self.failover.lines(&self.sources, now);
+            self.failover.watch(&mut self.market, &mut self.sources, now);
+            lines
         }
 
         /// Failovers and returns by source.
@@ -363,31 +297,6 @@ mod tests {
         bench.list(A, 1);
         assert!(bench.pass(20, &[A, B]).is_empty());
         assert_eq!(bench.counts(), [(0, 0); 3]);
-    }
-
-    #[test]
-    fn many_markets_are_looked_at_in_slices_and_told_in_one_line() {
-        let count = 2 * SYMBOLS_A_SLICE + 1;
-        let mut bench = Bench::new(count);
-        bench.poll(A);
-        bench.poll(B);
-        let check_looks = |bench: &mut Bench, moved: [usize; 3]| {
-            for (moved, goes_on) in moved.into_iter().zip([true, true, false]) {
-                bench.look();
-                let looks = bench.failover.looking.is_some();
-                assert_eq!((bench.counts()[0].0, looks), (moved as u64, goes_on));
-            }
-        };
-        check_looks(&mut bench, [0, 0, 0]);
-        bench.now.mono = Mono(15_000_000);
-        bench.poll(B);
-        while bench.market.quotes.update_staleness(bench.now) > 0 {}
-        check_looks(&mut bench, [SYMBOLS_A_SLICE, 2 * SYMBOLS_A_SLICE, count]);
-        assert_eq!(bench.failover.seen, bench.market.quotes.availability_changes());
-        bench.now.mono = Mono(17_000_000);
-        let lines = bench.failover.lines(&bench.sources, bench.now.mono);
-        assert_eq!(lines, [format!("moved from=a to=b markets={count} reason=stale")]);
-        assert_eq!(bench.failover.next_due(), None);
     }
 
     #[test]

@@ -341,11 +341,9 @@ impl Sources {
         self.watch_failover(cx);
     }
 
-    /// Looks which source is the first with a fresh quote of each symbol, if that may have changed.
-    /// `true`: it has looked.
+    /// Counts and logs which symbols another source answers for now. Returns true if there may be some.
     pub fn watch_failover(&mut self, cx: &mut Context) -> bool {
-        let is_applying = self.staged() > 0;
-        self.failover.watch(&cx.market, &mut cx.stats.sources, is_applying, cx.now.mono)
+        self.failover.watch(&mut cx.market, &mut cx.stats.sources, cx.now.mono)
     }
 }
 

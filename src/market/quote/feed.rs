@@ -37,6 +37,17 @@ pub struct Quote {
     pub(super) rendered: OnceCell<Box<[u8]>>,
 }
 
+/// A quote that has become stale, or returns: another source may answer for its symbol now.
+#[derive(Clone, Copy, Debug)]
+pub struct QuoteTurn {
+    /// Its source.
+    pub source: SourceId,
+    /// Its symbol.
+    pub symbol: SymbolId,
+    /// True if it has been fresh for [`RETURN_AFTER_S`] again; false if it has become stale.
+    pub returns: bool,
+}
+
 /// Counters of quotes and items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuoteCounts {
@@ -58,18 +69,16 @@ pub struct QuoteCounts {
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     pub(super) version: u64,
-    pub(super) availability_changes: u64,
+    pub(super) turns: Vec<QuoteTurn>,
     pub(super) touched: Touched,
     /// `fresh` is not kept.
     pub(super) counts: QuoteCounts,
 }
 
 impl Totals {
-    /// Counts a change of what is served of a symbol, and returns its version. `turns`: another source may
-    /// answer for the symbol now.
-    pub(super) fn changed(&mut self, symbol: SymbolId, turns: bool) -> u64 {
+    /// Counts a change of what is served of a symbol, and returns its version.
+    pub(super) fn changed(&mut self, symbol: SymbolId) -> u64 {
         self.version += 1;
-        self.availability_changes += u64::from(turns);
         self.touched.note(symbol);
         self.version
     }
@@ -134,7 +143,7 @@ impl Quote {
             self.returning = second;
         } else if self.returning > 0 && second - self.returning >= RETURN_AFTER_S {
             self.returning = 0;
-            totals.availability_changes += 1;
+            totals.turns.push(self.turn(true));
         }
         self.received_at = now.unix;
         self.received = now.mono;
@@ -143,12 +152,19 @@ impl Quote {
         changed
     }
 
+    fn turn(&self, returns: bool) -> QuoteTurn {
+        QuoteTurn { source: self.source, symbol: self.symbol, returns }
+    }
+
     /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
     pub(super) fn set_stale(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
         for count in [&mut totals.counts.stale, stale_here] {
             *count = *count + usize::from(stale) - usize::from(self.stale);
         }
-        self.version = totals.changed(self.symbol, stale != self.stale);
+        if stale && !self.stale {
+            totals.turns.push(self.turn(false));
+        }
+        self.version = totals.changed(self.symbol);
         self.stale = stale;
         self.rendered.take();
     }

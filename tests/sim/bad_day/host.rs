@@ -29,6 +29,8 @@ pub struct Host {
     /// By its `Retry-After`, nothing may be asked before.
     pub quiet_until: u64,
     reported: Option<Reported>,
+    /// The last window in which others have spent, and how many units.
+    spent_by_others: (u64, u64),
     /// Answers of a kind that each spell has bent or refused.
     bent: BTreeMap<usize, u64>,
     rng: Rng,
@@ -73,9 +75,15 @@ impl Host {
             spent: VecDeque::new(),
             quiet_until: 0,
             reported: None,
+            spent_by_others: (0, 0),
             bent: BTreeMap::new(),
             rng: Rng::new(rng.next()),
         }
+    }
+
+    /// Another daemon has not read what the last one was told.
+    pub fn is_met_anew(&mut self) {
+        (self.quiet_until, self.reported) = (0, None);
     }
 
     /// Its clock.
@@ -154,12 +162,18 @@ impl Host {
     }
 
     /// What other programs have spent in this window.
-    fn others(&self, us: u64) -> u64 {
+    fn others(&mut self, us: u64) -> u64 {
         let percents = self.ills(us).map(|(_, spell)| match spell.ill {
             Ill::OtherProgram { percent } => percent,
             _ => 0,
         });
-        self.budget * percents.sum::<u64>() / 100
+        let (window, units) = (us / WINDOW, self.budget * percents.sum::<u64>() / 100);
+        // What was spent stays so until the window ends.
+        self.spent_by_others = match self.spent_by_others {
+            (known, most) if known == window => (window, units.max(most)),
+            _ => (window, units),
+        };
+        self.spent_by_others.1
     }
 
     /// An answer has been read: what it says about the budget and about waiting holds from now on.

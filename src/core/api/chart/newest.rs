@@ -50,10 +50,10 @@ impl Followed {
         decimals: Decimals,
     ) -> Option<(Vec<u8>, ChartInfo)> {
         let at = SeriesView::new(view, key);
-        let series = at.series?;
+        at.series?;
         let mut builder = at.builder(self.spec(decimals, range, limit));
         let mut parts = 0..MOST_PARTS;
-        parts.find(|_| builder.step(Some(series), ROWS_A_PART))?;
+        parts.find(|_| builder.step(ROWS_A_PART))?;
         let plan = builder.finished()?;
         let mut body = Vec::new();
         plan.write(&mut body);

@@ -69,15 +69,16 @@ impl<'v> SeriesView<'v> {
         ChartPlan::recent(self.series, spec, self.now, self.keep)
     }
 
-    /// A chart of any other rows, not begun.
-    pub fn builder(&self, spec: ChartSpec) -> ChartBuilder {
-        ChartBuilder::new(spec, self.now, self.keep)
+    /// A chart of any other rows, as the series is now.
+    pub fn builder(&self, spec: ChartSpec) -> ChartBuilder<'v> {
+        ChartBuilder::new(self.series, spec, self.now, self.keep)
     }
 
-    /// These slots without the slots that have just closed.
+    /// These slots without the slots that have just closed, unless the file holds them.
     pub fn without_newest(&self, slots: Range<i64>) -> Range<i64> {
-        let end = slots.end.min(self.present() - NEWEST);
-        slots.start..end.max(slots.start)
+        let stored = self.charts.archived(self.key).and_then(|slots| slots.last());
+        let newest = (self.present() - NEWEST).max(stored.map_or(0, |last| last + 1));
+        slots.start..slots.end.min(newest).max(slots.start)
     }
 
     /// From the first slot that is not covered to the last. `None` if all are.
