@@ -184,13 +184,14 @@ impl Sources {
 
     /// Begins a source.
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
-        let source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
+        let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
         status.intervals = source.intervals();
         match self.all.get_mut(id.index()) {
             Some(former) => {
                 former.end(cx);
+                source.connections.upstream.inherit(&mut former.connections.upstream);
                 cx.stats[id] = status;
             }
             None => cx.stats.sources.push(status),

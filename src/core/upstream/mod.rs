@@ -78,7 +78,16 @@ impl Upstream {
     /// Leads elsewhere from now on: every connection is closed.
     pub fn reroute(&mut self, route: Route, cx: &mut Context) {
         self.close_all(cx);
-        *self = Upstream::new(self.user, route, self.all.len());
+        let new = Upstream::new(self.user, route, self.all.len());
+        let mut former = std::mem::replace(self, new);
+        self.inherit(&mut former);
+    }
+
+    /// Takes over the addresses of a former way, and its look-up, if it led to the same host and port.
+    pub fn inherit(&mut self, former: &mut Upstream) {
+        if self.route.peer() == former.route.peer() {
+            self.addresses = std::mem::take(&mut former.addresses);
+        }
     }
 
     /// True if what its user sends is sent.
