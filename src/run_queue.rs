@@ -22,8 +22,8 @@ impl<const N: usize> RunQueue<N> {
     }
 
     /// The kind that is next of those that have something to do.
-    pub fn next(&self, has_work: impl Fn(usize) -> bool) -> Option<usize> {
-        (0..N).filter(|kind| has_work(*kind)).min_by_key(|kind| self.begin(*kind))
+    pub fn next(&self, has_work: [bool; N]) -> Option<usize> {
+        (0..N).filter(|kind| has_work[*kind]).min_by_key(|kind| self.begin(*kind))
     }
 
     /// Notes that a kind has worked for so long, at least for one unit.
@@ -45,7 +45,7 @@ mod tests {
     fn turns(queue: &mut RunQueue<3>, count: usize, busy: [bool; 3], took: [u64; 3]) -> [u64; 3] {
         let mut turns = [0; 3];
         for _ in 0..count {
-            let kind = queue.next(|kind| busy[kind]).expect("one is busy");
+            let kind = queue.next(busy).expect("one is busy");
             turns[kind] += 1;
             queue.note(kind, took[kind]);
         }
@@ -59,7 +59,7 @@ mod tests {
         let took = [1, 1, 10];
         let counts = turns(&mut RunQueue::new([1, 1, 1]), 2100, [true; 3], took);
         assert_eq!(counts, [1000, 1000, 100]);
-        assert_eq!(queue.next(|_| false), None);
+        assert_eq!(queue.next([false; 3]), None);
     }
 
     #[test]

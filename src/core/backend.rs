@@ -11,7 +11,7 @@ use super::context::Context;
 use super::history::{History, Pace, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
-use crate::core::{Event, LongWork, Resolved};
+use crate::core::{Event, Resolved};
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{SeriesKey, SourceId};
@@ -55,19 +55,6 @@ pub struct NextWake {
     pub has_work: [bool; 3],
     /// Responses that are read and not yet completely in the market.
     pub staged: usize,
-}
-
-impl NextWake {
-    /// True if there is work of this kind.
-    #[inline]
-    pub fn has(&self, work: LongWork) -> bool {
-        match work {
-            LongWork::Sources => self.has_work[0],
-            LongWork::History => self.has_work[1],
-            LongWork::Cluster => self.has_work[2],
-            _ => false,
-        }
-    }
 }
 
 impl Backend {

@@ -193,17 +193,24 @@ impl Core {
 
     /// Whether the core has long work to do.
     pub fn has_work(&self) -> bool {
-        self.is_reloading() || self.next_work(|_| false).is_some()
+        self.is_reloading() || self.next_work([false; 2]).is_some()
     }
 
-    fn has(&self, work: LongWork) -> bool {
-        self.backend.next_wake(&self.cx).has(work) || self.clients.has_work(work, &self.cx)
-    }
-
-    /// The kind of long work that is next: one of the core, or of the driver if `of_driver` is true for it.
-    pub fn next_work(&self, of_driver: impl Fn(LongWork) -> bool) -> Option<LongWork> {
-        let next = self.run_queue.next(|at| of_driver(SHARES[at].0) || self.has(SHARES[at].0));
-        next.map(|at| SHARES[at].0)
+    /// The kind of long work that is next. `of_driver` says whether there is some of [`LongWork::Exchanges`]
+    /// and of [`LongWork::Stored`].
+    pub fn next_work(&self, of_driver: [bool; 2]) -> Option<LongWork> {
+        let [exchanges, stored] = of_driver;
+        let [sources, history, cluster] = self.backend.next_wake(&self.cx).has_work;
+        let [requests, responses, compression, streams] = self.clients.has_work(&self.cx);
+        // In the order of `SHARES`.
+        let has_work = [
+            exchanges, stored, sources, history, cluster, requests, responses, compression, streams,
+        ];
+        // Mostly there is none.
+        if !has_work.contains(&true) {
+            return None;
+        }
+        self.run_queue.next(has_work).map(|at| SHARES[at].0)
     }
 
     /// Does one slice of this kind of work. The driver looks at the clock between two.
@@ -223,7 +230,7 @@ impl Core {
 
     /// Does a slice of what is next, as if each took as long. Without any, a configuration may be taken in.
     pub fn work(&mut self, now: Now) {
-        let work = self.next_work(|_| false).unwrap_or(LongWork::Stored);
+        let work = self.next_work([false; 2]).unwrap_or(LongWork::Stored);
         self.run_queue.note(work as usize, 1);
         self.step(work, now);
     }

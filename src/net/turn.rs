@@ -215,18 +215,14 @@ impl Driver {
 
     /// The work that can wait and is next.
     fn next_work(&self) -> Option<LongWork> {
-        self.core.next_work(|work| match work {
-            LongWork::Exchanges => !self.queues.upstream.is_empty(),
-            LongWork::Stored => self.disk_thread.ready,
-            _ => false,
-        })
+        self.core.next_work([!self.queues.upstream.is_empty(), self.disk_thread.ready])
     }
 
     /// Does slice after slice until the turn's budget is used up. Returns true if more is left.
     fn long_work(&mut self, now: Now) -> bool {
         let Some(mut work) = self.next_work() else {
             // What a reload waits for is looked at in each turn.
-            return self.core.has_work();
+            return self.core.is_reloading();
         };
         // Some in each turn, so that clients cannot starve the exchanges.
         let mut before = self.clock.mono();
@@ -254,7 +250,7 @@ impl Driver {
             match self.next_work() {
                 Some(_) if self.pace.took >= TURN_BUDGET && time >= least => return true,
                 Some(next) => work = next,
-                None => return self.core.has_work(),
+                None => return self.core.is_reloading(),
             }
         }
     }

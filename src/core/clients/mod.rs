@@ -194,17 +194,16 @@ impl Clients {
         }
     }
 
-    /// True if [`Clients::work`] has something of this kind to do.
+    /// By kind, from [`LongWork::Requests`] on: true if [`Clients::work`] has something to do.
     #[inline]
-    pub fn has_work(&self, work: LongWork, cx: &Context) -> bool {
+    pub fn has_work(&self, cx: &Context) -> [bool; 4] {
         let responses = &self.responses;
-        match work {
-            LongWork::Requests => !responses.queue.is_empty(),
-            LongWork::Responses => responses.deferred.has_work(),
-            LongWork::Compression => responses.compressed.has_work(),
-            LongWork::Streams => responses.streams.has_work(cx),
-            _ => false,
-        }
+        [
+            !responses.queue.is_empty(),
+            responses.deferred.has_work(),
+            responses.compressed.has_work(),
+            responses.streams.has_work(cx),
+        ]
     }
 
     /// Does one slice of work of this kind: the next requests of a queued connection, a part of a deferred
