@@ -113,6 +113,8 @@ pub struct ExchangeClock {
     is_running: bool,
     /// Since when the clock is in doubt.
     in_doubt_since: Option<Mono>,
+    /// Quotes that come before this may have been told by a clock that was set since.
+    quotes_from: Mono,
 }
 
 impl ExchangeClock {
@@ -126,12 +128,18 @@ impl ExchangeClock {
             estimate: None,
             is_running: false,
             in_doubt_since: Some(now),
+            quotes_from: now,
         }
     }
 
     /// True if the exchange's time is not known.
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt_since.is_some()
+    }
+
+    /// True if the exchange's time is known, and was when the quotes of now were requested.
+    pub fn dates_quotes(&self, now: Mono) -> bool {
+        !self.is_in_doubt() && self.quotes_from <= now
     }
 
     /// The time call is being read.
@@ -306,14 +314,16 @@ impl ExchangeClock {
         if has_moved {
             plans.refresh_all(cx.now);
         }
+        if has_moved && former.is_some() {
+            self.quotes_from = cx.now.mono + IN_STEP;
+        }
         if let Some(since) = self.in_doubt_since.take() {
             if cx.stats[source].clock_doubt.take().is_some() {
                 let (id, s) = (&cx.stats[source].id, cx.now.mono.since(since).as_secs());
                 log::info!(target: SOURCE, "clock known source={id} moved_ms={moved_ms} after_s={s}");
             }
             cx.market.charts.doubt_clock(source, None);
-            // What quotes told by a clock that was set since is of other slots.
-            if former.is_none() || !has_moved {
+            if self.dates_quotes(cx.now.mono) {
                 self.begin_forming(plans, cx);
             }
         }

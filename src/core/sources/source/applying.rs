@@ -252,7 +252,7 @@ impl Source {
     /// time is known.
     fn apply_piece(&self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
         let id = self.id;
-        let is_known = !self.schedule.clock.is_in_doubt();
+        let is_known = self.schedule.clock.dates_quotes(cx.now.mono);
         let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
