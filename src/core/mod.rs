@@ -204,7 +204,15 @@ impl Core {
         let [requests, responses, compression, streams] = self.clients.has_work(&self.cx);
         // In the order of `SHARES`.
         let has_work = [
-            exchanges, stored, sources, history, cluster, requests, responses, compression, streams,
+            exchanges,
+            stored,
+            sources,
+            history,
+            cluster,
+            requests,
+            responses,
+            compression,
+            streams,
         ];
         // Mostly there is none.
         if !has_work.contains(&true) {

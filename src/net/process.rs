@@ -23,8 +23,8 @@ pub fn facts() -> ProcessFacts {
     }
 }
 
-/// The name of this node in a cluster that was given none: the name of the host, and the number of the history
-/// file on its disk, which are the same after a restart. `None`: there is no file.
+/// The name of this node in a cluster that was given none: the name of the host, and the number of the
+/// history file on its disk, which are the same after a restart. `None`: there is no file.
 pub fn node_name(data: &Data) -> Option<String> {
     let Data::File(path) = data else {
         return None;

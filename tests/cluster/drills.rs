@@ -161,7 +161,7 @@ fn a_collector_that_does_not_reach_its_exchange_hands_it_over() {
     };
     (world.stale, world.backfill) = (Duration::from_secs(5), 0);
     world.add(2);
-    for passage in [Passage::Cut, Passage::Held] {
+    for passage in [Passage::Cut, Passage::Lost] {
         let old = world.await_roles()[0];
         world.nodes[old].gate.set(passage);
         let begin = Instant::now();

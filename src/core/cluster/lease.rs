@@ -72,8 +72,8 @@ pub struct Lease {
     pub asks: EntryId,
     /// The version of the market list that was read last; `None`: none yet.
     pub list: Option<u64>,
-    /// The node that had the lease and did not let it go: it may still be collecting for itself. From that time on,
-    /// a node that is not lost has sent a heartbeat since it lost the lease.
+    /// The node that had the lease and did not let it go: it may still be collecting for itself. From that
+    /// time on, a node that is not lost has sent a heartbeat since it lost the lease.
     pub rival: Option<(String, Mono)>,
     /// The sizes of its stream.
     pub size: StreamSize,
@@ -91,9 +91,10 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Into how many parts a node in this role divides the budget. A collector has all of it; half while nodes
-    /// are lost or collect for themselves, which share the other half. If one of the lost may be the collector
-    /// before it, that one has the first half, and this collector has the part of those that are not lost.
+    /// Into how many parts a node in this role divides the budget. A collector has all of it; half while
+    /// nodes are lost or collect for themselves, which share the other half. If one of the lost may be the
+    /// collector before it, that one has the first half, and this collector has the part of those that are
+    /// not lost.
     pub fn spenders(&self, role: Role, lease: &Lease) -> u32 {
         let others = 2 * self.seen.saturating_sub(1).max(1);
         let has_rival = lease.rival.is_some();

@@ -16,7 +16,8 @@ pub enum Script {
     Look,
     /// Renews a lease, also one that has run out and that nobody has taken. Arguments: holder, epoch, lease
     /// time, what is left of the budget.
-    /// Returns 1, a run that wants the source, how many it collects, 1 if a node collects it for itself; or 0.
+    /// Returns 1, a run that wants the source, how many it collects, 1 if a node collects it for itself; or
+    /// 0.
     Renew,
     /// Adds an entry. Arguments: holder, epoch, entries that stay, bits for the first and the last entry of
     /// a poll, entry.

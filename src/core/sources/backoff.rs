@@ -73,11 +73,13 @@ impl Failures {
         status.candles_failing_since = None;
     }
 
-    /// True if another way to the exchange may do better: it has no quotes for us, or no list, because it is not
-    /// reached or fails.
-    pub fn is_unreached(&self) -> bool {
+    /// True if another way to the exchange may do better: for so long after a poll was due, no quotes have
+    /// come, or no list, because it is not reached or fails.
+    pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
+        let span = span + cx.config.sources[self.source.index()].poll;
         let kinds = [RequestKind::Quotes, RequestKind::List].map(|kind| &self.kinds[kind as usize]);
-        kinds.into_iter().any(|it| it.steps > 0 && it.is_unreached)
+        cx.now.mono.since(self.quotes_at) >= span
+            && kinds.into_iter().any(|it| it.steps > 0 && it.is_unreached)
     }
 
     /// True if nothing of this kind can be expected soon.

@@ -164,8 +164,8 @@ impl Budget {
         }
     }
 
-    /// The exchange tells how many units of this limit it has counted in its running window. If it has counted
-    /// less than before, by more than what may be on its way, a new window has begun.
+    /// The exchange tells how many units of this limit it has counted in its running window. If it has
+    /// counted less than before, by more than what may be on its way, a new window has begun.
     pub fn note_used(&mut self, limit: Limit, used: u64, now: Mono) {
         let on_the_way = 3 * i64::from(self.dearest);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {

@@ -99,8 +99,8 @@ impl Schedule {
         self.quotes_due = now;
     }
 
-    /// Quotes are requested now: they are due next at the next time in the source's phase of the interval. What
-    /// was missed is skipped.
+    /// Quotes are requested now: they are due next at the next time in the source's phase of the interval.
+    /// What was missed is skipped.
     fn plan_quotes(&mut self, now: Mono) {
         let Profile { config, phase, .. } = &self.profile;
         let [poll, phase] = [config.poll, *phase].map(|it| it.as_micros() as u64);

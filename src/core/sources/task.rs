@@ -84,8 +84,8 @@ pub struct Profile {
     pub url: Url,
     /// How much may be asked in which time.
     pub limit: BudgetLimit,
-    /// When in `pollMs` the source is polled, by the monotonic clock: each source in a part of its own, so that
-    /// a node never polls them in the same milliseconds. At most `pollMs`.
+    /// When in `pollMs` the source is polled, by the monotonic clock: each source in a part of its own, so
+    /// that a node never polls them in the same milliseconds. At most `pollMs`.
     pub phase: Duration,
 }
 

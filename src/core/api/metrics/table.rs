@@ -244,7 +244,7 @@ const CLUSTER: &[Metric] = &[
 #[rustfmt::skip]
 const CLUSTER_SOURCE: &[Metric] = &[
     shown("id", "Its id in the configuration.", Text(|it| &it.source().id)),
-    shown("role", "Whether this node collects it for all, follows the node that does, or collects it for itself.",
+    shown("role", "Whether this node collects it for all, follows, or collects it for itself.",
         OneOf(&["collector", "follower", "alone"], |it| it.cluster_source().role)),
     metric("", "cluster_collector", "Whether this node collects the source.",
         Flag(|it| it.cluster_source().role == "collector")),

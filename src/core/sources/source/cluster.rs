@@ -69,9 +69,7 @@ impl Source {
 
     /// True if its exchange has not been reached for so long, nor for so long since this node has its role.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
-        let since = cx.stats[self.id].failing_since.unwrap_or(cx.now.unix);
-        self.schedule.failures.is_unreached()
-            && u128::from((cx.now.unix - since).unsigned_abs()) >= span.as_millis()
+        self.schedule.failures.is_unreached(span, cx)
             && cx.now.mono.since(self.replica.since) >= span
     }
 
@@ -226,7 +224,7 @@ impl Source {
 /// How a follower applies what the collector publishes, and requests candles from it.
 impl Source {
     /// Applies an entry that the collector wrote this long ago.
-    pub fn follow_entry(&mut self, entry: Entry, age: Duration, cx: &mut Context) {
+    pub fn follow_entry(&mut self, mut entry: Entry, age: Duration, cx: &mut Context) {
         if self.has_ended || self.replica.role() != Role::Follower {
             return;
         }
@@ -236,7 +234,8 @@ impl Source {
         let own = on_wall(mono, cx.now);
         let is_sound = (own - entry.head.received).abs() <= CLOCKS_APART_MS;
         let received = Now { mono, unix: if is_sound { entry.head.received } else { own } };
-        self.follow_head(&entry.head, (age, received), &entry.body, cx);
+        entry.head.received = received.unix;
+        self.follow_head(&entry.head, age, &entry.body, cx);
         match entry.body {
             // An engine that was restored from old data may send quotes older than those applied.
             Update::Quotes { .. } if received.mono + AGE_ERROR < self.newest_quotes => {}
@@ -268,17 +267,11 @@ impl Source {
     }
 
     /// Takes over the state of the source at its collector: the exchange's time, back-off and failures.
-    fn follow_head(
-        &mut self,
-        head: &EntryHead,
-        (age, received): (Duration, Now),
-        body: &Update,
-        cx: &mut Context,
-    ) {
+    fn follow_head(&mut self, head: &EntryHead, age: Duration, body: &Update, cx: &mut Context) {
         let id = self.id;
         if matches!(body, Update::Quotes { .. }) {
             let last = &mut cx.stats[id].last_success_at;
-            *last = (*last).max(Some(received.unix));
+            *last = (*last).max(Some(head.received));
         }
         let Schedule { clock, candles, .. } = &mut self.schedule;
         match head.exchange_time {
