@@ -251,6 +251,8 @@ impl World {
                         self.now,
                         format!("{:?} is finished", self.links.get(&key).map(|l| l.peer)),
                     );
+                    let now = self.clocks();
+                    self.core.handle(key, Told::Late(b""), now);
                     self.part(key);
                     if let Some(link) = self.links.get_mut(&key) {
                         link.finished = true;
@@ -432,7 +434,7 @@ impl World {
                 let failure = in_flight.cut(conn.read);
                 self.conclude(source, at, Meaning::Bad(failure), now);
             }
-            Told::Connected | Told::Secured | Told::Sent(_) => {}
+            Told::Connected | Told::Secured | Told::Sent(_) | Told::Late(_) => {}
         }
     }
 

@@ -279,6 +279,8 @@ impl Upstream {
                     Err(why) => self.lost(conn, Some(why), cx),
                 }
             }
+            // Only clients' connections have this event.
+            (Event::Late(_), _) => Ok(None),
         }
     }
 

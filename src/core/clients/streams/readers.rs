@@ -57,25 +57,35 @@ pub struct QuoteReaders {
 #[derive(Default)]
 struct Group {
     readers: Readers,
-    /// By symbol, counted from the first one: the version that the readers were told of last. One that joins
-    /// is told of every place that has changed since it left.
+    /// By symbol, counted from the first one: the version that all readers were told of last. Unknown
+    /// ([`UNTOLD`]) since a reader joined, who may have been told of another one.
     told: Vec<u64>,
 }
 
-/// No version.
+/// No version: some may not know the version that is served.
 const UNTOLD: u64 = u64::MAX;
 
 impl Group {
+    fn insert(&mut self, stream: Key, place: usize) {
+        self.readers.insert(stream, place);
+        self.told.clear();
+    }
+
     /// Passes the readers to `note`, unless they were told of this version last. So a change of a source that
     /// is not served costs nothing more than this look. Returns how many there were.
-    fn note(&mut self, offset: usize, version: u64, note: &mut impl FnMut(Key, usize)) -> usize {
+    fn note(
+        &mut self,
+        offset: usize,
+        version: u64,
+        note: &mut impl FnMut(Key, usize, u64),
+    ) -> usize {
         if self.told.len() <= offset {
             self.told.resize(offset + 1, UNTOLD);
         }
         if std::mem::replace(&mut self.told[offset], version) == version {
             return 0;
         }
-        self.readers.iter().for_each(|(key, place)| note(key, place + offset));
+        self.readers.iter().for_each(|(key, place)| note(key, place + offset, version));
         self.readers.len()
     }
 }
@@ -90,7 +100,7 @@ impl QuoteReaders {
         first: usize,
     ) {
         match symbols {
-            StreamedSymbols::All => self.all.entry(source).or_default().readers.insert(key, first),
+            StreamedSymbols::All => self.all.entry(source).or_default().insert(key, first),
             StreamedSymbols::Named(symbols) => {
                 let places = symbols.iter().zip(first..);
                 for (symbol, place) in places.filter_map(|(it, place)| Some(((*it)?, place))) {
@@ -107,7 +117,7 @@ impl QuoteReaders {
         symbol: SymbolId,
         source: Option<SourceId>,
     ) {
-        self.named.entry((symbol, source)).or_default().readers.insert(key, place);
+        self.named.entry((symbol, source)).or_default().insert(key, place);
     }
 
     /// A stream does not read them any more.
@@ -122,13 +132,14 @@ impl QuoteReaders {
         }
     }
 
-    /// Passes the readers of a symbol to `note` who were not told of the quote that is served to them.
-    /// Returns how many there were, and one for each quote that was looked up.
+    /// Passes the readers of a symbol who may not know of the quote that is served to them to `note`, each
+    /// with its version: 0 if there is none. Returns how many there were, and one for each quote that was
+    /// looked up.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
-        mut note: impl FnMut(Key, usize),
+        mut note: impl FnMut(Key, usize, u64),
     ) -> usize {
         let named = self.named.range_mut((symbol, None)..);
         let named = named.take_while(|((it, _), _)| *it == symbol);
@@ -208,7 +219,7 @@ mod tests {
             line: None,
             asked_at: view.now.mono,
         };
-        EventStream::new(request, served, (0, 0), (0, view))
+        EventStream::new(request, served, 0, (0, view))
     }
 
     #[test]
@@ -226,39 +237,36 @@ mod tests {
         let mut readers = QuoteReaders::default();
         let mut streams = BTreeMap::new();
         let named = || StreamedSymbols::Named([Some(symbol)].into());
-        let mut add = |key: Key, symbols: StreamedSymbols, is_sent: bool, cx: &Context| {
+        let mut add = |key: Key, symbols: StreamedSymbols, cx: &Context| {
             readers.add(key, &symbols, None, 0);
             let view = View::new(cx, &compressed);
             let mut stream = stream(symbols, &view);
-            if is_sent {
-                stream.write(&mut Vec::new(), &view, &mut SharedEvents::default());
-            }
+            stream.write(&mut Vec::new(), &view, &mut SharedEvents::default());
             streams.insert(key, stream);
         };
         if is_named {
-            add(keys[0], named(), true, &cx);
+            add(keys[0], named(), &cx);
         }
-        add(keys[1], StreamedSymbols::All, true, &cx);
+        add(keys[1], StreamedSymbols::All, &cx);
         let ticker = Ticker::of_last(Decimal::from(7));
         cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
-        // Changes are noted before anything is sent.
-        add(keys[2], named(), false, &cx);
+        add(keys[2], named(), &cx);
         let view = View::new(&cx, &compressed);
         let mut changed = || {
             let mut noted = Vec::new();
-            let count = readers.changed(symbol, &view, |key, place| {
+            let count = readers.changed(symbol, &view, |key, place, version| {
                 let stream = streams.get_mut(&key).expect("a reader has a stream");
-                if stream.note(place) {
+                if stream.learn(place, version) {
                     noted.push((key, place));
                 }
             });
             noted.sort();
             (noted, count)
         };
-        // The last one is to be sent it anyway.
+        // The last one was sent it as it began.
         let told = keys[usize::from(!is_named)..2].iter().map(|key| (*key, 0));
         assert_eq!(changed(), (told.collect(), 5 - usize::from(!is_named)));
-        assert_eq!(changed(), (Vec::new(), 2), "nothing has changed, also for the new one");
+        assert_eq!(changed().0, [], "nothing has changed");
         readers.remove(keys[1], &StreamedSymbols::All, None);
         readers.remove(keys[0], &named(), None);
         readers.remove(keys[2], &named(), None);
