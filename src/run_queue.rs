@@ -23,6 +23,10 @@ impl<const N: usize> RunQueue<N> {
 
     /// The kind that is next of those that have something to do.
     pub fn next(&self, has_work: [bool; N]) -> Option<usize> {
+        // Mostly none has.
+        if !has_work.contains(&true) {
+            return None;
+        }
         (0..N).filter(|kind| has_work[*kind]).min_by_key(|kind| self.begin(*kind))
     }
 

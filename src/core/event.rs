@@ -124,6 +124,12 @@ pub const SHARES: [(LongWork, u64); 9] = [
     (LongWork::Streams, 4),
 ];
 
+/// Joins what the driver, the backend and the clients have to do, in the order of [`SHARES`].
+pub fn in_order(of_driver: [bool; 2], of_backend: [bool; 3], of_clients: [bool; 4]) -> [bool; 9] {
+    let ([a, b], [c, d, e], [f, g, h, i]) = (of_driver, of_backend, of_clients);
+    [a, b, c, d, e, f, g, h, i]
+}
+
 /// A name to look up. Each source has at most one look-up under way, and so has the engine of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookUp {

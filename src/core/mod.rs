@@ -199,25 +199,8 @@ impl Core {
     /// The kind of long work that is next. `of_driver` says whether there is some of [`LongWork::Exchanges`]
     /// and of [`LongWork::Stored`].
     pub fn next_work(&self, of_driver: [bool; 2]) -> Option<LongWork> {
-        let [exchanges, stored] = of_driver;
-        let [sources, history, cluster] = self.backend.next_wake(&self.cx).has_work;
-        let [requests, responses, compression, streams] = self.clients.has_work(&self.cx);
-        // In the order of `SHARES`.
-        let has_work = [
-            exchanges,
-            stored,
-            sources,
-            history,
-            cluster,
-            requests,
-            responses,
-            compression,
-            streams,
-        ];
-        // Mostly there is none.
-        if !has_work.contains(&true) {
-            return None;
-        }
+        let of_backend = self.backend.next_wake(&self.cx).has_work;
+        let has_work = event::in_order(of_driver, of_backend, self.clients.has_work(&self.cx));
         self.run_queue.next(has_work).map(|at| SHARES[at].0)
     }
 

@@ -5,8 +5,9 @@
 //! bucket that is not fully known, except the forming one.
 //!
 //! Stages: *locating* the first row, if the newest rows are asked for (it looks at which candles
-//! exist, not into them) -> *making* rows, oldest first -> done. If that takes longer than a turn, it goes on
-//! from a copy of the series, which shares the rows: the body is that of one moment, whatever comes meanwhile.
+//! exist, not into them) -> *making* rows, oldest first -> done. If that takes longer than a turn, it goes
+//! on from a copy of the series, which shares the rows: the body is that of one moment, whatever comes
+//! meanwhile.
 
 use super::body::ChartRows;
 use super::chart::{ChartInfo, ChartPlan, ChartSpec};

@@ -43,6 +43,8 @@ pub struct Schedule {
     pub profile: Profile,
     /// When all quotes are due, or the next round of them.
     pub quotes_due: Mono,
+    /// True until the first poll.
+    is_first: bool,
     /// When the market list is due.
     pub list_due: Mono,
     /// True once the first market list is in place.
@@ -74,6 +76,7 @@ impl Schedule {
     pub fn new(profile: Profile, seed: u64, now: Mono) -> Schedule {
         Schedule {
             quotes_due: now,
+            is_first: false,
             list_due: now,
             has_list: false,
             round: QuoteRound::default(),
@@ -90,22 +93,28 @@ impl Schedule {
     pub fn reconfigure(&mut self, config: &Config, now: Mono) {
         self.profile = self.profile.renewed(config);
         if self.quotes_due > now + self.profile.config.poll {
-            self.plan_quotes(now);
+            self.quotes_due = now + self.profile.second_poll;
         }
     }
 
-    /// Quotes are due at once.
+    /// Quotes are due at once, and then in a phase of the interval that is the source's own
+    /// ([`Profile::second_poll`]).
     pub fn begin_quotes(&mut self, now: Mono) {
         self.quotes_due = now;
+        self.is_first = true;
     }
 
-    /// Quotes are requested now: they are due next at the next time in the source's phase of the interval.
-    /// What was missed is skipped.
+    /// Quotes are requested now: sets when they are due next.
     fn plan_quotes(&mut self, now: Mono) {
-        let Profile { config, phase, .. } = &self.profile;
-        let [poll, phase] = [config.poll, *phase].map(|it| it.as_micros() as u64);
-        let behind = (now.0 + poll - phase) % poll.max(1);
-        self.quotes_due = Mono(now.0.saturating_sub(behind) + poll);
+        self.quotes_due = match std::mem::take(&mut self.is_first) {
+            true => now + self.profile.second_poll,
+            false => {
+                // Missed ticks are skipped.
+                let poll = self.profile.config.poll.as_micros().max(1) as u64;
+                let missed = now.0.saturating_sub(self.quotes_due.0) / poll;
+                Mono(self.quotes_due.0.saturating_add((missed + 1).saturating_mul(poll)))
+            }
+        };
     }
 
     /// When the next quotes are due, the back-off included.
@@ -395,11 +404,7 @@ mod tests {
                 cx.now.mono = schedule.next_quotes();
                 schedule.sent(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
             }
-            // Each has a quarter of the interval for itself, whenever it begins.
-            let phase = (poll * (u32::from(source) + 1) / 4).as_micros() as u64;
-            let second = polls[1];
-            assert_eq!((second.0 + poll.as_micros() as u64 - phase) % poll.as_micros() as u64, 0);
-            assert!(second > begin.mono && second <= begin.mono + poll, "{second:?}");
+            let second = begin.mono + poll * (u32::from(source) + 1) / 4;
             assert_eq!(polls, [begin.mono, second, second + poll, second + poll * 2]);
         }
     }

@@ -84,9 +84,10 @@ pub struct Profile {
     pub url: Url,
     /// How much may be asked in which time.
     pub limit: BudgetLimit,
-    /// When in `pollMs` the source is polled, by the monotonic clock: each source in a part of its own, so
-    /// that a node never polls them in the same milliseconds. At most `pollMs`.
-    pub phase: Duration,
+    /// The time from the first poll after the source begins, or after this node becomes its collector, to
+    /// the second one: `pollMs` for the last source, less for the others, so that sources that begin
+    /// together are not polled in the same milliseconds for ever.
+    pub second_poll: Duration,
 }
 
 impl Profile {
@@ -121,7 +122,7 @@ impl Profile {
                 Some(demo) if demo == id.index() => DEMO_BUDGET,
                 _ => dialect.budget(),
             },
-            phase: source.poll * place / count,
+            second_poll: source.poll * place / count,
             config: source,
         }
     }
