@@ -15,11 +15,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 requests=${REQUESTS:-2000}
 
 # The most instructions a request; a case without a limit is told and not judged.
-limits='quote 2500
+limits='quote 2850
 20-quotes 8000
-chart 4000
-health 3200
-304 2800
+chart 4150
+health 3350
+304 3050
 quote-new -
 chart-new -'
 
