@@ -44,7 +44,7 @@ pub struct QuoteTurn {
     pub source: SourceId,
     /// Its symbol.
     pub symbol: SymbolId,
-    /// True if it has been fresh for [`RETURN_AFTER_S`] again; false if it has become stale.
+    /// True if it has been fresh for `RETURN_AFTER_S` seconds again; false if it has become stale.
     pub returns: bool,
 }
 
