@@ -3,14 +3,18 @@
 # fast as they can, beside one well-behaved client that asks for a quote once a millisecond. Prints
 # one line a run, and ends with exit code 1 where somebody was kept waiting.
 #
-#     scripts/hostile.sh              every case, by 1, 8 and 64 connections that read and that do not
+#     scripts/hostile.sh              every case, by 1, 8 and 64 connections that read and that do not,
+#                                     and then by 4000, for what they take of the memory
 #     scripts/hostile.sh CASE...      these alone
+#     scripts/hostile.sh --memory [CASE...]  the memory alone
 #     scripts/hostile.sh --list       their names
 #
 # MS (default 1500) is how long each run takes. It holds when the well-behaved client waits for at
 # most 10 ms in 99.9 % of its requests, or four times as long as it does when nobody else is there,
 # and no turn of the loop in which it asks takes more than 10 ms. A machine that others use takes
-# longer for everything; MARGIN=2 doubles what is allowed there.
+# longer for everything; MARGIN=2 doubles what is allowed there. Of the memory it holds when 4000
+# connections take at most 64 MB more than nobody does, and all but 8 MB of that is given back within
+# 10 s after they have left.
 #
 # On a machine that others use, root may let all of it go first: FIRST=1 scripts/hostile.sh
 # MARKETD names another program than the one that is built here.
@@ -25,14 +29,16 @@ if [ -n "${FIRST:-}" ]; then
 fi
 
 ms=${MS:-1500}
+crowd_size=${CROWD:-4000}
 margin=${MARGIN:-1}
 names='metrics prometheus openapi openapi-gzip openapi-head 100-quotes 100-quotes-string 100-quotes-gzip
 100-quotes-304 unknown-quotes all-quotes all-quotes-gzip chart-5000 chart-fill chart-string chart-weeks
 chart-gzip chart-deep charts-50 sorted-quotes searched-quotes sorted-markets sorted-ecosystem
-udf-history udf-search udf-quotes page page-gzip streams streams-all categories category-markets ecosystem
+udf-history udf-roll-up udf-search udf-quotes page page-gzip streams streams-all categories category-markets ecosystem
 record huge-heads not-found health mixed flood flood-metrics flood-streams silent'
 case ${1:-} in
     --list) tr ' ' '\n' <<<"$names" && exit ;;
+    --memory) memory_alone=yes && shift ;;
     -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "$0" && exit ;;
 esac
 read -ra cases <<<"${*:-$(tr '\n' ' ' <<<"$names")}"
@@ -127,6 +133,7 @@ crowd_of() {
         sorted-markets) set -- "$base/api/v1/categories/$category/markets?sort=quoteVolume&offset=3000" ;;
         sorted-ecosystem) set -- "$base/api/ecosystem/market?sort=last&limit=20" ;;
         udf-history) set -- "$base/udf/history?symbol=BTC/USDT&resolution=60&to=$(date +%s)&countback=5000" ;;
+        udf-roll-up) set -- "$base/udf/history?symbol=BTC/USDT&resolution=3&to=$(date +%s)&countback=5000" ;;
         udf-search) set -- "$base/udf/search?query=t&limit=30" ;;
         udf-quotes) set -- "$base/udf/quotes?symbols=$hundred" ;;
         page) set -- --header 'Accept: text/html' "$base/" ;;
@@ -164,6 +171,65 @@ ask() {
     "${calm[@]}" taskset -c 1 "$hostile" probe --ms "$ms" "$base/api/v1/quotes/BTC-USDT"
 }
 
+# Resident memory of the server, in KB.
+resident() {
+    awk '/^VmRSS/ { print $2 }' "/proc/$server/status"
+}
+
+bad=0
+# What a large crowd takes of the memory, and how long until that is given back.
+remember() {
+    local name=$1 reads=$2 extra=() crowd_pid quiet most now back=- verdict=
+    [ "$reads" = yes ] || extra=(--deaf)
+    quiet=$(resident)
+    most=$quiet
+    "${eager[@]}" taskset -c 1 "$hostile" crowd --connections "$crowd_size" --depth 100 \
+        "${extra[@]}" "${crowd[@]}" 2>"$work/crowd.log" &
+    crowd_pid=$!
+    children+=("$crowd_pid")
+    for _ in $(seq "${MEMORY_S:-8}0"); do
+        sleep 0.1
+        now=$(resident)
+        [ "$now" -le "$most" ] || most=$now
+    done
+    kill "$crowd_pid" 2>/dev/null || true
+    wait "$crowd_pid" 2>/dev/null || true
+    unset 'children[-1]'
+    for tenths in $(seq 150); do
+        [ $(($(resident) - quiet)) -gt 8192 ] || { back=$tenths && break; }
+        sleep 0.1
+    done
+    [ $((most - quiet)) -le 65536 ] || verdict='**holds too much**'
+    [ "$back" != - ] && [ "$back" -le 100 ] || verdict+=' **gives it back too late**'
+    [ -z "$verdict" ] || bad=$((bad + 1))
+    awk -v name="$name" -v size="$crowd_size" -v reads="$reads" -v quiet="$quiet" -v most="$most" \
+        -v back="$back" -v verdict="$verdict" 'BEGIN {
+        printf "| %s | %d | %s | %.1f | %.1f | %s | %s |\n", name, size, reads, quiet / 1024,
+            (most - quiet) / 1024, back == "-" ? "-" : back / 10, verdict }'
+}
+
+remember_all() {
+    echo
+    echo "| case | connections | reads | quiet MB | at most MB more | given back after s | |"
+    echo "|---|---:|---|---:|---:|---:|---|"
+    # What is made once and then kept is no part of it.
+    for name in "${cases[@]}"; do
+        crowd_of "$name"
+        timeout 2 "$hostile" crowd --connections 8 "${crowd[@]}" 2>/dev/null || true
+    done
+    sleep 5
+    for name in "${cases[@]}"; do
+        crowd_of "$name"
+        for reads in yes no; do remember "$name" "$reads"; done
+        kill -0 "$server" 2>/dev/null || fail "marketd has ended: $(tail -n 3 "$work/marketd.log")"
+    done
+    [ "$bad" -eq 0 ] || fail "$bad runs in which somebody was kept waiting, or memory was"
+}
+if [ -n "${memory_alone:-}" ]; then
+    remember_all
+    exit
+fi
+
 before=$(turns)
 quiet=$(ask | sed 's/.*p999=\([0-9]*\).*/\1/')
 most=$(awk -v quiet="$quiet" -v margin="$margin" 'BEGIN {
@@ -173,7 +239,6 @@ echo
 echo "| case | connections | reads | p50 us | p99 us | p99.9 us | longest us | turns below 1 ms | turns above 10 ms | |"
 echo "|---|---:|---|---:|---:|---:|---:|---:|---:|---|"
 
-bad=0
 run() {
     local name=$1 connections=$2 reads=$3 depth=$4 extra=() line before after verdict= crowd_pid
     [ "$reads" = yes ] || extra=(--deaf)
@@ -221,4 +286,4 @@ done
 stall=$(curl -sf "$base/api/v1/metrics" | grep -o '"loopMaxStallMs":[0-9.]*' | cut -d : -f 2)
 echo
 echo "loopMaxStallMs of the last minute: $stall"
-[ "$bad" -eq 0 ] || fail "$bad runs in which somebody was kept waiting"
+remember_all

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Headers of every response. One that a response names takes the place of another with its name.
-const ALWAYS: [&str; 4] = ["Date", "AllowOrigin", "ExposeHeaders", "NoStore"];
+const ALWAYS: [&str; 5] = ["Date", "AllowOrigin", "ExposeHeaders", "NoSniff", "NoStore"];
 /// Headers of every response of an address that has a rate limit.
 const RATE: [&str; 3] = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"];
 

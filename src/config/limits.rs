@@ -32,8 +32,8 @@ object! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Limits {
         /// Client connections in all.
-        // About 200 B each while idle. Above it, a silent one is closed for a new one, or the new one gets a
-        // 503.
+        // About 200 B each while idle. Above it, another one makes room, or the new one is served its health
+        // at most.
         max_connections: usize = 16_384, "maxConnections" count(1, 1_000_000);
 
         /// Client connections of one address, an IPv6 one by its /64 network; 0: no limit.
@@ -96,14 +96,14 @@ object! {
         /// Pending output of all connections. Above it, the connections that have stalled longest are
         /// closed. Above half of it, those that have stalled for a second are closed. While this and what is
         /// being made are above half of it, no response is begun that takes several turns.
-        // Half of a machine with 64 MB: 500 readers that have stopped at their high-water mark. Bytes
-        // that several clients are sent count for each, so the memory in use is mostly less.
-        output_total: usize = 33_554_432, "outputTotalBytes" bytes(1_048_576, 68_719_476_736);
+        // With what requests hold, less than 64 MB: 380 readers that have stopped at their high-water mark.
+        // Bytes that several clients are sent count for each, so the memory in use is mostly less.
+        output_total: usize = 25_165_824, "outputTotalBytes" bytes(1_048_576, 68_719_476_736);
 
         /// Bytes of requests that have come in part, or wait behind others, on all connections. Above
         /// it, the connections that have waited longest are closed.
-        // As much as for output: 16,384 connections with 2 KB each, more than a browser's head.
-        input_total: usize = 33_554_432, "inputTotalBytes" bytes(1_048_576, 68_719_476_736);
+        // 16,384 connections with 1 KB each, which is a browser's head.
+        input_total: usize = 16_777_216, "inputTotalBytes" bytes(1_048_576, 68_719_476_736);
 
         /// Requests of one client address in a minute, an IPv6 one by its /64 network; 0: no limit.
         /// Requests for health and with OPTIONS do not count.
@@ -124,15 +124,15 @@ object! {
         symbols_per_request: usize = 100, "symbolsPerRequest" count(1, 10_000);
 
         /// Streams in all; 0: none.
-        // About 3 KB each with 100 symbols, and 1 KB with all. A browser's tab holds one.
+        // About 4 KB each with 100 symbols, and 2 KB with all. A browser's tab holds one.
         streams: usize = 4_096, "streams" count(0, 1_000_000);
 
         /// Streams of one client address, an IPv6 one by its /64 network; 0: no limit.
         // Off, as that of connections: a whole office is one address.
         streams_per_address: usize = 0, "streamsPerAddress" count(0, 1_000_000);
 
-        /// Symbols that one stream names. `*` names all, and costs 8 B for each.
-        // As many as a request line holds; 28 B each.
+        /// Symbols that one stream names. `*` names all, and costs some bits for each.
+        // As many as a request line holds; 32 B each.
         stream_symbols: usize = 1_000, "streamSymbols" count(1, 10_000);
 
         /// Charts of one stream.

@@ -54,10 +54,6 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// The last bytes, perhaps none, before the driver shuts our side, as [`Action::Finish`] has asked for.
-    /// Our side stays open until the next `Finish` if the core then has bytes to send or does not want to
-    /// read: the bytes were a request, which is answered.
-    Late(&'a [u8]),
     /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
     Sent(usize),
     /// The peer has sent its last byte.
@@ -273,11 +269,11 @@ named! {
         SlowSender "slow_sender"
         /// The connection broke.
         Broken "broken"
-        /// Refused at the cap of connections, or at that of one address.
+        /// Above the cap of connections, or that of one address: served its health at most.
         Refused "refused"
         /// marketd is stopping.
         Stopping "stopping"
-        /// It had never sent anything, and gave its place to a new one at the cap of connections.
+        /// It gave its place to another one at the cap of connections or of streams.
         MadeRoom "made_room"
     }
 }

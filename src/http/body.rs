@@ -58,10 +58,24 @@ enum State {
     UntilClose,
     /// The digits of a chunk's size.
     Size,
-    /// Blanks after the size. An extension must follow.
+    /// Blanks after the size or after an extension. Another extension must follow.
     SizeBlank,
-    /// A chunk's extension, which is ignored.
-    Extension,
+    /// The start of an extension's name. Extensions are ignored.
+    NameBegin,
+    /// An extension's name.
+    Name,
+    /// Blanks after the name.
+    NameBlank,
+    /// The start of an extension's value.
+    ValueBegin,
+    /// A value without quotation marks.
+    Value,
+    /// A value in quotation marks.
+    Quoted,
+    /// A byte after a backslash.
+    Escaped,
+    /// The end of a value in quotation marks.
+    QuotedEnd,
     /// LF after the size.
     SizeLf,
     /// Data of a chunk, at least one byte.
@@ -201,11 +215,24 @@ impl BodyReader {
     /// and ignored.
     fn step(&mut self, byte: u8) -> Result<State, BodyError> {
         use State::*;
-        let has_size = self.digits > 0;
+        let is_read = self.state != Size || self.digits > 0;
         match (self.state, byte) {
-            (Size | Extension, b'\r') if has_size => Ok(SizeLf),
-            (Size | SizeBlank, b';') if has_size => self.extension(Extension),
-            (Size | SizeBlank, b' ' | b'\t') if has_size => self.extension(SizeBlank),
+            (Size | Name | Value | QuotedEnd, b'\r') if is_read => Ok(SizeLf),
+            (Size | SizeBlank | Name | NameBlank | Value | QuotedEnd, b';') if is_read => {
+                self.extension(NameBegin)
+            }
+            (Size | SizeBlank | Value | QuotedEnd, b' ' | b'\t') if is_read => {
+                self.extension(SizeBlank)
+            }
+            (NameBegin | ValueBegin, b' ' | b'\t') => self.extension(self.state),
+            (Name | NameBlank, b' ' | b'\t') => self.extension(NameBlank),
+            (Name | NameBlank, b'=') => self.extension(ValueBegin),
+            (ValueBegin, b'"') => self.extension(Quoted),
+            (NameBegin | Name, _) if is_token(byte) => self.extension(Name),
+            (ValueBegin | Value, _) if is_token(byte) => self.extension(Value),
+            (Quoted, b'"') => self.extension(QuotedEnd),
+            (Quoted, b'\\') => self.extension(Escaped),
+            (Quoted | Escaped, _) if is_field_text(byte) => self.extension(Quoted),
             (Size, _) => {
                 let digit = hex_digit(byte).filter(|_| self.digits < SIZE_DIGITS);
                 let digit = digit.ok_or(BAD_SIZE)?;
@@ -213,10 +240,8 @@ impl BodyReader {
                 self.digits += 1;
                 Ok(Size)
             }
-            (Extension, _) if is_field_text(byte) => self.extension(Extension),
             (SizeLf, b'\n') if self.left == 0 => Ok(TrailerBegin),
             (SizeLf, b'\n') => self.take_room(self.left).map(|()| Chunk),
-            (SizeBlank | Extension | SizeLf, _) => Err(BAD_SIZE),
             (ChunkCr, b'\r') => Ok(ChunkLf),
             (ChunkLf, b'\n') => {
                 self.digits = 0;
@@ -230,7 +255,10 @@ impl BodyReader {
             (TrailerValue, b'\r') => self.trailer(TrailerLf),
             (TrailerValue, _) if is_field_text(byte) => self.trailer(TrailerValue),
             (TrailerLf, b'\n') => self.trailer(TrailerBegin),
-            _ => Err(BodyError::Malformed("malformed trailer field")),
+            (TrailerBegin | TrailerName | TrailerValue | TrailerLf | LastLf, _) => {
+                Err(BodyError::Malformed("malformed trailer field"))
+            }
+            _ => Err(BAD_SIZE),
         }
     }
 

@@ -24,6 +24,7 @@ use super::accept::accepts_gzip;
 use super::body::Framing;
 use super::error::Error;
 use super::output::{MIN_GIVEN, Output};
+use super::parser::empty_lines;
 use super::request::{ListField, Method, Request, Version};
 use crate::json::json;
 use std::borrow::Cow;
@@ -47,6 +48,8 @@ pub struct Responder<'a> {
     stamp: &'a Stamp,
     /// `None` if the bytes were not a request.
     request: Option<&'a Request<'a>>,
+    /// True if the response has no body in any case.
+    is_head: bool,
     /// False if the connection closes.
     keep: bool,
     quota: Option<Quota>,
@@ -64,12 +67,16 @@ impl<'a> Responder<'a> {
         keep: bool,
     ) -> Responder<'a> {
         let keep = keep && request.keep_alive;
-        Responder { request: Some(request), keep, ..Responder::closing(out, stamp) }
+        let is_head = request.method == Method::Head;
+        Responder { request: Some(request), is_head, keep, ..Responder::closing(out, stamp, b"") }
     }
 
-    /// Responds to bytes that are not a request, or before a request: with a body, and closing.
-    pub fn closing(out: &'a mut Output, stamp: &'a Stamp) -> Responder<'a> {
-        Responder { out, stamp, request: None, keep: false, quota: None, status: 0, weight: 0 }
+    /// Responds to bytes that are not a request, or to those of one that is not whole, and closes. Even the
+    /// error of a request with HEAD has no body (RFC 9110, 9.3.2).
+    pub fn closing(out: &'a mut Output, stamp: &'a Stamp, bytes: &[u8]) -> Responder<'a> {
+        let is_head = bytes[empty_lines(bytes)..].starts_with(b"HEAD ");
+        let (request, keep, quota) = (None, false, None);
+        Responder { out, stamp, request, is_head, keep, quota, status: 0, weight: 0 }
     }
 
     /// Sets the quota that the head states.
@@ -112,7 +119,7 @@ impl<'a> Responder<'a> {
             tail.push(b"\r\n");
         }
         let may_have_body = !matches!(self.status, 204 | 304);
-        let has_body = may_have_body && !self.is_head();
+        let has_body = may_have_body && !self.is_head;
         tail.cache(head.cache);
         let mut body_room = 0;
         match framing {
@@ -203,12 +210,6 @@ impl<'a> Responder<'a> {
     #[inline]
     fn list(&self, field: ListField) -> Option<Cow<'a, [u8]>> {
         self.request?.list(field)
-    }
-
-    /// True if the response has no body in any case.
-    #[inline]
-    fn is_head(&self) -> bool {
-        self.request.is_some_and(|request| request.method == Method::Head)
     }
 
     /// The field of the head that says what becomes of the connection. HTTP/1.1 needs none if it stays open.
@@ -453,7 +454,7 @@ mod tests {
         let mut out = Output::default();
         let mut stamp = Stamp::new(0);
         stamp.refresh(UnixMs(784_111_777_000));
-        let mut responder = Responder::closing(&mut out, &stamp);
+        let mut responder = Responder::closing(&mut out, &stamp, b"");
         responder.error(&Error::URI_TOO_LONG);
         assert_eq!(responder.status(), 414);
         let out = String::from_utf8(out.pending().to_vec()).expect("ASCII");
@@ -609,7 +610,7 @@ mod tests {
         let mut stamp = Stamp::new(0);
         let mut check = |ms: i64, expected: &str| {
             stamp.refresh(UnixMs(ms));
-            let expected = format!("Date: {expected}\r\nAccess-");
+            let expected = format!("Date: {expected}\r\nX-Content-");
             assert!(String::from_utf8_lossy(stamp.common()).starts_with(&expected), "{ms}");
         };
         check(0, "Thu, 01 Jan 1970 00:00:00 GMT");

@@ -6,7 +6,6 @@
 use super::connection::NetConnection;
 use super::driver::{CLIENT_BYTES, Driver, TURN_BUDGET, connection};
 use super::pace;
-use super::transfer::Transfer;
 use crate::core::{Action, Event};
 use crate::table::Key;
 use crate::time::Now;
@@ -39,7 +38,11 @@ impl Driver {
             Action::Secure(key, host) => self.secure(key, &host, now),
             Action::Resolve(look_up) => self.resolver.look_up(look_up),
             Action::Store(job) => self.disk_thread.send(job),
-            Action::Finish(key) => self.finish(key, now),
+            Action::Finish(key) => {
+                if let Some(conn) = connection(&mut self.connections, key) {
+                    conn.finish();
+                }
+            }
             Action::Close(key) => {
                 // Dropping the connection closes its socket, which also removes it from the poller.
                 if let Some(conn) = connection(&mut self.connections, key) {
@@ -48,26 +51,6 @@ impl Driver {
                 }
                 self.core.closed(key);
             }
-        }
-    }
-
-    /// Shuts down our side, unless another request has just arrived: that is answered first.
-    fn finish(&mut self, key: Key, now: Now) {
-        let Some(conn) = connection(&mut self.connections, key) else {
-            return;
-        };
-        let late = match conn.last_look(&mut self.buffer) {
-            Ok(Transfer::Bytes(count)) => Event::Late(&self.buffer[..count]),
-            Ok(Transfer::End) => Event::Eof,
-            Ok(Transfer::Inner(_)) | Err(_) => Event::Late(&[]),
-        };
-        self.core.handle(key, late, now);
-        // A lingering connection is still read.
-        if !self.core.wants_read(key) || !self.core.outgoing(key).is_empty() {
-            return self.pump(key, CLIENT_BYTES, now);
-        }
-        if let Some(conn) = connection(&mut self.connections, key) {
-            conn.finish();
         }
     }
 

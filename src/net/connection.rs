@@ -176,15 +176,6 @@ impl NetConnection {
         self.socket.write_vectored(&slices[..count])
     }
 
-    /// Reads what a client has sent, even if the poller has reported nothing.
-    pub fn last_look(&mut self, buffer: &mut [u8]) -> Result<Transfer, Broken> {
-        if self.upstream {
-            Ok(Transfer::Inner(0))
-        } else {
-            Transfer::from_call(self.socket.read(buffer))
-        }
-    }
-
     /// Tells the peer that nothing more will be sent.
     pub fn finish(&mut self) {
         if let Some(session) = &mut self.session {

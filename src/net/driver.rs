@@ -29,6 +29,9 @@ use std::time::Duration;
 /// Size of the buffer that all reads share. A pipelined batch or a page of candles fits.
 const READ_BUFFER: usize = 64 * 1024;
 
+/// Bytes that are read from one client at a time: what it has sent beyond what can be served is kept.
+const CLIENT_READ: usize = 16 * 1024;
+
 /// Bytes that are read from one client in a turn.
 pub(super) const CLIENT_BYTES: usize = 2 * READ_BUFFER;
 
@@ -118,6 +121,8 @@ pub(super) struct Driver {
     pub(super) pace: ClockPace,
     /// What becomes of the lines of the log.
     pub(super) log: fn() -> LogFigures,
+    /// True if marketd has just been told to stop.
+    pub(super) is_stopping: bool,
     /// True if the last turn left work that can wait.
     pub(super) has_more: bool,
     /// When the last turn ended.
@@ -187,6 +192,7 @@ impl Driver {
             reread: Reread { read, taken, loaded, is_waiting: false },
             pace: ClockPace::default(),
             log,
+            is_stopping: false,
             has_more: true,
             turn_ended: now.mono,
         })
@@ -242,7 +248,8 @@ impl Driver {
                 if left == 0 {
                     break;
                 }
-                let size = left.min(self.buffer.len());
+                let size = if conn.upstream { self.buffer.len() } else { CLIENT_READ };
+                let size = size.min(left);
                 match conn.read(&mut self.buffer[..size]) {
                     Ok(Transfer::Bytes(count)) => {
                         left -= count;

@@ -64,6 +64,12 @@ impl Driver {
             self.dispatch(event, now);
         }
         self.accept(now);
+        if std::mem::take(&mut self.is_stopping) {
+            // Requests that have arrived are answered, however long this takes.
+            let arrived = std::mem::take(&mut self.queues.hot);
+            arrived.into_iter().for_each(|key| self.pump(key, CLIENT_BYTES, now));
+            self.core.shut_down(now);
+        }
         self.serve_clients(|queues| &mut queues.hot, now);
         self.serve_clients(|queues| &mut queues.bulk, now);
         self.core.handle_timeout(now);
@@ -112,8 +118,8 @@ impl Driver {
                         SIGHUP => self.reload(now),
                         SIGTERM | SIGINT => {
                             self.notifier.stopping();
-                            self.core.shut_down(now);
                             self.listeners.clear();
+                            self.is_stopping = true;
                         }
                         // SIGUSR1 and SIGUSR2, which log rotation may send, must not stop the service.
                         _ => {

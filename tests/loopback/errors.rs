@@ -269,12 +269,17 @@ fn a_client_above_the_cap_is_told_so_and_there_is_room_again_after_one_has_left(
     second.get("/health");
     for _ in 0..3 {
         let mut third = Client::connect(addr);
-        let answer = third.send_get("/health").and_then(|()| third.read());
+        let answer = third.send_get("/api/v1/quotes/BTCUSDT").and_then(|()| third.read());
         let answer = answer.expect("it is told");
         error(&answer, 503, "unavailable", None);
         assert!(answer.header_lists("Connection", "close"));
         third.finish();
         assert!(third.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    }
+    // A probe is served.
+    for target in ["/health", "/health/live", "/health/ready"] {
+        let probed = Client::connect(addr).get(target);
+        assert_ne!(probed.json()["code"], "unavailable", "{target}: {}", probed.text());
     }
     assert_eq!(second.get("/health/live").status, 200);
     let counted = first.get("/api/v1/metrics").exact();
@@ -282,7 +287,7 @@ fn a_client_above_the_cap_is_told_so_and_there_is_room_again_after_one_has_left(
     drop(second);
     eventually(LONG, || {
         let mut client = Client::connect(addr);
-        let answer = client.send_get("/health/live").and_then(|()| client.read());
+        let answer = client.send_get("/api/v1/categories").and_then(|()| client.read());
         answer.is_ok_and(|answer| answer.status == 200).then_some(())
     });
 }

@@ -344,7 +344,6 @@ impl Bench {
                 }
                 Some(Action::Flush(key)) => self.take(key),
                 Some(Action::Finish(key)) => {
-                    self.core.handle(key, Event::Late(b""), self.now);
                     if let Some(client) = self.clients.get_mut(&key) {
                         client.shut = true;
                     }

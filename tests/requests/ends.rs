@@ -10,6 +10,9 @@ use std::time::Duration;
 
 const GET: &[u8] = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
 
+/// A request that a full service refuses.
+const ANY: &[u8] = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
+
 /// Longer than any deadline.
 const AGES: Duration = Duration::from_secs(1000);
 
@@ -189,6 +192,7 @@ fn who_is_turned_away_is_counted_as_refused() {
     let first = bench.connect();
     for leaves in [true, false] {
         let refused = bench.connect();
+        bench.send(refused, ANY);
         assert_eq!(bench.summary(refused), "503 unavailable, shut");
         match leaves {
             true => bench.end(refused),
@@ -229,6 +233,7 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
     assert!(bench.is_closed(slow));
     assert!(bench.core.is_finished());
     let late = bench.connect();
+    bench.send(late, ANY);
     assert_eq!(bench.summary(late), "503 unavailable, shut");
 }
 

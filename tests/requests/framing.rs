@@ -191,6 +191,11 @@ const CHUNKS: &[(&str, &str, &str)] = &[
     ("9112 7.1", "1\r\n0\r\n1\r\n\r\r\n1\r\n\n\r\n0\r\n\r\n", "200, 404 not_found, open"),
     ("9112 7.1.1", "5;a=b;c=\"d e\"\r\nhello\r\n0;x\r\n\r\n", "200, 404 not_found, open"),
     ("9112 7.1.1", "5 ; a\r\nhello\r\n0\t;x\r\n\r\n", "200, 404 not_found, open"),
+    (
+        "9112 7.1.1",
+        "5; a = b ;c\t=\"\\\"]; \" ; d;e=f\r\nhello\r\n0\r\n\r\n",
+        "200, 404 not_found, open",
+    ),
     ("9112 7.1.2", "0\r\nA: b\r\nExpires: x\r\n\r\n", "200, 404 not_found, open"),
     (
         "9112 7.1.2: dropped",
@@ -230,6 +235,18 @@ const CHUNKS: &[(&str, &str, &str)] = &[
     ("9112 7.1", "5\r\nhello0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1: too short", "4\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1: too long", "6\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5; \r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;;a\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;=a\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a=\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a=b=c\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a b\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;bad[=x\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a=x]\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a=\"x\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a=\"x\"y\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
+    ("9112 7.1.1", "5;a=\"\\\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1.1", "5;a\nb\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1.1", "5;a\0\r\nhello\r\n0\r\n\r\n", "400 bad_request, shut"),
     ("9112 7.1", "0\n\r\n", "400 bad_request, shut"),
@@ -245,6 +262,25 @@ const CHUNKS: &[(&str, &str, &str)] = &[
 
 /// The same with other methods and versions.
 const OTHER: &[(&str, &str, &str)] = &[
+    ("9110 9.3.2", "HEAD / HTTP/1.1\r\n\r\n", "400 head, shut"),
+    ("9110 9.3.2", "\r\nHEAD / HTTP/1.1\r\nHost: h\r\nA B: c\r\n\r\n", "400 head, shut"),
+    ("9110 9.3.2", "HEAD / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n", "417 head, shut"),
+    ("9110 9.3.2", "HEAD / HTTP/2.0\r\nHost: h\r\n\r\n", "505 head, shut"),
+    (
+        "9110 9.3.2",
+        "HEAD / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "501 head, shut",
+    ),
+    (
+        "9110 9.3.2",
+        "HEAD / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999\r\n\r\n",
+        "413 head, shut",
+    ),
+    (
+        "9110 9.3.2",
+        "HEAD / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nx",
+        "400 head, shut",
+    ),
     (
         "9112 6.1",
         "GET /health/live HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

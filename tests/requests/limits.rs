@@ -3,6 +3,7 @@
 use crate::requests::bench::Bench;
 use crate::requests::table::PROBE;
 use marketd::config::Limits;
+use marketd::table::Key;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -350,14 +351,93 @@ fn a_lingering_connection_ends_by_itself() {
     bench.check_empty();
 }
 
+/// A request that a full service refuses.
+const ANY: &[u8] = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
+
+#[test]
+fn at_the_limit_the_address_that_holds_most_makes_room_for_the_others() {
+    let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let (greedy, other) = (at("192.0.2.1"), at("192.0.2.2"));
+    let limits = Limits { max_connections: 4, ..Limits::default() };
+    let mut bench = Bench::new(limits);
+    let stream = b"GET /api/v1/stream?symbols=BTC/USDT HTTP/1.1\r\nHost: h\r\n\r\n";
+    let connect = |bench: &mut Bench, peer: IpAddr, bytes: &[u8]| {
+        let key = bench.connect_from(peer).expect("there is room");
+        bench.pass(Duration::from_millis(20));
+        bench.send(key, bytes);
+        key
+    };
+    let keys = [&stream[..], stream, ANY, ANY].map(|it| connect(&mut bench, greedy, it));
+    // It does not take place of itself.
+    let refused = connect(&mut bench, greedy, ANY);
+    assert_eq!(bench.summary(refused), "503 unavailable, shut");
+    bench.end(refused);
+    let served = connect(&mut bench, other, ANY);
+    assert_eq!(bench.summary(served), "200, open");
+    assert!(bench.is_closed(keys[2]), "the one that has been idle for longest");
+    assert!(!bench.is_closed(keys[3]) && !bench.is_closed(keys[0]));
+    // Both have as many then: neither makes room for the other.
+    let served = connect(&mut bench, other, ANY);
+    assert_eq!(bench.summary(served), "200, open");
+    assert!(bench.is_closed(keys[3]));
+    let refused = connect(&mut bench, other, ANY);
+    assert_eq!(bench.summary(refused), "503 unavailable, shut");
+    bench.end(refused);
+    // Without an idle one, its oldest stream goes.
+    let third = at("192.0.2.3");
+    let served = connect(&mut bench, third, ANY);
+    assert_eq!(bench.summary(served), "200, open");
+    let closed = keys.map(|key| bench.is_closed(key));
+    assert!(closed == [true, false, true, true] || closed == [false, false, true, true]);
+    bench.end(served);
+    let closes = bench.closes();
+    assert_eq!(closes["made_room"], 3, "{closes:?}");
+}
+
+#[test]
+fn at_the_limit_of_streams_the_address_with_most_makes_room_for_the_others() {
+    let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+    let (greedy, other) = (at("192.0.2.1"), at("192.0.2.2"));
+    let mut bench = Bench::new(Limits { streams: 3, ..Limits::default() });
+    let stream = b"GET /api/v1/stream?symbols=* HTTP/1.1\r\nHost: h\r\n\r\n";
+    let open = |bench: &mut Bench, peer: IpAddr| {
+        let key = bench.connect_from(peer).expect("there is room");
+        bench.send(key, stream);
+        bench.pass(Duration::from_millis(20));
+        key
+    };
+    let is_streaming = |bench: &Bench, key: Key| {
+        !bench.is_closed(key) && bench.got(key).starts_with(b"HTTP/1.1 200 OK\r\n")
+    };
+    let first = [(); 3].map(|()| open(&mut bench, greedy));
+    let refused = open(&mut bench, greedy);
+    assert_eq!(bench.summary(refused), "503 unavailable, open", "not for itself");
+    let second = open(&mut bench, other);
+    assert!(is_streaming(&bench, second));
+    assert_eq!(first.map(|key| bench.is_closed(key)), [true, false, false], "its oldest one");
+    let refused = open(&mut bench, other);
+    assert_eq!(bench.summary(refused), "503 unavailable, open", "both would have as many");
+    assert!(is_streaming(&bench, first[1]) && is_streaming(&bench, second));
+    assert_eq!(bench.closes()["made_room"], 1);
+}
+
 #[test]
 fn connections_in_all_have_a_limit() {
     let limits = Limits { max_connections: 3, ..Limits::default() };
     let mut bench = Bench::new(limits);
     let clients: Vec<_> = (0..3).map(|_| bench.connect()).collect();
     let refused = bench.connect();
+    bench.send(refused, ANY);
     assert_eq!(bench.summary(refused), "503 unavailable, shut");
     bench.end(refused);
+    // But a probe is told that the service lives, and that it is starting.
+    for path in ["/health", "/health/live", "/health/ready"] {
+        let probe = bench.connect();
+        bench.send(probe, format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
+        let expected = if path == "/health/live" { "200, shut" } else { "503, shut" };
+        assert_eq!(bench.summary(probe), expected, "{path}");
+        bench.end(probe);
+    }
     for key in &clients {
         assert_eq!(bench.summary(*key), "open");
     }
@@ -366,9 +446,12 @@ fn connections_in_all_have_a_limit() {
     let next = bench.connect();
     bench.send(next, GET.as_bytes());
     assert_eq!(bench.summary(next), "200, open");
-    // Those that are told so are bounded too.
-    let refused: Vec<_> = (0..100).map_while(|_| bench.try_connect(usize::MAX)).collect();
-    assert_eq!(refused.len(), 64);
+    // Those that are told so are bounded too: the newest stay, so that a probe finds a place.
+    let refused: Vec<_> = (0..100).map(|_| bench.connect()).collect();
+    let open: Vec<_> = refused.iter().filter(|key| !bench.is_closed(**key)).copied().collect();
+    assert_eq!(open, refused[68..]);
+    bench.send(refused[99], GET.as_bytes());
+    assert_eq!(bench.summary(refused[99]), "200, shut");
     for key in [refused, vec![next, clients[1], clients[2]]].concat() {
         bench.end(key);
     }
@@ -384,6 +467,7 @@ fn connections_of_one_address_have_a_limit_where_one_is_set() {
     let first = bench.connect_from(here).expect("there is room");
     let second = bench.connect_from(here).expect("there is room");
     let third = bench.connect_from(here).expect("it is told");
+    bench.send(third, ANY);
     assert_eq!(bench.summary(first), "open");
     assert_eq!(bench.summary(second), "open");
     assert_eq!(bench.summary(third), "503 unavailable, shut");
@@ -392,7 +476,7 @@ fn connections_of_one_address_have_a_limit_where_one_is_set() {
     assert_eq!(bench.summary(other), "open");
     // Few are told; more are dropped, so that one address does not fill the house.
     let told: Vec<_> = (0..50).map_while(|_| bench.connect_from(here)).collect();
-    assert_eq!(told.len(), 3);
+    assert_eq!(told.iter().filter(|key| !bench.is_closed(**key)).count(), 32);
     for key in [third, first].into_iter().chain(told) {
         bench.end(key);
     }

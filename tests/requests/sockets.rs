@@ -99,7 +99,7 @@ fn every_row_is_answered_over_a_socket_byte_by_byte() {
 #[test]
 fn an_address_has_its_cap_over_a_socket_too() {
     let marketd = start_with(json!({ "connectionsPerAddress": 2, "lingerMs": 60_000 }));
-    let live = b"GET /health/live HTTP/1.1\r\nHost: h\r\n\r\n";
+    let live = b"GET /api/v1/categories HTTP/1.1\r\nHost: h\r\n\r\n";
     let mut clients: Vec<Client> = (0..2).map(|_| Client::connect(marketd.addr())).collect();
     for client in &mut clients {
         assert_eq!(client.get("/health/live").status, 200);

@@ -46,7 +46,7 @@ const FORMS: &[(&str, &str, &str)] = &[
     ("9112 3.2.3", "CONNECT http://h:80/", "400 bad_request, shut"),
     ("9112 3.2.4", "OPTIONS *", "204, 404 not_found, open"),
     ("9112 3.2.4", "GET *", "400 bad_request, shut"),
-    ("9112 3.2.4", "HEAD *", "400 bad_request, shut"),
+    ("9112 3.2.4", "HEAD *", "400 head, shut"),
     ("9112 3.2.4", "POST *", "400 bad_request, shut"),
     ("9112 3.2.4", "OPTIONS **", "400 bad_request, shut"),
     ("9112 3.2.4", "OPTIONS *?a", "400 bad_request, shut"),

@@ -116,3 +116,27 @@ fn a_manager_that_takes_nothing_holds_up_nobody() {
     assert_eq!(get(marketd.addr(), "/health/live").status, 200);
     assert_eq!(marketd.stop(PATIENCE).code, Some(0));
 }
+
+#[test]
+fn a_request_that_came_before_the_signal_is_answered() {
+    let marketd = Launch::new(&["--data", ":memory:"]).start();
+    let mut clients: Vec<Client> = (0..50).map(|_| Client::connect(marketd.addr())).collect();
+    for client in &mut clients {
+        assert_eq!(client.get("/health/live").status, 200);
+    }
+    // While it stands still, both arrive.
+    marketd.signal("STOP");
+    for client in &mut clients {
+        client.send_get("/health/live").expect("it is connected");
+    }
+    marketd.signal("TERM");
+    marketd.signal("CONT");
+    for client in &mut clients {
+        let answer = client.read().expect("an answer");
+        assert_eq!(answer.status, 200);
+        // Then the connection ends, as one between two requests does.
+        client.finish();
+        assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
+    }
+    assert_eq!(marketd.await_end(PATIENCE).code, Some(0));
+}

@@ -104,10 +104,12 @@ impl Conversation {
     ) -> Result<(), String> {
         self.unread.extend_from_slice(bytes);
         loop {
-            // Who could not read a request to its end may not know that it was a HEAD.
+            // Also of a request that could not be read, or not to its end, the method is known.
             let head_only = self.pending.front().is_some_and(|front| {
-                let fatal = matches!(front.ask.kind, Kind::Fatal(_));
-                front.ask.head_only && front.arrived.is_some() && !fatal
+                let bytes = &front.ask.bytes;
+                let begin = front.end - bytes.len() as u64;
+                let come = (started.saturating_sub(begin) as usize).min(bytes.len());
+                bytes[..come].trim_ascii_start().starts_with(b"HEAD ")
             });
             let Some((answer, used)) = read_answer(&self.unread, head_only)? else {
                 return Ok(());

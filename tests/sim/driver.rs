@@ -80,10 +80,9 @@ impl World {
                 continue;
             };
             let client = &mut self.clients[at];
-            // Somebody who has said nothing may have made place.
-            client.refused = (open >= self.config.limits.max_connections
-                || self.stopped_at.is_some())
-                && !self.core.outgoing(key).is_empty();
+            // Somebody may have made place: then it is served.
+            client.refused =
+                open >= self.config.limits.max_connections || self.stopped_at.is_some();
             client.link = Some(key);
             client.since = self.now;
             let link = Link::accepted(key, at, client.nature.buffer, self.now);
@@ -251,8 +250,6 @@ impl World {
                         self.now,
                         format!("{:?} is finished", self.links.get(&key).map(|l| l.peer)),
                     );
-                    let now = self.clocks();
-                    self.core.handle(key, Told::Late(b""), now);
                     self.part(key);
                     if let Some(link) = self.links.get_mut(&key) {
                         link.finished = true;
@@ -434,7 +431,7 @@ impl World {
                 let failure = in_flight.cut(conn.read);
                 self.conclude(source, at, Meaning::Bad(failure), now);
             }
-            Told::Connected | Told::Secured | Told::Sent(_) | Told::Late(_) => {}
+            Told::Connected | Told::Secured | Told::Sent(_) => {}
         }
     }
 

@@ -1,11 +1,11 @@
 //! What must hold at any time: nobody waits for ever, nobody stays for ever, nobody is sent away
 //! without a reason.
 
-use super::client::Stage;
+use super::client::{Client, Stage};
 use super::exchange::Meaning;
 use super::listeners::Heard;
 use super::weather::SECOND;
-use super::wire::{Link, Peer};
+use super::wire::{JUST_NOW, Link, Peer};
 use super::world::World;
 use marketd::table::Key;
 use std::time::Duration;
@@ -162,9 +162,13 @@ impl World {
         if client.talk.closing || link.finished || was_told {
             return;
         }
+        // What has just come was not there yet when the core let it go: it asks again.
+        let is_new = self.now - link.woke < JUST_NOW;
         let quiet = self.now - link.active.max(client.since);
-        let is_idle = quiet + 1000 >= self.shortest(|it| it.idle_timeout);
-        if !(is_idle && client.partial_since.is_none() || self.stopped_at.is_some()) {
+        let quiet = if is_new { link.slept.max(quiet) } else { quiet };
+        let is_idle = quiet + 1000 >= self.shortest(|it| it.idle_timeout)
+            && (is_new || client.partial_since.is_none());
+        if !(is_idle || self.stopped_at.is_some() || client.refused) {
             self.fail(&format!("client {at}: its connection is shut for no reason"));
         }
         if let Some(link) = self.links.get_mut(&key) {
@@ -186,6 +190,15 @@ impl World {
         client.link = None;
     }
 
+    /// Whether nobody's address has more connections than that of this client.
+    fn holds_most(&self, at: usize) -> bool {
+        let open = |it: &&Client| it.link.is_some();
+        let count =
+            |of: &Client| self.clients.iter().filter(open).filter(|it| it.peer == of.peer).count();
+        let own = count(&self.clients[at]);
+        own >= 2 && self.clients.iter().filter(open).all(|it| count(it) <= own)
+    }
+
     fn reason_to_close(&self, key: Key, at: usize) -> Result<&'static str, String> {
         let (link, client) = (&self.links[&key], &self.clients[at]);
         let limits = &self.config.limits;
@@ -202,6 +215,13 @@ impl World {
         let heard = client.listener.as_ref().map(|it| it.heard());
         if heard == Some(Heard::Stream) && link.has_ended() {
             return Ok("it listens no more");
+        }
+        let streams =
+            |it: &&Client| it.listener.as_ref().map(|it| it.heard()) == Some(Heard::Stream);
+        let are_many = self.clients.iter().filter(streams).count() >= limits.streams;
+        let is_crowd = are_many || self.clients_open() > limits.max_connections;
+        if heard == Some(Heard::Stream) && is_crowd && self.holds_most(at) {
+            return Ok("its stream makes place for that of another address");
         }
         if pending > 0 || client.talk.is_partial() {
             let crowded = self.crowded_at == Some(self.now) && pending > 0;
@@ -232,6 +252,12 @@ impl World {
         }
         if link.parted {
             return Ok("it was idle, and its side was shut");
+        }
+        if is_full && owed == 0 && client.partial_since.is_none() && self.holds_most(at) {
+            return Ok("it makes place for another address");
+        }
+        if client.refused && client.talk.answers == 0 {
+            return Ok("it was refused, and another one came");
         }
         if owed > 0 {
             return Err(format!("closed with {owed} requests unanswered"));

@@ -40,6 +40,9 @@ pub struct Link {
     pub read: u64,
     /// When something was last read or written.
     pub active: u64,
+    /// When something was first read after a pause, and how long that was.
+    pub woke: u64,
+    pub slept: u64,
     /// When it was made.
     pub since: u64,
     connecting: bool,
@@ -55,6 +58,9 @@ pub struct Link {
     pub parted: bool,
 }
 
+/// What the core decides at the end of a turn is done before this long has passed.
+pub const JUST_NOW: u64 = 50_000;
+
 impl Link {
     /// A socket that has just been accepted: it counts as ready.
     pub fn accepted(key: Key, client: usize, room: usize, now: u64) -> Link {
@@ -69,6 +75,8 @@ impl Link {
             sent: 0,
             read: 0,
             active: now,
+            woke: now,
+            slept: 0,
             since: now,
             connecting: false,
             stood: true,
@@ -171,6 +179,9 @@ impl Link {
         if count > 0 {
             buffer.extend(self.inbound.drain(..count));
             self.read += count as u64;
+            if now - self.active >= JUST_NOW {
+                (self.woke, self.slept) = (now, now - self.active);
+            }
             self.active = now;
             // A short read has drained the socket, unless there is an end to be told.
             if count < most && !self.eof && !self.broken {

@@ -8,8 +8,8 @@
 //!
 //! It compresses nothing itself: [`CompressedBodies`](super::compressed_cache::CompressedBodies) does.
 
-use super::compressed_cache::{CacheKey, CacheLookup};
-use super::outcome::{CompressedResponse, Outcome, ToCompress};
+use super::compressed_cache::CacheKey;
+use super::outcome::{Outcome, ToCompress, send_shared};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Coding, ETag, Head, Output, Responder};
@@ -26,42 +26,23 @@ pub fn send(
     view: &View<'_>,
     responder: &mut Responder<'_>,
     mut head: Head<'_>,
-    key: impl FnOnce() -> CacheKey,
+    key: impl Fn() -> CacheKey,
     length: usize,
     write: impl FnOnce(&mut Output),
 ) -> Outcome {
     responder.weigh(length);
-    let may_compress = length >= PLAIN_BELOW && view.compressed.is_on();
-    if may_compress {
+    if length >= PLAIN_BELOW && view.compressed.is_on() {
         head.coding = Coding::Plain;
-    }
-    if may_compress
-        && let Some(etag) = head.etag
-        && responder.takes_gzip()
-    {
-        let tag = etag.gzip();
-        let has_compressed = responder.has(tag);
-        // A client that wants or has only the plain body must not, or need not, get this one.
-        if responder.is_wanted(Some(tag)) && (has_compressed || !responder.has(etag)) {
-            let head = Head { etag: Some(tag), coding: Coding::Gzip, ..head };
-            if has_compressed {
-                // A 304 has no body, so the body need not be cached.
-                responder.begin(&head, 0);
+        if let Some((tag, gzip)) = in_gzip(responder, &head) {
+            if send_kept(view, responder, head, &key) {
                 return Outcome::Sent;
             }
-            let (key, response) = (key(), CompressedResponse::new(&head));
-            match view.compressed.find(&key, tag, length) {
-                CacheLookup::Compressed(bytes) => {
-                    response.send(bytes, responder);
-                    return Outcome::Sent;
-                }
-                CacheLookup::Absent => {
-                    let mut body = Output::default();
-                    write(&mut body);
-                    debug_assert_eq!(body.len(), length);
-                    return Outcome::ToCompress(Box::new(ToCompress { key, tag, body, response }));
-                }
-                CacheLookup::Full => {}
+            let key = key();
+            if view.compressed.has_room(&key, tag, length) {
+                let mut body = Output::default();
+                write(&mut body);
+                debug_assert_eq!(body.len(), length);
+                return Outcome::ToCompress(Box::new(ToCompress::new(key, tag, body, &gzip)));
             }
         }
     }
@@ -69,6 +50,44 @@ pub fn send(
         write(out);
     }
     Outcome::Sent
+}
+
+/// Responds with a long body that need not be made: the client has it, or it is kept in gzip. Returns false
+/// if it must be made.
+pub fn send_kept(
+    view: &View<'_>,
+    responder: &mut Responder<'_>,
+    mut head: Head<'_>,
+    key: impl Fn() -> CacheKey,
+) -> bool {
+    if view.compressed.is_on() {
+        head.coding = Coding::Plain;
+        if let Some((tag, gzip)) = in_gzip(responder, &head) {
+            head = gzip;
+            if !responder.has(tag)
+                && let Some(bytes) = view.compressed.find(&key(), tag)
+            {
+                send_shared(&head, bytes, responder);
+                return true;
+            }
+        }
+    }
+    let is_known = head.etag.is_some_and(|tag| responder.has(tag));
+    if is_known {
+        // A 304 has no body.
+        responder.begin(&head, 0);
+    }
+    is_known
+}
+
+/// The tag and the head of the body in gzip, unless the client does not accept that, or wants or has only the
+/// plain body.
+fn in_gzip<'h>(responder: &Responder<'_>, head: &Head<'h>) -> Option<(ETag, Head<'h>)> {
+    let etag = head.etag.filter(|_| responder.takes_gzip())?;
+    let tag = etag.gzip();
+    let is_wanted = responder.is_wanted(Some(tag));
+    let is_wanted = is_wanted && (responder.has(tag) || !responder.has(etag));
+    is_wanted.then_some((tag, Head { etag: Some(tag), coding: Coding::Gzip, ..*head }))
 }
 
 /// A body that is being written, and its fingerprint. Everything written to it is either the same in all
@@ -132,17 +151,22 @@ impl Body {
         is_long
     }
 
+    /// The head with the tag of what was written.
+    pub fn tagged<'h>(&self, head: Head<'h>, variant: u8) -> Head<'h> {
+        Head { etag: Some(ETag::new(self.made_of.number(), variant)), ..head }
+    }
+
     /// Sends it with this head, to which its tag is added. `variant`: a letter that distinguishes bodies of
     /// one address that are made of the same parts and written differently, such as `Decimals::variant`.
     pub fn send(
         mut self,
         view: &View<'_>,
         responder: &mut Responder<'_>,
-        mut head: Head<'_>,
+        head: Head<'_>,
         variant: u8,
         key: CacheKey,
     ) -> Outcome {
-        head.etag = Some(ETag::new(self.made_of.number(), variant));
+        let head = self.tagged(head, variant);
         self.parts.push(self.bytes);
         let length = self.parts.iter().map(Vec::len).sum();
         send(

@@ -80,16 +80,6 @@ struct Job {
     clients: Vec<Key>,
 }
 
-/// What there is of a compressed body.
-pub enum CacheLookup<'a> {
-    /// The body.
-    Compressed(&'a Arc<[u8]>),
-    /// No compressed body yet: the caller brings the plain one, which is dropped if it is being compressed.
-    Absent,
-    /// Nothing, and too much waits to be compressed.
-    Full,
-}
-
 impl CompressedBodies {
     /// An empty cache of at most `most_bytes`. With 0, nothing is ever compressed.
     pub fn new(most_bytes: usize) -> CompressedBodies {
@@ -116,23 +106,20 @@ impl CompressedBodies {
         (self.jobs.len(), self.bytes)
     }
 
-    /// Looks up a body of this length.
-    pub fn find(&self, key: &CacheKey, tag: ETag, length: usize) -> CacheLookup<'_> {
-        if let Some(entry) = self.entries.get(key)
-            && entry.tag == tag
-        {
-            entry.was_asked_for.set(true);
-            return CacheLookup::Compressed(&entry.bytes);
-        }
+    /// Looks up a compressed body.
+    pub fn find(&self, key: &CacheKey, tag: ETag) -> Option<&Arc<[u8]>> {
+        let entry = self.entries.get(key).filter(|entry| entry.tag == tag)?;
+        entry.was_asked_for.set(true);
+        Some(&entry.bytes)
+    }
+
+    /// True if a body of this length may wait to be compressed, or is being compressed.
+    pub fn has_room(&self, key: &CacheKey, tag: ETag, length: usize) -> bool {
         // One is always let in, however long.
         let waiting: usize = self.jobs.iter().map(|job| job.body.len()).sum();
-        let has_room = self.jobs.is_empty()
-            || self.jobs.len() < WAITING_BODIES && waiting + length <= WAITING_BYTES;
-        if has_room || self.jobs.iter().any(|job| job.is(key, tag)) {
-            CacheLookup::Absent
-        } else {
-            CacheLookup::Full
-        }
+        self.jobs.is_empty()
+            || self.jobs.len() < WAITING_BODIES && waiting + length <= WAITING_BYTES
+            || self.jobs.iter().any(|job| job.is(key, tag))
     }
 
     /// Takes in a client that waits for a body, and the body, unless it is being compressed already.
@@ -289,8 +276,7 @@ mod tests {
     }
 
     fn is_kept(cache: &CompressedBodies, number: u32, version: u64) -> bool {
-        let found = cache.find(&key(number), tag(version), 5000);
-        matches!(found, CacheLookup::Compressed(_))
+        cache.find(&key(number), tag(version)).is_some()
     }
 
     #[test]
@@ -298,10 +284,10 @@ mod tests {
         let mut cache = CompressedBodies::new(1 << 20);
         let [a, b] = keys();
         let plain = body(1, 200_000);
-        assert!(matches!(cache.find(&key(1), tag(7), 200_000), CacheLookup::Absent));
         cache.insert(key(1), tag(7), output(&plain), a);
-        assert!(matches!(cache.find(&key(1), tag(7), 200_000), CacheLookup::Absent));
-        assert!(matches!(cache.find(&key(1), tag(8), 200_000), CacheLookup::Absent));
+        assert!(cache.has_room(&key(1), tag(7), WAITING_BYTES), "it is being compressed");
+        assert!(!cache.has_room(&key(1), tag(8), WAITING_BYTES));
+        assert!(!is_kept(&cache, 1, 7));
         assert!(cache.step(|_| true).is_none(), "it takes some slices");
         cache.insert(key(1), tag(7), output(&plain), b);
         assert_eq!(next(&mut cache), (plain, vec![a, b]));
@@ -341,10 +327,7 @@ mod tests {
     fn the_queue_takes_so_many_bytes_and_one_body_of_any_length() {
         let mut cache = CompressedBodies::new(1 << 20);
         let [client] = keys();
-        let find = |cache: &CompressedBodies, length| {
-            let found = cache.find(&key(9), tag(1), length);
-            matches!(found, CacheLookup::Absent)
-        };
+        let find = |cache: &CompressedBodies, length| cache.has_room(&key(9), tag(1), length);
         assert!(find(&cache, 2 * WAITING_BYTES));
         cache.insert(key(1), tag(1), output(&body(1, 1_000_000)), client);
         assert!(find(&cache, WAITING_BYTES - 1_000_000));

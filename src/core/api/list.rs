@@ -3,7 +3,7 @@
 //! Rows that are picked go through a heap, into which each step puts some and from which later steps take
 //! some: so thousands of rows are never ranked in one piece, and twenty of them cost no more than they need.
 
-use super::body::Body;
+use super::body::{Body, send_kept};
 use super::compressed_cache::CacheKey;
 use super::error::{Error, echo};
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
@@ -66,10 +66,26 @@ impl Prepared for ListRequest {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         let mut list = Box::new(LongList::new(self.clone()));
         let is_short = self.kind.len(view) <= ROWS_A_PART;
+        // Nothing but the catalog decides what the list of all markets of the ecosystem says.
+        if !is_short && matches!(self.kind, ListKind::Ecosystem) && self.selection.is_none() {
+            let mut begun = LongList::new(self.clone());
+            begun.begin(view);
+            let head = Head::json(None, view.until_any_poll());
+            let head = begun.body.tagged(head, self.decimals.variant());
+            if send_kept(view, responder, head, || self.cache_key()) {
+                return Ok(Outcome::Sent);
+            }
+        }
         if is_short && list.step(view) == Advance::Done {
             return Ok(list.finish(view, responder));
         }
         Ok(Outcome::Deferred(list))
+    }
+}
+
+impl ListRequest {
+    fn cache_key(&self) -> CacheKey {
+        CacheKey::new("lists", (&self.kind, &self.selection, self.decimals))
     }
 }
 
@@ -160,16 +176,15 @@ impl LongList {
     }
 
     /// Begins, and begins again if the catalog, or the values that decide the order, have changed since the
-    /// last step. If that has happened too often, or if the list is gone, each row is as it is when the row
-    /// is made.
+    /// last step. If the values have too often, each row is as it is when the row is made.
     fn watch(&mut self, view: &View<'_>) {
-        let versions = Some(versions(view, &self.request));
-        if self.versions == versions || self.restarts > MAX_RESTARTS {
-            return;
-        }
-        if self.begin(view).is_some() {
-            self.versions = versions;
-            self.restarts += 1;
+        let (catalog, quotes) = versions(view, &self.request);
+        let is_same = |begun: (u64, u64)| {
+            begun.0 == catalog && (begun.1 == quotes || self.restarts > MAX_RESTARTS)
+        };
+        if !self.versions.is_some_and(is_same) {
+            self.versions = self.begin(view).map(|()| (catalog, quotes));
+            self.restarts = self.restarts.saturating_add(1);
         }
     }
 
@@ -198,43 +213,40 @@ impl LongList {
             self.body.part(Part::Symbol(symbol.0));
         }
         let (catalog, decimals) = (&view.market.catalog, self.request.decimals);
-        let listed = Part::Catalog(catalog.version());
         match &self.request.kind {
             kind @ ListKind::Quotes(_) => {
                 let Some(quote) = kind.quote(view, symbol) else {
                     return;
                 };
                 self.stale |= quote.stale();
-                let out = self.begin_row(&[Part::Quote(quote.version)]);
+                self.body.part(Part::Quote(quote.version));
+                let out = self.begin_row();
                 out.extend_from_slice(&fragment(view, quote, decimals));
             }
             kind @ ListKind::Category(_) => {
                 let quote = kind.quote(view, symbol);
                 self.stale |= quote.is_some_and(Quote::stale);
                 let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
-                let out = self.begin_row(&[listed, shown]);
+                self.body.part(shown);
+                let out = self.begin_row();
                 write_market(out, view, symbol, quote, decimals);
             }
             ListKind::Ecosystem => {
                 let entry = catalog.ecosystem_entry(symbol);
                 let Some(entry) = entry.filter(|entry| entry.status) else {
-                    self.body.part(Part::Nothing);
                     return;
                 };
-                let mut object = Object::open(self.begin_row(&[listed]));
+                let mut object = Object::open(self.begin_row());
                 write_item(&mut object, view, &entry, decimals);
                 object.close();
             }
         }
     }
 
-    /// The place to write a row that depends on these parts.
-    fn begin_row(&mut self, parts: &[Part<'_>]) -> &mut Vec<u8> {
+    /// The place to write a row.
+    fn begin_row(&mut self) -> &mut Vec<u8> {
         if !std::mem::take(&mut self.is_first) {
             self.body.fixed(b",");
-        }
-        for part in parts {
-            self.body.part(*part);
         }
         self.body.bytes()
     }
@@ -361,17 +373,98 @@ impl Deferred for LongList {
             return send_error(&no_category(self.request.kind.id()), responder);
         }
         let LongList { request, total, stale, mut body, .. } = *self;
-        let ListRequest { kind, selection, decimals, query } = request;
+        let ListRequest { kind, selection, query, .. } = &request;
         body.fixed(match kind {
             ListKind::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             ListKind::Category(_) => b"]}",
             ListKind::Ecosystem => b"]",
         });
-        let fields = selection.as_ref().zip(total).map(|(it, total)| it.fields(&query, total));
+        let fields = selection.as_ref().zip(total).map(|(it, total)| it.fields(query, total));
         let fields = fields.unwrap_or_default();
         let cache = view.until_any_poll_unless(stale);
         let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
-        let key = CacheKey::new("lists", (kind, selection, decimals));
-        body.send(view, responder, head, decimals.variant(), key)
+        body.send(view, responder, head, request.decimals.variant(), request.cache_key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Limits, SourceConfig};
+    use crate::core::api::compressed_cache::CompressedBodies;
+    use crate::core::{Context, Status};
+    use crate::http::{HeadLimits, Output, Parsed, Stamp, parse};
+    use crate::market::Market;
+    use crate::market::testing::info;
+    use crate::time::{Mono, Now, UnixMs};
+
+    const SOURCE: SourceId = SourceId(0);
+
+    /// More markets than one part has.
+    fn context() -> Context {
+        let now = Now { mono: Mono(1), unix: UnixMs(1) };
+        let symbols: Vec<String> = (0..2 * ROWS_A_PART).map(|n| format!("A{n}/USDT")).collect();
+        let source = SourceConfig { symbols: symbols.clone(), ..SourceConfig::new("binance") };
+        let config = Config { sources: vec![source], ..Config::default() };
+        let mut market = Market::new(&config);
+        market.catalog.begin_list(SOURCE);
+        symbols.iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
+        market.catalog.end_list(SOURCE).expect("a usable list");
+        market.catalog.refresh_list(SOURCE, now.unix);
+        let stats = Status::new(["binance"].into_iter(), now);
+        Context::new(config, market, stats, now)
+    }
+
+    #[test]
+    fn the_list_of_all_markets_is_made_only_for_who_lacks_it() {
+        let cx = context();
+        let mut compressed = CompressedBodies::new(1 << 20);
+        let ask = |fields: &str, compressed: &CompressedBodies| {
+            let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+            let limits = HeadLimits::from(&Limits::default());
+            let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
+                panic!("a request");
+            };
+            let (view, stamp) = (View::new(&cx, compressed), Stamp::new(7));
+            let mut out = Output::default();
+            let mut responder = Responder::new(&mut out, &stamp, &request, true);
+            let (selection, query) = (None, b"".as_slice().into());
+            let list = ListRequest {
+                kind: ListKind::Ecosystem,
+                selection,
+                decimals: Decimals::Number,
+                query,
+            };
+            let mut outcome = list.respond(&view, &mut responder).expect("a list");
+            let mut is_made = false;
+            if let Outcome::Deferred(mut rows) = outcome {
+                while rows.step(&view) != Advance::Done {
+                    is_made = true;
+                }
+                outcome = rows.finish(&view, &mut responder);
+            }
+            let text = String::from_utf8_lossy(&out.pending().to_vec()).into_owned();
+            (outcome, text, is_made)
+        };
+        let (_, text, is_made) = ask("", &compressed);
+        assert!(text.starts_with("HTTP/1.1 200") && is_made);
+        assert_eq!(text.matches("\"name\":").count(), 2 * ROWS_A_PART, "{text}");
+        let tag = text.split("ETag: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+        let has = format!("If-None-Match: {}\r\n", tag.expect("a tag"));
+        let (_, text, is_made) = ask(&has, &compressed);
+        assert!(text.starts_with("HTTP/1.1 304") && !is_made, "{text}");
+        let gzip = "Accept-Encoding: gzip\r\n";
+        let (outcome, _, is_made) = ask(gzip, &compressed);
+        let Outcome::ToCompress(it) = outcome else { panic!("it is to be compressed") };
+        assert!(is_made);
+        let client = crate::table::Table::new(1).insert(()).expect("room");
+        compressed.insert(it.key, it.tag, it.body, client);
+        while compressed.has_work() {
+            compressed.step(|_| true);
+        }
+        let (_, text, is_made) = ask(gzip, &compressed);
+        assert!(text.contains("Content-Encoding: gzip") && !is_made, "{text}");
+        let (_, text, is_made) = ask("If-Match: \"x\"\r\n", &compressed);
+        assert!(text.starts_with("HTTP/1.1 412") && is_made, "{text}");
     }
 }

@@ -56,8 +56,8 @@ mod view;
 pub use endpoint::Endpoint;
 pub use error::Error;
 pub use outcome::{
-    Advance, CompressedResponse, Deferred, Outcome, Position, Prepared, PreparedRequest, Round,
-    SeriesSlots, StreamRequest, StreamedSymbols, ToCompress, send_error,
+    Advance, Deferred, Outcome, Position, Prepared, Round, SeriesSlots, StreamRequest,
+    StreamedSymbols, send_error,
 };
 pub use view::View;
 
@@ -155,7 +155,7 @@ impl Path {
 /// What a request is for.
 pub enum Destination<'a> {
     /// The same as an earlier request.
-    Prepared(&'a PreparedRequest),
+    Prepared(Endpoint, &'a dyn Prepared),
     /// OPTIONS of any address.
     Options,
     /// An address in the table, on a listener of this service, and the part of the path that it leaves open.
@@ -190,7 +190,7 @@ impl Destination<'_> {
     #[inline]
     pub fn endpoint(&self) -> Endpoint {
         match self {
-            Destination::Prepared((endpoint, _)) => *endpoint,
+            Destination::Prepared(endpoint, _) => *endpoint,
             Destination::Options => Endpoint::Options,
             Destination::Found(row, ..) => row.0,
             Destination::NotAllowed(endpoint) => *endpoint,
@@ -206,10 +206,10 @@ impl Destination<'_> {
         view: &View<'_>,
         request: &Request<'_>,
         responder: &mut Responder<'_>,
-        newly_prepared: &mut Option<PreparedRequest>,
+        newly_prepared: &mut Option<Box<dyn Prepared>>,
     ) -> Outcome {
         let result = match self {
-            Destination::Prepared((_, prepared)) => prepared.respond(view, responder),
+            Destination::Prepared(_, prepared) => prepared.respond(view, responder),
             Destination::Options => {
                 responder.send(&Head::options(), b"");
                 Ok(Outcome::Sent)
@@ -226,8 +226,7 @@ impl Destination<'_> {
                         result => result,
                     },
                     Prepare(prepare) => prepare(&call).and_then(|prepared| {
-                        let (_, prepared) = newly_prepared.insert((*endpoint, prepared));
-                        prepared.respond(view, responder)
+                        newly_prepared.insert(prepared).respond(view, responder)
                     }),
                 }
             }

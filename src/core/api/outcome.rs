@@ -1,7 +1,6 @@
 //! The outcome of a request: a response that is written, or one that takes more than this turn.
 
 use super::compressed_cache::CacheKey;
-use super::endpoint::Endpoint;
 use super::error::Error;
 use super::view::View;
 use crate::http::{Cache, ETag, EndlessBody, Head, Output, Responder};
@@ -32,9 +31,6 @@ pub trait Prepared: Debug {
     /// Responds to it.
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error>;
 }
-
-/// What a request is for, and the request.
-pub type PreparedRequest = (Endpoint, Box<dyn Prepared>);
 
 /// A request for a stream: what the stream is to send.
 #[derive(Debug)]
@@ -208,38 +204,38 @@ pub trait Deferred {
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome;
 }
 
-/// A body that is to be compressed, and its response.
+/// A response whose body is compressed first.
 pub struct ToCompress {
     /// Identifies the body.
     pub key: CacheKey,
     /// The tag of the compressed body.
     pub tag: ETag,
-    /// The body.
+    /// The body, until it is being compressed.
     pub body: Output,
-    /// The rest of the response.
-    pub response: CompressedResponse,
-}
-
-/// A response but for its compressed body.
-pub struct CompressedResponse {
+    /// The compressed body, once there is one.
+    pub compressed: Option<Arc<[u8]>>,
     head: Head<'static>,
     fields: Box<[u8]>,
 }
 
-impl CompressedResponse {
-    /// With this head.
-    pub fn new(head: &Head<'_>) -> CompressedResponse {
-        let fields = head.fields.into();
-        let head = Head { fields: b"", ..*head };
-        CompressedResponse { head, fields }
+impl ToCompress {
+    /// With the head of the compressed body.
+    pub fn new(key: CacheKey, tag: ETag, body: Output, head: &Head<'_>) -> ToCompress {
+        let (head, fields) = (Head { fields: b"", ..*head }, head.fields.into());
+        ToCompress { key, tag, body, compressed: None, head, fields }
     }
 
-    /// Sends it with this body.
-    pub fn send(&self, body: &Arc<[u8]>, responder: &mut Responder<'_>) {
-        let head = Head { fields: &self.fields, ..self.head };
-        if let Some(out) = responder.begin(&head, body.len()) {
-            out.share(body, 0..body.len());
-        }
+    /// Sends it, once its body is compressed.
+    pub fn send(&self, responder: &mut Responder<'_>) {
+        let body = self.compressed.as_ref().expect("it runs when its body is compressed");
+        send_shared(&Head { fields: &self.fields, ..self.head }, body, responder);
+    }
+}
+
+/// Sends a body that is held with others.
+pub fn send_shared(head: &Head<'_>, body: &Arc<[u8]>, responder: &mut Responder<'_>) {
+    if let Some(out) = responder.begin(head, body.len()) {
+        out.share(body, 0..body.len());
     }
 }
 

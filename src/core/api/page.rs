@@ -17,7 +17,7 @@ use crate::json::json;
 /// What a browser may do: nothing that does not come from here.
 const POLICY: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; \
-    frame-ancestors 'self'\r\nX-Content-Type-Options: nosniff\r\n";
+    frame-ancestors 'self'\r\n";
 
 struct PageFile {
     address: &'static str,

@@ -12,9 +12,9 @@
 //!    have. `EventStream::write` appends it.
 //! 3. In `clients::streaming`: `Streams::has_changes` sees that it has changed, and `Streams::note_changes`
 //!    queues its readers. For what all are told, `EventStream::has_events` must know it too, and
-//!    `Streams::open` renders it for the first reader. For what each chooses, `Streams::step` removes the
-//!    readers that have ended. If a client that comes back must not miss a change, its version joins the ids
-//!    ([`Position`]).
+//!    `Streams::open` renders it for the first reader. For what each chooses, `Streams::closed` removes
+//!    the readers that have ended. If a client that comes back must not miss a change, its version joins the
+//!    ids ([`Position`]).
 //! 4. Its description, and its parameter, in `openapi.json` under `/api/v1/stream`; its row in
 //!    `src/docs/http-api.md`.
 //! 5. A test in `tests/loopback/stream.rs`; its name in `tests/sim/listeners.rs` and

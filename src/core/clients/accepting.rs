@@ -1,24 +1,23 @@
 //! Accepts client connections, and counts those that have closed.
 //!
-//! Owns the limits on connections: on all of them, and on those of one address. A connection above a limit
-//! is accepted as long as there is room to send it a 503, and dropped above that. At the limit on all, the
-//! connection that has been silent for the longest time is closed for a new one.
+//! Owns the limits on connections: on all of them, and on those of one address. At the limit on all, another
+//! connection makes room for a new one: one that has never sent anything, or else one of the address that
+//! holds most, its longest idle one or its oldest stream. So nobody loses a response under way, and no
+//! address can lock out the others. If none makes room, or the address is above its own limit, the new
+//! connection is accepted as long as there is room, to serve it its health and to refuse it anything else.
 
-use crate::core::clients::address_counts::{AddressCounts, shown};
-use crate::core::clients::connection::Connection;
+use crate::core::clients::address_counts::{AddressCounts, network, shown};
+use crate::core::clients::connection::{Connection, Phase};
 use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
 use crate::table::{Key, Table};
+use crate::time::Mono;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Connections above `limits.maxConnections` that are accepted to send them a 503. Further ones are
-/// dropped.
+/// Connections above a limit that are accepted to refuse them. The oldest half leaves for new ones.
 pub const MOST_REFUSED: usize = 64;
-
-/// Connections above the limit of one address that are accepted to send them a 503.
-const MOST_REFUSED_OF_ADDRESS: usize = 4;
 
 /// Connections to the demo exchange: those of this process, and some for users.
 pub const DEMO_CLIENTS: usize = 32;
@@ -26,19 +25,29 @@ pub const DEMO_CLIENTS: usize = 32;
 /// How long a new connection may be silent, however many others come: three round trips around the world.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// Connections that one look over all of them finds to make room: a look takes as long as serving some.
+const FOUND: usize = 64;
+
+/// Between two looks, if the last one has found none.
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
+
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Acceptor {
-    /// Connections that may not have sent a byte yet, oldest first.
-    silent: VecDeque<Key>,
     addresses: AddressCounts,
+    /// Connections that may make room, the first one first.
+    leaving: VecDeque<Key>,
+    /// When all connections may be looked at again.
+    next_look: Mono,
+    /// Connections above a limit, oldest first. Some may have closed.
+    refused: VecDeque<Key>,
     /// Connections to the demo exchange. They count for nothing else.
     demo_open: usize,
 }
 
 impl Acceptor {
-    /// Accepts a connection, which counts for its address if that is known and has a limit. One above a limit
-    /// is [`CloseReason::Refused`], and is to be sent a 503. `None`: there is no room even for that.
+    /// Accepts a connection, which counts for its address if that is known. One above a limit is
+    /// [`CloseReason::Refused`]. `None`: there is no room even for that.
     pub fn accept(
         &mut self,
         connections: &mut Table<Connection>,
@@ -46,9 +55,7 @@ impl Acceptor {
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        let (limits, now) = (&cx.config.limits, cx.now.mono);
-        let counted = peer.filter(|_| limits.connections_per_address > 0);
-        let new = |key| Connection::new(key, service, peer, now);
+        let new = |key| Connection::new(key, service, peer, cx.now.mono);
         if service == Service::Demo {
             if self.demo_open >= DEMO_CLIENTS {
                 return None;
@@ -56,19 +63,21 @@ impl Acceptor {
             self.demo_open += 1;
             return connections.insert_with(new);
         }
-        let (most, most_of_peer) = (limits.max_connections, limits.connections_per_address);
-        let open = cx.stats.http.open as usize;
-        let of_peer = counted.map_or(0, |peer| self.addresses.count(peer));
-        let is_over = |extra: usize| counted.is_some() && of_peer >= most_of_peer + extra;
-        let of_address = is_over(MOST_REFUSED_OF_ADDRESS);
-        if open >= most + MOST_REFUSED || of_address {
+        let limits = &cx.config.limits;
+        let (most, open) = (limits.max_connections, cx.stats.http.open as usize);
+        let most_of_peer = limits.connections_per_address;
+        let is_over = most_of_peer > 0 && self.addresses.count(peer) >= most_of_peer;
+        if open >= most + MOST_REFUSED {
             cx.stats.http.rejected += 1;
-            let reason = if of_address { "address" } else { "cap" };
-            log::debug!(target: HTTP, "dropped peer={} reason={reason} open={open}", shown(peer));
+            log::debug!(target: HTTP, "dropped peer={} open={open}", shown(peer));
             return None;
         }
-        let is_full = !cx.stats.stopping && open >= most && !self.close_oldest(connections, cx);
-        let is_refused = is_full || is_over(0) || cx.stats.stopping;
+        let key = connections.insert_with(new)?;
+        let is_refused =
+            cx.stats.stopping || is_over || open >= most && !self.make_room(connections, peer, cx);
+        if is_refused {
+            self.refuse(key, connections, cx);
+        }
         let http = &mut cx.stats.http;
         http.open += 1;
         http.total += 1;
@@ -80,37 +89,62 @@ impl Acceptor {
             service.name(),
             http.open
         );
-        let key = connections.insert_with(new)?;
-        let connection = connections.get_mut(key)?;
-        connection.reason = is_refused.then_some(CloseReason::Refused);
-        if let Some(peer) = counted {
-            self.addresses.enter(peer);
-            connection.is_counted = true;
-        }
-        // At most so many are silent; others in the list have sent something since.
-        if self.silent.len() >= 2 * (most + MOST_REFUSED) {
-            let is_silent = |key: &Key| connections.get(*key).is_some_and(Connection::is_silent);
-            self.silent.retain(is_silent);
-        }
-        self.silent.push_back(key);
+        self.addresses.enter(peer);
         Some(key)
     }
 
-    /// Closes the connection that has been silent for the longest time. `false` if all have sent
-    /// something, or are too new.
-    fn close_oldest(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> bool {
-        while let Some(&key) = self.silent.front() {
-            let connection = connections.get_mut(key).filter(|it| it.is_silent());
-            if connection.as_ref().is_some_and(|it| it.since + SILENCE > cx.now.mono) {
-                return false;
+    /// Refuses a new connection. Above half of the room for such connections, the oldest is closed for it.
+    fn refuse(&mut self, key: Key, connections: &mut Table<Connection>, cx: &mut Context) {
+        connections.get_mut(key).into_iter().for_each(Connection::refuse);
+        self.refused.push_back(key);
+        while self.refused.len() > MOST_REFUSED / 2
+            && let Some(oldest) = self.refused.pop_front()
+        {
+            if let Some(connection) = connections.get_mut(oldest) {
+                connection.close(CloseReason::Refused, cx);
             }
-            self.silent.pop_front();
-            if let Some(connection) = connection {
+        }
+    }
+
+    /// Closes a connection for a new one of this peer. `false` if none makes room.
+    fn make_room(
+        &mut self,
+        connections: &mut Table<Connection>,
+        peer: Option<IpAddr>,
+        cx: &mut Context,
+    ) -> bool {
+        if self.leaving.is_empty() && cx.now.mono >= self.next_look {
+            self.leaving = self.look(connections, cx.now.mono);
+        }
+        let own = self.addresses.count(peer);
+        while let Some(key) = self.leaving.pop_front() {
+            if let Some(connection) = connections.get_mut(key)
+                && let Some((rank, _)) = standing(connection, cx.now.mono)
+                && (rank == Standing::Silent || self.addresses.count(connection.peer) > own + 1)
+            {
                 connection.close(CloseReason::MadeRoom, cx);
                 return true;
             }
         }
+        self.next_look = cx.now.mono + LOOK_PAUSE;
         false
+    }
+
+    /// The connections that make room first: those that are silent, and those of the address that holds most.
+    fn look(&self, connections: &Table<Connection>, now: Mono) -> VecDeque<Key> {
+        let most = self.addresses.most();
+        let rank = |(key, connection): (Key, &Connection)| {
+            let (standing, since) = standing(connection, now)?;
+            let is_of_most = || most.is_some() && connection.peer.map(network) == most;
+            (standing == Standing::Silent || is_of_most()).then_some((standing, since, key))
+        };
+        let mut found: Vec<(Standing, Mono, Key)> = connections.iter().filter_map(rank).collect();
+        if found.len() > FOUND {
+            found.select_nth_unstable(FOUND);
+            found.truncate(FOUND);
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, _, key)| key).collect()
     }
 
     /// The socket of a connection is dropped.
@@ -119,10 +153,8 @@ impl Acceptor {
             self.demo_open -= 1;
             return;
         }
-        // The limit may have been set since, or taken away.
-        if let Some(peer) = connection.peer.filter(|_| connection.is_counted) {
-            self.addresses.leave(peer);
-        }
+        self.addresses.leave(connection.peer);
+        self.refused.retain(|key| *key != connection.key);
         let http = &mut cx.stats.http;
         http.open -= 1;
         connection.uncount(http);
@@ -136,6 +168,34 @@ impl Acceptor {
             connection.served,
             http.open
         );
+    }
+}
+
+/// What a connection that can make room does, the first to leave first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    /// It has never sent anything.
+    Silent,
+    /// It is between two requests.
+    Idle,
+    /// It has a stream.
+    Streaming,
+}
+
+/// What a connection does, and since when. `None` if it cannot make room: it is new, or owed a response.
+fn standing(connection: &Connection, now: Mono) -> Option<(Standing, Mono)> {
+    let since = connection.since;
+    match &connection.phase {
+        _ if connection.service == Service::Demo || connection.reason.is_some() => None,
+        Phase::Idle if connection.served == 0 && connection.blank == 0 => {
+            (since + SILENCE <= now).then_some((Standing::Silent, since))
+        }
+        Phase::Idle => Some((Standing::Idle, since)),
+        Phase::Streaming(_) => {
+            let stream = connection.stream.as_ref()?;
+            Some((Standing::Streaming, stream.served.asked_at))
+        }
+        _ => None,
     }
 }
 
@@ -157,20 +217,20 @@ mod tests {
     }
 
     #[test]
-    fn an_address_above_its_limit_is_refused_and_then_dropped() {
+    fn of_those_above_a_limit_the_newest_stay() {
         let mut cx = context(|config| config.limits.connections_per_address = 2);
         let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
         let mut accept = |peer: &str| {
-            let peer = peer.parse().ok();
-            let key = acceptor.accept(&mut table, peer, Service::Api, &mut cx)?;
-            table.get(key).map(|it| it.reason.is_none())
+            let key = acceptor.accept(&mut table, peer.parse().ok(), Service::Api, &mut cx);
+            let key = key.expect("there is room");
+            (key, table.get(key).expect("it is open").reason)
         };
-        let found: Vec<Option<bool>> = (0..8).map(|_| accept("192.0.2.1")).collect();
-        let (served, refused) = (Some(true), Some(false));
-        assert_eq!(found[..2], [served; 2]);
-        assert_eq!(found[2..6], [refused; MOST_REFUSED_OF_ADDRESS]);
-        assert_eq!(found[6..], [None; 2]);
-        assert_eq!(accept("192.0.2.2"), served);
+        let all: Vec<_> = (0..40).map(|_| accept("192.0.2.1")).collect();
+        let served = all.iter().take_while(|(_, reason)| reason.is_none()).count();
+        assert_eq!(served, 2);
+        assert_eq!(accept("192.0.2.2").1, None);
+        let closed = all[2..40 - MOST_REFUSED / 2].iter().map(|(key, _)| Action::Close(*key));
+        assert_eq!(cx.actions, closed.collect::<Vec<_>>());
     }
 
     #[test]

@@ -13,25 +13,32 @@ pub struct AddressCounts {
 }
 
 impl AddressCounts {
-    /// The number of connections of this address.
-    pub fn count(&self, address: IpAddr) -> usize {
-        self.counts.get(&network(address)).copied().unwrap_or(0)
+    /// The number of connections of this address; none if it is unknown.
+    pub fn count(&self, address: Option<IpAddr>) -> usize {
+        address.and_then(|address| self.counts.get(&network(address)).copied()).unwrap_or(0)
     }
 
-    /// Counts one more.
-    pub fn enter(&mut self, address: IpAddr) {
-        *self.counts.entry(network(address)).or_insert(0) += 1;
+    /// The address with the most connections.
+    pub fn most(&self) -> Option<IpAddr> {
+        self.counts.iter().max_by_key(|(_, count)| **count).map(|(address, _)| *address)
+    }
+
+    /// Counts one more, if the address is known.
+    pub fn enter(&mut self, address: Option<IpAddr>) {
+        if let Some(address) = address {
+            *self.counts.entry(network(address)).or_insert(0) += 1;
+        }
     }
 
     /// Counts one less.
-    pub fn leave(&mut self, address: IpAddr) {
-        let address = network(address);
-        let Some(count) = self.counts.get_mut(&address) else {
-            return;
-        };
-        *count -= 1;
-        if *count == 0 {
-            self.counts.remove(&address);
+    pub fn leave(&mut self, address: Option<IpAddr>) {
+        if let Some(address) = address.map(network)
+            && let Some(count) = self.counts.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&address);
+            }
         }
     }
 }
@@ -56,7 +63,7 @@ mod tests {
 
     #[test]
     fn an_address_is_counted_until_its_last_connection_has_left() {
-        let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let at = |text: &str| Some(text.parse::<IpAddr>().expect("an address"));
         let mut counts = AddressCounts::default();
         counts.enter(at("192.0.2.1"));
         counts.enter(at("::ffff:192.0.2.1"));

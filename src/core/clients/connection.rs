@@ -2,7 +2,8 @@
 //!
 //! Owns the phase, the one deadline, the unread bytes and the unsent output. It decides what a deadline leads
 //! to and how the connection closes. It never reads a request and never writes a response: `reading` and
-//! `responses` do. An idle connection holds no heap memory.
+//! `responses` do, which append to `output` and change no other field. An idle connection holds no heap
+//! memory.
 //!
 //! ```text
 //! phase      reads  ends when                                        at its deadline
@@ -30,11 +31,11 @@
 //! may: events, earlier responses, or `100 Continue`.
 
 use crate::config::Limits;
-use crate::core::clients::pending::Pending;
+use crate::core::clients::pending::{Pending, PendingBody};
 use crate::core::clients::streams::EventStream;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest, Request};
+use crate::http::{EndlessBody, Output, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
@@ -47,8 +48,6 @@ pub struct Connection {
     pub service: Service,
     /// The address of the peer, if known.
     pub peer: Option<IpAddr>,
-    /// True if it counts for its address.
-    pub is_counted: bool,
     /// See the table on the module's page.
     pub phase: Phase,
     /// Since when the deadline of the phase runs.
@@ -64,10 +63,7 @@ pub struct Connection {
     pub blank: usize,
     /// Requests served.
     pub served: u32,
-    /// True if our side is about to be shut between two requests. A request that arrives until then is
-    /// still served.
-    pub is_parting: bool,
-    /// Why it will close, once that is decided.
+    /// Why it will close, once that is decided. `Refused` from the start if it is above a limit.
     pub reason: Option<CloseReason>,
     /// What it adds to the current figures, as last counted.
     counted: Figures,
@@ -91,18 +87,10 @@ pub enum Phase {
     Streaming(EndlessBody),
     /// The last output is being sent.
     Finishing,
-    /// Our side is shut, or is about to be ([`Connection::is_parting`]). The client has not closed its own.
+    /// Our side is shut. The client has not closed its own.
     Lingering,
     /// The driver is to drop the socket.
     Closed,
-}
-
-/// A request whose body is being read.
-pub struct PendingBody {
-    /// The request.
-    pub request: OwnedRequest,
-    /// Follows the framing.
-    pub reader: BodyReader,
 }
 
 /// What a connection adds to the current figures.
@@ -122,7 +110,6 @@ impl Connection {
             key,
             service,
             peer,
-            is_counted: false,
             phase: Phase::Idle,
             since: now,
             inbox: Vec::new(),
@@ -130,10 +117,14 @@ impl Connection {
             stream: None,
             blank: 0,
             served: 0,
-            is_parting: false,
             reason: None,
             counted: Figures::default(),
         }
+    }
+
+    /// It is above a limit: it is served its health at most.
+    pub fn refuse(&mut self) {
+        self.reason = Some(CloseReason::Refused);
     }
 
     /// Enters a phase, whose deadline runs from now on. To enter `Head`, `Writing` or `Finishing` again
@@ -174,12 +165,6 @@ impl Connection {
         matches!(self.phase, Phase::Waiting(_) | Phase::Writing | Phase::Queued | Phase::Finishing)
     }
 
-    /// True if the client has not sent a byte yet.
-    pub fn is_silent(&self) -> bool {
-        let is_new = self.served == 0 && self.inbox.is_empty() && self.blank == 0;
-        is_new && matches!(self.phase, Phase::Idle)
-    }
-
     /// Takes the deferred response out, to be written now.
     pub fn take_pending(&mut self) -> Option<Pending> {
         match std::mem::replace(&mut self.phase, Phase::Idle) {
@@ -196,42 +181,10 @@ impl Connection {
     pub fn held_bytes(&self) -> usize {
         let head = match &self.phase {
             Phase::Body(pending) => pending.request.head_bytes(),
-            Phase::Waiting(pending) => pending.request.request.head_bytes(),
+            Phase::Waiting(pending) => pending.request.head_bytes(),
             _ => 0,
         };
         self.inbox.capacity() + head
-    }
-
-    /// Memory of a response that is made in parts.
-    #[inline]
-    fn making_bytes(&self) -> usize {
-        match &self.phase {
-            Phase::Waiting(pending) => pending.held(),
-            _ => 0,
-        }
-    }
-
-    /// Since when the client has taken no byte of its output, or, with an incomplete request, since that
-    /// began. `None` if there is no output.
-    pub fn unread_since(&self) -> Option<Mono> {
-        match self.phase {
-            _ if self.service == Service::Demo || self.output.is_empty() => None,
-            Phase::Body(_) | Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
-                Some(self.since)
-            }
-            _ => None,
-        }
-    }
-
-    /// Since when it holds bytes of requests: since its head or body began, or since the client last took
-    /// some of its output; `now` if it waits for us. `None` if it holds none.
-    pub fn holds_since(&self, now: Mono) -> Option<Mono> {
-        match self.phase {
-            _ if self.service == Service::Demo || self.held_bytes() == 0 => None,
-            Phase::Lingering | Phase::Closed => None,
-            Phase::Idle | Phase::Waiting(_) | Phase::Queued => Some(now),
-            _ => Some(self.since),
-        }
     }
 
     /// Updates the current figures. To be called after every change.
@@ -240,10 +193,14 @@ impl Connection {
         if self.service == Service::Demo {
             return;
         }
+        let making = match &self.phase {
+            Phase::Waiting(pending) => pending.held(),
+            _ => 0,
+        };
         let after = Figures {
             in_flight: u64::from(self.is_busy()),
             pending: self.output.len() as u64,
-            making: self.making_bytes() as u64,
+            making: making as u64,
             streams: self.stream.as_ref().map_or(0, |stream| stream.held() as u64),
             held: self.held_bytes() as u64,
         };
@@ -264,10 +221,73 @@ impl Connection {
         http.held = http.held + after.held - before.held;
     }
 
+    /// Keeps bytes that are not served yet, behind those that are kept already.
+    pub fn keep(&mut self, bytes: &[u8]) {
+        self.inbox.extend_from_slice(bytes);
+    }
+
+    /// Takes out what is kept, to serve it.
+    pub fn take_inbox(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.inbox)
+    }
+
+    /// Puts back what was taken out, but for the first bytes, which are used.
+    pub fn put_back(&mut self, mut inbox: Vec<u8>, used: usize) {
+        if used < inbox.len() {
+            inbox.drain(..used);
+            if inbox.len() < inbox.capacity() / 4 {
+                inbox.shrink_to(2 * inbox.len());
+            }
+            self.inbox = inbox;
+        }
+    }
+
+    /// Counts bytes of empty lines before the next request. Returns how many there were.
+    pub fn skip(&mut self, blank: usize) -> usize {
+        self.blank += blank;
+        self.blank
+    }
+
+    /// The kernel has taken output. This renews the deadline of a client that reads.
+    #[inline]
+    pub fn sent(&mut self, count: usize, cx: &mut Context) {
+        self.output.advance(count);
+        if self.service != Service::Demo {
+            cx.stats.http.bytes_out += count as u64;
+        }
+        if !self.output.is_empty() {
+            self.output.shrink();
+        }
+        if matches!(self.phase, Phase::Writing | Phase::Streaming(_) | Phase::Finishing) {
+            self.since = cx.now.mono;
+        }
+    }
+
+    /// A deferred response is written. The requests behind it in the inbox wait for the connection's turn.
+    pub fn flush(&mut self, cx: &mut Context) {
+        if matches!(self.phase, Phase::Idle) {
+            self.enter(Phase::Writing, cx);
+        }
+        cx.actions.push_back(Action::Flush(self.key));
+    }
+
+    /// A stream begins.
+    pub fn begin_stream(&mut self, stream: EventStream, body: EndlessBody, cx: &Context) {
+        self.stream = Some(Box::new(stream));
+        self.enter(Phase::Streaming(body), cx);
+    }
+
+    /// Events are written: the client has its time to take them.
+    pub fn flush_events(&mut self, cx: &mut Context) {
+        self.since = cx.now.mono;
+        cx.actions.push_back(Action::Flush(self.key));
+    }
+
     /// Counts one more request. `Some` if the connection closes after its response: the reason.
     #[inline]
     pub fn count_request(&mut self, request: &Request<'_>, cx: &Context) -> Option<CloseReason> {
         self.served += 1;
+        self.blank = 0;
         if self.served >= cx.config.limits.requests_per_connection {
             Some(CloseReason::RequestLimit)
         } else if self.reason.is_some() {
@@ -301,8 +321,12 @@ impl Connection {
         if self.reason == Some(CloseReason::Answered) && self.inbox.is_empty() {
             return self.close(CloseReason::Answered, cx);
         }
+        self.linger(cx);
+    }
+
+    /// Shuts our side.
+    fn linger(&mut self, cx: &mut Context) {
         self.inbox = Vec::new();
-        self.is_parting = false;
         self.enter(Phase::Lingering, cx);
         cx.actions.push_back(Action::Finish(self.key));
     }
@@ -338,8 +362,7 @@ impl Connection {
                     body.write(self.output.bytes(), |out| stream.write_alive(out, cx.now.unix));
                     cx.stats.streams.events += 1;
                 }
-                self.since = cx.now.mono;
-                cx.actions.push_back(Action::Flush(self.key));
+                self.flush_events(cx);
             }
             Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
                 cx.stats.http.timeouts += 1;
@@ -354,17 +377,14 @@ impl Connection {
         None
     }
 
-    /// Ends the connection between two requests. The client may just be sending one. If it arrives before
-    /// our side is shut, it is served. If it arrives later, no reset must meet it, so that the client knows
-    /// that it may ask again (RFC 9112, 9.3.1 and 9.6).
+    /// Ends the connection between two requests. The client may just be sending one: no reset meets it, so
+    /// the client knows that it was not served, and may ask again (RFC 9112, 9.3.1 and 9.6).
     pub fn half_close(&mut self, reason: CloseReason, cx: &mut Context) {
         if self.service == Service::Demo {
             return self.close(reason, cx);
         }
         self.reason = Some(reason);
-        self.is_parting = true;
-        self.enter(Phase::Lingering, cx);
-        cx.actions.push_back(Action::Finish(self.key));
+        self.linger(cx);
     }
 
     /// Has the driver drop the socket. Requests and a deferred response are dropped with it.

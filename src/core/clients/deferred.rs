@@ -9,9 +9,9 @@
 //! connection may be gone by the time that its key is looked at.
 
 use crate::config::Limits;
-use crate::core::api::{SeriesSlots, View};
+use crate::core::api::{Outcome, SeriesSlots, View};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::pending::{PendingResponse, Stage};
+use crate::core::clients::pending::{Pending, Stage};
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -63,10 +63,8 @@ impl DeferredResponses {
 
     /// The candles of a response have come, or do not come.
     fn run(&mut self, key: Key, stage: &mut Stage) {
-        *stage = match stage {
-            Stage::Waits { is_begun: true, .. } | Stage::Begun => Stage::Begun,
-            Stage::Waits { is_begun: false, .. } | Stage::InLine => Stage::InLine,
-        };
+        let is_begun = matches!(stage, Stage::Waits { is_begun: true, .. });
+        *stage = if is_begun { Stage::Begun } else { Stage::InLine };
         self.insert(key, *stage);
     }
 
@@ -79,9 +77,10 @@ impl DeferredResponses {
 
     /// The candles that this response waits for will not come: it runs, unless it is patient.
     pub fn go_without(&mut self, key: Key, connections: &mut Table<Connection>) {
-        if let Some(PendingResponse::InParts(deferred, stage @ Stage::Waits { .. })) =
-            response(connections, key)
-            && !deferred.is_patient()
+        if let Some(Pending { kind: Outcome::Deferred(response), stage, .. }) =
+            pending(connections, key)
+            && matches!(stage, Stage::Waits { .. })
+            && !response.is_patient()
         {
             self.forget(key);
             self.run(key, stage);
@@ -95,12 +94,12 @@ impl DeferredResponses {
         connections: &mut Table<Connection>,
         view: &View<'_>,
     ) -> Vec<(Key, Vec<SeriesSlots>, Vec<SeriesSlots>)> {
-        let choose_again = |key: &Key| match response(connections, *key)? {
-            PendingResponse::InParts(deferred, _) => {
-                deferred.choose_again(view);
-                Some((*key, deferred.needs(), deferred.missing(view)))
+        let choose_again = |key: &Key| match &mut pending(connections, *key)?.kind {
+            Outcome::Deferred(response) => {
+                response.choose_again(view);
+                Some((*key, response.needs(), response.missing(view)))
             }
-            PendingResponse::Compressed(..) => None,
+            _ => None,
         };
         self.waiting.iter().filter_map(choose_again).collect()
     }
@@ -115,12 +114,13 @@ impl DeferredResponses {
     ) {
         self.next_due = None;
         for key in std::mem::take(&mut self.waiting) {
-            if let Some(PendingResponse::InParts(deferred, stage)) = response(connections, key)
+            if let Some(Pending { kind: Outcome::Deferred(response), stage, .. }) =
+                pending(connections, key)
                 && let Stage::Waits { until, .. } = *stage
             {
-                let missing = deferred.missing(view);
+                let missing = response.missing(view);
                 let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
-                let some_come = missing.iter().any(|it| deferred.is_patient() || is_coming(it));
+                let some_come = missing.iter().any(|it| response.is_patient() || is_coming(it));
                 match until > view.now.mono && some_come {
                     true => self.insert(key, *stage),
                     false => self.run(key, stage),
@@ -138,19 +138,18 @@ impl DeferredResponses {
         connections: &mut Table<Connection>,
     ) {
         for key in keys {
-            if let Some(PendingResponse::Compressed(_, place)) = response(connections, key) {
-                *place = Some(bytes.clone());
+            if let Some(Pending { kind: Outcome::ToCompress(response), .. }) =
+                pending(connections, key)
+            {
+                response.compressed = Some(bytes.clone());
                 self.running.push_front(key);
             }
         }
     }
 
-    /// Takes out the next running response's connection, to make a part of it. `None` if it is gone.
-    pub fn next<'c>(
-        &mut self,
-        connections: &'c mut Table<Connection>,
-    ) -> Option<&'c mut Connection> {
-        connections.get_mut(self.running.pop_front()?)
+    /// Takes out the connection whose running response is next, to make a part of it. It may be gone.
+    pub fn next(&mut self) -> Option<Key> {
+        self.running.pop_front()
     }
 
     /// More is to be made of a response: it comes behind those that take turns, before those in line.
@@ -161,9 +160,9 @@ impl DeferredResponses {
 }
 
 /// The deferred response of a connection, if that is still there.
-fn response(connections: &mut Table<Connection>, key: Key) -> Option<&mut PendingResponse> {
+fn pending(connections: &mut Table<Connection>, key: Key) -> Option<&mut Pending> {
     match &mut connections.get_mut(key)?.phase {
-        Phase::Waiting(pending) => Some(&mut pending.response),
+        Phase::Waiting(pending) => Some(pending),
         _ => None,
     }
 }
@@ -174,9 +173,9 @@ mod tests {
     use crate::config::Config;
     use crate::core::api::Endpoint;
     use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Advance, Deferred, Outcome};
+    use crate::core::api::{Advance, Deferred};
     use crate::core::clients::admission::Admitted;
-    use crate::core::clients::pending::{Pending, PendingRequest, Served};
+    use crate::core::clients::pending::Served;
     use crate::core::{Context, Service, Status};
     use crate::http::{HeadLimits, OwnedRequest, Parsed, Responder, parse};
     use crate::interval::Stored;
@@ -246,10 +245,10 @@ mod tests {
             };
             let waits = |until| Stage::Waits { until, is_begun: false };
             let stage = until.map_or(Stage::InLine, waits);
-            let response = PendingResponse::InParts(Box::new(Parts(parts)), stage);
             self.queue.insert(key, stage);
-            let request = PendingRequest { request: OwnedRequest::new(&request), served };
-            let pending = Box::new(Pending { request, response });
+            let (request, kind) =
+                (OwnedRequest::new(&request), Outcome::Deferred(Box::new(Parts(parts))));
+            let pending = Box::new(Pending { request, served, kind, stage });
             let connection = self.connections.get_mut(key).expect("it is there");
             connection.enter(Phase::Waiting(pending), &self.cx);
             key
@@ -259,9 +258,9 @@ mod tests {
         fn step(&mut self) -> Option<Key> {
             let compressed = CompressedBodies::new(0);
             let view = View::new(&self.cx, &compressed);
-            let connection = self.queue.next(&mut self.connections)?;
+            let connection = self.connections.get_mut(self.queue.next()?)?;
             let mut pending = connection.take_pending().expect("it waits");
-            let PendingResponse::InParts(deferred, _) = &mut pending.response else {
+            let Outcome::Deferred(deferred) = &mut pending.kind else {
                 panic!("it is made in parts");
             };
             if deferred.step(&view) == Advance::Done {
@@ -313,7 +312,7 @@ mod tests {
     fn a_response_that_was_begun_and_has_waited_comes_before_those_in_line() {
         let mut bench = Bench::new(1);
         let [begun, in_line] = [1, 1].map(|parts| bench.defer(parts, None));
-        bench.queue.next(&mut bench.connections).expect("it is there");
+        assert_eq!(bench.queue.next(), Some(begun));
         let mut stage = Stage::Waits { until: Mono(1000), is_begun: true };
         bench.queue.insert(begun, stage);
         assert_eq!(bench.queue.depths(), (1, 1));

@@ -9,7 +9,7 @@
 //! It never holds a response: those are made from the current market.
 
 use crate::core::Service;
-use crate::core::api::PreparedRequest;
+use crate::core::api::{Endpoint, Prepared};
 use crate::http::{OwnedRequest, Request, RequestBody};
 
 /// Heads that are kept: as many as there are clients that are likely to poll at the same time.
@@ -39,9 +39,12 @@ struct Place {
 #[derive(Debug)]
 pub struct CachedHead {
     request: OwnedRequest,
-    /// The prepared request, and for which listener and version of the catalog it is valid.
-    prepared: Option<((Service, u64), PreparedRequest)>,
+    /// The prepared request, and its endpoint.
+    prepared: Option<(Validity, Endpoint, Box<dyn Prepared>)>,
 }
+
+/// For which listener and version of the catalog a prepared request is valid.
+type Validity = (Service, u64);
 
 impl HeadCache {
     /// An empty cache.
@@ -55,15 +58,22 @@ impl HeadCache {
         hash(&bytes[..bytes.len().min(KEY_BYTES)]) as usize % PLACES
     }
 
-    /// The request at the start of `bytes`, and what is kept of it in its place.
+    /// The request at the start of `bytes`, if its head is kept in its place.
     #[inline]
-    pub fn find<'b>(
-        &mut self,
-        place: usize,
-        bytes: &'b [u8],
-    ) -> Option<(Request<'b>, &mut CachedHead)> {
-        let head = self.places[place].head.as_deref_mut()?;
-        Some((head.request.find(bytes)?, head))
+    pub fn find<'b>(&self, place: usize, bytes: &'b [u8]) -> Option<Request<'b>> {
+        self.places[place].head.as_ref()?.request.find(bytes)
+    }
+
+    /// Takes out the head that was found in this place. It is put back once it is answered.
+    #[inline]
+    pub fn take(&mut self, place: usize) -> Option<Box<CachedHead>> {
+        self.places[place].head.take()
+    }
+
+    /// Puts a head back.
+    #[inline]
+    pub fn put_back(&mut self, place: usize, head: Option<Box<CachedHead>>) {
+        self.places[place].head = head;
     }
 
     /// Notes a request that was parsed because it was not found in its place. One that a body follows is
@@ -85,14 +95,14 @@ impl HeadCache {
 impl CachedHead {
     /// The prepared request, if there is one that is still valid.
     #[inline]
-    pub fn prepared(&self, service: Service, catalog: u64) -> Option<&PreparedRequest> {
-        let (valid_for, prepared) = self.prepared.as_ref()?;
-        (*valid_for == (service, catalog)).then_some(prepared)
+    pub fn prepared(&self, wanted: Validity) -> Option<(Endpoint, &dyn Prepared)> {
+        let (valid_for, endpoint, prepared) = self.prepared.as_ref()?;
+        (*valid_for == wanted).then_some((*endpoint, &**prepared))
     }
 
     /// Keeps the prepared request.
-    pub fn keep(&mut self, service: Service, catalog: u64, prepared: PreparedRequest) {
-        self.prepared = Some(((service, catalog), prepared));
+    pub fn keep(&mut self, valid_for: Validity, endpoint: Endpoint, it: Box<dyn Prepared>) {
+        self.prepared = Some((valid_for, endpoint, it));
     }
 }
 
@@ -124,7 +134,7 @@ mod tests {
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        if let Some((found, _)) = cache.find(cache.place(raw), raw) {
+        if let Some(found) = cache.find(cache.place(raw), raw) {
             assert_eq!((found, found.head.len()), (request, used));
             return true;
         }
@@ -180,11 +190,11 @@ mod tests {
             quoted: false,
         };
         let prepared = Box::new(ChartRequest { symbol: SymbolId(1), spec, source: None }) as _;
-        let (_, cached) = cache.find(cache.place(raw), raw).expect("it has come three times");
-        assert!(cached.prepared(Service::Api, 7).is_none());
-        cached.keep(Service::Api, 7, (Endpoint::Chart, prepared));
-        assert!(cached.prepared(Service::Api, 7).is_some());
-        assert!(cached.prepared(Service::Both, 7).is_none());
-        assert!(cached.prepared(Service::Api, 8).is_none());
+        let mut cached = cache.take(cache.place(raw)).expect("it has come three times");
+        assert!(cached.prepared((Service::Api, 7)).is_none());
+        cached.keep((Service::Api, 7), Endpoint::Chart, prepared);
+        assert!(cached.prepared((Service::Api, 7)).is_some());
+        assert!(cached.prepared((Service::Both, 7)).is_none());
+        assert!(cached.prepared((Service::Api, 8)).is_none());
     }
 }

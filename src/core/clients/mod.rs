@@ -10,6 +10,13 @@
 //!   `deferred`).
 //! - `streaming`: clients that are told what changes (`streams`).
 //!
+//! The way of a response has these types. A [`Connection`] keeps the bytes of a
+//! [`Request`](crate::http::Request). [`Responses`] finds what the request is for, often a
+//! [`Prepared`](crate::core::api::Prepared) one, and lets it write to a
+//! [`Responder`](crate::http::Responder). What it hands back is an
+//! [`Outcome`](crate::core::api::Outcome): the response is sent, or waits in the connection as a
+//! [`Pending`](pending::Pending) one.
+//!
 //! To add a limit: `config/limits.rs`.
 
 mod accepting;
@@ -28,9 +35,9 @@ mod streams;
 mod sweeping;
 
 use crate::config::{Config, Limits};
+use crate::core::CloseReason;
 use crate::core::api::{Error, View};
 use crate::core::{Census, Context, Event, LongWork, Service, Status};
-use crate::core::{CloseReason, api};
 use crate::demo::Demo;
 use crate::http::Outgoing;
 use crate::market::SeriesKey;
@@ -39,7 +46,6 @@ use crate::time::{Mono, UnixMs};
 use accepting::Acceptor;
 pub use accepting::{DEMO_CLIENTS, MOST_REFUSED};
 use connection::{Connection, Phase};
-use reading::RequestReader;
 use responses::Responses;
 use std::net::IpAddr;
 use std::ops::Range;
@@ -53,15 +59,12 @@ const CROWD_BYTES: u64 = 8 * 1024 * 1024;
 /// some milliseconds, and as long again if they need it once more.
 const CROWD_PAUSE: Duration = Duration::from_secs(2);
 
-/// Seconds after which a client that was refused may try again.
-const RETRY_REFUSED_S: u32 = 1;
-
 /// See the module's page.
 pub struct Clients {
     connections: Table<Connection>,
     acceptor: Acceptor,
     sweeper: Sweeper,
-    reader: RequestReader,
+    responses: Responses,
     /// The most bytes that clients held since memory was last given back.
     peak_bytes: u64,
     /// When they last held a quarter of that.
@@ -76,7 +79,7 @@ impl Clients {
             connections: Table::behind(first, most),
             acceptor: Acceptor::default(),
             sweeper: Sweeper::new(cx.now.mono),
-            reader: RequestReader::new(Responses::new(demo, cx)),
+            responses: Responses::new(demo, cx),
             peak_bytes: 0,
             crowded_at: cx.now.mono,
         }
@@ -84,7 +87,7 @@ impl Clients {
 
     /// Takes in a new configuration, in place of one with these limits.
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
-        self.reader.reconfigure(old, config);
+        self.responses.reconfigure(old, config);
     }
 
     /// True if a key may be that of a client. Every other key is that of a connection to an exchange, or to
@@ -94,23 +97,14 @@ impl Clients {
         self.connections.may_own(key)
     }
 
-    /// Accepts a connection, which counts for its address if that is known and has a limit. `None`: there
-    /// is no room even to refuse it.
+    /// Accepts a connection. `None`: there is no room even to refuse it.
     pub fn accept(
         &mut self,
         peer: Option<IpAddr>,
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        let key = self.acceptor.accept(&mut self.connections, peer, service, cx)?;
-        let connection = self.connections.get_mut(key)?;
-        if let Some(reason) = connection.reason {
-            cx.stats.http.rejected += 1;
-            let error = api::Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-            self.reader.responses.fail(connection, &error, reason, None, cx);
-            connection.recount(&mut cx.stats.http);
-        }
-        Some(key)
+        self.acceptor.accept(&mut self.connections, peer, service, cx)
     }
 
     /// The socket of a connection is dropped.
@@ -118,12 +112,12 @@ impl Clients {
         let Some(mut connection) = self.connections.remove(key) else {
             return;
         };
-        let Responses { deferred, streams, access_log, .. } = &mut self.reader.responses;
+        let Responses { deferred, streams, access_log, .. } = &mut self.responses;
         deferred.forget(key);
         if let Some(stream) = connection.stream.take() {
             let reason = connection.reason.unwrap_or(CloseReason::Broken);
             access_log.log(&stream.served, 200, stream.sent_bytes, cx.now.mono);
-            streams.closed(key, stream, reason, cx);
+            streams.closed(key, &stream, reason, cx);
         }
         self.acceptor.closed(&mut connection, cx);
     }
@@ -131,8 +125,20 @@ impl Clients {
     /// Handles an event of a connection.
     #[inline]
     pub fn handle(&mut self, key: Key, event: Event<'_>, cx: &mut Context) {
-        if let Some(connection) = self.connections.get_mut(key) {
-            self.reader.handle(connection, event, cx);
+        self.on(Some(key), cx, |responses, connection, cx| responses.handle(connection, event, cx));
+    }
+
+    /// Does something with a connection, if it is still there, and counts what it holds then.
+    #[inline]
+    fn on(
+        &mut self,
+        key: Option<Key>,
+        cx: &mut Context,
+        act: impl FnOnce(&mut Responses, &mut Connection, &mut Context),
+    ) {
+        if let Some(connection) = key.and_then(|key| self.connections.get_mut(key)) {
+            act(&mut self.responses, connection, cx);
+            connection.recount(&mut cx.stats.http);
         }
     }
 
@@ -148,52 +154,52 @@ impl Clients {
     /// Sets the date of responses. Returns true once a second, if it has changed.
     #[inline]
     pub fn set_date(&mut self, now: UnixMs) -> bool {
-        self.reader.responses.stamp.refresh(now)
+        self.responses.stamp.refresh(now)
     }
 
     /// What all responses have cost so far. It only rises.
     #[inline]
     pub fn spent(&self) -> u64 {
-        self.reader.responses.spent
+        self.responses.spent
     }
 
     /// Handles deadlines and the limits on the bytes of all connections.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
-        let is_due = self.sweeper.due() <= cx.now.mono && self.is_swept();
-        let responses = &mut self.reader.responses;
-        if is_due && self.sweeper.sweep(&mut self.connections, responses, cx) {
+        let Clients { connections, sweeper, responses, .. } = self;
+        let is_due = sweeper.due() <= cx.now.mono
+            && (!connections.is_empty() || responses.compressed.is_keeping());
+        if is_due && sweeper.sweep(connections, responses, cx) {
             responses.compressed.sweep();
         }
-        let Responses { streams, compressed, .. } = &mut self.reader.responses;
-        streams.handle_timeout(compressed, cx);
-        self.sweeper.shed(&mut self.connections, cx);
+        responses.streams.handle_timeout(&responses.compressed, cx);
+        sweeper.shed(connections, cx);
     }
 
     /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
     pub fn due(&self) -> Mono {
-        let sweep = if self.is_swept() { self.sweeper.due() } else { Mono::NEVER };
-        let deferred = self.reader.responses.deferred.next_due;
-        sweep.min(deferred.unwrap_or(Mono::NEVER))
-    }
-
-    /// True if there is something that a sweep looks at.
-    fn is_swept(&self) -> bool {
-        !self.connections.is_empty() || self.reader.responses.compressed.is_keeping()
+        let Responses { deferred, compressed, .. } = &self.responses;
+        let is_swept = !self.connections.is_empty() || compressed.is_keeping();
+        let sweep = if is_swept { self.sweeper.due() } else { Mono::NEVER };
+        sweep.min(deferred.next_due.unwrap_or(Mono::NEVER))
     }
 
     /// Closes the connections that are between two requests, and ends all streams: marketd stops.
     pub fn shut_down(&mut self, cx: &mut Context) {
-        let Clients { connections, reader, .. } = self;
-        sweeping::sweep(connections, &mut reader.responses, 0..usize::MAX, usize::MAX, cx);
-        (self.reader.responses.streams).end_all(&mut self.connections, cx);
+        let Clients { connections, responses, .. } = self;
+        sweeping::sweep(connections, responses, 0..usize::MAX, usize::MAX, cx);
+        for key in self.responses.streams.keys() {
+            self.on(Some(key), cx, |responses, connection, cx| {
+                responses.streams.end(connection, cx);
+            });
+        }
     }
 
     /// By kind, from [`LongWork::Requests`] on: true if [`Clients::work`] has something to do.
     #[inline]
     pub fn has_work(&self, cx: &Context) -> [bool; 4] {
-        let responses = &self.reader.responses;
+        let responses = &self.responses;
         [
-            !self.reader.queue.is_empty(),
+            !responses.queue.is_empty(),
             responses.deferred.has_work(),
             responses.compressed.has_work(),
             responses.streams.has_work(cx),
@@ -203,11 +209,16 @@ impl Clients {
     /// Does one slice of work of this kind: the next requests of a queued connection, a part of a deferred
     /// response, a part of a compressed body, or events of streams.
     pub fn work(&mut self, work: LongWork, cx: &mut Context) {
-        let Clients { connections, reader, .. } = self;
-        let responses = &mut reader.responses;
+        let Clients { connections, responses, .. } = self;
         match work {
-            LongWork::Requests => reader.step_queue(connections, cx),
-            LongWork::Responses => responses.step_deferred(connections, cx),
+            LongWork::Requests => {
+                let next = responses.queue.pop_front();
+                self.on(next, cx, |responses, it, cx| responses.serve_queued(it, cx));
+            }
+            LongWork::Responses => {
+                let next = responses.deferred.next();
+                self.on(next, cx, |responses, it, cx| responses.step(it, cx));
+            }
             LongWork::Compression => {
                 let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
                 // Its responses run when that was the last slice.
@@ -216,8 +227,11 @@ impl Clients {
                 }
             }
             LongWork::Streams => {
-                let Responses { streams, compressed, spare, .. } = responses;
-                streams.step(connections, (compressed, spare), cx);
+                let next = responses.streams.step(connections, &responses.compressed, cx);
+                self.on(next, cx, |responses, it, cx| {
+                    let Responses { streams, compressed, spare, .. } = responses;
+                    streams.send(it, (compressed, spare), cx);
+                });
             }
             _ => {}
         }
@@ -226,30 +240,25 @@ impl Clients {
     /// True if a response has waited for candles as long as it may: [`Clients::wake`] is due.
     #[inline]
     pub fn has_waited_enough(&self, now: Mono) -> bool {
-        let due = self.reader.responses.deferred.next_due;
-        due.is_some_and(|due| due <= now)
+        self.responses.deferred.next_due.is_some_and(|due| due <= now)
     }
 
     /// The candles that this client's response waits for will not come: it is made without them.
     pub fn go_without(&mut self, client: Option<Key>) {
         if let Some(key) = client {
-            (self.reader.responses.deferred).go_without(key, &mut self.connections);
+            self.responses.deferred.go_without(key, &mut self.connections);
         }
     }
 
     /// Too many reads of the history file are under way: this client's response is refused.
     pub fn refuse(&mut self, client: Option<Key>, cx: &mut Context) {
-        if let Some(key) = client
-            && let Some(connection) = self.connections.get_mut(key)
-        {
-            let error = Error::unavailable("Too many charts wait for the history file.", 1);
-            self.reader.responses.refuse_deferred(connection, &error, cx);
-        }
+        let error = Error::unavailable("Too many charts wait for the history file.", 1);
+        self.on(client, cx, |responses, it, cx| responses.refuse(it, &error, cx));
     }
 
     /// Lets each waiting response choose its source again, and wishes for the candles that it lacks.
     pub fn renew_wishes(&mut self, cx: &mut Context) {
-        let Responses { deferred, compressed, .. } = &mut self.reader.responses;
+        let Responses { deferred, compressed, .. } = &self.responses;
         let view = View::new(cx, compressed);
         for (key, needed, missing) in deferred.choose_again(&mut self.connections, &view) {
             for (series, slots) in needed {
@@ -263,9 +272,8 @@ impl Clients {
     /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
     /// their way.
     pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
-        let Responses { deferred, compressed, .. } = &mut self.reader.responses;
-        let view = View::new(cx, compressed);
-        deferred.wake(&mut self.connections, &view, comes);
+        let Responses { deferred, compressed, .. } = &mut self.responses;
+        deferred.wake(&mut self.connections, &View::new(cx, compressed), comes);
     }
 
     /// Counts the connections of clients.
@@ -284,12 +292,12 @@ impl Clients {
 
     /// Counts one turn of the loop.
     pub fn note_turn(&mut self, took_us: u64, stats: &mut Status) {
-        let RequestReader { queue, responses, .. } = &mut self.reader;
+        let Responses { queue, deferred, compressed, access_log, .. } = &mut self.responses;
         stats.http.durations.end_turn(took_us);
-        responses.access_log.end_turn(took_us);
+        access_log.end_turn(took_us);
         stats.queues.clients += queue.len();
-        (stats.queues.waiting, stats.queues.in_parts) = responses.deferred.depths();
-        (stats.queues.compressing, stats.compressed_bytes) = responses.compressed.depths();
+        (stats.queues.waiting, stats.queues.in_parts) = deferred.depths();
+        (stats.queues.compressing, stats.compressed_bytes) = compressed.depths();
     }
 
     /// True if clients have held less than a quarter of the most that they held since the last time for so

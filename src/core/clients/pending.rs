@@ -3,41 +3,35 @@
 //! The connection that waits for the response owns it (`Phase::Waiting`), so that it is dropped with the
 //! connection. It never touches a connection.
 
-use crate::core::api::Endpoint;
-use crate::core::api::{CompressedResponse, Deferred};
+use crate::core::api::{Endpoint, Outcome};
 use crate::core::clients::admission::Admitted;
 use crate::core::{CloseReason, Context};
-use crate::http::{Output, OwnedRequest, Responder, Stamp};
+use crate::http::{BodyReader, Output, OwnedRequest, Responder, Stamp};
 use crate::time::Mono;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What one connection may cost at a time, in bytes of responses: some 0.05 ms, and 0.3 ms if none of
 /// them is cached.
 pub const SHARE: u64 = 64 * 1024;
 
-/// A deferred response and its request.
-pub struct Pending {
-    /// The request.
-    pub request: PendingRequest,
-    /// How the response comes about.
-    pub response: PendingResponse,
-}
-
 /// A request whose response is deferred.
-pub struct PendingRequest {
+pub struct Pending {
     /// The request.
     pub request: OwnedRequest,
     /// What the response is counted by.
     pub served: Served,
+    /// How the response comes about.
+    pub kind: Outcome,
+    /// How far it is, if it is made in parts.
+    pub stage: Stage,
 }
 
-/// How a deferred response comes about.
-pub enum PendingResponse {
-    /// It is made in parts.
-    InParts(Box<dyn Deferred>, Stage),
-    /// It waits for its compressed body.
-    Compressed(CompressedResponse, Option<Arc<[u8]>>),
+/// A request whose body is being read.
+pub struct PendingBody {
+    /// The request.
+    pub request: OwnedRequest,
+    /// Follows the framing.
+    pub reader: BodyReader,
 }
 
 /// How far a response is that is made in parts.
@@ -54,10 +48,24 @@ pub enum Stage {
 impl Pending {
     /// The bytes that the response holds until it is made.
     pub fn held(&self) -> usize {
-        match &self.response {
-            PendingResponse::InParts(deferred, _) => deferred.held(),
-            PendingResponse::Compressed(..) => 0,
+        match &self.kind {
+            Outcome::Deferred(deferred) => deferred.held(),
+            _ => 0,
         }
+    }
+
+    /// Writes the response. Returns what `write` does, and the status.
+    pub fn respond<R>(
+        &self,
+        out: &mut Output,
+        stamp: &Stamp,
+        write: impl FnOnce(&mut Responder<'_>) -> R,
+    ) -> (R, u16) {
+        let request = self.request.get();
+        let mut responder = Responder::new(out, stamp, &request, self.served.closing.is_none());
+        responder.tell_quota(self.served.admitted.quota);
+        let result = write(&mut responder);
+        (result, responder.status())
     }
 }
 
@@ -83,38 +91,21 @@ impl Served {
         is_late.then(|| now.since(self.asked_at))
     }
 
+    /// Until when the response waits for candles, however often it does.
+    pub fn waits_until(&self, cx: &Context) -> Mono {
+        self.asked_at + cx.config.limits.chart_wait
+    }
+
     /// Counts the response.
     #[inline(always)]
     pub fn count(&self, status: u16, cx: &mut Context) {
-        let took = self.took(cx.now.mono);
-        let http = &mut cx.stats.http;
+        let took_us = self.took(cx.now.mono).map(|took| took.as_micros() as u64);
+        let (http, endpoint) = (&mut cx.stats.http, self.endpoint as usize);
         http.not_modified += u64::from(status == 304);
         http.classes[usize::from(status / 100).clamp(2, 5) - 2] += 1;
-        match took {
-            None => http.durations.note(self.endpoint as usize, status),
-            Some(took) => {
-                (http.durations).note_deferred(
-                    self.endpoint as usize,
-                    status,
-                    took.as_micros() as u64,
-                );
-            }
+        match took_us {
+            None => http.durations.note(endpoint, status),
+            Some(took_us) => http.durations.note_deferred(endpoint, status, took_us),
         }
-    }
-}
-
-impl PendingRequest {
-    /// Writes the response. Returns what `write` does, and the status.
-    pub fn respond<R>(
-        &self,
-        out: &mut Output,
-        stamp: &Stamp,
-        write: impl FnOnce(&mut Responder<'_>) -> R,
-    ) -> (R, u16) {
-        let request = self.request.get();
-        let mut responder = Responder::new(out, stamp, &request, self.served.closing.is_none());
-        responder.tell_quota(self.served.admitted.quota);
-        let result = write(&mut responder);
-        (result, responder.status())
     }
 }

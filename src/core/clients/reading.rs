@@ -5,24 +5,19 @@
 //! deferred. The rest stays in the inbox. A request that is already there gets no new read event, so the
 //! connection queues for its turn when its output is sent.
 //!
-//! Owns the queue of the connections that wait for their turn. It never reads a clock: the driver does so
-//! whenever the cost of what was served has risen by enough.
+//! It never reads a clock: the driver does so whenever the cost of what was served has risen by enough.
 //!
 //! A body is read and dropped; then the request is served as if it had none. `responses` writes the
 //! responses.
 
-use crate::config::{Config, Limits};
-use crate::core::clients::connection::{Connection, PendingBody, Phase};
-use crate::core::clients::head_cache::HeadCache;
-use crate::core::clients::pending::SHARE;
+use crate::core::clients::connection::{Connection, Phase};
+use crate::core::clients::pending::{PendingBody, SHARE};
 use crate::core::clients::responses::Responses;
-use crate::core::{Action, Context, Event, Service};
+use crate::core::{Action, Context, Event};
 use crate::http::{
     BodyReader, CONTINUE, Error, HeadLimits, OwnedRequest, Parsed, Request, RequestBody,
     empty_lines, parse,
 };
-use crate::table::{Key, Table};
-use std::collections::VecDeque;
 use std::ops::ControlFlow::{self, Break, Continue};
 
 /// What a request costs besides its response, as a number of bytes: 64 of the shortest are a share.
@@ -35,124 +30,62 @@ const HEAD_BYTE: u64 = 4;
 /// Output buffers larger than this are not kept for the next response.
 const SPARE_BYTES: usize = 256 * 1024;
 
-/// See the module's page.
-pub struct RequestReader {
-    pub responses: Responses,
-    /// The connections whose next requests are in their inbox. Some may have closed.
-    pub queue: VecDeque<Key>,
-    heads: HeadCache,
-}
-
 /// How many bytes are used, and whether to go on behind them.
 type Step = ControlFlow<usize, usize>;
 
-impl RequestReader {
-    /// A reader that has seen no request.
-    pub fn new(responses: Responses) -> RequestReader {
-        RequestReader { responses, queue: VecDeque::new(), heads: HeadCache::new() }
-    }
-
-    /// Takes in a new configuration, in place of one with these limits. What is in the cache was parsed
-    /// with the former ones.
-    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
-        self.heads = HeadCache::new();
-        let responses = &mut self.responses;
-        responses.compressed.set_most(config.limits.compressed_bytes);
-        responses.admission.reconfigure(old, config);
-        responses.access_log.reconfigure();
-    }
-
+impl Responses {
     /// Handles an event of a connection.
     pub fn handle(&mut self, connection: &mut Connection, event: Event<'_>, cx: &mut Context) {
         match event {
             Event::Received(bytes) => self.received(connection, bytes, cx),
-            Event::Late(bytes) => self.received_late(connection, bytes, cx),
             Event::Sent(count) => self.sent(connection, count, cx),
             Event::Eof => connection.ended(cx),
             Event::Failed(_) => connection.broken(cx),
             Event::Connected | Event::Secured => {}
         }
-        connection.recount(&mut cx.stats.http);
     }
 
-    /// Serves one share of the connection that has waited longest for its turn.
-    pub fn step_queue(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        if let Some(key) = self.queue.pop_front()
-            && let Some(connection) = connections.get_mut(key)
-            && matches!(connection.phase, Phase::Queued)
-        {
+    /// Serves one share of a connection whose turn has come.
+    pub fn serve_queued(&mut self, connection: &mut Connection, cx: &mut Context) {
+        if matches!(connection.phase, Phase::Queued) {
             connection.enter(Phase::Idle, cx);
             // A request for metrics does not count itself as in flight.
             connection.recount(&mut cx.stats.http);
             self.serve_inbox(connection, true, cx);
             // Even if nothing was written: the connection may be read again.
-            cx.actions.push_back(Action::Flush(key));
-            connection.recount(&mut cx.stats.http);
+            cx.actions.push_back(Action::Flush(connection.key));
         }
     }
 
     fn received(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
-        match connection.phase {
-            Phase::Lingering if connection.is_parting => {
-                return self.received_late(connection, bytes, cx);
-            }
-            Phase::Streaming(_) | Phase::Lingering | Phase::Closed => return,
-            _ => {}
+        if matches!(connection.phase, Phase::Streaming(_) | Phase::Lingering | Phase::Closed) {
+            return;
         }
         if connection.inbox.is_empty() {
             let used = self.serve(connection, bytes, false, cx);
-            if used < bytes.len() {
-                connection.inbox.extend_from_slice(&bytes[used..]);
-            }
+            connection.keep(&bytes[used..]);
         } else {
-            connection.inbox.extend_from_slice(bytes);
+            connection.keep(bytes);
             self.serve_inbox(connection, false, cx);
-        }
-    }
-
-    /// Our side is about to be shut: what has arrived until now is served, and nothing after it.
-    #[cold]
-    fn received_late(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
-        let is_parting = std::mem::take(&mut connection.is_parting);
-        if !matches!(connection.phase, Phase::Lingering) || !is_parting || bytes.is_empty() {
-            return;
-        }
-        connection.enter(Phase::Idle, cx);
-        let used = self.serve(connection, bytes, false, cx);
-        connection.inbox.extend_from_slice(&bytes[used..]);
-        // The rest of an incomplete request is not waited for.
-        let is_part = matches!(connection.phase, Phase::Idle | Phase::Head | Phase::Body(_));
-        if is_part && connection.output.is_empty() {
-            connection.inbox = Vec::new();
-            connection.enter(Phase::Lingering, cx);
         }
     }
 
     /// The kernel has taken output.
     fn sent(&mut self, connection: &mut Connection, count: usize, cx: &mut Context) {
-        connection.output.advance(count);
-        if connection.service != Service::Demo {
-            cx.stats.http.bytes_out += count as u64;
-        }
-        let is_streaming = matches!(connection.phase, Phase::Streaming(_));
-        if is_streaming {
-            self.responses.streams.sent(connection, count);
+        connection.sent(count, cx);
+        if matches!(connection.phase, Phase::Streaming(_)) {
+            self.streams.sent(connection, count);
         }
         if !connection.output.is_empty() {
-            connection.output.shrink();
-            if is_streaming || matches!(connection.phase, Phase::Writing | Phase::Finishing) {
-                connection.since = cx.now.mono;
-            }
             return;
         }
         // Nearly every response is made and sent within one turn, so that the same buffers serve all of them.
-        connection.output.give_back(&mut self.responses.spare, SPARE_BYTES);
+        connection.output.give_back(&mut self.spare, SPARE_BYTES);
         match connection.phase {
             // Also when marketd stops: this client does not know yet that its last response was the last
             // one, and may have sent more. The next sweep closes the connection.
             Phase::Writing if !connection.inbox.is_empty() => self.enqueue(connection, cx),
             Phase::Writing => connection.enter(Phase::Idle, cx),
-            Phase::Streaming(_) => connection.since = cx.now.mono,
             Phase::Finishing => connection.finish(cx),
             _ => {}
         }
@@ -165,15 +98,9 @@ impl RequestReader {
 
     /// Serves what is in the inbox. `is_turn`: the connection's turn in the queue has come.
     fn serve_inbox(&mut self, connection: &mut Connection, is_turn: bool, cx: &mut Context) {
-        let mut inbox = std::mem::take(&mut connection.inbox);
+        let inbox = connection.take_inbox();
         let used = self.serve(connection, &inbox, is_turn, cx);
-        if used < inbox.len() {
-            inbox.drain(..used);
-            if inbox.len() < inbox.capacity() / 4 {
-                inbox.shrink_to(2 * inbox.len());
-            }
-            connection.inbox = inbox;
-        }
+        connection.put_back(inbox, used);
     }
 
     /// Serves requests from `bytes` as far as possible. Returns how many bytes are used.
@@ -185,11 +112,11 @@ impl RequestReader {
         cx: &mut Context,
     ) -> usize {
         let mut used = 0;
-        let share_ends = self.responses.spent + SHARE;
+        let share_ends = self.spent + SHARE;
         while used < bytes.len() {
             let (rest, pending) = (&bytes[used..], connection.output.len());
             let is_full = pending >= cx.config.limits.output_high_water
-                || pending > 0 && self.responses.spent >= share_ends;
+                || pending > 0 && self.spent >= share_ends;
             let step = match connection.phase {
                 // A body that has begun is read to its end, whatever the limits.
                 Phase::Body(_) => self.read_body(connection, rest, cx),
@@ -221,17 +148,22 @@ impl RequestReader {
         is_turn: bool,
         cx: &mut Context,
     ) -> Step {
-        // Metrics always wait for their turn: hundreds of such requests at once must not delay quotes.
-        let is_heavy = |request: &Request<'_>| !is_turn && request.path.ends_with(b"metrics");
+        // These always wait for their turn: hundreds of such requests at once must not delay quotes.
+        let is_heavy = |request: &Request<'_>| {
+            let path = request.path;
+            !is_turn && (path.ends_with(b"metrics") || path.ends_with(b"/stream"))
+        };
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
         let place = self.heads.place(bytes);
         if connection.blank == 0
-            && let Some((request, cached)) = self.heads.find(place, bytes)
+            && let Some(request) = self.heads.find(place, bytes)
         {
             if is_heavy(&request) {
                 return self.put_off(connection, cx);
             }
-            self.responses.respond(connection, &request, Some(cached), cx);
+            let mut cached = self.heads.take(place);
+            self.respond(connection, &request, cached.as_deref_mut(), cx);
+            self.heads.put_back(place, cached);
             return self.taken(request.head.len());
         }
         // Empty lines before it count, including those that are dropped already.
@@ -242,8 +174,7 @@ impl RequestReader {
                 self.put_off(connection, cx)
             }
             Ok(Parsed::Complete { request, used }) => {
-                let is_first = std::mem::take(&mut connection.blank) == 0;
-                if is_first && used == request.head.len() {
+                if connection.blank == 0 && used == request.head.len() {
                     self.heads.note(place, &request);
                 }
                 self.take(connection, &request, cx);
@@ -253,9 +184,8 @@ impl RequestReader {
                 // Some clients send an empty line after a body. It does not begin a request, and renews no
                 // deadline.
                 let blank = empty_lines(bytes);
-                connection.blank += blank;
-                if connection.blank >= cx.config.limits.head_bytes {
-                    (self.responses).reject(connection, Error::HEADERS_TOO_LARGE, bytes, cx);
+                if connection.skip(blank) >= cx.config.limits.head_bytes {
+                    self.reject(connection, Error::HEADERS_TOO_LARGE, bytes, cx);
                     return Break(bytes.len());
                 }
                 if !matches!(&bytes[blank..], [] | [b'\r']) {
@@ -264,7 +194,7 @@ impl RequestReader {
                 Break(blank)
             }
             Err(error) => {
-                self.responses.reject(connection, error, bytes, cx);
+                self.reject(connection, error, bytes, cx);
                 Break(bytes.len())
             }
         }
@@ -272,7 +202,7 @@ impl RequestReader {
 
     /// Counts the cost of a request with a head of this length.
     fn taken(&mut self, head: usize) -> Step {
-        self.responses.spent += REQUEST + HEAD_BYTE * head as u64;
+        self.spent += REQUEST + HEAD_BYTE * head as u64;
         Continue(head)
     }
 
@@ -287,7 +217,7 @@ impl RequestReader {
     /// Serves a request whose head is complete, or begins to read its body.
     fn take(&mut self, connection: &mut Connection, request: &Request<'_>, cx: &mut Context) {
         if request.body == RequestBody::None {
-            return self.responses.respond(connection, request, None, cx);
+            return self.respond(connection, request, None, cx);
         }
         match BodyReader::new(request.body, cx.config.limits.body_bytes as u64) {
             Ok(reader) => {
@@ -297,7 +227,7 @@ impl RequestReader {
                 let request = OwnedRequest::new(request);
                 connection.enter(Phase::Body(Box::new(PendingBody { request, reader })), cx);
             }
-            Err(error) => self.responses.reject(connection, error.into(), b"", cx),
+            Err(error) => self.reject(connection, error.into(), request.head, cx),
         }
     }
 
@@ -311,7 +241,7 @@ impl RequestReader {
             match pending.reader.decode(&bytes[used..]) {
                 Ok(piece) => used += piece.used,
                 Err(error) => {
-                    self.responses.reject(connection, error.into(), b"", cx);
+                    self.reject(connection, error.into(), b"", cx);
                     return Break(bytes.len());
                 }
             }
@@ -320,7 +250,7 @@ impl RequestReader {
             && let Phase::Body(pending) = std::mem::replace(&mut connection.phase, Phase::Idle)
         {
             connection.enter(Phase::Idle, cx);
-            self.responses.respond(connection, &pending.request.get(), None, cx);
+            self.respond(connection, &pending.request.get(), None, cx);
         }
         Continue(used)
     }

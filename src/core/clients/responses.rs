@@ -1,41 +1,40 @@
 //! Writes responses to connections, at once or later.
 //!
-//! Owns everything that a response needs besides the [`Context`]: the date, the admission of requests, the
-//! access log, the queue of deferred responses, the compressed bodies. It decides when a response is
-//! deferred and what comes of it. It never reads a request (`reading`), and never knows what a response
-//! says (`api`).
+//! Owns everything that requests and responses need besides the [`Context`]: the head cache, the queue of the
+//! connections that wait for their turn, the date, the admission of requests, the access log, the deferred
+//! responses, the compressed bodies. It decides when a response is deferred and what comes of it. Its other
+//! half, `reading`, takes requests from connections. It never knows what a response says (`api`).
 
-use crate::core::api::Endpoint;
+use crate::config::{Config, Limits};
 use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Advance, Deferred, Error, Outcome, StreamRequest, ToCompress, View};
+use crate::core::api::{self, Advance, Deferred, Destination, Endpoint, Error, Outcome, View};
 use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::{Admission, Admitted};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::DeferredResponses;
-use crate::core::clients::head_cache::CachedHead;
-use crate::core::clients::pending::{
-    Pending, PendingRequest, PendingResponse, SHARE, Served, Stage,
-};
+use crate::core::clients::head_cache::{CachedHead, HeadCache};
+use crate::core::clients::pending::{Pending, SHARE, Served, Stage};
 use crate::core::clients::streaming::Streams;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::Demo;
 use crate::http::{Cache, Head, Output, OwnedRequest, Request, Responder, Stamp, normal_path};
-use crate::table::{Key, Table};
-use crate::time::Mono;
+use crate::table::Key;
+use std::collections::VecDeque;
 
-/// When a response was asked for that waits for candles: until when.
-fn deadline(request: &PendingRequest, cx: &Context) -> Mono {
-    request.served.asked_at + cx.config.limits.chart_wait
-}
+/// Seconds after which a client that was refused may try again.
+const RETRY_REFUSED_S: u32 = 1;
 
 /// See the module's page.
 pub struct Responses {
+    pub heads: HeadCache,
+    /// The connections whose next requests are in their inbox. Some may have closed.
+    pub queue: VecDeque<Key>,
     pub stamp: Stamp,
     pub compressed: CompressedBodies,
     pub deferred: DeferredResponses,
     pub streams: Streams,
     pub access_log: AccessLog,
-    pub admission: Admission,
+    admission: Admission,
     /// Buffers for the next response.
     pub spare: Output,
     demo: Option<Demo>,
@@ -46,9 +45,11 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// No response is deferred yet.
+    /// No request was read yet.
     pub fn new(demo: Option<Demo>, cx: &Context) -> Responses {
         Responses {
+            heads: HeadCache::new(),
+            queue: VecDeque::new(),
             stamp: Stamp::new(cx.boot),
             compressed: CompressedBodies::new(cx.config.limits.compressed_bytes),
             deferred: DeferredResponses::default(),
@@ -60,6 +61,15 @@ impl Responses {
             scratch: Vec::new(),
             spent: 0,
         }
+    }
+
+    /// Takes in a new configuration, in place of one with these limits. What is in the head cache was parsed
+    /// with the former ones.
+    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
+        self.heads = HeadCache::new();
+        self.compressed.set_most(config.limits.compressed_bytes);
+        self.admission.reconfigure(old, config);
+        self.access_log.reconfigure();
     }
 
     /// Responds to a request, or defers the response.
@@ -77,24 +87,31 @@ impl Responses {
             return self.respond_demo(connection, request, closing, cx);
         }
         let begin = connection.output.len();
-        let catalog = cx.market.catalog.version();
+        let valid_for = (service, cx.market.catalog.version());
         let path;
-        let prepared = cached.as_deref().and_then(|it| it.prepared(service, catalog));
+        let prepared = cached.as_deref().and_then(|it| it.prepared(valid_for));
         let route = match prepared {
-            Some(prepared) => api::Destination::Prepared(prepared),
+            Some((endpoint, prepared)) => Destination::Prepared(endpoint, prepared),
             None => {
                 path = normal_path(request.path);
                 api::route(&cx.config, service, request, &path)
             }
         };
         let endpoint = route.endpoint();
+        let is_refused = connection.reason == Some(CloseReason::Refused);
         let admitted = self.admission.admit(connection.peer, request, endpoint, cx);
         cx.stats.http.requests += 1;
         let keep = closing.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
         responder.tell_quota(admitted.quota);
         let mut newly_prepared = None;
-        let outcome = match admitted.retry_s {
+        let kind = match admitted.retry_s {
+            // One above a limit is there for its health alone: probes must not take a full service for dead.
+            _ if is_refused && endpoint != Endpoint::Health => {
+                cx.stats.http.rejected += 1;
+                let error = Error::unavailable("Too many connections.", RETRY_REFUSED_S);
+                api::send_error(&error, &mut responder)
+            }
             None => {
                 let view = View::new(cx, &self.compressed);
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
@@ -107,26 +124,17 @@ impl Responses {
         };
         let (status, weight) = (responder.status(), responder.weight());
         if let (Some(cached), Some(prepared)) = (cached, newly_prepared) {
-            cached.keep(service, catalog, prepared);
+            cached.keep(valid_for, endpoint, prepared);
         }
-        let served = Served {
-            endpoint,
-            closing,
-            admitted,
-            line: self.access_log.describe(request),
-            asked_at: cx.now.mono,
-        };
-        match outcome {
-            Outcome::Sent => {
-                self.spent += weight as u64;
-                self.complete(connection, &served, (status, begin), cx);
-            }
-            outcome => {
-                self.spent += SHARE;
-                let request = PendingRequest { request: OwnedRequest::new(request), served };
-                self.defer(connection, outcome, request, cx);
-            }
+        let line = self.access_log.describe(request);
+        let served = Served { endpoint, closing, admitted, line, asked_at: cx.now.mono };
+        if let Outcome::Sent = kind {
+            self.spent += weight as u64;
+            return self.complete(connection, &served, (status, begin), cx);
         }
+        self.spent += SHARE;
+        let request = OwnedRequest::new(request);
+        self.defer(connection, Pending { request, served, kind, stage: Stage::InLine }, cx);
     }
 
     /// Responds to a request to the demo exchange, which counts for nothing.
@@ -164,43 +172,48 @@ impl Responses {
     }
 
     /// Rejects bytes that are not a request and closes the connection: nobody knows where the next request
-    /// would begin. `head`: the bytes at fault, if they are a head.
-    pub fn reject(
-        &mut self,
-        connection: &mut Connection,
-        error: Error,
-        head: &[u8],
-        cx: &mut Context,
-    ) {
-        cx.stats.http.requests += 1;
+    /// would begin. `bytes`: those at fault, if they are a head.
+    pub fn reject(&mut self, it: &mut Connection, error: Error, bytes: &[u8], cx: &mut Context) {
         cx.stats.http.bad_requests += 1;
-        let is_unknown = error == Error::UNKNOWN_METHOD;
-        let line = if is_unknown { self.access_log.describe_unknown(head) } else { None };
-        self.fail(connection, &error, CloseReason::BadRequest, line, cx);
+        self.fail(it, &error, bytes, CloseReason::BadRequest, cx);
     }
 
-    /// Writes an error where no request was read: of bytes that are none, of a deadline, of a refused client.
+    /// The request of a connection is not complete in time.
+    pub fn time_out(&mut self, it: &mut Connection, reason: CloseReason, cx: &mut Context) {
+        cx.stats.http.timeouts += 1;
+        let begun = it.take_inbox();
+        self.fail(it, &Error::REQUEST_TIMEOUT, &begun, reason, cx);
+        cx.actions.push_back(Action::Flush(it.key));
+    }
+
+    /// Writes an error where no request is served: of bytes that are none, or of one that is not complete.
     /// It is the last response: the connection finishes, and closes for this reason.
-    pub fn fail(
+    fn fail(
         &mut self,
         connection: &mut Connection,
         error: &Error,
+        bytes: &[u8],
         reason: CloseReason,
-        line: Option<Box<str>>,
         cx: &mut Context,
     ) {
+        cx.stats.http.requests += 1;
         let begin = connection.output.len();
-        let mut responder = Responder::closing(&mut connection.output, &self.stamp);
+        let head = match &connection.phase {
+            Phase::Body(pending) => pending.request.get().head,
+            _ => bytes,
+        };
+        let mut responder = Responder::closing(&mut connection.output, &self.stamp, head);
         api::send_error(error, &mut responder);
-        connection.inbox = Vec::new();
+        connection.take_inbox();
         if connection.service == Service::Demo {
             return connection.responded(Some(reason), cx);
         }
+        let is_unknown = *error == Error::UNKNOWN_METHOD;
         let served = Served {
             endpoint: Endpoint::Unread,
             closing: Some(reason),
             admitted: Admitted::unlimited(connection.peer),
-            line,
+            line: is_unknown.then(|| self.access_log.describe_unknown(bytes)).flatten(),
             asked_at: cx.now.mono,
         };
         self.complete(connection, &served, (error.status, begin), cx);
@@ -208,91 +221,75 @@ impl Responses {
 
     /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body
     /// is compressed. A stream is opened instead.
-    fn defer(
-        &mut self,
-        connection: &mut Connection,
-        outcome: Outcome,
-        request: PendingRequest,
-        cx: &mut Context,
-    ) {
-        let response = match outcome {
+    fn defer(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
+        let key = connection.key;
+        match &mut pending.kind {
             Outcome::Sent => return,
-            Outcome::Stream(asked) => return self.open_stream(connection, *asked, request, cx),
+            Outcome::Stream(_) => return self.open_stream(connection, pending, cx),
             Outcome::Deferred(_) if cx.stats.http.is_overloaded(0, &cx.config.limits) => {
-                return self.refuse(connection, &request, &Error::overloaded(), cx);
+                return self.send_error(connection, &pending, &Error::overloaded(), cx);
             }
-            Outcome::Deferred(deferred) => {
-                let until = deadline(&request, cx);
-                let stage = match self.asks(connection.key, &*deferred, cx) {
-                    true => Stage::Waits { until, is_begun: false },
-                    false => Stage::InLine,
-                };
-                self.deferred.insert(connection.key, stage);
-                PendingResponse::InParts(deferred, stage)
+            Outcome::Deferred(response) => {
+                if self.asks(key, &**response, cx) {
+                    let until = pending.served.waits_until(cx);
+                    pending.stage = Stage::Waits { until, is_begun: false };
+                }
+                self.deferred.insert(key, pending.stage);
             }
-            Outcome::ToCompress(body) => {
-                let ToCompress { key, tag, body, response } = *body;
-                self.compressed.insert(key, tag, body, connection.key);
-                PendingResponse::Compressed(response, None)
+            Outcome::ToCompress(response) => {
+                let body = std::mem::take(&mut response.body);
+                self.compressed.insert(response.key, response.tag, body, key);
             }
-        };
-        connection.enter(Phase::Waiting(Box::new(Pending { request, response })), cx);
+        }
+        connection.enter(Phase::Waiting(Box::new(pending)), cx);
     }
 
     /// Opens a stream. It counts as a response now, and is logged at its end.
-    fn open_stream(
-        &mut self,
-        connection: &mut Connection,
-        asked: StreamRequest,
-        mut request: PendingRequest,
-        cx: &mut Context,
-    ) {
-        if let Some(error) = self.streams.refusal(request.served.admitted.client, cx) {
-            return self.refuse(connection, &request, &error, cx);
+    fn open_stream(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
+        let Outcome::Stream(asked) = std::mem::replace(&mut pending.kind, Outcome::Sent) else {
+            return;
+        };
+        if let Some(error) = self.streams.refusal(pending.served.admitted.client, cx) {
+            return self.send_error(connection, &pending, &error, cx);
         }
-        request.served.closing.get_or_insert(CloseReason::Answered);
+        pending.served.closing.get_or_insert(CloseReason::Answered);
         let begin = connection.output.len();
         let write = |responder: &mut Responder<'_>| api::stream::begin(responder, asked.body);
-        let (is_begun, status) = request.respond(&mut connection.output, &self.stamp, write);
+        let (is_begun, status) = pending.respond(&mut connection.output, &self.stamp, write);
         if !is_begun {
-            return self.complete(connection, &request.served, (status, begin), cx);
+            return self.complete(connection, &pending.served, (status, begin), cx);
         }
-        request.served.count(status, cx);
-        self.streams.open(connection, asked, request.served, &self.compressed, cx);
+        pending.served.count(status, cx);
+        self.streams.open(connection, *asked, pending.served, &self.compressed, cx);
     }
 
     /// Sends an error in place of a response that would be deferred, or of a stream.
-    fn refuse(
+    fn send_error(
         &mut self,
         connection: &mut Connection,
-        request: &PendingRequest,
+        pending: &Pending,
         error: &Error,
         cx: &mut Context,
     ) {
         let begin = connection.output.len();
         let write = |responder: &mut Responder<'_>| api::send_error(error, responder);
-        let (_, status) = request.respond(&mut connection.output, &self.stamp, write);
-        self.complete(connection, &request.served, (status, begin), cx);
+        let (_, status) = pending.respond(&mut connection.output, &self.stamp, write);
+        self.complete(connection, &pending.served, (status, begin), cx);
     }
 
     /// This client's deferred response is refused.
-    pub fn refuse_deferred(
-        &mut self,
-        connection: &mut Connection,
-        error: &Error,
-        cx: &mut Context,
-    ) {
+    pub fn refuse(&mut self, connection: &mut Connection, error: &Error, cx: &mut Context) {
         if let Some(pending) = connection.take_pending() {
             self.deferred.forget(connection.key);
-            self.refuse(connection, &pending.request, error, cx);
-            self.flush(connection, cx);
+            self.send_error(connection, &pending, error, cx);
+            connection.flush(cx);
         }
     }
 
     /// Wishes for the candles that a response lacks. Returns true if it is to wait for them.
-    fn asks(&mut self, key: Key, deferred: &dyn Deferred, cx: &mut Context) -> bool {
-        let missing = deferred.missing(&View::new(cx, &self.compressed));
-        for (series, slots) in deferred.needs() {
+    fn asks(&mut self, key: Key, response: &dyn Deferred, cx: &mut Context) -> bool {
+        let missing = response.missing(&View::new(cx, &self.compressed));
+        for (series, slots) in response.needs() {
             let now = cx.exchange_time(series.source);
             cx.market.charts.want(series, slots, now);
         }
@@ -301,73 +298,60 @@ impl Responses {
         waits
     }
 
-    /// Makes one part of one deferred response, and writes it if that was the last part.
-    pub fn step_deferred(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        let Some(connection) = self.deferred.next(connections) else {
-            return;
-        };
+    /// Makes one part of a deferred response whose turn has come, and writes it if that was the last part.
+    pub fn step(&mut self, connection: &mut Connection, cx: &mut Context) {
+        let key = connection.key;
         let Phase::Waiting(pending) = &mut connection.phase else {
             return;
         };
-        let PendingResponse::InParts(deferred, stage) = &mut pending.response else {
-            return self.finish_deferred(connection, cx);
+        let Pending { kind: Outcome::Deferred(response), stage, served, .. } = &mut **pending
+        else {
+            return self.finish(connection, cx);
         };
         // It would be one more that holds a body. One that is begun is made to its end.
-        let own = deferred.held() as u64;
+        let own = response.held() as u64;
         if *stage == Stage::InLine && cx.stats.http.is_overloaded(own, &cx.config.limits) {
-            return self.refuse_deferred(connection, &Error::overloaded(), cx);
+            return self.refuse(connection, &Error::overloaded(), cx);
         }
         *stage = Stage::Begun;
-        match deferred.step(&View::new(cx, &self.compressed)) {
-            Advance::More => self.deferred.put_back(connection.key, &cx.config.limits),
+        match response.step(&View::new(cx, &self.compressed)) {
+            Advance::More => self.deferred.put_back(key, &cx.config.limits),
             Advance::Waits => {
-                // One deadline, however often it waits.
-                let until = deadline(&pending.request, cx);
-                if self.asks(connection.key, &**deferred, cx) {
+                if self.asks(key, &**response, cx) {
+                    let until = served.waits_until(cx);
                     *stage = Stage::Waits { until, is_begun: true };
                 }
-                self.deferred.insert(connection.key, *stage);
+                self.deferred.insert(key, *stage);
             }
-            Advance::Done => return self.finish_deferred(connection, cx),
+            Advance::Done => self.finish(connection, cx),
         }
-        connection.recount(&mut cx.stats.http);
     }
 
     /// Writes a deferred response that is made, or whose body is compressed.
-    fn finish_deferred(&mut self, connection: &mut Connection, cx: &mut Context) {
-        let Some(Pending { mut request, response }) = connection.take_pending() else {
+    fn finish(&mut self, connection: &mut Connection, cx: &mut Context) {
+        let Some(mut pending) = connection.take_pending() else {
             return;
         };
         // The requests behind it in the inbox are served too, and the last of their responses closes.
         if cx.stats.stopping && connection.inbox.is_empty() {
-            request.served.closing.get_or_insert(CloseReason::Stopping);
+            pending.served.closing.get_or_insert(CloseReason::Stopping);
         }
         let begin = connection.output.len();
         let view = View::new(cx, &self.compressed);
-        let write = |responder: &mut Responder<'_>| match response {
-            PendingResponse::InParts(deferred, _) => deferred.finish(&view, responder),
-            PendingResponse::Compressed(response, body) => {
-                let body = body.expect("it runs when its body is compressed");
-                response.send(&body, responder);
+        let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
+        let write = |responder: &mut Responder<'_>| match kind {
+            Outcome::Deferred(response) => response.finish(&view, responder),
+            Outcome::ToCompress(response) => {
+                response.send(responder);
                 Outcome::Sent
             }
+            other => other,
         };
-        let (outcome, status) = request.respond(&mut connection.output, &self.stamp, write);
-        if matches!(outcome, Outcome::Sent) {
-            self.complete(connection, &request.served, (status, begin), cx);
-            self.flush(connection, cx);
-        } else {
-            self.defer(connection, outcome, request, cx);
-            connection.recount(&mut cx.stats.http);
+        let (kind, status) = pending.respond(&mut connection.output, &self.stamp, write);
+        if let Outcome::Sent = kind {
+            self.complete(connection, &pending.served, (status, begin), cx);
+            return connection.flush(cx);
         }
-    }
-
-    /// Sends a deferred response. The requests behind it in the inbox wait for the connection's turn.
-    fn flush(&mut self, connection: &mut Connection, cx: &mut Context) {
-        if matches!(connection.phase, Phase::Idle) {
-            connection.enter(Phase::Writing, cx);
-        }
-        cx.actions.push_back(Action::Flush(connection.key));
-        connection.recount(&mut cx.stats.http);
+        self.defer(connection, Pending { kind, ..pending }, cx);
     }
 }

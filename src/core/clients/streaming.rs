@@ -13,16 +13,16 @@
 use crate::core::api::compressed_cache::CompressedBodies;
 use crate::core::api::stream::write_bye;
 use crate::core::api::{Error, StreamRequest, View};
-use crate::core::clients::address_counts::AddressCounts;
+use crate::core::clients::address_counts::{AddressCounts, network};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::pending::Served;
 use crate::core::clients::streams::{EventStream, QuoteReaders, SharedEvents};
-use crate::core::{Action, CloseReason, Context};
+use crate::core::{CloseReason, Context};
 use crate::http::Output;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -47,16 +47,18 @@ const RETRY_REFUSED_S: u32 = 5;
 
 /// See the module's page.
 pub struct Streams {
-    /// The connections that have one.
-    open: BTreeSet<Key>,
+    /// Their connections and the addresses that they count for, in the order in which they began.
+    open: BTreeMap<u64, (Key, Option<IpAddr>)>,
+    /// How many have begun.
+    begun: u64,
     addresses: AddressCounts,
+    /// The connections whose streams make room for others.
+    leaving: Vec<Key>,
     quotes: QuoteReaders,
     shared: SharedEvents,
     /// Streams with something to send. One whose earlier output is not sent yet is passed over, and is
     /// queued again once it is sent.
     queue: VecDeque<Key>,
-    /// Those that have ended, and are still among the readers.
-    ended: Vec<(Key, Box<EventStream>)>,
     /// When charts without a series are looked for.
     charts_due: Mono,
     rng: Rng,
@@ -66,33 +68,46 @@ impl Streams {
     /// No streams yet. `seed`: for what is left to chance.
     pub fn new(seed: u64) -> Streams {
         Streams {
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
+            begun: 0,
             addresses: AddressCounts::default(),
+            leaving: Vec::new(),
             quotes: QuoteReaders::default(),
             shared: SharedEvents::default(),
             queue: VecDeque::new(),
-            ended: Vec::new(),
             charts_due: Mono(0),
             rng: Rng::new(seed),
         }
     }
 
-    /// Why another stream of this address is refused; the refusal is counted. `None` if there is room.
-    pub fn refusal(&self, client: Option<IpAddr>, cx: &mut Context) -> Option<Error> {
+    /// Why another stream of this address is refused; the refusal is counted. `None` if there is room, or if
+    /// another stream makes room.
+    pub fn refusal(&mut self, client: Option<IpAddr>, cx: &mut Context) -> Option<Error> {
         let limits = &cx.config.limits;
-        let of_client = client.map_or(0, |client| self.addresses.count(client));
+        let of_client = self.addresses.count(client);
+        let held = self.open.len() - self.leaving.len();
         let error = if cx.stats.stopping {
             Error::unavailable("marketd is stopping.", RETRY_REFUSED_S)
-        } else if self.open.len() + self.ended.len() >= limits.streams {
-            Error::unavailable("Too many streams.", RETRY_REFUSED_S)
         } else if limits.streams_per_address > 0 && of_client >= limits.streams_per_address {
             let message = "Too many streams from this address.";
             Error::new(429, "too_many_requests", message).retry_after(RETRY_REFUSED_S)
+        } else if held >= limits.streams && !self.make_room(of_client) {
+            Error::unavailable("Too many streams.", RETRY_REFUSED_S)
         } else {
             return None;
         };
         cx.stats.streams.refused += 1;
         Some(error)
+    }
+
+    /// Lets the oldest stream of the address that has most make room, if that has more than so many and one.
+    fn make_room(&mut self, own: usize) -> bool {
+        let most = self.addresses.most().filter(|most| self.addresses.count(Some(*most)) > own + 1);
+        let oldest = self.open.values().find(|(key, address)| {
+            most.is_some() && address.map(network) == most && !self.leaving.contains(key)
+        });
+        self.leaving.extend(oldest.map(|(key, _)| *key));
+        oldest.is_some()
     }
 
     /// Opens a stream on this connection, whose head is written. There must be room.
@@ -114,8 +129,10 @@ impl Streams {
         let wait_ms = self.wait_ms(RETRY_MS);
         let view = View::new(cx, compressed);
         let (key, body) = (connection.key, request.body);
-        let stream = EventStream::new(request, served, wait_ms, (self.shared.noted, &view));
-        self.quotes.add(key, &stream.symbols, stream.source, stream.charts.len());
+        self.begun += 1;
+        let begin = (self.begun, wait_ms);
+        let stream = EventStream::new(request, served, begin, (self.shared.noted, &view));
+        self.quotes.add(key, &stream.symbols, stream.source, (stream.charts.len(), &view));
         let mut candles = Vec::new();
         for place in 0..stream.charts.len() {
             let chart = stream.chart(place);
@@ -127,16 +144,14 @@ impl Streams {
         if is_first || self.shared.health_changes == view.status.health_changes {
             self.shared.render_status(&view);
         }
-        if let Some(address) = stream.served.admitted.client {
-            self.addresses.enter(address);
-        }
-        self.open.insert(key);
+        let address = stream.served.admitted.client;
+        self.addresses.enter(address);
+        self.open.insert(stream.number, (key, address));
         stream.symbols.named().for_each(|symbol| cx.followed.enter(symbol));
-        connection.stream = Some(Box::new(stream));
+        connection.begin_stream(stream, body, cx);
         cx.wish(None, candles);
         cx.stats.streams.open += 1;
         cx.stats.streams.opened += 1;
-        connection.enter(Phase::Streaming(body), cx);
     }
 
     /// A random wait in milliseconds: at least `least`, and less than `more` above it.
@@ -147,7 +162,8 @@ impl Streams {
     /// True if [`Streams::step`] has something to do.
     #[inline]
     pub fn has_work(&self, cx: &Context) -> bool {
-        let has_work = || !self.queue.is_empty() || !self.ended.is_empty() || self.has_changes(cx);
+        let has_work =
+            || !self.queue.is_empty() || !self.leaving.is_empty() || self.has_changes(cx);
         !self.open.is_empty() && has_work()
     }
 
@@ -159,26 +175,23 @@ impl Streams {
             || market.catalog.version() != self.shared.catalog
     }
 
-    /// Does one slice: notes changes with their readers, or sends one reader what has changed, or takes one
-    /// that has ended from the lists. `spare`: buffers for what is sent.
+    /// Does one slice: notes changes with their readers. If there are none, returns the reader to which
+    /// [`Streams::send`] is to send what has changed.
     pub fn step(
         &mut self,
         connections: &mut Table<Connection>,
-        (compressed, spare): (&CompressedBodies, &mut Output),
+        compressed: &CompressedBodies,
         cx: &mut Context,
-    ) {
-        if self.has_changes(cx) {
+    ) -> Option<Key> {
+        if let Some(key) = self.leaving.pop() {
+            let connection = connections.get_mut(key);
+            connection.into_iter().for_each(|it| it.close(CloseReason::MadeRoom, cx));
+        } else if self.has_changes(cx) {
             self.note_changes(connections, compressed, cx);
-        } else if let Some((key, stream)) = self.ended.pop() {
-            self.quotes.remove(key, &stream.symbols, stream.source);
-            for chart in (0..stream.charts.len()).filter_map(|place| stream.chart(place)) {
-                self.shared.charts.remove(chart, key);
-            }
-        } else if let Some(key) = self.queue.pop_front()
-            && let Some(connection) = connections.get_mut(key)
-        {
-            self.send(connection, (compressed, spare), cx);
+        } else {
+            return self.queue.pop_front();
         }
+        None
     }
 
     /// Notes changes with their readers, about a slice of them.
@@ -190,10 +203,8 @@ impl Streams {
     ) {
         let Streams { quotes, shared, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
-        let mut note = |key: Key, place: usize, version: u64| {
-            if let Some(stream) = stream_of(connections, key)
-                && stream.learn(place, version)
-            {
+        let mut note = |key: Key, place: usize| {
+            if let Some(stream) = stream_of(connections, key) {
                 conflated += u64::from(!stream.note(place));
                 enqueue(queue, key, stream);
             }
@@ -220,7 +231,7 @@ impl Streams {
             shared.render_status(&View::new(cx, compressed));
         }
         if is_new || has_status {
-            for key in &self.open {
+            for (key, _) in self.open.values() {
                 if let Some(stream) = stream_of(connections, *key) {
                     enqueue(queue, *key, stream);
                 }
@@ -228,8 +239,9 @@ impl Streams {
         }
     }
 
-    /// Writes what has changed to one reader, if all that was written before is sent.
-    fn send(
+    /// Writes what has changed to one reader, if all that was written before is sent. `spare`: buffers for
+    /// that.
+    pub fn send(
         &mut self,
         connection: &mut Connection,
         (compressed, spare): (&CompressedBodies, &mut Output),
@@ -253,10 +265,8 @@ impl Streams {
                 match stream.chart(place) {
                     Some(chart) => _ = self.shared.charts.add(chart, at, &view),
                     None => {
-                        let symbol = stream.symbol(place);
-                        symbol
-                            .into_iter()
-                            .for_each(|it| self.quotes.add_one(at, it, stream.source));
+                        let symbol = stream.symbol(place).into_iter();
+                        symbol.for_each(|it| self.quotes.add_one(at, it, stream.source, &view));
                     }
                 }
             }
@@ -272,9 +282,7 @@ impl Streams {
             }
             return;
         }
-        connection.since = cx.now.mono;
-        cx.actions.push_back(Action::Flush(connection.key));
-        connection.recount(&mut cx.stats.http);
+        connection.flush_events(cx);
     }
 
     /// A client has taken so many bytes of its stream.
@@ -292,18 +300,20 @@ impl Streams {
     pub fn closed(
         &mut self,
         key: Key,
-        stream: Box<EventStream>,
+        stream: &EventStream,
         reason: CloseReason,
         cx: &mut Context,
     ) {
-        self.open.remove(&key);
+        self.open.remove(&stream.number);
         stream.symbols.named().for_each(|symbol| cx.followed.leave(symbol));
-        if let Some(address) = stream.served.admitted.client {
-            self.addresses.leave(address);
-        }
+        self.addresses.leave(stream.served.admitted.client);
         cx.stats.streams.open -= 1;
         cx.stats.streams.closes[reason as usize] += 1;
-        self.ended.push((key, stream));
+        self.quotes.remove(key, &stream.symbols, stream.source);
+        for chart in (0..stream.charts.len()).filter_map(|place| stream.chart(place)) {
+            self.shared.charts.remove(chart, key);
+        }
+        self.leaving.retain(|it| *it != key);
         if self.open.is_empty() {
             *self = Streams::new(self.rng.next_u64());
             cx.market.quotes.touched_mut().watch(false);
@@ -311,20 +321,20 @@ impl Streams {
         }
     }
 
-    /// Ends every stream: marketd stops.
-    pub fn end_all(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
-        for key in self.open.clone() {
-            if let Some(connection) = connections.get_mut(key)
-                && let Phase::Streaming(body) = connection.phase
-            {
-                let wait_ms = self.wait_ms(RETRY_BYE_MS);
-                let out = connection.output.bytes();
-                body.write(out, |out| write_bye(out, wait_ms));
-                body.end(out);
-                connection.responded(Some(CloseReason::Stopping), cx);
-                cx.actions.push_back(Action::Flush(key));
-                connection.recount(&mut cx.stats.http);
-            }
+    /// The connections that have one.
+    pub fn keys(&self) -> Vec<Key> {
+        self.open.values().map(|(key, _)| *key).collect()
+    }
+
+    /// Ends a stream: marketd stops.
+    pub fn end(&mut self, connection: &mut Connection, cx: &mut Context) {
+        if let Phase::Streaming(body) = connection.phase {
+            let wait_ms = self.wait_ms(RETRY_BYE_MS);
+            let out = connection.output.bytes();
+            body.write(out, |out| write_bye(out, wait_ms));
+            body.end(out);
+            connection.responded(Some(CloseReason::Stopping), cx);
+            connection.flush(cx);
         }
     }
 

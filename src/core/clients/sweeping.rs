@@ -5,10 +5,9 @@
 //! a connection: a sweep over all of them once a second is cheaper. [`Connection::expire`] decides what a
 //! passed deadline leads to.
 
-use crate::core::api::Error;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::responses::Responses;
-use crate::core::{Action, CloseReason, Context};
+use crate::core::{CloseReason, Context, Service};
 use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::cmp::Reverse;
@@ -88,7 +87,7 @@ impl Sweeper {
         if is_over || pending > most_out / 2 && now >= self.next_shed {
             self.next_shed = now + SHED_PAUSE;
             let readers = slow(connections, |it| {
-                let since = it.unread_since()?;
+                let since = unread_since(it)?;
                 let is_slow = is_over || since + SHED_AFTER <= now;
                 is_slow.then_some((since, it.output.len()))
             });
@@ -98,7 +97,7 @@ impl Sweeper {
         }
         let held = cx.stats.http.held;
         if held > most_in {
-            let senders = slow(connections, |it| Some((it.holds_since(now)?, it.held_bytes())));
+            let senders = slow(connections, |it| Some((holds_since(it, now)?, it.held_bytes())));
             close(connections, senders, (held, most_in, 0), CloseReason::SlowSender, cx);
         }
     }
@@ -125,10 +124,7 @@ pub fn sweep(
             }
             expired += 1;
             if let Some(reason) = connection.expire(cx) {
-                cx.stats.http.requests += 1;
-                cx.stats.http.timeouts += 1;
-                responses.fail(connection, &Error::REQUEST_TIMEOUT, reason, None, cx);
-                cx.actions.push_back(Action::Flush(key));
+                responses.time_out(connection, reason, cx);
             }
         } else if cx.stats.stopping && matches!(connection.phase, Phase::Idle) {
             connection.half_close(CloseReason::Stopping, cx);
@@ -136,6 +132,27 @@ pub fn sweep(
         connection.recount(&mut cx.stats.http);
     }
     rest.map_or(end, |key| connections.slot(key))
+}
+
+/// Since when the client has taken no byte of its output, or, with an incomplete request, since that began.
+/// `None` if there is no output.
+fn unread_since(it: &Connection) -> Option<Mono> {
+    match it.phase {
+        _ if it.service == Service::Demo || it.output.is_empty() => None,
+        Phase::Body(_) | Phase::Writing | Phase::Streaming(_) | Phase::Finishing => Some(it.since),
+        _ => None,
+    }
+}
+
+/// Since when a connection holds bytes of requests: since its head or body began, or since the client last
+/// took some of its output; `now` if it waits for us. `None` if it holds none.
+fn holds_since(it: &Connection, now: Mono) -> Option<Mono> {
+    match it.phase {
+        _ if it.service == Service::Demo || it.held_bytes() == 0 => None,
+        Phase::Lingering | Phase::Closed => None,
+        Phase::Idle | Phase::Waiting(_) | Phase::Queued => Some(now),
+        _ => Some(it.since),
+    }
 }
 
 /// Connections: since when each of them is slow, and how many bytes it holds. The slowest is on top.

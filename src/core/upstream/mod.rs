@@ -279,8 +279,6 @@ impl Upstream {
                     Err(why) => self.lost(conn, Some(why), cx),
                 }
             }
-            // Only clients' connections have this event.
-            (Event::Late(_), _) => Ok(None),
         }
     }
 

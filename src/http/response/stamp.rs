@@ -8,8 +8,9 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 /// The common fields after the date. A script in a browser can read only the fields that are named
-/// here.
+/// here, and no browser takes a body for anything but what its type says.
 pub(super) const COMMON: &[u8] = b"\r\n\
+    X-Content-Type-Options: nosniff\r\n\
     Access-Control-Allow-Origin: *\r\n\
     Access-Control-Expose-Headers: ETag, Date, Link, Retry-After, Chart-Interval, Chart-Source, \
     Chart-Last-Closed, Chart-Gaps, Chart-Coverage, RateLimit-Limit, RateLimit-Remaining, \

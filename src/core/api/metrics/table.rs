@@ -281,7 +281,7 @@ const HTTP: &[Metric] = &[
     metric("", "http_held_bytes", "Bytes of requests that are not whole or not answered.",
         Count(|it| it.http.held)),
     metric("bytesOut", "http_sent_bytes_total", "Bytes sent.", Count(|it| it.http.bytes_out)),
-    metric("connectionsOpen", "http_connections", "Open client connections.", Count(|it| it.http.open)),
+    metric("connectionsOpen", "http_connections_open", "Open client connections.", Count(|it| it.http.open)),
     metric("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
         Count(|it| it.view.status.compressed_bytes as u64)),
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",

@@ -42,10 +42,8 @@ pub struct FollowedCharts {
 struct Chart {
     /// The streams that follow this chart, and its place in each of them.
     readers: Readers,
-    /// Increases whenever its newest candle or its newest closed one changes.
-    version: u64,
     newest: Option<Newest>,
-    /// Events of this version, by the form of decimals, once they are rendered.
+    /// Events of that, by the form of decimals, once they are rendered.
     rendered: [Option<Rendered>; 2],
 }
 
@@ -114,13 +112,13 @@ impl FollowedCharts {
         }
     }
 
-    /// Looks at the charts of a symbol whose candles have changed, and passes their readers and versions to
-    /// `note`. Returns what that has cost, in notes.
+    /// Looks at the charts of a symbol whose candles have changed, and passes their readers to `note`.
+    /// Returns what that has cost, in notes.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
-        mut note: impl FnMut(Key, usize, u64),
+        mut note: impl FnMut(Key, usize),
     ) -> usize {
         let mut cost = 0;
         let first = Followed { symbol, interval: Interval::M1, source: None };
@@ -128,7 +126,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.iter().for_each(|(key, place)| note(key, place, chart.version));
+                chart.readers.iter().for_each(|(key, place)| note(key, place));
                 cost += chart.readers.len();
             }
         }
@@ -202,7 +200,6 @@ impl Chart {
         if has_changed {
             self.newest = newest;
             self.rendered = Default::default();
-            self.version += 1;
         }
         has_changed
     }

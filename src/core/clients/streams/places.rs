@@ -15,6 +15,11 @@ impl PlaceSet {
         self.len == 0
     }
 
+    /// The bytes of memory that it takes beside itself.
+    pub fn held(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
+    }
+
     /// Adds a place. Returns false if it is there already.
     pub fn insert(&mut self, place: usize) -> bool {
         let (word, bit) = (place / 64, 1 << (place % 64));

@@ -54,38 +54,39 @@ pub struct QuoteReaders {
 }
 
 /// Readers of the same quotes.
-#[derive(Default)]
 struct Group {
     readers: Readers,
-    /// By symbol, counted from the first one: the version that all readers were told of last. Unknown
-    /// ([`UNTOLD`]) since a reader joined, who may have been told of another one.
+    /// By symbol, counted from the first one: the version that the readers were told of last, 0 if of none.
+    /// One that joins is told of it by itself: its places wait to be sent, but for what it knows already.
     told: Vec<u64>,
 }
 
-/// No version: some may not know the version that is served.
-const UNTOLD: u64 = u64::MAX;
+/// The version of the quote that is served; 0 if there is none.
+fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
+    served_quote(view, symbol, source).map_or(0, |quote| quote.version)
+}
 
 impl Group {
-    fn insert(&mut self, stream: Key, place: usize) {
-        self.readers.insert(stream, place);
-        self.told.clear();
+    /// Without readers. The first one is told of what is served now.
+    fn new(
+        symbols: impl Iterator<Item = SymbolId>,
+        source: Option<SourceId>,
+        view: &View<'_>,
+    ) -> Group {
+        let told = symbols.map(|symbol| version(view, symbol, source)).collect();
+        Group { readers: Readers::default(), told }
     }
 
     /// Passes the readers to `note`, unless they were told of this version last. So a change of a source that
     /// is not served costs nothing more than this look. Returns how many there were.
-    fn note(
-        &mut self,
-        offset: usize,
-        version: u64,
-        note: &mut impl FnMut(Key, usize, u64),
-    ) -> usize {
+    fn note(&mut self, offset: usize, version: u64, note: &mut impl FnMut(Key, usize)) -> usize {
         if self.told.len() <= offset {
-            self.told.resize(offset + 1, UNTOLD);
+            self.told.resize(offset + 1, 0);
         }
         if std::mem::replace(&mut self.told[offset], version) == version {
             return 0;
         }
-        self.readers.iter().for_each(|(key, place)| note(key, place + offset, version));
+        self.readers.iter().for_each(|(key, place)| note(key, place + offset));
         self.readers.len()
     }
 }
@@ -97,14 +98,18 @@ impl QuoteReaders {
         key: Key,
         symbols: &StreamedSymbols,
         source: Option<SourceId>,
-        first: usize,
+        (first, view): (usize, &View<'_>),
     ) {
         match symbols {
-            StreamedSymbols::All => self.all.entry(source).or_default().insert(key, first),
+            StreamedSymbols::All => {
+                let all = 0..view.market.catalog.symbols_ever() as u32;
+                let new = || Group::new(all.map(SymbolId), source, view);
+                self.all.entry(source).or_insert_with(new).readers.insert(key, first);
+            }
             StreamedSymbols::Named(symbols) => {
                 let places = symbols.iter().zip(first..);
                 for (symbol, place) in places.filter_map(|(it, place)| Some(((*it)?, place))) {
-                    self.add_one((key, place), symbol, source);
+                    self.add_one((key, place), symbol, source, view);
                 }
             }
         }
@@ -116,8 +121,10 @@ impl QuoteReaders {
         (key, place): (Key, usize),
         symbol: SymbolId,
         source: Option<SourceId>,
+        view: &View<'_>,
     ) {
-        self.named.entry((symbol, source)).or_default().insert(key, place);
+        let new = || Group::new(std::iter::once(symbol), source, view);
+        self.named.entry((symbol, source)).or_insert_with(new).readers.insert(key, place);
     }
 
     /// A stream does not read them any more.
@@ -132,14 +139,13 @@ impl QuoteReaders {
         }
     }
 
-    /// Passes the readers of a symbol who may not know of the quote that is served to them to `note`, each
-    /// with its version: 0 if there is none. Returns how many there were, and one for each quote that was
-    /// looked up.
+    /// Passes the readers of a symbol to `note` who were not told of the quote that is served to them.
+    /// Returns how many there were, and one for each quote that was looked up.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
-        mut note: impl FnMut(Key, usize, u64),
+        mut note: impl FnMut(Key, usize),
     ) -> usize {
         let named = self.named.range_mut((symbol, None)..);
         let named = named.take_while(|((it, _), _)| *it == symbol);
@@ -147,8 +153,7 @@ impl QuoteReaders {
         let all = self.all.iter_mut().map(|(source, group)| (source, symbol.index(), group));
         let mut count = 0;
         for (source, offset, group) in named.chain(all) {
-            let version = served_quote(view, symbol, *source).map_or(0, |quote| quote.version);
-            count += 1 + group.note(offset, version, &mut note);
+            count += 1 + group.note(offset, version(view, symbol, *source), &mut note);
         }
         count
     }
@@ -219,7 +224,7 @@ mod tests {
             line: None,
             asked_at: view.now.mono,
         };
-        EventStream::new(request, served, 0, (0, view))
+        EventStream::new(request, served, (0, 0), (0, view))
     }
 
     #[test]
@@ -237,36 +242,39 @@ mod tests {
         let mut readers = QuoteReaders::default();
         let mut streams = BTreeMap::new();
         let named = || StreamedSymbols::Named([Some(symbol)].into());
-        let mut add = |key: Key, symbols: StreamedSymbols, cx: &Context| {
-            readers.add(key, &symbols, None, 0);
+        let mut add = |key: Key, symbols: StreamedSymbols, is_sent: bool, cx: &Context| {
             let view = View::new(cx, &compressed);
+            readers.add(key, &symbols, None, (0, &view));
             let mut stream = stream(symbols, &view);
-            stream.write(&mut Vec::new(), &view, &mut SharedEvents::default());
+            if is_sent {
+                stream.write(&mut Vec::new(), &view, &mut SharedEvents::default());
+            }
             streams.insert(key, stream);
         };
         if is_named {
-            add(keys[0], named(), &cx);
+            add(keys[0], named(), true, &cx);
         }
-        add(keys[1], StreamedSymbols::All, &cx);
+        add(keys[1], StreamedSymbols::All, true, &cx);
         let ticker = Ticker::of_last(Decimal::from(7));
         cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
-        add(keys[2], named(), &cx);
+        // Changes are noted before anything is sent.
+        add(keys[2], named(), false, &cx);
         let view = View::new(&cx, &compressed);
         let mut changed = || {
             let mut noted = Vec::new();
-            let count = readers.changed(symbol, &view, |key, place, version| {
+            let count = readers.changed(symbol, &view, |key, place| {
                 let stream = streams.get_mut(&key).expect("a reader has a stream");
-                if stream.learn(place, version) {
+                if stream.note(place) {
                     noted.push((key, place));
                 }
             });
             noted.sort();
             (noted, count)
         };
-        // The last one was sent it as it began.
+        // The last one is to be sent it anyway.
         let told = keys[usize::from(!is_named)..2].iter().map(|key| (*key, 0));
-        assert_eq!(changed(), (told.collect(), 5 - usize::from(!is_named)));
-        assert_eq!(changed().0, [], "nothing has changed");
+        assert_eq!(changed(), (told.collect(), if is_named { 5 } else { 3 }));
+        assert_eq!(changed(), (Vec::new(), 2), "nothing has changed, also for the new one");
         readers.remove(keys[1], &StreamedSymbols::All, None);
         readers.remove(keys[0], &named(), None);
         readers.remove(keys[2], &named(), None);

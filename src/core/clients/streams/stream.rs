@@ -33,8 +33,8 @@ use std::collections::BTreeMap;
 /// Places that one slice looks at: most of them may have no quote.
 const PLACES_A_SLICE: usize = 1024;
 
-/// What a place takes, about: a version, and, if it has a name, a number and a place among its readers.
-const PLACE_BYTES: usize = 16;
+/// What a place with a name takes beside its bits, about: a number, and a place among its readers.
+const PLACE_BYTES: usize = 32;
 
 /// See the module's page.
 pub struct EventStream {
@@ -50,13 +50,14 @@ pub struct EventStream {
     pub symbols: StreamedSymbols,
     /// All of this source, if given.
     pub source: Option<SourceId>,
+    /// How many streams had begun with it.
+    pub number: u64,
     decimals: Decimals,
     /// By place: the names that stand for no symbol yet.
     unknown: BTreeMap<usize, Box<[u8]>>,
     /// The version of the catalog that `unknown` and what is gone are from.
     catalog: u64,
-    /// By place: the version that was noted last. Either it was sent, or the place is in `changed`.
-    known: Vec<u64>,
+    /// The places that have something to tell, or may have.
     changed: PlaceSet,
     /// The places with a quote that the reader knows, or may know.
     told: PlaceSet,
@@ -101,7 +102,7 @@ impl EventStream {
     pub fn new(
         request: StreamRequest,
         served: Served,
-        retry_ms: u64,
+        (number, retry_ms): (u64, u64),
         (noted, view): (u64, &View<'_>),
     ) -> EventStream {
         let StreamRequest { symbols, charts, unknown, source, decimals, resumed, .. } = request;
@@ -120,10 +121,10 @@ impl EventStream {
             charts: charts.collect(),
             symbols,
             source,
+            number,
             decimals,
             unknown,
             catalog: view.market.catalog.version(),
-            known: Vec::new(),
             changed: PlaceSet::default(),
             told: PlaceSet::default(),
             gone: PlaceSet::default(),
@@ -138,13 +139,19 @@ impl EventStream {
 
     /// The bytes of memory that it takes, about.
     pub fn held(&self) -> usize {
-        size_of::<EventStream>() + self.known.capacity() * PLACE_BYTES
+        let named = match &self.symbols {
+            StreamedSymbols::Named(symbols) => symbols.len(),
+            StreamedSymbols::All => 0,
+        };
+        let sets = [&self.changed, &self.told, &self.gone].map(PlaceSet::held);
+        size_of::<EventStream>()
+            + (self.charts.len() + named) * PLACE_BYTES
+            + sets.iter().sum::<usize>()
     }
 
     /// Notes what is to be sent first: everything, or what has changed since it was sent.
     fn begin(&mut self, since: Round, view: &View<'_>) {
         for chart in 0..self.charts.len() {
-            self.known.push(0);
             self.changed.insert(chart);
         }
         let all = match &self.symbols {
@@ -154,13 +161,12 @@ impl EventStream {
         };
         for place in self.charts.len()..self.charts.len() + all {
             let (since, symbol) = (since.sent(place), self.symbol(place));
-            let quote = symbol.and_then(|symbol| served_quote(view, symbol, self.source));
-            self.known.push(quote.map_or(0, |quote| quote.version));
-            let has_changed = symbol.is_some_and(|symbol| has_changed(symbol, since, view));
-            if since == 0 || has_changed {
+            let has_changed = |symbol| has_changed(symbol, since, view);
+            let is_served = |symbol| served_quote(view, symbol, self.source).is_some();
+            if since == 0 || symbol.is_some_and(has_changed) {
                 self.changed.insert(place);
             }
-            if since > 0 && (quote.is_some() || has_changed) {
+            if since > 0 && symbol.is_some_and(|it| has_changed(it) || is_served(it)) {
                 self.told.insert(place);
             } else if since > 0 && self.is_unserved(place, view) {
                 self.gone.insert(place);
@@ -241,14 +247,6 @@ impl EventStream {
             StreamedSymbols::Named(symbols) => symbols[at],
             StreamedSymbols::All => Some(SymbolId(at as u32)),
         }
-    }
-
-    /// Notes the newest version of a place. Returns true if that differs from the version noted before.
-    pub fn learn(&mut self, place: usize, version: u64) -> bool {
-        if self.known.len() <= place {
-            self.known.resize(place + 1, 0);
-        }
-        std::mem::replace(&mut self.known[place], version) != version
     }
 
     /// Notes that a place has changed. Returns false if an earlier change of it is not sent yet.
@@ -352,7 +350,6 @@ impl EventStream {
     fn write_quote(&mut self, place: usize, view: &View<'_>, events: &mut Events<'_>) {
         let symbol = self.symbol(place);
         if let Some(quote) = symbol.and_then(|symbol| served_quote(view, symbol, self.source)) {
-            self.learn(place, quote.version);
             self.told.insert(place);
             self.gone.remove(place);
             return write_quote(events.next(), view, quote, self.decimals);
