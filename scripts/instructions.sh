@@ -15,11 +15,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 requests=${REQUESTS:-2000}
 
 # The most instructions a request; a case without a limit is told and not judged.
-limits='quote 2850
-20-quotes 8000
-chart 4150
-health 3350
-304 3050
+limits='quote 2700
+20-quotes 7800
+chart 4100
+health 3250
+304 2950
 quote-new -
 chart-new -'
 

@@ -10,7 +10,7 @@
 //! ```text
 //! layer 4 main                 arguments, configuration, logger, exit code
 //!         commands  probe      what marketd does besides serving; one look at an exchange
-//!         logging              the log: its rules, the form of its lines, the thread that writes them
+//!         logging              the log: its rules, the form of its lines, how they are written
 //!         net                  the loop: sockets, TLS, clock, resolver, the way to the store
 //!         store                the disk thread and its SQLite file
 //! layer 3 core                 all decisions; no I/O, no clock

@@ -17,7 +17,7 @@ use arc_swap::ArcSwap;
 use env_filter::Filter;
 use log::{Level, Record};
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -88,7 +88,10 @@ impl Write for Lines {
 /// # Panics
 /// When it has started already.
 pub fn start(format: LineFormat, clock: Clock, rules: &str) -> io::Result<()> {
-    let writer = Arc::new(LogWriter::start(io::stderr())?);
+    let writer = Arc::new(match stderr_metadata().is_ok_and(|it| it.is_file()) {
+        true => LogWriter::without_thread(),
+        false => LogWriter::start(io::stderr())?,
+    });
     let lines = Lines { writer: Arc::clone(&writer), format, clock };
     let lines = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Trace)
@@ -251,8 +254,11 @@ fn priority(level: Level) -> u8 {
 
 /// The device and inode of standard error, as `DEVICE:INODE`.
 fn device_and_inode() -> io::Result<String> {
-    let about = File::from(io::stderr().as_fd().try_clone_to_owned()?).metadata()?;
-    Ok(format!("{}:{}", about.dev(), about.ino()))
+    stderr_metadata().map(|it| format!("{}:{}", it.dev(), it.ino()))
+}
+
+fn stderr_metadata() -> io::Result<Metadata> {
+    File::from(io::stderr().as_fd().try_clone_to_owned()?).metadata()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-//! marketd among the programs of a server: Unix sockets, passed sockets and the service manager.
+//! marketd among the programs of a server: Unix sockets, passed sockets, the log and the service manager.
 
+mod log;
 mod manager;
 mod reload;
 mod sockets;

@@ -1,8 +1,9 @@
-//! The log's thread, which alone waits for whoever reads standard error.
+//! The way of the lines to standard error, on which nobody who logs waits for its reader.
 //!
-//! Owns the lines between the threads that log and standard error: at most [`BUFFER_BYTES`] of them. A line
-//! that finds the buffer full is lost and counted. Once the buffer is half empty, lines are taken again, and
-//! the first one comes behind a line that tells how many were lost.
+//! A regular file has no reader, and is written at once. Anything else is written by the log's thread, which
+//! alone waits. Owns the lines between the threads that log and this one: at most [`BUFFER_BYTES`] of them. A
+//! line that finds the buffer full is lost and counted. Once the buffer is half empty, lines are taken again,
+//! and the first one comes behind a line that tells how many were lost.
 //!
 //! Standard error stays as it was opened: to make it non-blocking would do the same to the terminal or the
 //! pipe of other processes that share it.
@@ -18,9 +19,10 @@ use std::time::Duration;
 /// Bytes of lines that wait for the reader: some ten thousand lines, a second of a busy access log.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// The way to the thread. See the module's page.
+/// See the module's page.
 pub struct LogWriter {
-    messages: Sender<Message>,
+    /// To the thread. `None`: standard error is a regular file.
+    messages: Option<Sender<Message>>,
     figures: Arc<Figures>,
 }
 
@@ -42,6 +44,12 @@ struct Figures {
 }
 
 impl Figures {
+    fn write(&self, out: &mut impl Write, bytes: &[u8], tells: u64) {
+        if out.write_all(bytes).is_err() {
+            self.lose(tells);
+        }
+    }
+
     fn lose(&self, tells: u64) {
         self.lost.fetch_add(1, Relaxed);
         self.untold.fetch_add(1 + tells, Relaxed);
@@ -61,7 +69,12 @@ impl LogWriter {
         let shared = Arc::clone(&figures);
         let thread = thread::Builder::new().name("log".to_string());
         thread.spawn(move || write_all(&received, &shared, out))?;
-        Ok(LogWriter { messages, figures })
+        Ok(LogWriter { messages: Some(messages), figures })
+    }
+
+    /// Writes to standard error at once.
+    pub fn without_thread() -> LogWriter {
+        LogWriter { messages: None, figures: Arc::default() }
     }
 
     /// Has a line written, without waiting. `tell` makes the line that says how many were lost.
@@ -75,8 +88,11 @@ impl LogWriter {
             0 => line,
             _ => [tell(tells), line].concat(),
         };
+        let Some(messages) = &self.messages else {
+            return self.figures.write(&mut io::stderr(), &bytes, tells);
+        };
         waiting.fetch_add(bytes.len(), Relaxed);
-        if self.messages.send(Message::Write { bytes, tells }).is_err() {
+        if messages.send(Message::Write { bytes, tells }).is_err() {
             self.figures.lose(tells);
         }
     }
@@ -84,7 +100,7 @@ impl LogWriter {
     /// Waits until all lines are written, but not for longer than this.
     pub fn flush(&self, within: Duration) {
         let (done, is_done) = sync_channel(1);
-        if self.messages.send(Message::Flush(done)).is_ok() {
+        if self.messages.as_ref().is_some_and(|it| it.send(Message::Flush(done)).is_ok()) {
             // If time is up, the reader does not read: the rest is lost with the process.
             let _ = is_done.recv_timeout(within);
         }
@@ -102,9 +118,7 @@ fn write_all(messages: &Receiver<Message>, figures: &Figures, mut out: impl Writ
     for message in messages {
         match message {
             Message::Write { bytes, tells } => {
-                if out.write_all(&bytes).is_err() {
-                    figures.lose(tells);
-                }
+                figures.write(&mut out, &bytes, tells);
                 figures.waiting.fetch_sub(bytes.len(), Relaxed);
             }
             Message::Flush(done) => {
