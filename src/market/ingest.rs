@@ -14,11 +14,6 @@ use crate::history::Changes;
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 
-/// The longest stretch of slots, archived and not in memory, that an answer may change. A re-read asks
-/// for no more. A longer stretch was requested only because it lies between slots that were missing: the
-/// answer does not change it, since the file is as reliable.
-const MOST_ASKED_AGAIN: i64 = 2 * REREAD;
-
 impl Series {
     /// Applies an answer about the slots `asked`: every candle that there is, in any order.
     /// `closed_before` is the exchange's clock when they were requested: candles that had ended by then
@@ -82,13 +77,14 @@ impl Series {
         let end = answer.between.end.clamp(start, closed.end);
         let judged = if answer.is_whole { closed.clone() } else { start..end };
         let mut decided: IntervalSet = std::iter::once(judged.clone()).collect();
-        let mut hidden = self.hidden(judged);
-        for long in hidden.extract_if(.., |part| part.end - part.start > MOST_ASKED_AGAIN) {
-            decided.remove(long);
+        // The history file knows final slots as well as an answer does.
+        for settled in self.hidden(judged).iter().flat_map(|part| self.settled(part)) {
+            decided.remove(settled);
         }
         // One answer does not remove a candle, neither from memory nor from the file.
-        let mut doubtful: Vec<_> = hidden;
+        let mut doubtful = Vec::new();
         for slots in decided.iter() {
+            doubtful.extend(self.hidden(slots.clone()));
             doubtful.extend(self.row_parts(&slots));
             // Quotes may contradict what lies between two candles.
             doubtful.extend(self.traded.within(slots.clone()));
@@ -138,7 +134,8 @@ impl Series {
         let closed = slots.start..slots.end.min(present).max(slots.start);
         let old = slots.start..slots.end.min(present - REREAD).max(slots.start);
         let unsettled: Vec<_> = self.unsettled.within(old).collect();
-        for part in self.unknown(closed).into_iter().chain(unsettled) {
+        let silent: Vec<_> = self.silences.within(&closed).map(|(part, _)| part).collect();
+        for part in self.unknown(closed).into_iter().chain(unsettled).chain(silent) {
             self.silences.note_open(part, at);
         }
     }
@@ -400,6 +397,34 @@ mod tests {
         assert_eq!(covered(&series), [(10, 20)]);
         answer(&mut series, 10..30, &[], 29, 45);
         assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
+    }
+
+    #[test]
+    fn archived_slots_change_only_where_they_are_not_final() {
+        let mut series = series();
+        let _ = series.archived.insert(10..60);
+        let _ = series.unsettled.insert(30..33);
+        answer(&mut series, 20..40, &(20..40).collect::<Vec<_>>(), 60, 100);
+        assert_eq!(covered(&series), [(30, 33)]);
+        assert!(series.is_settled(&(10..60)));
+        // An answer left one out before it was evicted.
+        series.silences.note(51..52, Mono(0), Word::Empty);
+        answer(&mut series, 45..55, &(45..55).collect::<Vec<_>>(), 60, 102);
+        assert_eq!(
+            (covered(&series), series.is_settled(&(10..60))),
+            (vec![(30, 33), (51, 52)], true)
+        );
+    }
+
+    #[test]
+    fn what_stays_open_after_an_answer_is_not_requested_again_at_once() {
+        let mut series = series();
+        let _ = series.archived.insert(10..60);
+        series.silences.note(30..31, Mono(0), Word::Empty);
+        let at = Mono(600_000_000);
+        series.note_open(&(25..35), at, 100);
+        let open = series.open_slots((10, 60, 60), 100, at);
+        assert_eq!(open, [(30..31, at + std::time::Duration::from_secs(60))]);
     }
 
     #[test]

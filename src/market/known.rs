@@ -118,10 +118,18 @@ impl Series {
         Some(last.map_or(from, |it| it.start.min(from)).max(0))
     }
 
+    /// The parts of these slots whose candles are final: nothing reads them again.
+    pub(super) fn settled(&self, slots: &Range<i64>) -> Vec<Range<i64>> {
+        let mut settled: IntervalSet = self.unsettled.missing(slots.clone()).into_iter().collect();
+        for (silent, _) in self.silences.within(slots) {
+            settled.remove(silent);
+        }
+        settled.iter().collect()
+    }
+
     /// True if the candles of these slots are final: nothing reads them again.
     pub fn is_settled(&self, slots: &Range<i64>) -> bool {
-        let mut unsettled = self.unsettled.within(slots.clone());
-        unsettled.next().is_none() && self.silences.within(slots).next().is_none()
+        self.settled(slots) == [slots.clone()]
     }
 
     /// Marks the end of each archived stretch as not final, down to the newest candle of the file: it is

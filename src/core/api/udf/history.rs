@@ -224,7 +224,8 @@ impl History {
         // It asks for what is before the first candle, too, and for `nextTime`.
         let (base, interval) = (self.chart.key.interval, self.chart.request.spec.interval);
         let since = unknown.as_ref().map_or(UnixMs(0), |slots| base.open_of(slots.end));
-        let again = unknown.map(|slots| interval.open_of(base.open_of(slots.end - 1)));
+        let again = newest.as_ref();
+        let again = again.map(|slots| interval.open_of(base.open_of(slots.end - 1)));
         let last = info.last.filter(|last| *last >= since);
         if let Some(slots) = newest.map(last_stretch)
             && self.may_wait(view, &slots)
