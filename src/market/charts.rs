@@ -205,6 +205,11 @@ impl Charts {
         answer.alive = heard.0;
     }
 
+    /// The newest slot of an interval that an answer, the last one or one of a minute before, had a candle of.
+    pub fn alive(&self, source: SourceId, interval: Stored) -> i64 {
+        self.alive.get(&(source, interval)).map_or(i64::MIN, |(slot, _)| *slot)
+    }
+
     /// Notes which of the slots that were requested at `at` are still not known. `now` is the exchange's
     /// clock.
     pub fn note_open(&mut self, key: SeriesKey, slots: &Range<i64>, at: Mono, now: UnixMs) {

@@ -99,6 +99,11 @@ impl Series {
         slots
     }
 
+    /// True if an answer has left out some of these slots, and nothing proves them empty.
+    pub fn is_silent(&self, slots: &Range<i64>) -> bool {
+        self.silences.within(slots).next().is_some()
+    }
+
     /// The slot, or the first one of an unsettled stretch that it ends.
     pub fn unsettled_before(&self, slot: i64) -> i64 {
         self.unsettled.within(i64::MIN..slot + 1).next_back().map_or(slot, |it| {

@@ -27,7 +27,7 @@ const MOST_PARTS: usize = 64;
 
 /// The least time between two answers that together prove a slot empty, and the most between two
 /// requests if the answer to one tells that the exchange's candles go on, for the other.
-pub(super) const APART: Duration = Duration::from_secs(60);
+pub const APART: Duration = Duration::from_secs(60);
 
 /// The longest pause before a slot is requested again. The first pause is [`APART`], and each doubles.
 const PAUSE_MAX: Duration = Duration::from_secs(600);

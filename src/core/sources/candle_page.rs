@@ -134,6 +134,9 @@ impl CandlePage {
     /// Puts one slice into the series, and what changes into the batch for the file.
     fn ingest(&mut self, history: &mut History, cx: &mut Context) {
         let key = self.key;
+        if let Evidence::Exchange(answer) = &mut self.evidence {
+            cx.market.charts.hear(key, answer);
+        }
         let Some(series) = cx.market.charts.get(key) else {
             // Only an open series takes the page.
             return self.slices.clear();
@@ -158,9 +161,6 @@ impl CandlePage {
             let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
             runs.filter_map(|run| Some((ends(run)?, run))).collect()
         };
-        if let Evidence::Exchange(answer) = &mut self.evidence {
-            charts.hear(key, answer);
-        }
         for (slots, rows) in parts {
             let changes = changes.as_deref_mut();
             let ingested = charts.ingest(key, slots, rows, &self.evidence, closed_before, changes);

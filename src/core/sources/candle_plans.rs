@@ -9,8 +9,11 @@ use crate::core::history::History;
 use crate::core::sources::series_plan::{PageResult, SeriesPlan, Urgency, refreshed_from, widened};
 use crate::core::sources::task::Profile;
 use crate::exchange::Dialect;
+use crate::interval::Stored;
 use crate::log_targets::FETCH;
-use crate::market::{IntervalSet, Market, REREAD, SeriesKey, SourceId};
+use crate::market::{
+    APART, IntervalSet, Market, REREAD, SeriesKey, SourceId, SymbolId, refresh_ms,
+};
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -38,12 +41,22 @@ pub struct CandlePlans {
     /// It says which candles the exchange has.
     dialect: &'static Dialect,
     plans: BTreeMap<SeriesKey, SeriesPlan>,
+    /// The market that traded last, as quotes tell, and when.
+    lively: Option<(SymbolId, Mono)>,
+    /// Which candles of a lively market that is not followed were last requested, by interval, and when.
+    lively_asked: BTreeMap<Stored, (SeriesKey, Mono)>,
 }
 
 impl CandlePlans {
     /// No series is followed.
     pub fn new(profile: &Profile) -> CandlePlans {
-        CandlePlans { source: profile.id, dialect: profile.dialect, plans: BTreeMap::new() }
+        CandlePlans {
+            source: profile.id,
+            dialect: profile.dialect,
+            plans: BTreeMap::new(),
+            lively: None,
+            lively_asked: BTreeMap::new(),
+        }
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it. A market
@@ -150,7 +163,10 @@ impl CandlePlans {
         cx: &Context,
     ) -> Option<PlannedPage> {
         // Of hundreds of series, one is chosen by its time, and only that one is looked at closer.
-        let idle = self.plans.iter().filter(|(key, _)| !is_in_flight(**key));
+        let waits =
+            |interval| self.lively_asked.get(&interval).is_some_and(|it| is_in_flight(it.0));
+        let is_idle = |key: &SeriesKey| !is_in_flight(*key) && !waits(key.interval);
+        let idle = self.plans.iter().filter(|(key, _)| is_idle(key));
         let next = idle.map(|(key, plan)| (plan.next(cx.now), *key, plan));
         let rank = |(when, urgency): (Mono, Urgency)| (when.max(cx.now.mono), urgency, when);
         let ((when, urgency), key, plan) = next.min_by_key(|(next, ..)| rank(*next))?;
@@ -185,7 +201,37 @@ impl CandlePlans {
         };
         // The newest part of it that a page holds.
         let slots = slots.start.max(slots.end.saturating_sub(rows))..slots.end;
-        Some(PlannedPage { when, urgency, series: key, slots })
+        let page = PlannedPage { when, urgency, series: key, slots };
+        self.lively_first(&page, cx).or(Some(page))
+    }
+
+    /// Quotes tell that somebody traded in this market just now.
+    pub fn note_trade(&mut self, symbol: SymbolId, now: Mono) {
+        self.lively = Some((symbol, now));
+    }
+
+    /// The newest candles of a market that trades, if this page depends on them: where all followed markets
+    /// are quiet, nothing else tells that the exchange's candles go on, so no silence would ever be proven.
+    fn lively_first(&self, page: &PlannedPage, cx: &Context) -> Option<PlannedPage> {
+        let (source, interval, now) = (self.source, page.series.interval, cx.now.mono);
+        let exchange = cx.exchange_time(source);
+        let charts = &cx.market.charts;
+        let is_silent = charts.get(page.series)?.is_silent(&page.slots);
+        let recent = interval.slot_of(exchange + -2 * refresh_ms(interval));
+        if !is_silent || charts.alive(source, interval) >= recent {
+            return None;
+        }
+        let is_recent = |at: Mono| now.since(at) < APART;
+        let (symbol, _) = self.lively.filter(|(_, at)| is_recent(*at))?;
+        let series = SeriesKey { source, symbol, interval };
+        let is_asked = self.lively_asked.get(&interval).is_some_and(|(_, at)| is_recent(*at));
+        let is_listed = cx.market.catalog.listing(source, symbol).is_some();
+        let current = interval.slot_of(exchange);
+        (is_listed && !is_asked && !self.plans.contains_key(&series)).then(|| PlannedPage {
+            series,
+            slots: current - 1..current + 1,
+            ..page.clone()
+        })
     }
 
     /// Notes that a page is being requested. The first one fixes the slot after which no slot may stay
@@ -200,6 +246,8 @@ impl CandlePlans {
                 let series = cx.market.charts.get(key)?;
                 series.reach(oldest_kept, depth.backfill.max(FOLLOWED))
             });
+        } else {
+            self.lively_asked.insert(key.interval, (key, cx.now.mono));
         }
     }
 

@@ -203,7 +203,9 @@ impl Source {
             Task::Candles { series, slots } => {
                 let is_dated = !staged.has_undated;
                 let page = CandlePage::new(series, slots, staged.candles, is_dated, sent_at);
-                self.jobs.push([Job::ApplyCandles(page, Some(cx.now))]);
+                // The others need no page of a series that nobody follows.
+                let told = cx.market.charts.get(series).map(|_| cx.now);
+                self.jobs.push([Job::ApplyCandles(page, told)]);
             }
         }
         Ok(())
@@ -250,7 +252,7 @@ impl Source {
 
     /// Puts tickers into the market: the quotes, and the forming candles of their symbols if the exchange's
     /// time is known.
-    fn apply_piece(&self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
+    fn apply_piece(&mut self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
         let id = self.id;
         let is_known = self.schedule.clock.dates_quotes(cx.now.mono);
         let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
@@ -266,6 +268,7 @@ impl Source {
                 (Ok(true), Some(exchange)) => {
                     charts.tick(id, symbol, &last, exchange);
                     if let Some(before) = before {
+                        self.schedule.candles.note_trade(symbol, cx.now.mono);
                         let ms = cx.now.mono.since(before).as_millis() as i64;
                         charts.note_trade(id, symbol, exchange + -ms, exchange);
                     }
