@@ -205,7 +205,7 @@ impl Charts {
         answer.alive = heard.0;
     }
 
-    /// The newest slot of an interval that an answer, the last one or one of a minute before, had a candle of.
+    /// The newest slot with a candle of any market: of the last answer, or of one in the minute before.
     pub fn alive(&self, source: SourceId, interval: Stored) -> i64 {
         self.alive.get(&(source, interval)).map_or(i64::MIN, |(slot, _)| *slot)
     }
