@@ -12,7 +12,7 @@ use crate::core::sources::episode::Episode;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::task::Task;
-use crate::core::stats::{SourceState, SourceStatus, on_wall};
+use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::http::RetryAfter;
 use crate::log_targets::{SOURCE, quoted};
@@ -227,31 +227,22 @@ impl Failures {
         }
     }
 
-    /// Quotes have come.
+    /// Quotes have come. The state follows once they are served, so that no other comes between.
     pub fn quotes_received(&mut self, cx: &mut Context) {
         cx.stats[self.source].quotes_at = Some(cx.now.unix);
         self.quotes_at = cx.now.mono;
-        self.recovered(cx);
-    }
-
-    /// Quotes or the first market list have come.
-    pub fn recovered(&mut self, cx: &mut Context) {
-        let status = &mut cx.stats[self.source];
-        let is_first = !status.quotes_polled && status.state != SourceState::Up;
-        if is_first && self.until(RequestKind::Quotes) <= cx.now.mono {
-            // The list has come, or a response whose quotes are not all in the market yet.
-            leave_backoff(status, SourceState::Starting);
-        }
-        if status.state == SourceState::Down && cx.now.mono < self.stale_at(cx) {
-            // The exchange has asked for a pause, and what it still sent is fresh.
-            cx.stats[self.source].state = SourceState::Backoff;
-        }
     }
 
     /// Quotes are served from now on. If the exchange has asked for a pause meanwhile, that holds.
     pub fn quotes_served(&self, cx: &mut Context) {
-        if self.until(RequestKind::Quotes) <= cx.now.mono {
-            leave_backoff(&mut cx.stats[self.source], SourceState::Up);
+        let is_over = self.until(RequestKind::Quotes) <= cx.now.mono;
+        let is_fresh = cx.now.mono < self.stale_at(cx);
+        let status = &mut cx.stats[self.source];
+        if is_over {
+            status.state = SourceState::Up;
+            (status.backoff_until, status.failing_since) = (None, None);
+        } else if status.state == SourceState::Down && is_fresh {
+            status.state = SourceState::Backoff;
         }
     }
 
@@ -272,10 +263,4 @@ impl Failures {
             cx.stats[self.source].state = SourceState::Down;
         }
     }
-}
-
-/// Ends the back-off of a source, and sets its state.
-fn leave_backoff(status: &mut SourceStatus, state: SourceState) {
-    status.state = state;
-    (status.backoff_until, status.failing_since) = (None, None);
 }

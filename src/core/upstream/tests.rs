@@ -2,7 +2,7 @@
 //! and whose name server may be.
 
 use crate::config::{Config, Proxy, SourceConfig, Url};
-use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved};
+use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved, SourceState};
 use crate::demo::Demo;
 use crate::interval::Stored;
 use crate::market::{Lookup, SeriesKey, SourceId};
@@ -36,6 +36,8 @@ enum Manner {
     Resets,
     /// Answers 503, and keeps the connection.
     Fails,
+    /// Answers requests for quotes with 503.
+    FailsQuotes,
     /// Opens no tunnel.
     Refuses,
     /// Answers this, and keeps the connection.
@@ -221,7 +223,12 @@ impl World {
                     self.asked += 1;
                     return;
                 }
-                Manner::Serves | Manner::HangsOnCandles => self.serve(key, &sent),
+                Manner::FailsQuotes if sent.starts_with(b"GET /api/v3/ticker") => {
+                    answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n");
+                }
+                Manner::Serves | Manner::HangsOnCandles | Manner::FailsQuotes => {
+                    self.serve(key, &sent);
+                }
                 Manner::Answers(text) => answer(text.as_bytes()),
                 Manner::Refuses => answer(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
                 Manner::Stalls => answer(b"HTTP/1.1 200 OK\r\nContent-"),
@@ -433,6 +440,30 @@ fn a_failure_is_told_by_the_health_at_once() {
         world.run(STEP_MS);
     }
     assert_eq!(world.core.cx.stats.health_changes, changes + 1);
+}
+
+#[test]
+fn the_health_takes_one_step_when_quotes_come_again() {
+    let serves = [(A, Manner::Serves)];
+    for (mut world, manner) in [
+        // Quotes have failed before any came, then for longer than those that came stay fresh.
+        (World::new(&serves, &[A], None, POLL_MS), Manner::FailsQuotes),
+        (World::settled(&serves, &[A]), Manner::FailsQuotes),
+        (World::settled(&serves, &[A]), Manner::Fails),
+        (World::new(&serves, &[A], None, POLL_MS), Manner::Fails),
+    ] {
+        world.set(A, manner);
+        world.run(120_000);
+        assert!(world.errors() > 0);
+        world.set(A, Manner::Serves);
+        let changes = world.core.cx.stats.health_changes;
+        let served = world.core.cx.stats.sources[0].ok;
+        while world.core.cx.stats.sources[0].state != SourceState::Up {
+            world.run(STEP_MS);
+        }
+        assert!(world.core.cx.stats.sources[0].ok > served);
+        assert_eq!(world.core.cx.stats.health_changes, changes + 1, "{manner:?}");
+    }
 }
 
 #[test]

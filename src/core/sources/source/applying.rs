@@ -316,7 +316,6 @@ impl Source {
         if !schedule.has_list {
             schedule.has_list = true;
             schedule.begin_quotes(cx.now.mono);
-            schedule.failures.recovered(cx);
             let tracked = cx.market.catalog.tracked_by(id);
             let source = &cx.stats[id].id;
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
