@@ -227,8 +227,8 @@ pub enum Broken {
     Io(ErrorKind),
     /// The peer has closed it.
     Closed,
-    /// An error of TLS, as text.
-    Tls(Box<str>),
+    /// What TLS, a proxy or a look-up says.
+    Text(Box<str>),
 }
 
 impl fmt::Display for Broken {
@@ -236,7 +236,7 @@ impl fmt::Display for Broken {
         match self {
             Broken::Io(kind) => write!(f, "{kind}"),
             Broken::Closed => f.write_str("closed by the peer"),
-            Broken::Tls(why) => f.write_str(why),
+            Broken::Text(why) => f.write_str(why),
         }
     }
 }

@@ -190,10 +190,13 @@ impl BodyReader {
         }
     }
 
-    /// Checks that the body may end because the peer has closed.
-    pub fn finish_at_close(&self) -> Result<(), BodyError> {
+    /// The peer has closed: ends the body, if it may end like that.
+    pub fn finish_at_close(&mut self) -> Result<(), BodyError> {
         match self.state {
-            State::UntilClose | State::Done => Ok(()),
+            State::UntilClose | State::Done => {
+                self.state = State::Done;
+                Ok(())
+            }
             _ => Err(BodyError::Malformed("the body was cut short")),
         }
     }

@@ -58,7 +58,7 @@ mod tls {
     const WHY: &str = "this build cannot speak https";
 
     pub fn opener(_: &Config, _: Clock) -> Result<Opener, String> {
-        Ok(Box::new(|_| Err(Broken::Tls(WHY.into()))))
+        Ok(Box::new(|_| Err(Broken::Text(WHY.into()))))
     }
 
     pub fn blocking_opener(_: &Config, _: Clock) -> Result<BlockingOpener, String> {

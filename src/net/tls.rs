@@ -82,9 +82,9 @@ fn connector(
     let shared = Arc::new(shared);
     Ok(move |host: &str| {
         let name = ServerName::try_from(host.to_string())
-            .map_err(|_| Broken::Tls(format!("invalid host name {host:?}").into()))?;
+            .map_err(|_| Broken::Text(format!("invalid host name {host:?}").into()))?;
         ClientConnection::new(Arc::clone(&shared), name)
-            .map_err(|error| Broken::Tls(message_of(&error).into()))
+            .map_err(|error| Broken::Text(message_of(&error).into()))
     })
 }
 
@@ -143,7 +143,7 @@ impl Session for TlsSession {
                 return Ok(Transfer::Inner(taken));
             }
             match self.take_in(socket)? {
-                Some(0) => return Err(Broken::Tls("closed without close_notify".into())),
+                Some(0) => return Err(Broken::Text("closed without close_notify".into())),
                 Some(count) => taken += count,
                 None => return Ok(Transfer::Inner(taken)),
             }
@@ -190,7 +190,7 @@ impl TlsSession {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
             // A record above the largest size.
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                return Err(Broken::Tls("received data that is not TLS".into()));
+                return Err(Broken::Text("received data that is not TLS".into()));
             }
             Err(error) => return Err(error.into()),
         };
@@ -202,7 +202,7 @@ impl TlsSession {
             Err(error) => {
                 // Sends the alert. The peer may have gone already.
                 let _ = self.flush(socket);
-                return Err(Broken::Tls(message_of(&error).into()));
+                return Err(Broken::Text(message_of(&error).into()));
             }
         }
         // The records may require a reply: the next handshake message, or a key update.

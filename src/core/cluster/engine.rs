@@ -12,7 +12,6 @@ use super::link::{EngineCommand, Link};
 use super::route::EngineRoute;
 use super::scripts::Script;
 use crate::config::ClusterConfig;
-use crate::core::Resolved;
 use crate::core::context::Context;
 use crate::core::upstream::Upstream;
 use crate::log_targets::{CLUSTER, quoted};
@@ -62,8 +61,6 @@ pub struct Engine {
     pub is_up: bool,
     /// How long a lease lasts without a renewal.
     pub lease: Duration,
-    /// True if a heartbeat has succeeded on the present connection.
-    has_beaten: bool,
     up_since: Mono,
     /// Why it is down.
     pub trouble: Option<String>,
@@ -93,7 +90,6 @@ impl Engine {
         Engine {
             is_up: false,
             lease: config.lease,
-            has_beaten: false,
             up_since: now,
             trouble: None,
             retry_at: now,
@@ -190,15 +186,7 @@ impl Engine {
 
     /// Has the driver open the connections that are wanted.
     pub fn open_connections(&mut self, cx: &mut Context) {
-        let Engine { upstream, connections, .. } = self;
-        upstream.open(|conn| connections.insert(Which::ALL[conn]), cx);
-    }
-
-    /// Takes in the addresses of the host, or why there are none.
-    pub fn resolved(&mut self, resolved: Resolved, cx: &mut Context) {
-        if let Some((_, ended)) = self.upstream.resolved(resolved, cx) {
-            self.fail(&ended.to_string(), cx);
-        }
+        self.upstream.open(|conn| self.connections.insert(Which::ALL[conn]), cx);
     }
 
     /// A connection is open.
@@ -229,7 +217,7 @@ impl Engine {
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
-        if !std::mem::replace(&mut self.has_beaten, true) {
+        if self.upstream.is_closed(Which::Reader as usize) {
             self.upstream.want(Which::Reader as usize, cx.now.mono + self.timeout(), cx);
         }
     }
@@ -324,12 +312,15 @@ impl Engine {
 
     fn close(&mut self, cx: &mut Context) {
         self.upstream.close_all(cx);
-        (self.links, self.is_up, self.has_beaten) = (Default::default(), false, false);
+        (self.links, self.is_up) = (Default::default(), false);
     }
 
     /// Closes both connections, logs why, and schedules the next try.
     pub fn fail(&mut self, why: &str, cx: &mut Context) {
-        let url = self.route.url().clone();
+        if self.trouble.as_deref() != Some(why) {
+            log::warn!(target: CLUSTER, "engine down address={} error={}", self.route.url(), quoted(why));
+            self.trouble = Some(why.to_string());
+        }
         if self.is_up && cx.now.mono.since(self.up_since) > MOST_BACKOFF {
             self.failures = 0;
         }
@@ -343,9 +334,5 @@ impl Engine {
         self.failures += 1;
         let less = self.rng.below(step.as_micros() as u64 / 2);
         self.retry_at = cx.now.mono + (step - Duration::from_micros(less));
-        if self.trouble.as_deref() != Some(why) {
-            log::warn!(target: CLUSTER, "engine down address={url} error={}", quoted(why));
-            self.trouble = Some(why.to_string());
-        }
     }
 }

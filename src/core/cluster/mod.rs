@@ -185,7 +185,7 @@ impl Cluster {
 
     /// Takes in the addresses of the engine's host, or why there are none.
     pub fn resolved(&mut self, resolved: Resolved, sources: &mut Sources, cx: &mut Context) {
-        self.engine.resolved(resolved, cx);
+        self.engine.upstream.resolved(resolved, cx);
         self.handle_timeout(sources, cx);
     }
 

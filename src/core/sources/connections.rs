@@ -12,17 +12,15 @@
 
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
-use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight, ResponseProgress};
+use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::task::Profile;
 use crate::core::upstream::{Ended, Route, Upstream};
-use crate::core::{Event, Resolved};
+use crate::core::{Broken, Event};
 use crate::log_targets::SOURCE;
-use crate::market::SourceId;
 use crate::table::Key;
 
 /// See the module's page.
 pub struct Connections {
-    source: SourceId,
     /// The connections.
     pub upstream: Upstream,
     /// By connection.
@@ -38,8 +36,7 @@ impl Connections {
     /// `count` connections, all of them closed.
     pub fn new(profile: &Profile, count: usize) -> Connections {
         Connections {
-            source: profile.id,
-            upstream: Upstream::new(profile.id, route(profile), count),
+            upstream: Upstream::new(profile.id, route_to_exchange(profile), count),
             requests: (0..count).map(|_| None).collect(),
             head_facts: None,
         }
@@ -66,13 +63,6 @@ impl Connections {
         self.requests[conn] = Some(request);
     }
 
-    /// Takes in the addresses of the host, or why the look-up failed. Returns the request that has failed for
-    /// that. The source then puts back all other unsent requests.
-    pub fn resolved(&mut self, resolved: Resolved, cx: &mut Context) -> Option<EndedRequest> {
-        let (conn, ended) = self.upstream.resolved(resolved, cx)?;
-        self.lost(conn, ended, cx)
-    }
-
     /// Bytes to send on a connection, and whether bytes from it are welcome. While something is to be
     /// decompressed, nothing more is read.
     pub fn interest(&self, conn: usize, key: Key) -> (&[u8], bool) {
@@ -96,24 +86,21 @@ impl Connections {
         event: Event<'_>,
         cx: &mut Context,
     ) -> Option<EndedRequest> {
-        let event = match self.upstream.handle(conn, key, event, cx) {
-            Ok(event) => event,
-            Err(ended) => return self.lost(conn, ended, cx),
-        };
-        let request = self.requests[conn].as_mut()?;
-        match event {
-            Some(Event::Sent(count)) => request.sent(count, cx.now),
-            Some(Event::Received(bytes)) => {
-                cx.stats[self.source].bytes_received += bytes.len() as u64;
-                let (catalog, limits) = (&mut cx.market.catalog, &cx.config.limits);
-                let read = request.receive(bytes, catalog, limits);
+        let request = self.requests[conn].as_mut();
+        match (self.upstream.handle(conn, key, event, cx), request) {
+            (Err(ended), _) => self.lost(conn, ended, cx),
+            (Ok(Some(Event::Sent(count))), Some(request)) => {
+                request.sent(count, cx.now);
+                None
+            }
+            (Ok(Some(Event::Received(bytes))), Some(request)) => {
+                let read = request.receive(bytes, cx);
                 self.head_facts = request.head_facts.take();
                 self.upstream.wait_until(conn, request.deadline(cx.now.mono));
-                return self.was_read(conn, read, cx);
+                self.was_read(conn, read, cx)
             }
-            _ => {}
+            _ => None,
         }
-        None
     }
 
     /// Gives up what has had its time.
@@ -125,24 +112,21 @@ impl Connections {
     /// A connection has ended: so has its request.
     fn lost(&mut self, conn: usize, ended: Ended, cx: &mut Context) -> Option<EndedRequest> {
         let request = self.requests[conn].as_mut()?;
-        let fault = match ended {
-            ended if request.is_on_reused && request.received == 0 => {
-                if let Ended::Late(_) = ended {
+        let how = match ended {
+            _ if request.is_on_reused && request.received == 0 => {
+                if ended.why.is_none() {
                     self.upstream.failed(conn, request.began, cx);
                 }
                 self.close_idle(cx);
-                return self.end(conn, RequestEnd::PutBack, cx);
+                RequestEnd::PutBack
             }
-            Ended::Closed => match request.closed() {
-                Ok(()) => return self.end(conn, RequestEnd::Complete, cx),
-                Err(fault) => fault,
+            Ended { was_open: true, why: Some(Broken::Closed), .. } => match request.closed() {
+                true => RequestEnd::Complete,
+                false => RequestEnd::Failed(Fault::cut_short()),
             },
-            Ended::Lost(why) => Fault::Transport(why),
-            Ended::Unreached(why) => Fault::Unreached(why),
-            Ended::Late(what) => Fault::Timeout(what),
+            _ => RequestEnd::Failed(Fault::Ended(ended)),
         };
-        let fault = request.cut_short(fault);
-        self.end(conn, RequestEnd::Failed(fault), cx)
+        self.end(conn, how, cx)
     }
 
     /// Closes every connection without a request.
@@ -167,19 +151,19 @@ impl Connections {
     fn was_read(
         &mut self,
         conn: usize,
-        read: Result<ResponseProgress, Fault>,
+        read: Result<(), Fault>,
         cx: &mut Context,
     ) -> Option<EndedRequest> {
-        let how = match read {
-            Ok(ResponseProgress::Partly) => return None,
-            Ok(ResponseProgress::WholeAndClose) => RequestEnd::Complete,
-            Ok(ResponseProgress::Whole) => {
+        let request = self.requests[conn].as_ref()?;
+        match read {
+            Err(fault) => self.end(conn, RequestEnd::Failed(fault), cx),
+            Ok(()) if !request.is_complete() => None,
+            Ok(()) if !request.keeps_alive() => self.end(conn, RequestEnd::Complete, cx),
+            Ok(()) => {
                 self.upstream.rest(conn, cx.now);
-                return Some((conn, self.requests[conn].take()?, RequestEnd::Complete));
+                Some((conn, self.requests[conn].take()?, RequestEnd::Complete))
             }
-            Err(fault) => RequestEnd::Failed(self.requests[conn].as_ref()?.cut_short(fault)),
-        };
-        self.end(conn, how, cx)
+        }
     }
 
     /// Ends a request, and its connection with it.
@@ -198,21 +182,14 @@ impl Connections {
         let chosen: Vec<usize> = (0..self.len()).filter(is_chosen).collect();
         chosen.into_iter().filter_map(|conn| self.end(conn, RequestEnd::PutBack, cx)).collect()
     }
-
-    /// The exchange is reached elsewhere from now on: every connection is closed. Their requests have been
-    /// put back.
-    pub fn reroute(&mut self, profile: &Profile, cx: &mut Context) {
-        self.upstream.reroute(route(profile), cx);
-    }
 }
 
 /// The route to a source's exchange.
-fn route(profile: &Profile) -> Route {
-    let proxy = profile.config.proxy.clone();
-    if let Some(proxy) = &proxy {
+pub fn route_to_exchange(profile: &Profile) -> Route {
+    if let Some(proxy) = &profile.config.proxy {
         log::info!(target: SOURCE, "proxy used source={} proxy={proxy}", profile.config.id);
     }
-    Route::new(&profile.url, proxy)
+    Route::new(&profile.url, profile.config.proxy.clone())
 }
 
 #[cfg(test)]
@@ -410,7 +387,7 @@ mod tests {
         let mut bench = Bench::new("https://a.com", None);
         bench.resolve("a.com");
         bench.pass(Duration::from_secs(20));
-        bench.failed("market list: cannot resolve the name: no answer in time");
+        bench.failed("market list: cannot resolve a.com: no answer in time");
         // The name server still owes its answer: no second question meanwhile.
         bench.back_off();
         assert_eq!(bench.actions(), []);
@@ -422,7 +399,7 @@ mod tests {
     fn known_addresses_outlive_the_name_server() {
         let mut bench = Bench::new("http://a.com", None);
         bench.resolve("a.com");
-        bench.resolved(Err("cannot resolve a.com: try again"));
+        bench.resolved(Err("try again"));
         bench.failed("market list: cannot resolve a.com: try again");
         bench.back_off();
         bench.resolve("a.com");
@@ -441,7 +418,7 @@ mod tests {
         let [Action::Resolve { .. }, Action::Connect(key, _), ..] = actions[..] else {
             panic!("{actions:?}");
         };
-        bench.resolved(Err("cannot resolve a.com: try again"));
+        bench.resolved(Err("try again"));
         bench.handle(key, Event::Connected);
         assert!(bench.core.outgoing(key).to_vec().starts_with(b"GET "));
     }
@@ -487,7 +464,7 @@ mod tests {
         bench.handle(key, Event::Connected);
         bench.handle(key, Event::Received(b"HTTP/1.1 200 OK\r\n\r\n"));
         assert_eq!(bench.actions(), [Action::Secure(key, "a.com".to_string())]);
-        let why = Broken::Tls("the certificate has expired".into());
+        let why = Broken::Text("the certificate has expired".into());
         bench.handle(key, Event::Failed(&why));
         let text = "TLS handshake: the certificate has expired";
         // It was looked up just now.

@@ -1,5 +1,6 @@
 //! The faults of requests to exchanges: text for the log, and whom to blame.
 
+use crate::core::upstream::Ended;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{Fields, RetryAfter};
 use crate::named::named;
@@ -11,12 +12,10 @@ const ENCODING_TOLD: usize = 40;
 /// Why a request failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The exchange was not reached: why, in words.
-    Unreached(String),
+    /// The connection has ended, or was never open, or the exchange took too long.
+    Ended(Ended),
     /// The exchange closed too early, or does not speak HTTP: how, in words.
     Transport(String),
-    /// It took too long; what had not been done, if the request was never sent.
-    Timeout(Option<&'static str>),
     /// The response has nothing of what was asked, or far too much: in words.
     Content(String),
     /// The body is not what this exchange sends, or says that the request failed.
@@ -42,9 +41,8 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unreached(why) | Fault::Transport(why) | Fault::Content(why) => f.write_str(why),
-            Fault::Timeout(Some(what)) => write!(f, "{what}: no answer in time"),
-            Fault::Timeout(None) => f.write_str("no answer in time"),
+            Fault::Ended(ended) => write!(f, "{ended}"),
+            Fault::Transport(why) | Fault::Content(why) => f.write_str(why),
             Fault::Body { error, .. } => write!(f, "{error}"),
             Fault::Status { status, message, .. } => match message {
                 Some(message) => write!(f, "status {status}: {message}"),
@@ -122,13 +120,18 @@ impl Fault {
         self.kind() == RefusalKind::UnknownMarket
     }
 
+    /// True if something has taken too long.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Fault::Ended(Ended { why: None, .. }))
+    }
+
     /// The fault without what varies from one response to the next. Faults with the same code are the same
     /// in the log.
     pub fn code(&self) -> String {
         match self {
-            Fault::Unreached(_) => "unreached".to_string(),
-            Fault::Transport(_) => "transport".to_string(),
-            Fault::Timeout(_) => "timeout".to_string(),
+            Fault::Ended(_) if self.is_timeout() => "timeout".to_string(),
+            Fault::Ended(ended) if !ended.was_open => "unreached".to_string(),
+            Fault::Ended(_) | Fault::Transport(_) => "transport".to_string(),
             Fault::Content(_) => "content".to_string(),
             Fault::Body { error: ReadError::Refused { code, .. }, .. } => format!("refused {code}"),
             Fault::Body { .. } => "body".to_string(),
@@ -140,7 +143,7 @@ impl Fault {
     /// nothing or fails.
     pub fn is_of_address(&self) -> bool {
         let is_failure = match self {
-            Fault::Unreached(_) | Fault::Transport(_) | Fault::Timeout(_) => true,
+            Fault::Ended(_) | Fault::Transport(_) => true,
             Fault::Status { status, .. } => *status >= 500,
             Fault::Content(_) | Fault::Body { .. } => false,
         };
@@ -170,7 +173,8 @@ impl Fault {
         match (self.kind(), self) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
             (RefusalKind::Banned, _) => Blame::Host,
-            (_, Fault::Unreached(_) | Fault::Timeout(Some(_))) => Blame::Host,
+            (_, Fault::Ended(ended)) if !ended.was_open => Blame::Host,
+            (_, Fault::Ended(_)) if !self.is_timeout() => Blame::Kind,
             (_, Fault::Transport(_)) => Blame::Kind,
             _ if !is_of_one_market || self.retry_after().is_some() => Blame::Kind,
             _ => Blame::Market,
@@ -181,6 +185,10 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn late(was_open: bool) -> Fault {
+        Fault::Ended(Ended { was_open, what: "cannot connect".to_string(), why: None })
+    }
 
     #[test]
     fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
@@ -208,8 +216,8 @@ mod tests {
         check(404, RefusalKind::Other, Blame::Market);
         check(500, RefusalKind::Other, Blame::Market);
         assert_eq!(Fault::cut_short().blame(true), Blame::Kind);
-        assert_eq!(Fault::Timeout(Some("cannot connect")).blame(true), Blame::Host);
-        assert_eq!(Fault::Timeout(None).blame(true), Blame::Market);
+        assert_eq!(late(false).blame(true), Blame::Host);
+        assert_eq!(late(true).blame(true), Blame::Market);
         assert_eq!(Fault::empty().blame(true), Blame::Market);
     }
 
@@ -246,7 +254,7 @@ mod tests {
         check(403, RefusalKind::Banned, false);
         check(404, RefusalKind::Other, false);
         assert!(Fault::cut_short().is_of_address());
-        assert!(Fault::Timeout(None).is_of_address());
+        assert!(late(true).is_of_address());
         assert!(!Fault::empty().is_of_address());
     }
 

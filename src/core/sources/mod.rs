@@ -229,9 +229,8 @@ impl Sources {
 
     /// Opens the connections that a source wants after it has acted.
     fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
-        let Sources { all, connections, .. } = self;
-        let new_key = |conn| connections.insert(ConnectionOwner { source, conn });
-        all[source.index()].connections.upstream.open(new_key, cx);
+        let new_key = |conn| self.connections.insert(ConnectionOwner { source, conn });
+        self.all[source.index()].connections.upstream.open(new_key, cx);
     }
 
     /// The socket of a connection is closed.
@@ -242,7 +241,10 @@ impl Sources {
     /// Takes in the addresses of a source's host, or why there are none.
     pub fn resolved(&mut self, resolved: Resolved, history: &mut History, cx: &mut Context) {
         let source = resolved.look_up.source;
-        self.act(source, cx, |it, host, cx| it.resolved(resolved, host, history, cx));
+        self.act(source, cx, |it, host, cx| {
+            it.connections.upstream.resolved(resolved, cx);
+            it.handle_timeout(host, history, cx)
+        });
     }
 
     /// Starts and gives up what is due. `true`: a request has ended.

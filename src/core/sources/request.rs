@@ -9,14 +9,13 @@
 //! compressed body is decompressed slice by slice ([`RequestInFlight::decompress`]), and until that is
 //! done nothing more is read. It does not know connections: `connections` sends and receives.
 
-use crate::config::Limits;
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{Caps, Meter, ReadError, Reading, RefusalKind};
 use crate::http::{
-    BodyReader, Decompressor, Encoding, RetryAfter, parse_response, read_current_date,
+    BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
     write_request,
 };
 use crate::log_targets::SOURCE;
@@ -50,6 +49,8 @@ pub struct RequestInFlight {
     /// Bytes of a head that is not complete.
     inbox: Vec<u8>,
     head: Option<Head>,
+    /// What decompresses the body, if it is compressed.
+    gunzip: Option<Box<Decompressor>>,
     /// What the head says of the exchange; taken out once.
     pub head_facts: Option<HeadFacts>,
     /// The field of the head that tells how the budget stands.
@@ -57,9 +58,6 @@ pub struct RequestInFlight {
     reading: Reading,
     /// The first bytes of the body.
     begin: Vec<u8>,
-    /// True if the rest of the body is ignored: it is that of an error, and cannot be read. The status
-    /// says enough.
-    is_unreadable: bool,
 }
 
 /// How a request ended.
@@ -84,26 +82,10 @@ pub struct HeadFacts {
 }
 
 struct Head {
-    status: u16,
-    keep_alive: bool,
-    retry_after: Option<RetryAfter>,
+    told: ResponseHead,
     /// Where it leads, in words, if it is a redirect.
     redirect: Option<String>,
     body: BodyReader,
-    gunzip: Option<Box<Decompressor>>,
-    /// How far its bytes have come. What is compressed may be behind them.
-    received: ResponseProgress,
-}
-
-/// How far a response has been read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseProgress {
-    /// More is to come.
-    Partly,
-    /// It is complete, and the connection is to be closed.
-    WholeAndClose,
-    /// It is complete, and the connection can carry another request.
-    Whole,
 }
 
 impl RequestInFlight {
@@ -139,10 +121,10 @@ impl RequestInFlight {
             request,
             inbox: Vec::new(),
             head: None,
+            gunzip: None,
             head_facts: None,
             meter,
             begin: Vec::new(),
-            is_unreadable: false,
         }
     }
 
@@ -164,7 +146,7 @@ impl RequestInFlight {
 
     /// The status of the response, once its head has come.
     pub fn status(&self) -> Option<u16> {
-        self.head.as_ref().map(|head| head.status)
+        self.head.as_ref().map(|head| head.told.status)
     }
 
     /// Until when the next bytes have to come, if some came now.
@@ -173,12 +155,9 @@ impl RequestInFlight {
     }
 
     /// Takes in bytes of the response.
-    pub fn receive(
-        &mut self,
-        bytes: &[u8],
-        catalog: &mut Catalog,
-        limits: &Limits,
-    ) -> Result<ResponseProgress, Fault> {
+    pub fn receive(&mut self, bytes: &[u8], cx: &mut Context) -> Result<(), Fault> {
+        let (catalog, limits) = (&mut cx.market.catalog, &cx.config.limits);
+        cx.stats[self.staged.source].bytes_received += bytes.len() as u64;
         self.received += bytes.len() as u64;
         if self.head.is_some() {
             return self.receive_body(bytes, catalog);
@@ -186,7 +165,7 @@ impl RequestInFlight {
         self.inbox.extend_from_slice(bytes);
         let parsed = parse_response(&self.inbox, limits.upstream_head_bytes);
         let Some(response) = parsed.map_err(Fault::malformed)? else {
-            return Ok(ResponseProgress::Partly);
+            return Ok(());
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
         let date = read_current_date(response.fields);
@@ -199,75 +178,52 @@ impl RequestInFlight {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);
         }
-        let (head, used) = (response.head, response.used);
+        let (told, used) = (response.head, response.used);
         let location = response.fields.get("location");
-        let redirect = location.filter(|_| (300..400).contains(&head.status)).map(|to| {
+        let redirect = location.filter(|_| (300..400).contains(&told.status)).map(|to| {
             let to = to[..to.len().min(LOCATION_TOLD)].escape_ascii();
             format!("redirected to \"{to}\", which is not followed")
         });
         let cap = limits.upstream_body_bytes as u64;
-        self.is_unreadable = head.content_encoding == Encoding::Other;
-        if self.is_unreadable && is_success(head.status) {
-            return Err(Fault::encoding(response.fields));
+        let body = BodyReader::new(told.framing, cap).map_err(Fault::malformed)?;
+        self.head = Some(Head { told, redirect, body });
+        match told.content_encoding {
+            Encoding::Identity => {}
+            Encoding::Gzip => self.gunzip = Some(Box::new(Decompressor::new(cap))),
+            Encoding::Other => return Err(Fault::encoding(response.fields)),
         }
-        let is_gzip = head.content_encoding == Encoding::Gzip;
-        self.head = Some(Head {
-            status: head.status,
-            keep_alive: head.keep_alive,
-            retry_after: head.retry_after,
-            redirect,
-            body: BodyReader::new(head.framing, cap).map_err(Fault::malformed)?,
-            gunzip: is_gzip.then(|| Box::new(Decompressor::new(cap))),
-            received: ResponseProgress::Partly,
-        });
         let inbox = std::mem::take(&mut self.inbox);
         self.receive_body(&inbox[used..], catalog)
     }
 
-    fn receive_body(
-        &mut self,
-        mut bytes: &[u8],
-        catalog: &mut Catalog,
-    ) -> Result<ResponseProgress, Fault> {
+    fn receive_body(&mut self, mut bytes: &[u8], catalog: &mut Catalog) -> Result<(), Fault> {
         loop {
             let head = self.head.as_mut().expect("the body comes after the head");
             let piece = head.body.decode(bytes).map_err(Fault::malformed)?;
             bytes = &bytes[piece.used..];
-            if piece.done {
-                head.received = match head.keep_alive && bytes.is_empty() {
-                    true => ResponseProgress::Whole,
-                    false => ResponseProgress::WholeAndClose,
-                };
-            }
-            match &mut head.gunzip {
-                _ if self.is_unreadable => {}
+            // Bytes behind the body could not be told from the next response.
+            head.told.keep_alive &= !piece.done || bytes.is_empty();
+            match &mut self.gunzip {
                 Some(gunzip) => gunzip.push(piece.data),
                 None => self.read(piece.data, catalog)?,
             }
             if piece.done || bytes.is_empty() {
-                return self.progress();
+                return Ok(());
             }
         }
     }
 
     /// True if [`RequestInFlight::decompress`] has something to do.
     pub fn is_decompressing(&self) -> bool {
-        let gunzip = self.head.as_ref().and_then(|head| head.gunzip.as_ref());
-        !self.is_unreadable && gunzip.is_some_and(|it| it.has_more())
+        self.gunzip.as_ref().is_some_and(|gunzip| gunzip.has_more())
     }
 
     /// Decompresses one slice of what has come, and reads it.
-    pub fn decompress(&mut self, catalog: &mut Catalog) -> Result<ResponseProgress, Fault> {
-        let head = self.head.as_mut().expect("what is compressed comes after the head");
-        let mut gunzip = head.gunzip.take().expect("there is something to decompress");
-        let (status, step) = (head.status, gunzip.step());
-        match step {
-            Ok(data) => self.read(data, catalog)?,
-            Err(error) if is_success(status) => return Err(Fault::malformed(error)),
-            Err(_) => self.is_unreadable = true,
-        }
-        self.head.as_mut().expect("it is the same").gunzip = Some(gunzip);
-        self.progress()
+    pub fn decompress(&mut self, catalog: &mut Catalog) -> Result<(), Fault> {
+        let mut gunzip = self.gunzip.take().expect("there is something to decompress");
+        self.read(gunzip.step().map_err(Fault::malformed)?, catalog)?;
+        self.gunzip = Some(gunzip);
+        Ok(())
     }
 
     /// Reads some of the body and stages its items.
@@ -281,47 +237,35 @@ impl RequestInFlight {
         }
         let head = self.head.as_ref().expect("the body comes after the head");
         match fed {
-            Err(error) if is_success(head.status) => {
-                Err(Fault::body(error, &self.begin, head.retry_after))
-            }
-            fed => {
-                self.is_unreadable |= fed.is_err();
-                Ok(())
-            }
+            // The status says more, and `finish` what the body has said before.
+            Err(_) if !head.is_success() => Ok(()),
+            fed => fed.map_err(|error| Fault::body(error, &self.begin, head.told.retry_after)),
         }
     }
 
-    /// How far the response has been read.
-    fn progress(&mut self) -> Result<ResponseProgress, Fault> {
-        let is_decompressing = self.is_decompressing();
-        let head = self.head.as_mut().expect("the body comes after the head");
-        match &mut head.gunzip {
-            _ if is_decompressing || head.received == ResponseProgress::Partly => {
-                return Ok(ResponseProgress::Partly);
-            }
-            Some(gunzip) if is_success(head.status) => gunzip.finish().map_err(Fault::malformed)?,
-            _ => {}
-        }
-        Ok(head.received)
+    /// True if the response has come to its end, and all of it is read.
+    pub fn is_complete(&self) -> bool {
+        let has_come = self.head.as_ref().is_some_and(|head| head.body.is_done());
+        has_come && !self.is_decompressing()
     }
 
-    /// The exchange has closed the connection. `Ok`: that was the end of the response.
-    pub fn closed(&mut self) -> Result<(), Fault> {
-        let head = self.head.as_mut().ok_or_else(Fault::cut_short)?;
-        head.body.finish_at_close().map_err(|_| Fault::cut_short())?;
-        head.received = ResponseProgress::WholeAndClose;
-        match self.progress()? {
-            ResponseProgress::Partly => Err(Fault::cut_short()),
-            ResponseProgress::Whole | ResponseProgress::WholeAndClose => Ok(()),
-        }
+    /// True if the connection of a complete response can carry another request.
+    pub fn keeps_alive(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.told.keep_alive)
     }
 
-    /// Why the request failed, if its response does not come to its end: `fault`, unless the head has
-    /// come and says more.
+    /// The exchange has closed the connection. `true`: that was the end of the response.
+    pub fn closed(&mut self) -> bool {
+        let body = self.head.as_mut().map(|head| &mut head.body);
+        body.is_some_and(|body| body.finish_at_close().is_ok()) && self.is_complete()
+    }
+
+    /// Why the request failed, if its response does not come to its end, or cannot be read: `fault`, unless
+    /// the head has come and says more.
     pub fn cut_short(&self, fault: Fault) -> Fault {
         match &self.head {
-            Some(head) if !is_success(head.status) => {
-                head.fault(self.reading.status_kind(head.status), head.redirect.clone())
+            Some(head) if !head.is_success() => {
+                head.fault(self.reading.status_kind(head.told.status), head.redirect.clone())
             }
             _ => fault,
         }
@@ -330,26 +274,30 @@ impl RequestInFlight {
     /// The items of a complete response.
     pub fn finish(self) -> Result<Staged, Fault> {
         let head = self.head.expect("complete responses have a head");
-        let by_status = self.reading.status_kind(head.status);
+        let ResponseHead { status, retry_after, .. } = head.told;
+        let by_status = self.reading.status_kind(status);
+        let unpacked = self.gunzip.map_or(Ok(()), |mut gunzip| gunzip.finish());
         // It has seen every fault of the body.
-        match self.reading.finish(head.status) {
-            Err(ref refusal @ ReadError::Refused { kind, .. }) if !is_success(head.status) => {
+        match (self.reading.finish(status), unpacked) {
+            (Err(ref refusal @ ReadError::Refused { kind, .. }), _) if !head.is_success() => {
                 Err(head.fault(kind, Some(refusal.to_string())))
             }
-            _ if !is_success(head.status) => Err(head.fault(by_status, head.redirect.clone())),
-            Err(error) => Err(Fault::body(error, &self.begin, head.retry_after)),
-            Ok(()) => Ok(self.staged),
+            _ if !head.is_success() => Err(head.fault(by_status, head.redirect.clone())),
+            (_, Err(why)) => Err(Fault::malformed(why)),
+            (Err(error), _) => Err(Fault::body(error, &self.begin, retry_after)),
+            (Ok(()), Ok(())) => Ok(self.staged),
         }
     }
 }
 
 impl Head {
+    fn is_success(&self) -> bool {
+        (200..300).contains(&self.told.status)
+    }
+
     /// The fault of a status other than success, with what the body says of it.
     fn fault(&self, kind: RefusalKind, message: Option<String>) -> Fault {
-        Fault::Status { status: self.status, kind, retry_after: self.retry_after, message }
+        let ResponseHead { status, retry_after, .. } = self.told;
+        Fault::Status { status, kind, retry_after, message }
     }
-}
-
-fn is_success(status: u16) -> bool {
-    (200..300).contains(&status)
 }

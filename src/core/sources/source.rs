@@ -11,12 +11,13 @@ mod applying;
 mod cluster;
 
 use crate::config::{Config, SourceChange};
+use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::clock::Witness;
-use crate::core::sources::connections::{Connections, EndedRequest};
+use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
 use crate::core::sources::episode::Warnings;
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
@@ -25,7 +26,6 @@ use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
-use crate::core::{Event, Resolved};
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::job_queue::JobQueue;
@@ -153,19 +153,6 @@ impl Source {
         self.drop_records(cx);
         self.schedule.clock.clocks_moved(cx);
         self.wake_up(cx.now);
-    }
-
-    /// Takes in the addresses of the name, or why there are none.
-    pub fn resolved(
-        &mut self,
-        resolved: Resolved,
-        host: &mut Host,
-        history: &mut History,
-        cx: &mut Context,
-    ) {
-        let ended = self.connections.resolved(resolved, cx);
-        self.ended(ended, host, cx);
-        self.start_due(host, history, cx);
     }
 
     /// Takes in what happened to a connection. `true`: a request has ended.
@@ -344,7 +331,7 @@ impl Source {
         let (task, began) = (request.task().clone(), request.began);
         let result = match how {
             RequestEnd::Complete => self.complete(request, host, cx),
-            RequestEnd::Failed(fault) => Err(fault),
+            RequestEnd::Failed(fault) => Err(request.cut_short(fault)),
             RequestEnd::PutBack => {
                 self.schedule.put_back(&task, cx.now.mono);
                 return true;
@@ -371,7 +358,8 @@ impl Source {
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);
         if route {
-            self.connections.reroute(&self.schedule.profile, cx);
+            // Their requests have been put back.
+            self.connections.upstream.reroute(route_to_exchange(&self.schedule.profile), cx);
         }
         if markets {
             self.schedule.list_due = cx.now.mono;

@@ -25,15 +25,14 @@ const REST: Duration = Duration::from_secs(5);
 pub struct Addresses {
     /// In the order in which they are tried.
     list: Vec<Address>,
-    is_literal: bool,
     /// True while a look-up is under way.
     is_looking_up: bool,
     /// From then on the list may be out of date.
     old_from: Mono,
     /// No look-up before this.
     rest_until: Mono,
-    /// True if the last look-up found nothing.
-    has_failed: bool,
+    /// Why the last look-up found nothing.
+    trouble: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,14 +56,9 @@ impl Addresses {
         let literal = host.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, port));
         Addresses {
             list: literal.map(Address::new).into_iter().collect(),
-            is_literal: literal.is_some(),
+            rest_until: literal.map_or(Mono::default(), |_| Mono::NEVER),
             ..Addresses::default()
         }
-    }
-
-    /// True if none is known.
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
     }
 
     /// True if this is one of them, and has not failed since it last answered well.
@@ -92,12 +86,17 @@ impl Addresses {
         self.list.first().map(|it| it.at)
     }
 
+    /// Why the last look-up found nothing, unless another is under way.
+    pub fn trouble(&self) -> Option<Box<str>> {
+        self.trouble.clone().filter(|_| !self.is_looking_up)
+    }
+
     /// True if the name is to be looked up now. Then the look-up counts as begun.
     pub fn look_up(&mut self, now: Now) -> bool {
-        let old = self.old_from <= now.mono && self.rest_until <= now.mono;
-        let ask = !self.is_literal && !self.is_looking_up && (old || self.list.is_empty());
-        self.is_looking_up |= ask;
-        ask
+        let is_old = self.old_from.max(self.rest_until) <= now.mono;
+        let is_due = !self.is_looking_up && (is_old || self.list.is_empty());
+        self.is_looking_up |= is_due;
+        is_due
     }
 
     /// A request to this address was answered well.
@@ -130,17 +129,14 @@ impl Addresses {
         let known = |at| known(at).unwrap_or(Address::new(at));
         self.list = alternating(list).into_iter().map(known).collect();
         self.sort();
-        self.is_looking_up = false;
-        self.has_failed = false;
-        self.old_from = now.mono + AGE;
-        self.rest_until = now.mono + REST;
+        (self.is_looking_up, self.trouble) = (false, None);
+        (self.old_from, self.rest_until) = (now.mono + AGE, now.mono + REST);
     }
 
     /// The look-up has found nothing. `true`: the one before had found some.
-    pub fn not_found(&mut self, now: Now) -> bool {
-        self.is_looking_up = false;
-        self.rest_until = now.mono + REST;
-        !std::mem::replace(&mut self.has_failed, true)
+    pub fn not_found(&mut self, why: &str, now: Now) -> bool {
+        (self.is_looking_up, self.rest_until) = (false, now.mono + REST);
+        self.trouble.replace(why.into()).is_none()
     }
 
     /// Puts the last one that answered well first, and the last one that failed last. The others keep their
@@ -208,17 +204,17 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_at_once_after_five_minutes_and_after_a_failure() {
         let mut addresses = Addresses::of("okx.com", 443);
-        assert!(addresses.is_empty());
+        assert_eq!(addresses.len(), 0);
         assert!(addresses.look_up(at(0)));
         assert!(!addresses.look_up(at(0)), "one look-up at a time");
-        assert!(addresses.not_found(at(1)), "that is news");
+        assert!(addresses.not_found("no answer", at(1)), "that is news");
         assert!(addresses.look_up(at(1)), "nothing is known: no rest");
-        assert!(!addresses.not_found(at(1)));
+        assert!(!addresses.not_found("no answer", at(1)));
         addresses.found(list(&["1.1.1.1:1", "1.1.1.2:1"]), at(2));
         assert!(!addresses.look_up(at(301)));
         assert!(addresses.look_up(at(302)));
         // A dead name server: what is known stays, and it is asked with a rest.
-        assert!(addresses.not_found(at(310)), "that is news again");
+        assert!(addresses.not_found("no answer", at(310)), "that is news again");
         assert_eq!(in_order(&addresses).len(), 2);
         assert!(!addresses.look_up(at(314)));
         assert!(addresses.look_up(at(315)));

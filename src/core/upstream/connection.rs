@@ -54,7 +54,7 @@ pub struct UpstreamConnection {
     pub state: ConnectState,
     /// The address of the last attempt, also after the end.
     pub address: Option<SocketAddr>,
-    /// How many addresses may be tried after this one.
+    /// How many addresses may be tried after this one, if there are as many.
     pub untried: u32,
     /// Until when its user waits: for the connection, then for what it carries.
     pub deadline: Mono,
@@ -69,15 +69,14 @@ impl UpstreamConnection {
     /// and those that may follow, anew in every state: an address that never answers leaves enough for the
     /// others.
     pub fn enter(&mut self, state: ConnectState, now: Now) {
-        use ConnectState::{Closed, Connecting, Idle, Open, Resolving, Securing, Tunnelling};
         self.state = state;
         self.due = match state {
-            Closed => None,
-            Resolving | Open => Some(self.deadline),
-            Connecting | Tunnelling | Securing => {
+            ConnectState::Closed => None,
+            ConnectState::Resolving | ConnectState::Open => Some(self.deadline),
+            ConnectState::Connecting | ConnectState::Tunnelling | ConnectState::Securing => {
                 Some(now.mono + self.deadline.since(now.mono) / (self.untried + 1))
             }
-            Idle => Some(now.mono + IDLE),
+            ConnectState::Idle => Some(now.mono + IDLE),
         };
     }
 
@@ -97,15 +96,16 @@ impl UpstreamConnection {
     }
 
     /// What has failed if the present state ends too early.
-    pub fn obstacle(&self, route: &Route) -> &'static str {
-        match self.state {
+    pub fn obstacle(&self, route: &Route) -> String {
+        let what = match self.state {
             ConnectState::Connecting if route.proxy.is_some() => "cannot connect to the proxy",
             ConnectState::Connecting => "cannot connect",
             ConnectState::Tunnelling => "no tunnel through the proxy",
             ConnectState::Securing => "TLS handshake",
-            ConnectState::Resolving => "cannot resolve the name",
+            ConnectState::Resolving => return format!("cannot resolve {}", route.peer().0),
             ConnectState::Closed | ConnectState::Open | ConnectState::Idle => "connection lost",
-        }
+        };
+        what.to_string()
     }
 
     /// It is closed. The address of the last attempt stays.

@@ -44,24 +44,21 @@ type Told<'a> = Result<Option<Event<'a>>, Ended>;
 
 /// How a connection has ended that its user wanted or used.
 #[derive(Debug)]
-pub enum Ended {
-    /// It was open, and the peer has closed it in order.
-    Closed,
-    /// It was open, and is broken: how, in words.
-    Lost(String),
-    /// It was never open, at any address: what has failed, and how.
-    Unreached(String),
-    /// The deadline has passed. What was not done, if it was not open.
-    Late(Option<&'static str>),
+pub struct Ended {
+    /// True if it was open. Otherwise no address has led to an open one.
+    pub was_open: bool,
+    /// What has failed, in words.
+    pub what: String,
+    /// Why. `None`: the deadline has passed.
+    pub why: Option<Broken>,
 }
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Ended::Closed => write!(f, "connection lost: {}", Broken::Closed),
-            Ended::Lost(why) | Ended::Unreached(why) => f.write_str(why),
-            Ended::Late(Some(what)) => write!(f, "{what}: no answer in time"),
-            Ended::Late(None) => f.write_str("no answer in time"),
+        match &self.why {
+            Some(why) => write!(f, "{}: {why}", self.what),
+            None if self.was_open => f.write_str("no answer in time"),
+            None => write!(f, "{}: no answer in time", self.what),
         }
     }
 }
@@ -78,8 +75,7 @@ impl Upstream {
     /// Leads elsewhere from now on: every connection is closed.
     pub fn reroute(&mut self, route: Route, cx: &mut Context) {
         self.close_all(cx);
-        let new = Upstream::new(self.user, route, self.all.len());
-        let mut former = std::mem::replace(self, new);
+        let mut former = std::mem::replace(self, Upstream::new(self.user, route, self.all.len()));
         self.inherit(&mut former);
     }
 
@@ -121,7 +117,7 @@ impl Upstream {
         let is_moving = self.addresses.is_looking_up() && !self.addresses.has_good();
         self.look_up(cx);
         let it = &mut self.all[conn];
-        it.deadline = deadline;
+        (it.deadline, it.untried) = (deadline, u32::MAX);
         if it.state == ConnectState::Idle {
             it.enter(ConnectState::Open, cx.now);
             self.flush(conn, cx);
@@ -131,7 +127,7 @@ impl Upstream {
         if is_moving {
             it.due = Some(deadline.min(cx.now.mono + LOOK_UP_WAIT));
         } else {
-            self.connect(conn, cx.now);
+            self.try_next(conn, cx.now);
         }
         false
     }
@@ -147,28 +143,22 @@ impl Upstream {
         cx.actions.extend(self.all[conn].key.map(Action::Flush));
     }
 
-    /// Tries the first of all addresses, if one is known.
-    fn connect(&mut self, conn: usize, now: Now) {
-        self.all[conn].untried = self.addresses.len();
-        self.try_next(conn, now);
-    }
-
-    /// Tries the first address: those that have failed are the last. `false`: all were tried, or there is no
-    /// time.
+    /// Tries the first address: those that have failed are the last. `false`: none is known, all were tried,
+    /// or there is no time.
     fn try_next(&mut self, conn: usize, now: Now) -> bool {
         let it = &mut self.all[conn];
-        let may_try = it.untried > 0 && now.mono < it.deadline;
-        let next = self.addresses.first().filter(|_| may_try);
-        if next.is_some() {
-            (it.address, it.untried) = (next, it.untried - 1);
+        let untried = it.untried.min(self.addresses.len());
+        let may_try = untried > 0 && now.mono < it.deadline;
+        if may_try {
+            (it.address, it.untried) = (self.addresses.first(), untried - 1);
             it.enter(ConnectState::Connecting, now);
         }
-        next.is_some()
+        may_try
     }
 
     /// Looks the name up, if that is due. Nobody waits for it while a good address is known.
     fn look_up(&mut self, cx: &mut Context) {
-        let has_worked = !self.addresses.is_empty();
+        let has_worked = self.addresses.len() > 0;
         if self.addresses.look_up(cx.now) {
             let (host, port) = self.route.peer();
             let (source, host) = (self.user, host.to_string());
@@ -193,42 +183,30 @@ impl Upstream {
     }
 
     /// Takes in the addresses of the host, or why the look-up failed: then those that are known are kept.
-    /// Idle connections whose address has left the list are closed, those in use once they are idle. If no
-    /// address is known, the first connection that waited for one is closed, and it is returned.
-    pub fn resolved(
-        &mut self,
-        Resolved { look_up, addresses }: Resolved,
-        cx: &mut Context,
-    ) -> Option<(usize, Ended)> {
+    /// Idle connections whose address has left the list are closed, those in use once they are idle. The
+    /// connections that have waited for it are due.
+    pub fn resolved(&mut self, Resolved { look_up, addresses }: Resolved, cx: &mut Context) {
         // Its user may have been led elsewhere meanwhile.
         if (&*look_up.host, look_up.port) != self.route.peer() {
-            return None;
+            return;
         }
-        let is_waiting = |conn: &usize| self.all[*conn].state == ConnectState::Resolving;
-        let waiting: Vec<usize> = (0..self.all.len()).filter(is_waiting).collect();
-        let result = addresses.map(|list| self.addresses.found(list, cx.now));
-        if let Err(why) = &result
-            && self.addresses.not_found(cx.now)
-            && !self.addresses.is_empty()
-        {
-            let (target, name) = named(self.user, cx);
-            log::warn!(
-                target: target,
-                "name look-up failed source={name} addresses=kept error={}",
-                quoted(why)
-            );
+        match addresses {
+            Ok(list) => self.addresses.found(list, cx.now),
+            Err(why) => {
+                let is_news = self.addresses.not_found(&why, cx.now);
+                if is_news && self.addresses.len() > 0 {
+                    let (target, name) = named(self.user, cx);
+                    log::warn!(
+                        target: target,
+                        "name look-up failed source={name} addresses=kept error={}",
+                        quoted(why)
+                    );
+                }
+            }
         }
-        match result {
-            Err(why) if self.addresses.is_empty() => {
-                let first = *waiting.first()?;
-                self.close(first, cx);
-                Some((first, Ended::Unreached(why)))
-            }
-            _ => {
-                self.close_idle(cx);
-                waiting.into_iter().for_each(|conn| self.connect(conn, cx.now));
-                None
-            }
+        self.close_idle(cx);
+        for it in self.all.iter_mut().filter(|it| it.state == ConnectState::Resolving) {
+            it.due = Some(cx.now.mono);
         }
     }
 
@@ -254,16 +232,11 @@ impl Upstream {
         let it = &mut self.all[conn];
         match (event, it.state) {
             _ if it.key != Some(key) => Ok(None),
-            (Event::Eof, ConnectState::Open) => {
-                self.close(conn, cx);
-                Err(Ended::Closed)
-            }
-            (Event::Eof, _) => self.lost(conn, Some(Broken::Closed.to_string()), cx),
-            (Event::Failed(why), _) => self.lost(conn, Some(why.to_string()), cx),
+            (Event::Eof, _) => self.lost(conn, Some(Broken::Closed), cx),
+            (Event::Failed(why), _) => self.lost(conn, Some(why.clone()), cx),
             (Event::Received(_), ConnectState::Idle) => {
                 // Nothing was requested: these bytes could not be told from the next response.
-                self.close(conn, cx);
-                Ok(None)
+                self.lost(conn, Some(Broken::Text("unexpected data".into())), cx)
             }
             (event, ConnectState::Open | ConnectState::Idle) => Ok(Some(event)),
             (Event::Connected | Event::Secured, _) => self.advance(conn, key, cx),
@@ -276,7 +249,7 @@ impl Upstream {
                 match it.tunnel.receive(bytes, &self.route, most) {
                     Ok(true) => self.advance(conn, key, cx),
                     Ok(false) => Ok(None),
-                    Err(why) => self.lost(conn, Some(why), cx),
+                    Err(why) => self.lost(conn, Some(Broken::Text(why.into())), cx),
                 }
             }
         }
@@ -293,32 +266,23 @@ impl Upstream {
 
     /// A connection has ended, by itself or (without `why`) because its state has had its time. While it is
     /// being opened, the next address is tried.
-    fn lost<'a>(&mut self, conn: usize, why: Option<String>, cx: &mut Context) -> Told<'a> {
+    fn lost<'a>(&mut self, conn: usize, why: Option<Broken>, cx: &mut Context) -> Told<'a> {
         let (state, what) = (self.all[conn].state, self.all[conn].obstacle(&self.route));
-        let was_open = state == ConnectState::Open;
-        if let Some(why) = &why {
-            let (target, name) = named(self.user, cx);
-            log::debug!(
-                target: target,
-                "connection ended source={name} connected={was_open} reason={}",
-                quoted(why)
-            );
+        let ended = Ended { was_open: state == ConnectState::Open, what, why };
+        if let Some(why) = &ended.why {
+            let ((target, name), reason) = (named(self.user, cx), quoted(why));
+            log::debug!(target: target, "connection ended source={name} reason={reason}");
         }
         self.close(conn, cx);
-        if state == ConnectState::Idle {
-            return Ok(None);
-        }
-        if !was_open {
+        if !ended.was_open && state != ConnectState::Idle {
             self.failed(conn, cx.now.mono, cx);
-            if self.try_next(conn, cx.now) {
-                return Ok(None);
-            }
         }
-        Err(match why.map(|why| format!("{what}: {why}")) {
-            Some(why) if was_open => Ended::Lost(why),
-            Some(why) => Ended::Unreached(why),
-            None => Ended::Late(Some(what).filter(|_| !was_open)),
-        })
+        match state {
+            ConnectState::Idle => Ok(None),
+            ConnectState::Open => Err(ended),
+            _ if self.try_next(conn, cx.now) => Ok(None),
+            _ => Err(ended),
+        }
     }
 
     /// Gives up what has had its time.
@@ -327,11 +291,12 @@ impl Upstream {
         if it.due.is_none_or(|due| due > cx.now.mono) {
             return Ok(None);
         }
-        if it.state == ConnectState::Resolving && !self.addresses.is_empty() {
-            self.connect(conn, cx.now);
+        let is_resolving = it.state == ConnectState::Resolving;
+        if is_resolving && self.try_next(conn, cx.now) {
             return Ok(None);
         }
-        self.lost(conn, None, cx)
+        let trouble = self.addresses.trouble().filter(|_| is_resolving);
+        self.lost(conn, trouble.map(Broken::Text), cx)
     }
 
     /// What was asked on a connection was answered well.

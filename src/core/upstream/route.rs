@@ -50,8 +50,7 @@ impl Tunnel {
             true => format!("[{}]:{}", route.host, route.port),
             false => format!("{}:{}", route.host, route.port),
         };
-        let credentials = proxy.credentials.as_ref();
-        let credentials = credentials.map(|it| (it.user.as_slice(), it.password.as_slice()));
+        let credentials = proxy.credentials.as_ref().map(|it| (&it.user[..], &it.password[..]));
         let mut tunnel = Tunnel::default();
         write_connect(&mut tunnel.request, &place, credentials);
         tunnel

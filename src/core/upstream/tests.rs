@@ -91,7 +91,7 @@ impl World {
             url: Url::parse("http://a.com").ok(),
             proxy: proxy.map(|host| Proxy { host: host.to_string(), port: 80, credentials: None }),
             poll: Duration::from_millis(poll_ms),
-            timeout: Duration::from_millis(TIMEOUT_MS),
+            timeout: Duration::from_millis(TIMEOUT_MS.min(3 * poll_ms)),
             ..SourceConfig::new("binance")
         };
         let config = Config { sources: vec![source], ..Config::default() };
@@ -152,7 +152,7 @@ impl World {
             longest = longest.max(self.age_ms());
             let (now, ms) = (self.now(), self.ms);
             for (_, look_up) in self.look_ups.extract_if(.., |it| it.0 <= ms) {
-                let why = || "cannot resolve a.com: try again".to_string();
+                let why = || "try again".to_string();
                 let addresses = self.names.clone().ok_or_else(why);
                 self.core.resolved(Resolved { look_up, addresses }, now);
             }
@@ -341,6 +341,24 @@ fn with_all_dead_the_first_that_lives_is_found_within_a_pause() {
 }
 
 #[test]
+fn a_request_is_given_up_in_time_while_all_are_dead_and_the_name_server_as_well() {
+    let mut world = World::new(&[(A, Manner::Serves)], &[A], None, 200);
+    world.run(10_000);
+    assert_eq!(world.errors(), 0);
+    world.set(A, Manner::Hangs);
+    (world.names, world.name_ms) = (None, 10_000);
+    for _ in 0..60_000 / STEP_MS {
+        world.run(STEP_MS);
+        // What a turn has woken up acts in the next one.
+        world.core.handle_timeout(world.now());
+        world.act();
+        let due = world.core.poll_timeout().expect("something is always due");
+        assert!(due > world.now().mono, "what is due is given up or put off");
+    }
+    assert!(world.errors() > 1);
+}
+
+#[test]
 fn a_connection_that_its_network_has_forgotten_costs_no_poll() {
     for names in [&[A][..], &[A, B]] {
         let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], names);
@@ -484,4 +502,9 @@ fn what_is_not_an_answer_is_told_as_what_it_is() {
         "the answer is a page of HTML or XML, which begins with \"<html>Back soo\"",
     );
     check("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "the answer is empty");
+    check(
+        "HTTP/1.1 400 Bad\r\nContent-Length: 37\r\n\r\n{\"code\":-1121,\"msg\":\"Invalid symbol\"}",
+        "status 400: refused: Invalid symbol (-1121)",
+    );
+    check("HTTP/1.1 503 No\r\nContent-Length: 11\r\n\r\n<html>Busy!", "quotes: status 503");
 }

@@ -97,7 +97,7 @@ impl Source {
         let text = format!("{what}: {fault}");
         let status = &mut cx.stats[self.id];
         status.errors += 1;
-        status.timeouts += u64::from(matches!(fault, Fault::Timeout(_)));
+        status.timeouts += u64::from(fault.is_timeout());
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         log::debug!(
