@@ -27,7 +27,7 @@ use crate::core::sources::task::{Profile, Task};
 use crate::exchange::Meter;
 use crate::exchange::RequestKind;
 use crate::market::{Awaited, SourceId, SymbolId};
-use crate::time::{Mono, UnixMs};
+use crate::time::{Mono, Now, UnixMs};
 use std::mem::discriminant;
 use std::time::Duration;
 
@@ -92,26 +92,27 @@ impl Schedule {
     /// Takes in new settings. Back-offs go on.
     pub fn reconfigure(&mut self, config: &Config, now: Mono) {
         self.profile = self.profile.renewed(config);
-        if self.quotes_due > now + self.profile.config.poll {
-            self.quotes_due = now + self.profile.second_poll;
+        let latest = now + self.profile.config.poll;
+        if self.quotes_due > latest {
+            self.begin_quotes(latest);
         }
     }
 
-    /// Quotes are due at once, and then in a phase of the interval that is the source's own
-    /// ([`Profile::second_poll`]).
-    pub fn begin_quotes(&mut self, now: Mono) {
-        self.quotes_due = now;
+    /// Quotes are due at `at`, and then in a phase of the interval that is the source's own.
+    pub fn begin_quotes(&mut self, at: Mono) {
+        self.quotes_due = at;
         self.is_first = true;
     }
 
     /// Quotes are requested now: sets when they are due next.
-    fn plan_quotes(&mut self, now: Mono) {
+    fn plan_quotes(&mut self, now: Now) {
+        let poll = self.profile.config.poll;
         self.quotes_due = match std::mem::take(&mut self.is_first) {
-            true => now + self.profile.second_poll,
+            true => now.mono + self.profile.until_phase(now.unix),
             false => {
                 // Missed ticks are skipped.
-                let poll = self.profile.config.poll.as_micros().max(1) as u64;
-                let missed = now.0.saturating_sub(self.quotes_due.0) / poll;
+                let poll = poll.as_micros().max(1) as u64;
+                let missed = now.mono.0.saturating_sub(self.quotes_due.0) / poll;
                 Mono(self.quotes_due.0.saturating_add((missed + 1).saturating_mul(poll)))
             }
         };
@@ -130,7 +131,7 @@ impl Schedule {
         if dialect.tickers_at_once() || !is_due {
             return;
         }
-        self.plan_quotes(cx.now.mono);
+        self.plan_quotes(cx.now);
         let catalog = &cx.market.catalog;
         let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
         let symbols = catalog.known().iter().copied().filter(is_listed);
@@ -260,7 +261,7 @@ impl Schedule {
         let (id, now) = (self.profile.id, cx.now.mono);
         match task {
             Task::Tickers => {
-                self.plan_quotes(now);
+                self.plan_quotes(cx.now);
                 cx.market.quotes.arrived(id, Awaited::Poll);
             }
             Task::Ticker(symbol) => self.round.sent(*symbol),
@@ -382,30 +383,57 @@ mod tests {
     use crate::config::{Config, SourceConfig};
     use crate::core::stats::Status;
     use crate::market::Market;
-    use crate::time::{Now, UnixMs};
+
+    /// When the sources of a configuration are polled that begin at these times.
+    fn polls(sources: &[&str], begins: &[u64]) -> (Duration, Vec<Vec<Mono>>) {
+        let config = Config {
+            sources: sources.iter().map(|id| SourceConfig::new(id)).collect(),
+            ..Config::default()
+        };
+        let poll = config.sources[0].poll;
+        let zero = Now { mono: Mono(5_000_000), unix: UnixMs(1_700_000_000_123) };
+        let stats = Status::new(sources.iter().copied(), zero);
+        let mut cx = Context::new(config.clone(), Market::new(&config), stats, zero);
+        let mut of = |(at, begin_ms): (usize, &u64)| {
+            let profile = Profile::new(SourceId(at as u16), &config);
+            let begin = zero.mono + Duration::from_millis(*begin_ms);
+            let mut schedule = Schedule::new(profile, 0, begin);
+            let mut host = Host::new(&schedule.profile.url, begin);
+            schedule.begin_quotes(begin);
+            let mut next = || {
+                let due = schedule.next_quotes();
+                let unix = zero.unix + due.since(zero.mono).as_millis() as i64;
+                cx.now = Now { mono: due, unix };
+                schedule.sent(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
+                due
+            };
+            [(); 5].map(|()| next()).to_vec()
+        };
+        (poll, begins.iter().enumerate().map(&mut of).collect())
+    }
 
     #[test]
-    fn sources_that_begin_together_are_polled_apart() {
-        let sources = ["binance", "okx", "bybit", "kraken"].map(SourceConfig::new);
-        let config = Config { sources: sources.into(), ..Config::default() };
-        let poll = config.sources[0].poll;
-        let begin = Now { mono: Mono(5_000_000), unix: UnixMs(1_700_000_000_000) };
-        let stats = Status::new(["binance", "okx", "bybit", "kraken"].into_iter(), begin);
-        let mut cx = Context::new(config.clone(), Market::new(&config), stats, begin);
-        for source in 0..4 {
-            let profile = Profile::new(SourceId(source), &config);
-            let mut schedule = Schedule::new(profile, 0, begin.mono);
-            let mut host = Host::new(&schedule.profile.url, begin.mono);
-            cx.now = begin;
-            schedule.begin_quotes(begin.mono);
-            let mut polls = Vec::new();
-            for _ in 0..4 {
-                polls.push(schedule.next_quotes());
-                cx.now.mono = schedule.next_quotes();
-                schedule.sent(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
+    fn sources_are_polled_apart_whenever_they_begin() {
+        let sources = ["binance", "okx", "bybit", "kraken"];
+        for begins in [[0, 0, 0, 0], [0, 500, 999, 7], [1999, 1500, 1000, 500]] {
+            let (poll, all) = polls(&sources, &begins);
+            let in_interval = |at: &Mono| at.0 % poll.as_micros() as u64;
+            let mut phases: Vec<u64> = all.iter().map(|polls| in_interval(&polls[1])).collect();
+            phases.sort();
+            let apart = poll.as_micros() as u64 / 4;
+            assert!(phases.windows(2).all(|two| two[1] - two[0] == apart), "{phases:?}");
+            for (polls, begin_ms) in all.iter().zip(begins) {
+                assert_eq!(polls[0], Mono(5_000_000 + begin_ms * 1000), "the first is not put off");
+                let second = polls[1].since(polls[0]);
+                assert!(Duration::ZERO < second && second <= poll, "{second:?}");
+                assert!(polls[1..].windows(2).all(|two| two[1].since(two[0]) == poll));
             }
-            let second = begin.mono + poll * (u32::from(source) + 1) / 4;
-            assert_eq!(polls, [begin.mono, second, second + poll, second + poll * 2]);
         }
+    }
+
+    #[test]
+    fn a_source_that_has_no_neighbours_keeps_the_phase_of_its_first_poll() {
+        let (poll, all) = polls(&["kraken"], &[77]);
+        assert!(all[0].windows(2).all(|two| two[1].since(two[0]) == poll), "{all:?}");
     }
 }

@@ -5,6 +5,7 @@ use crate::core::context::Context;
 use crate::exchange::RequestKind;
 use crate::exchange::{BudgetLimit, Call, Dialect};
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
+use crate::time::UnixMs;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -84,10 +85,9 @@ pub struct Profile {
     pub url: Url,
     /// How much may be asked in which time.
     pub limit: BudgetLimit,
-    /// The time from the first poll after the source begins, or after this node becomes its collector, to
-    /// the second one: `pollMs` for the last source, less for the others, so that sources that begin
-    /// together are not polled in the same milliseconds for ever.
-    pub second_poll: Duration,
+    /// Where in each `pollMs` of the wall clock the source is polled: sources are spread over it, on all
+    /// nodes of a cluster together. `None`: wherever it begins, because there is no other source.
+    phase: Option<Duration>,
 }
 
 impl Profile {
@@ -112,7 +112,7 @@ impl Profile {
 
     fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
         let source = config.sources[id.index()].clone();
-        let [place, count] = [id.index() + 1, config.sources.len()].map(|count| count as u32);
+        let [place, count] = [id.index(), config.sources.len()].map(|count| count as u32);
         let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         Profile {
             id,
@@ -122,9 +122,19 @@ impl Profile {
                 Some(demo) if demo == id.index() => DEMO_BUDGET,
                 _ => dialect.budget(),
             },
-            second_poll: source.poll * place / count,
+            phase: (count > 1).then(|| source.poll * place / count),
             config: source,
         }
+    }
+
+    /// How long it is until the source's phase comes the next time, after now: at most `pollMs`.
+    pub fn until_phase(&self, now: UnixMs) -> Duration {
+        let Some(phase) = self.phase else {
+            return self.config.poll;
+        };
+        let [poll, phase] = [self.config.poll, phase].map(|it| it.as_millis() as i64);
+        let since = (now.0 - phase).rem_euclid(poll.max(1));
+        Duration::from_millis((poll - since) as u64)
     }
 
     /// The cost of the dearest request without which nothing is served.
