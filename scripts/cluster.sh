@@ -7,8 +7,9 @@
 #     FULL=1 scripts/cluster.sh                     8 exchanges of 3,500 tickers, 10 kills, a minute without Redis
 #
 # Prints a table: the processor of each node and of Redis, how far followers are behind, how soon others take over, how
-# old the quotes were that clients of each node saw, answers while Redis is away, requests over budget, polls
-# by two nodes at once, and the candles that differ between the nodes' files. Needs redis-server (Debian:
+# old the quotes were that clients of each node saw, answers while Redis is away, the requests of the fullest window
+# of a budget, polls by two nodes at once, and the candles that differ between the nodes' files; of what is tried
+# several times, each trial. Needs redis-server (Debian:
 # apt-get install redis-server), of which it starts one for itself. Sends traffic to 127.0.0.1 alone. On a
 # machine that others use, MARGIN=2 doubles what is allowed.
 #

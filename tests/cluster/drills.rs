@@ -10,9 +10,6 @@ use std::time::{Duration, Instant};
 /// How soon a client of a node that is by itself has data: `staleAfterMs`, and five seconds.
 const DATA: Duration = STALE.saturating_add(Duration::from_secs(5)).saturating_add(NOISE);
 
-/// How often each drill is done.
-const TRIALS: usize = 3;
-
 /// Nodes around one exchange with a tight budget, whose quotes are soon stale.
 fn tight(nodes: usize) -> Option<World> {
     let mut world = World::new(1)?;
@@ -20,12 +17,6 @@ fn tight(nodes: usize) -> Option<World> {
     world.add(nodes);
     world.await_roles();
     Some(world)
-}
-
-/// Lets so much time pass.
-fn pass(span: Duration) {
-    let begin = Instant::now();
-    eventually(LONG, || (begin.elapsed() >= span).then_some(()));
 }
 
 /// Redis is as it should be: soon all are in their places, with the same quotes. Candles come as the budget lets
@@ -55,10 +46,10 @@ fn await_alone(world: &World) {
 
 #[test]
 fn connections_that_stay_open_and_silent_are_left() {
-    let Some(world) = settled(2) else {
-        return;
-    };
-    for _ in 0..TRIALS {
+    trials(|| {
+        let Some(world) = settled(2) else {
+            return;
+        };
         for (_, node) in world.up() {
             node.engine.set(Passage::Lost);
         }
@@ -69,13 +60,13 @@ fn connections_that_stay_open_and_silent_are_left() {
             node.engine.set(Passage::Open);
         }
         await_reunion(&world);
-    }
-    world.assert_within_budget(0);
+        world.assert_within_budget(0);
+    });
 }
 
 #[test]
 fn an_engine_that_is_lost_during_a_restart_leaves_nobody_behind() {
-    for _ in 0..TRIALS {
+    trials(|| {
         let Some(mut world) = settled(3) else {
             return;
         };
@@ -95,7 +86,7 @@ fn an_engine_that_is_lost_during_a_restart_leaves_nobody_behind() {
             world.restart(other);
         }
         await_reunion(&world);
-    }
+    });
 }
 
 #[test]
@@ -136,7 +127,7 @@ fn a_forged_entry_or_epoch_is_outlived() {
 
 #[test]
 fn nodes_that_start_without_a_redis_have_data_and_join_later() {
-    for _ in 0..TRIALS {
+    trials(|| {
         let Some(mut world) = tight(2) else {
             return;
         };
@@ -151,17 +142,17 @@ fn nodes_that_start_without_a_redis_have_data_and_join_later() {
         world.redis.run();
         await_places(&world);
         world.assert_within_budget(0);
-    }
+    });
 }
 
 #[test]
 fn a_collector_that_does_not_reach_its_exchange_hands_it_over() {
-    let Some(mut world) = World::new(1) else {
-        return;
-    };
-    (world.stale, world.backfill) = (Duration::from_secs(5), 0);
-    world.add(2);
-    for passage in [Passage::Cut, Passage::Lost] {
+    for_each([Passage::Cut, Passage::Lost], |passage| {
+        let Some(mut world) = World::new(1) else {
+            return;
+        };
+        (world.stale, world.backfill) = (Duration::from_secs(5), 0);
+        world.add(2);
         let old = world.await_roles()[0];
         world.nodes[old].gate.set(passage);
         let begin = Instant::now();
@@ -171,13 +162,11 @@ fn a_collector_that_does_not_reach_its_exchange_hands_it_over() {
         assert!(begin.elapsed() < most, "took {:?}", begin.elapsed());
         world.await_roles();
         let turns = world.turns(0).len();
+        // Within a minute it does not take it back.
         world.nodes[old].gate.set(Passage::Open);
         pass(Duration::from_secs(3));
         assert!(world.turns(0).len() <= turns + 1, "it went to and fro: {:?}", world.turns(0));
-        // Within a minute it would not take it back.
-        world.kill(old);
-        world.restart(old);
-    }
+    });
 }
 
 #[test]
@@ -201,11 +190,10 @@ fn a_source_that_another_node_lacks_stays_with_its_slow_exchange() {
     pass(2 * LEASE);
     let epoch = |source: usize| world.nodes[0].role(source).map(|role| role.epoch);
     let before = [epoch(1), epoch(2)];
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(8) {
+    throughout(Duration::from_secs(8), || {
         let received = world.nodes[0].received_at(2).expect("a quote");
         assert!(now_ms() - received < 3000, "{} ms old", now_ms() - received);
-    }
+    });
     assert_eq!([epoch(1), epoch(2)], before);
 }
 
@@ -249,18 +237,18 @@ fn followers_that_cannot_read_a_newer_format_stay_within_the_budget() {
 
 #[test]
 fn two_nodes_of_one_name_stay_within_the_budget() {
-    let Some(mut world) = tight(2) else {
-        return;
-    };
-    world.add_to(world.redis.addr(), &|mut config| {
-        config["cluster"]["node"] = json!("n0");
-        config
-    });
-    await_reason(&world.nodes[2], "cluster_name");
-    // All have heard of it.
-    pass(LEASE);
-    assert_eq!(world.nodes[0].cluster_reason(), None);
-    for _ in 0..TRIALS {
+    trials(|| {
+        let Some(mut world) = tight(2) else {
+            return;
+        };
+        world.add_to(world.redis.addr(), &|mut config| {
+            config["cluster"]["node"] = json!("n0");
+            config
+        });
+        await_reason(&world.nodes[2], "cluster_name");
+        // All have heard of it.
+        pass(LEASE);
+        assert_eq!(world.nodes[0].cluster_reason(), None);
         world.redis.kill();
         await_down(&world);
         await_alone(&world);
@@ -269,8 +257,8 @@ fn two_nodes_of_one_name_stay_within_the_budget() {
         eventually(LONG, || world.collector(0));
         let lines = world.nodes[2].marketd().log().matches("name taken").count();
         assert_eq!(lines, 1, "{}", world.nodes[2].marketd().log());
-    }
-    world.assert_within_budget(0);
+        world.assert_within_budget(0);
+    });
 }
 
 #[test]
@@ -296,24 +284,24 @@ fn another_exchange_under_one_id_is_told_of_and_not_mixed() {
 
 #[test]
 fn a_late_engine_holds_up_no_poll() {
-    let Some(mut world) = World::new(1) else {
-        return;
-    };
-    (world.lease, world.stale) = (Duration::from_secs(3), Duration::from_secs(5));
-    world.add(2);
-    world.await_roles();
-    for late_ms in [1000, 1900, 2600] {
+    for_each([1000, 1900, 2600], |late_ms| {
+        let Some(mut world) = World::new(1) else {
+            return;
+        };
+        (world.lease, world.stale) = (Duration::from_secs(3), Duration::from_secs(5));
+        world.add(2);
+        world.await_roles();
         for (_, node) in world.up() {
             node.engine.set(Passage::Late(Duration::from_millis(late_ms)));
         }
         pass(Duration::from_secs(6));
         let begin = Instant::now();
-        while begin.elapsed() < Duration::from_secs(5) {
+        throughout(Duration::from_secs(5), || {
             for (_, node) in world.up() {
                 let age = now_ms() - node.received_at(0).expect("a quote");
                 assert!(age < 5000 + 1000, "{late_ms}: {} has {age} ms", node.name);
             }
-        }
+        });
         let mut polls = world.polls(0);
         polls.retain(|(at, _)| *at > begin);
         let gaps = polls.windows(2).map(|two| two[1].0 - two[0].0);
@@ -322,7 +310,7 @@ fn a_late_engine_holds_up_no_poll() {
             node.engine.set(Passage::Open);
         }
         await_reunion(&world);
-    }
+    });
 }
 
 #[test]
@@ -350,12 +338,12 @@ fn a_user_who_may_not_read_streams_is_told_of() {
 
 #[test]
 fn malformed_keys_of_one_source_concern_that_one_alone() {
-    let Some(mut world) = World::new(2) else {
-        return;
-    };
-    (world.backfill, world.stale) = (0, STALE);
-    world.add(2);
-    for name in ["lease", "stream", "ask"] {
+    for_each(["lease", "stream", "ask"], |name| {
+        let Some(mut world) = World::new(2) else {
+            return;
+        };
+        (world.backfill, world.stale) = (0, STALE);
+        world.add(2);
         world.await_roles();
         let key = format!("{{marketd}}:s0:{name}");
         world.redis.ask(&["DEL", &key]);
@@ -369,8 +357,8 @@ fn malformed_keys_of_one_source_concern_that_one_alone() {
         world.await_news(0, LONG);
         assert!(world.collector(1).is_some(), "{name}");
         world.redis.ask(&["DEL", &key]);
-    }
-    world.await_roles();
+        world.await_roles();
+    });
 }
 
 #[test]
@@ -416,12 +404,12 @@ fn keys_expire_a_day_after_the_last_node_has_gone() {
 }
 
 #[test]
-fn a_partition_and_a_frozen_redis_heal_again_and_again() {
-    let Some(world) = tight(3) else {
-        return;
-    };
-    let old = world.await_roles()[0];
-    for _ in 0..TRIALS {
+fn a_partition_and_a_frozen_redis_heal() {
+    trials(|| {
+        let Some(world) = tight(3) else {
+            return;
+        };
+        let old = world.await_roles()[0];
         world.nodes[old].engine.set(Passage::Held);
         pass(Duration::from_secs(4));
         world.nodes[old].engine.set(Passage::Open);
@@ -432,6 +420,6 @@ fn a_partition_and_a_frozen_redis_heal_again_and_again() {
         pass(Duration::from_secs(4));
         world.redis.signal("CONT");
         await_places(&world);
-    }
-    world.assert_within_budget(0);
+        world.assert_within_budget(0);
+    });
 }

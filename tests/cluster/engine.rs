@@ -27,8 +27,7 @@ pub fn settled(nodes: usize) -> Option<World> {
 /// Looks at all nodes for so long: each answers at once, and what it says of a quote's age is true.
 #[track_caller]
 fn watch(world: &World, span: Duration) {
-    let begin = Instant::now();
-    while begin.elapsed() < span {
+    throughout(span, || {
         for (_, node) in world.up() {
             let asked = Instant::now();
             let before = now_ms();
@@ -44,7 +43,7 @@ fn watch(world: &World, span: Duration) {
             assert!(!is_old || stale == Some(true), "{}: old, and not stale: {quote}", node.name);
             assert!(!is_new || stale == Some(false), "{}: new, but stale: {quote}", node.name);
         }
-    }
+    });
 }
 
 /// Each node says that Redis is gone, in its metrics and in its health.
@@ -113,13 +112,12 @@ fn a_redis_that_comes_back_with_old_data_is_not_believed() {
     world.redis.kill();
     await_down(&world);
     world.redis.run();
-    let begin = Instant::now();
-    while begin.elapsed() < LEASE {
+    throughout(LEASE, || {
         for (at, node) in world.up() {
             let (now, before) = (node.received_at(0), before[at]);
             assert!(now >= before, "{at} went back from {before:?} to {now:?}");
         }
-    }
+    });
     await_reunion(&world);
     world.await_news(0, LONG);
 }

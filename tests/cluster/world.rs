@@ -18,6 +18,12 @@ pub const POLL: Duration = Duration::from_millis(200);
 /// What a busy machine adds to any time that is measured here.
 pub const NOISE: Duration = Duration::from_secs(1);
 
+/// How often a drill is tried.
+const TRIALS: usize = 3;
+
+/// From one look at what has to stay as it is to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
 /// Markets of each exchange, unless a test needs more.
 const MARKETS: usize = 4;
 
@@ -303,24 +309,29 @@ impl World {
         turns
     }
 
+    /// The requests that an exchange had in the fullest window of its budget.
+    pub fn fullest_window(&self, source: usize) -> Vec<Asked> {
+        let span = Duration::from_millis(u64::from(self.budget.1));
+        let mut asked = self.exchanges[source].asked();
+        asked.sort_by_key(|it| it.at);
+        let (mut fullest, mut end) = (0..0, 0);
+        for begin in 0..asked.len() {
+            while end < asked.len() && asked[end].at - asked[begin].at < span {
+                end += 1;
+            }
+            if end - begin > fullest.len() {
+                fullest = begin..end;
+            }
+        }
+        asked.drain(fullest).collect()
+    }
+
     /// The most requests that an exchange had within the span of its budget; panics if it is too many, and says
     /// who sent them.
     #[track_caller]
     pub fn assert_within_budget(&self, source: usize) -> usize {
         let (units, per_ms) = self.budget;
-        let span = Duration::from_millis(u64::from(per_ms));
-        let mut asked = self.exchanges[source].asked();
-        asked.sort_by_key(|it| it.at);
-        let mut most = &asked[..0];
-        let mut end = 0;
-        for begin in 0..asked.len() {
-            while end < asked.len() && asked[end].at - asked[begin].at < span {
-                end += 1;
-            }
-            if end - begin > most.len() {
-                most = &asked[begin..end];
-            }
-        }
+        let most = self.fullest_window(source);
         let told = |it: &Asked| {
             let after = (it.at - most[0].at).as_millis();
             let who = &self.nodes[self.asker(it)].name;
@@ -328,7 +339,7 @@ impl World {
         };
         assert!(
             most.len() <= units as usize,
-            "{} requests in {span:?}, allowed are {units}:\n{}",
+            "{} requests in {per_ms} ms, allowed are {units}:\n{}",
             most.len(),
             most.iter().map(told).collect::<Vec<_>>().join("\n")
         );
@@ -477,6 +488,36 @@ impl Node {
         });
         rows.expect("a query").map(|row| row.expect("a row")).collect()
     }
+}
+
+/// Lets so much time pass.
+pub fn pass(span: Duration) {
+    let begin = Instant::now();
+    eventually(span + PATIENCE, || (begin.elapsed() >= span).then_some(()));
+}
+
+/// Looks at something again and again for so long.
+pub fn throughout(span: Duration, mut look: impl FnMut()) {
+    let begin = Instant::now();
+    while begin.elapsed() < span {
+        look();
+        pass(LOOK_EVERY);
+    }
+}
+
+/// Does something for each of these, side by side: what waits most of the time.
+pub fn for_each<T: Send>(all: impl IntoIterator<Item = T>, drill: impl Fn(T) + Sync) {
+    let drill = &drill;
+    std::thread::scope(|scope| {
+        for it in all {
+            scope.spawn(move || drill(it));
+        }
+    });
+}
+
+/// Tries a drill several times, side by side.
+pub fn trials(drill: impl Fn() + Sync) {
+    for_each(0..TRIALS, |_| drill());
 }
 
 /// The part of each body in which they differ, with a little before it.

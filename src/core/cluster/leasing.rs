@@ -98,7 +98,8 @@ impl Cluster {
         let what = String::from_utf8_lossy(reply.bytes_at(6));
         lease.is_free = left.is_zero();
         if lease.is_free {
-            lease.due = if now < self.settled_at { self.settled_at } else { lease.due };
+            // Those who have not given it away come first.
+            lease.due = self.settled_at.max(now + self.engine.lease / 60);
         } else if !what.is_empty() && what != sources[id].identity() {
             return self.spoil(id, format!("another node collects {what} under this id"), cx);
         } else {
