@@ -558,6 +558,8 @@ impl Ledger {
         let (before, after) = (clocks(sent), clocks(now));
         let surely = before.0.min(before.1).div_euclid(length);
         let perhaps = after.0.max(after.1).div_euclid(length);
+        // The two newest may be those of a market that nobody follows: they only tell that candles go on.
+        let may_be_dropped = slots.0 + 1 == slots.1 && slots.1 >= surely;
         let candles = self.candles.entry((market, interval)).or_default();
         let mut unsound = BTreeSet::new();
         for word in words {
@@ -570,7 +572,7 @@ impl Ledger {
             };
             let slot = row.open_ms / length;
             let closed = match slot {
-                _ if slot < surely => Closed::Yes,
+                _ if slot < surely && !may_be_dropped => Closed::Yes,
                 _ if slot <= perhaps => Closed::Maybe,
                 _ => Closed::No,
             };
