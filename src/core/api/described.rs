@@ -5,7 +5,7 @@
 //! and their base paths. Tests compare the file with the code: the paths with the tables of endpoints, the
 //! parameters and error codes with those that the code names, the schemas and examples with real responses.
 
-use super::body::Body;
+use super::body;
 use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::metrics;
@@ -14,9 +14,10 @@ use super::params::ApiRequest;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
-use crate::http::{Cache, Head, Responder, unpacked};
+use crate::fingerprint::{Fingerprint, Part};
+use crate::http::{Cache, ETag, Head, Responder, unpacked};
 use crate::json::{Array, json};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Seconds for which it may be cached: it changes with the version of marketd alone.
 const KEPT_S: u32 = 3600;
@@ -30,15 +31,21 @@ static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.gz"));
 /// Responds to `/openapi.json`.
 pub fn document(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
-    let body = Body::from_text(Document::get(view).on(view.config, call.service).as_bytes());
-    let head = Head::json(None, Cache::MaxAge(KEPT_S));
-    Ok(body.send(view, responder, head, b'o', CacheKey::new("/openapi.json", ())))
+    let pieces = Document::get(view).on(view.config, call.service);
+    let mut made_of = Fingerprint::default();
+    pieces.iter().for_each(|piece| made_of.add(Part::Text(piece)));
+    let head = Head::json(Some(ETag::new(made_of.number(), b'o')), Cache::MaxAge(KEPT_S));
+    let key = || CacheKey::new("/openapi.json", ());
+    let length = pieces.iter().map(|piece| piece.len()).sum();
+    Ok(body::send(view, responder, head, key, length, |out| {
+        pieces.iter().for_each(|piece| out.share(piece, 0..piece.len()));
+    }))
 }
 
-/// The document in parts, of which a listener has some.
+/// The document in parts, of which a listener has some. All responses share them.
 struct Document {
     /// All but the paths: the members of an object, without its end.
-    start: String,
+    start: Arc<[u8]>,
     paths: Vec<DescribedPath>,
 }
 
@@ -48,7 +55,7 @@ struct DescribedPath {
     path: String,
     summary: String,
     /// Its object, without the bracket at its start.
-    item: String,
+    item: Arc<[u8]>,
 }
 
 /// The base paths of a listener's addresses. `None`: it does not serve them.
@@ -109,23 +116,27 @@ impl Document {
             let mut parts = line.split('\t').map(str::to_string);
             let mut part = || parts.next().expect("a path has four parts");
             let [table, path, summary, item] = [part(), part(), part(), part()];
-            DescribedPath { table, path, summary, item: item[1..].to_string() }
+            DescribedPath { table, path, summary, item: item.as_bytes()[1..].into() }
         });
         let paths = paths.filter(|it| HAS_PAGE || it.table != "people").collect();
-        Document { start, paths }
+        Document { start: start.into_bytes().into(), paths }
     }
 
-    /// The document of a listener of this service.
-    fn on(&self, config: &Config, service: Service) -> String {
+    /// The document of a listener of this service, in pieces.
+    fn on(&self, config: &Config, service: Service) -> Vec<Arc<[u8]>> {
         // The base path of most paths stands above all of them, another one at each.
         let common = Bases::new(config, service).common();
-        let mut text = format!("{},{},\"paths\":{{", self.start, servers(common));
+        let text = |text: String| text.into_bytes().into();
+        let start = text(format!(",{},\"paths\":{{", servers(common)));
+        let mut pieces = vec![Arc::clone(&self.start), start];
         for (at, (it, base)) in self.served(config, service).enumerate() {
             let comma = if at == 0 { "" } else { "," };
             let servers = if base == common { "" } else { &format!("{},", servers(base)) };
-            text += &format!("{comma}\"{}\":{{{servers}{}", it.path, it.item);
+            pieces.push(text(format!("{comma}\"{}\":{{{servers}", it.path)));
+            pieces.push(Arc::clone(&it.item));
         }
-        text + "}}"
+        pieces.push(text("}}".to_string()));
+        pieces
     }
 
     /// The paths that a listener of this service serves, each with its base path.
