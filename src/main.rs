@@ -9,7 +9,7 @@ use marketd::commands::history;
 use marketd::config::{self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, Url};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::http::unpacked;
-use marketd::log_targets::CONFIG;
+use marketd::log_targets::{CONFIG, NET};
 use marketd::logging::{self, LineFormat};
 use marketd::time::Clock;
 use std::fmt;
@@ -114,7 +114,9 @@ fn ask(loaded: &LoadedConfig) -> ExitCode {
 fn serve(loaded: LoadedConfig) -> ExitCode {
     let stream = std::env::var("JOURNAL_STREAM").ok();
     let format = LineFormat::of(loaded.log_format, stream.as_deref());
-    if let Err(error) = logging::start(format, Clock::new(), &loaded.filter()) {
+    // The first line tells the address, whatever the rules: they hold once it is told.
+    let rules = format!("{},{NET}=info", loaded.filter());
+    if let Err(error) = logging::start(format, Clock::new(), &rules) {
         return fail("log: ", &[error]);
     }
     let ended = marketd::net::run(loaded, reread, take, logging::figures);

@@ -148,6 +148,21 @@ fn the_first_line_names_the_address_before_any_warning() {
     assert!(first.ends_with(&address), "{log}");
 }
 
+#[test]
+fn the_first_line_names_the_address_whatever_the_log_takes() {
+    for rules in ["error", "off", "net=off", "net=debug"] {
+        let marketd = Marketd::start(&["--log", rules, "--demo"]);
+        let first = marketd.log().lines().next().unwrap_or_default().to_string();
+        assert!(
+            first.ends_with(&format!("net: listening on http://{}", marketd.addr())),
+            "{first}"
+        );
+        let ended = marketd.stop(LONG);
+        let is_told = ended.stderr.contains("net: stopped");
+        assert_eq!(is_told, rules == "net=debug", "{rules}: {}", ended.stderr);
+    }
+}
+
 /// Runs it to its end: exit code 2, one line that holds these parts, nothing else.
 #[track_caller]
 fn refuses(launch: Launch, parts: &[&str]) {
