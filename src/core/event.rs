@@ -54,7 +54,7 @@ pub enum Event<'a> {
     Secured,
     /// Bytes came in.
     Received(&'a [u8]),
-    /// So many bytes of [`super::Core::outgoing`] were taken by the kernel.
+    /// So many bytes of [`super::Core::outgoing`] were taken by the kernel. None: it takes none for now.
     Sent(usize),
     /// The peer has sent its last byte.
     Eof,

@@ -156,7 +156,7 @@ pub struct HttpStatus {
     pub rate_limited: u64,
     /// Addresses that the rate limit forgot for others.
     pub rates_forgotten: u64,
-    /// Bytes of responses that are not sent, in whole buffers.
+    /// Bytes of responses that are not sent.
     pub pending: u64,
     /// Bytes that responses hold while they are made in parts.
     pub making: u64,

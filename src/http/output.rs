@@ -187,17 +187,6 @@ impl Output {
         }
     }
 
-    /// The bytes that are held until the unsent ones are sent: whole buffers, and what is unsent of shared
-    /// bytes.
-    pub fn held(&self) -> usize {
-        let unsent = self.shared.iter().flat_map(|shared| &shared.parts[shared.next..]);
-        let parts = unsent.map(|part| match &part.bytes {
-            Bytes::Shared(_) => part.range.len(),
-            Bytes::Given(bytes) => bytes.capacity(),
-        });
-        self.capacity() + parts.sum::<usize>()
-    }
-
     /// The memory that the buffers take, but for those that were given.
     pub fn capacity(&self) -> usize {
         let parts = self.shared.as_ref().map_or(0, |shared| shared.parts.capacity());
@@ -303,22 +292,6 @@ mod tests {
         });
         let expected = [&shared[2..], b"more", &[b'g'; MIN_GIVEN]].concat();
         assert_eq!((output.len(), found), (expected.len(), expected));
-    }
-
-    #[test]
-    fn a_buffer_is_held_whole_until_all_of_it_is_sent() {
-        let mut output = Output::default();
-        let mut given = Vec::with_capacity(4 * MIN_GIVEN);
-        given.resize(2 * MIN_GIVEN, b'g');
-        output.give(given);
-        let shared: Arc<[u8]> = vec![b's'; 2 * MIN_SHARED].into();
-        output.share(&shared, 0..shared.len());
-        let own = output.capacity();
-        assert_eq!(output.held(), own + 4 * MIN_GIVEN + shared.len());
-        output.advance(2 * MIN_GIVEN - 1);
-        assert_eq!(output.held(), own + 4 * MIN_GIVEN + shared.len());
-        output.advance(1 + MIN_SHARED);
-        assert_eq!(output.held(), own + MIN_SHARED);
     }
 
     #[test]

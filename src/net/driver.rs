@@ -235,7 +235,11 @@ impl Driver {
                 match conn.write(outgoing, sends) {
                     Ok(0) => {
                         conn.sending = true;
-                        continue;
+                        if conn.upstream {
+                            continue;
+                        }
+                        // What a client does not take keeps no more memory than it needs.
+                        Event::Sent(0)
                     }
                     Ok(count) => {
                         sends -= count.min(sends);

@@ -205,7 +205,8 @@ fn unasked(
     let whole = pending.arrived.is_some();
     let early = match answer.status {
         408 => !whole,
-        503 => context.refused && number == 1,
+        // Who has got a place all the same may be told that something is not ready.
+        503 => context.refused && number == 1 && answer.closes(),
         400 | 413 | 414 | 431 | 501 | 505 => matches!(pending.ask.kind, Kind::Fatal(_)),
         _ => false,
     };

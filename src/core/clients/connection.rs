@@ -199,7 +199,7 @@ impl Connection {
         };
         let after = Figures {
             in_flight: u64::from(self.is_busy()),
-            pending: self.output.held() as u64,
+            pending: self.output.len() as u64,
             making: making as u64,
             streams: self.stream.as_ref().map_or(0, |stream| stream.held() as u64),
             held: self.held_bytes() as u64,

@@ -38,6 +38,7 @@ impl Responses {
     pub fn handle(&mut self, connection: &mut Connection, event: Event<'_>, cx: &mut Context) {
         match event {
             Event::Received(bytes) => self.received(connection, bytes, cx),
+            Event::Sent(0) => connection.output.shrink(),
             Event::Sent(count) => self.sent(connection, count, cx),
             Event::Eof => connection.ended(cx),
             Event::Failed(_) => connection.broken(cx),

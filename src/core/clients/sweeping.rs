@@ -89,7 +89,7 @@ impl Sweeper {
             let readers = slow(connections, |it| {
                 let since = unread_since(it)?;
                 let is_slow = is_over || since + SHED_AFTER <= now;
-                is_slow.then_some((since, it.output.held()))
+                is_slow.then_some((since, it.output.len()))
             });
             let most = if is_over { most_out } else { most_out / 2 };
             let spared = usize::from(is_over);

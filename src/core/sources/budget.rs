@@ -86,7 +86,8 @@ struct Account {
     spent: i64,
     /// What still counts, the oldest first.
     pieces: VecDeque<Piece>,
-    reported: Option<Reported>,
+    /// The counts of the exchange that count, the oldest first: each is above all that came later.
+    reports: VecDeque<Reported>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
     /// The same of quotes alone, by their share of the pace.
@@ -106,9 +107,9 @@ struct Piece {
 /// What the exchange itself has counted in its running window.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
-    /// When it first said so.
+    /// When it last said so.
     at: Mono,
-    /// By how much its count was above all that was spent here by then.
+    /// By how much its count was above all that was spent here before the request that was told it.
     ahead: i64,
 }
 
@@ -164,16 +165,21 @@ impl Budget {
         }
     }
 
-    /// The exchange tells how many units of this limit it has counted in its running window. If it has
-    /// counted less than before, by more than what may be on its way, a new window has begun.
-    pub fn note_used(&mut self, limit: Limit, used: u64, now: Mono) {
+    /// The exchange tells, in the response to a request sent at `sent`, how many units of this limit it has
+    /// counted in its running window. If a request that was sent after it last told more is told less, by
+    /// more than what may be on its way, a new window has begun.
+    pub fn note_used(&mut self, limit: Limit, used: u64, sent: Mono, now: Mono) {
         let on_the_way = 3 * i64::from(self.dearest);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
-            let ahead = used.min(u64::from(limit.units)) as i64 - account.spent;
-            let known = account.running(now).map(|it| it.ahead);
-            if known.is_none_or(|known| ahead > known || ahead + on_the_way < known) {
-                account.reported = Some(Reported { at: now, ahead });
+            let since = account.pieces.iter().filter(|piece| piece.last > sent);
+            let since: u64 = since.map(|piece| piece.units).sum();
+            let used = used.min(u64::from(limit.units)) + since;
+            let new = Reported { at: now, ahead: used as i64 - account.spent };
+            let is_less = |it: Reported| it.at <= sent && new.ahead + on_the_way < it.ahead;
+            if account.running(now).is_some_and(is_less) {
+                account.reports.clear();
             }
+            account.keep(new);
         }
     }
 
@@ -247,7 +253,7 @@ impl Account {
             limit,
             spent: 0,
             pieces: VecDeque::new(),
-            reported: None,
+            reports: VecDeque::new(),
             paid_until: now,
             quotes_paid_until: now,
             since: now + limit.per,
@@ -265,9 +271,22 @@ impl Account {
         self.pieces.iter().filter(move |piece| now < piece.last + span)
     }
 
-    /// What the exchange has counted, until its window must have ended.
+    /// The most that the exchange has counted, until its window must have ended.
     fn running(&self, now: Mono) -> Option<Reported> {
-        self.reported.filter(|it| now < it.at + self.span())
+        let span = self.span();
+        self.reports.iter().find(|it| now < it.at + span).copied()
+    }
+
+    /// Keeps a count, in place of those that are not above it.
+    fn keep(&mut self, mut new: Reported) {
+        while let Some(last) = self.reports.pop_back() {
+            if last.ahead > new.ahead && self.reports.len() + 1 < PIECES as usize {
+                self.reports.push_back(last);
+                break;
+            }
+            new.ahead = new.ahead.max(last.ahead);
+        }
+        self.reports.push_back(new);
     }
 
     /// The exchange's count, with what was sent since.
@@ -319,7 +338,7 @@ impl Account {
         let most = self.most();
         let cost_most = u64::from(cost).min(most);
         let ends = self.counting(now).map(|piece| piece.last);
-        let ends = ends.chain(self.reported.map(|it| it.at)).map(|at| at + self.span());
+        let ends = ends.chain(self.reports.iter().map(|it| it.at)).map(|at| at + self.span());
         let fits = |at: &Mono| self.counted(*at) + cost_most <= most;
         let later = ends.filter(|at| *at > now);
         let at = std::iter::once(now).chain(later).filter(fits).min().unwrap_or(now);
@@ -410,7 +429,7 @@ mod tests {
                 now = at;
                 // Others may have been told of the same window.
                 if rng.below(8) == 0 {
-                    budget.note_used(limits[0], rng.below(1 + least), now);
+                    budget.note_used(limits[0], rng.below(1 + least), now, now);
                     continue;
                 }
                 assert_eq!(budget.ready_at(cost, purpose, parts, now), now, "seed {seed}");
@@ -446,20 +465,33 @@ mod tests {
     fn what_the_exchange_has_counted_is_a_floor_until_its_window_ends() {
         let sixty = limit(6000, 60);
         let mut budget = budget(&[sixty], 80);
-        budget.note_used(sixty, 5_990, Mono(0));
+        budget.note_used(sixty, 5_990, Mono(0), Mono(0));
         assert_eq!(budget.left(1, Mono(0)), 0);
+        // A figure that is a little better gives nothing back.
+        budget.note_used(sixty, 5_800, Mono(500_000), Mono(500_000));
         for second in [1, 30, 59] {
             let now = Mono(second * 1_000_000);
             assert!(budget.ready_at(1, Purpose::Named, 1, now) >= Mono(60_000_000), "{second}");
-            // A figure that is a little better gives nothing back.
-            budget.note_used(sixty, 5_800, now);
         }
         let at = budget.ready_at(1, Purpose::Named, 1, Mono(0));
         assert!(at <= Mono(64_000_000), "{at:?}");
         assert_eq!(budget.left(1, at), 600);
         assert_eq!(budget.spent_by_others(Mono(0)), None, "it may have been an earlier run");
-        budget.note_used(sixty, 10, Mono(2_000_000));
+        budget.note_used(sixty, 10, Mono(2_000_000), Mono(2_000_000));
         assert_eq!(budget.left(1, Mono(2_000_000)), 600, "a new window has begun");
+    }
+
+    #[test]
+    fn a_count_of_the_next_window_outlives_that_of_the_one_before() {
+        let minute = limit(1200, 60);
+        let mut budget = budget(&[minute], 80);
+        budget.note_used(minute, 900, Mono(10_000_000), Mono(10_000_000));
+        budget.spend(200, Purpose::Named, 1, Mono(30_000_000));
+        // In the next window others spend more, so that the count is nearly the same.
+        budget.note_used(minute, 1_060, Mono(65_000_000), Mono(65_000_000));
+        let at = budget.ready_at(82, Purpose::Named, 1, Mono(65_000_000));
+        assert!(at >= Mono(120_000_000), "{at:?}");
+        assert!(at <= Mono(129_000_000), "{at:?}");
     }
 
     #[test]
@@ -469,7 +501,7 @@ mod tests {
         budget.spend(700, Purpose::Named, 1, Mono(0));
         // Of these, most are others'.
         let told = Mono(40_000_000);
-        budget.note_used(minute, 644, told);
+        budget.note_used(minute, 644, told, told);
         let (mut now, mut since) = (told, 0);
         while now < Mono(103_000_000) {
             if budget.ready_at(80, Purpose::Named, 1, now) <= now {
@@ -487,9 +519,9 @@ mod tests {
         let sixty = limit(6000, 60);
         let mut budget = budget(&[sixty], 80);
         budget.spend(80, Purpose::Named, 1, Mono(70_000_000));
-        budget.note_used(sixty, 80, Mono(70_100_000));
+        budget.note_used(sixty, 80, Mono(70_100_000), Mono(70_100_000));
         assert_eq!(budget.spent_by_others(Mono(70_100_000)), None);
-        budget.note_used(sixty, 700, Mono(70_200_000));
+        budget.note_used(sixty, 700, Mono(70_200_000), Mono(70_200_000));
         assert_eq!(budget.spent_by_others(Mono(70_200_000)), Some(620));
         assert_eq!(budget.spent_by_others(Mono(140_000_000)), None);
     }

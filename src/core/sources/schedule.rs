@@ -352,14 +352,14 @@ impl Schedule {
     }
 
     /// The head of a response tells how the budget stands.
-    pub fn metered(&self, units: u64, host: &mut Host, now: Mono) {
+    pub fn metered(&self, units: u64, sent: Mono, host: &mut Host, now: Mono) {
         let limit = self.profile.limit;
         let used = match self.profile.dialect.meter() {
             Some(Meter::Used(_)) => units,
             Some(Meter::Left(_)) => u64::from(limit.units).saturating_sub(units),
             None => return,
         };
-        host.budget.note_used(limit, used, now);
+        host.budget.note_used(limit, used, sent, now);
     }
 
     /// True if a request of this kind failed for some market, and has not been answered well since.

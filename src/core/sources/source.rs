@@ -174,7 +174,7 @@ impl Source {
                 self.schedule.note_time(Witness::Date, (date, date + 999), sent, cx);
             }
             if let Some(units) = metered {
-                self.schedule.metered(units, host, cx.now.mono);
+                self.schedule.metered(units, sent, host, cx.now.mono);
             }
         }
         let has_ended = self.ended(ended, host, cx);
