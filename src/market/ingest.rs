@@ -417,6 +417,16 @@ mod tests {
     }
 
     #[test]
+    fn what_is_evicted_and_in_no_file_is_not_requested_again_for_what_an_answer_left_out() {
+        let mut series = series();
+        answer(&mut series, 10..20, &(10..20).collect::<Vec<_>>(), 60, 100);
+        series.silences.note(15..16, Mono(0), Word::Empty);
+        series.forget(10..20);
+        let later = Mono(3_600_000_000);
+        assert_eq!(series.open_slots((30, 30, 30), 100, later), []);
+    }
+
+    #[test]
     fn what_stays_open_after_an_answer_is_not_requested_again_at_once() {
         let mut series = series();
         let _ = series.archived.insert(10..60);

@@ -305,6 +305,7 @@ impl Series {
         self.forgotten = self.forgotten.max(Some(slots.end));
         // A slot that is not in the file either is unknown, and asked for as such.
         for lost in self.archived.missing(slots) {
+            self.silences.remove(&lost);
             self.unsettled.remove(lost);
         }
         self.bump_closed();
