@@ -71,7 +71,8 @@ install -m 755 "$program" "$tree/marketd"
 "$tree/marketd" man | gzip -9n >"$tree/marketd.1.gz"
 notices >"$tree/NOTICES"
 mkdir "$tree"/{docs,examples,completions}
-cp README.md scripts/deploy/marketd.{service,socket} scripts/deploy/{small,large}.json "$tree"
+sed 's|(src/docs/|(docs/|g; s|(scripts/deploy/|(|g' README.md >"$tree/README.md"
+cp scripts/deploy/marketd.{service,socket} scripts/deploy/{small,large}.json "$tree"
 cp src/docs/*.md "$tree/docs"
 cp scripts/deploy/{nginx.conf,Caddyfile,prometheus.yml,prometheus-rules.yml,grafana-dashboard.json} "$tree/examples"
 "$tree/marketd" completions bash >"$tree/completions/marketd"
@@ -92,7 +93,9 @@ make_deb() {
     install -D -m 755 "$tree/marketd" "$root/usr/bin/marketd"
     install -D -m 644 "$tree/marketd.1.gz" "$share/man/man1/marketd.1.gz"
     install -D -m 644 "$tree/NOTICES" "$share/doc/marketd/copyright"
-    install -D -m 644 -t "$share/doc/marketd" "$tree/README.md" "$tree"/docs/*.md
+    install -D -m 644 -t "$share/doc/marketd" "$tree"/docs/*.md
+    sed 's|(docs/|(|g; s|(marketd.service)|(/lib/systemd/system/marketd.service)|' "$tree/README.md" \
+        >"$share/doc/marketd/README.md"
     install -D -m 644 -t "$share/doc/marketd/examples" "$tree/large.json" "$tree"/examples/*
     install -D -m 644 "$tree/completions/marketd" "$share/bash-completion/completions/marketd"
     install -D -m 644 "$tree/completions/_marketd" "$share/zsh/vendor-completions/_marketd"
