@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 import { sleep, STALE_MS } from "./world.mjs";
 
 const SOURCES = fileURLToPath(new URL("../../src/page/", import.meta.url));
-/** All of the page's files, before compression. */
-const MOST_BYTES = 100_000;
+/** All of the files of the page, before compression: some 24 KB in gzip. */
+const MOST_BYTES = 101_000;
 const FIRST_PAINT_MS = 200;
 const MOST_PAINTS = 12;
 const INTERVALS = [
