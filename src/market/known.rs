@@ -134,7 +134,8 @@ impl Series {
 
     /// True if the candles of these slots are final: nothing reads them again.
     pub fn is_settled(&self, slots: &Range<i64>) -> bool {
-        self.settled(slots) == [slots.clone()]
+        let mut unsettled = self.unsettled.within(slots.clone());
+        unsettled.next().is_none() && !self.is_silent(slots)
     }
 
     /// Marks the end of each archived stretch as not final, down to the newest candle of the file: it is

@@ -34,7 +34,8 @@ const PERCENT_QUOTES: u64 = 75;
 const SLACK: Duration = Duration::from_millis(200);
 const SLACK_PARTS: u32 = 20;
 
-/// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole.
+/// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole. As many
+/// counts of the exchange are kept.
 const PIECES: u32 = 64;
 
 /// Share of the limit that others must spend before it is told.
