@@ -1,8 +1,8 @@
 //! The addresses of a host, in the order in which they are tried.
 //!
 //! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again: after
-//! five minutes, and when an address fails; never more than once at a time, and nobody waits for it while a
-//! good address is known. The last good addresses are kept for ever: most failures of name servers pass,
+//! five minutes, at once when an address fails that had answered well, and soon when one fails again; never
+//! more than once at a time, and nobody waits for it while a good address is known. The last good addresses are kept for ever: most failures of name servers pass,
 //! and most addresses stay. A numeric address is never looked up. The driver does the look-up.
 //!
 //! A good answer makes an address good: it is tried first from then on. A failure makes it bad: it is tried
@@ -16,8 +16,8 @@ use std::time::Duration;
 /// Addresses of a name are looked up again after this.
 const AGE: Duration = Duration::from_secs(300);
 
-/// Between two look-ups of a name that has addresses: while an exchange is down, its name is looked up
-/// with the polls, and name servers are not to be flooded either.
+/// From the failure of an address that was bad already, and from that of a look-up, to the next look-up:
+/// while an exchange is down, name servers are not to be flooded either.
 const REST: Duration = Duration::from_secs(5);
 
 /// See the module's page.
@@ -27,10 +27,8 @@ pub struct Addresses {
     list: Vec<Address>,
     /// True while a look-up is under way.
     is_looking_up: bool,
-    /// From then on the list may be out of date.
-    old_from: Mono,
-    /// No look-up before this.
-    rest_until: Mono,
+    /// The name is looked up at its next use from then on; [`Mono::NEVER`] for a numeric address.
+    look_up_at: Mono,
     /// Why the last look-up found nothing.
     trouble: Option<Box<str>>,
 }
@@ -56,7 +54,7 @@ impl Addresses {
         let literal = host.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, port));
         Addresses {
             list: literal.map(Address::new).into_iter().collect(),
-            rest_until: literal.map_or(Mono::default(), |_| Mono::NEVER),
+            look_up_at: literal.map_or(Mono::default(), |_| Mono::NEVER),
             ..Addresses::default()
         }
     }
@@ -93,8 +91,7 @@ impl Addresses {
 
     /// True if the name is to be looked up now. Then the look-up counts as begun.
     pub fn look_up(&mut self, now: Now) -> bool {
-        let is_old = self.old_from.max(self.rest_until) <= now.mono;
-        let is_due = !self.is_looking_up && (is_old || self.list.is_empty());
+        let is_due = !self.is_looking_up && (self.look_up_at <= now.mono || self.list.is_empty());
         self.is_looking_up |= is_due;
         is_due
     }
@@ -115,10 +112,14 @@ impl Addresses {
         if address.is_none() || known.as_ref().is_some_and(|it| it.good_at > begun) {
             return false;
         }
-        self.old_from = Mono::default();
+        let had_worked = known.as_ref().is_some_and(|it| it.good_at > it.failed_at);
         if let Some(known) = known {
             known.failed_at = now.mono;
             self.sort();
+        }
+        if self.look_up_at < Mono::NEVER {
+            let rest = if had_worked { Duration::ZERO } else { REST };
+            self.look_up_at = self.look_up_at.min(now.mono + rest);
         }
         true
     }
@@ -130,12 +131,12 @@ impl Addresses {
         self.list = alternating(list).into_iter().map(known).collect();
         self.sort();
         (self.is_looking_up, self.trouble) = (false, None);
-        (self.old_from, self.rest_until) = (now.mono + AGE, now.mono + REST);
+        self.look_up_at = now.mono + AGE;
     }
 
     /// The look-up has found nothing. `true`: the one before had found some.
     pub fn not_found(&mut self, why: &str, now: Now) -> bool {
-        (self.is_looking_up, self.rest_until) = (false, now.mono + REST);
+        (self.is_looking_up, self.look_up_at) = (false, now.mono + REST);
         self.trouble.replace(why.into()).is_none()
     }
 
@@ -218,10 +219,19 @@ mod tests {
         assert_eq!(in_order(&addresses).len(), 2);
         assert!(!addresses.look_up(at(314)));
         assert!(addresses.look_up(at(315)));
-        addresses.found(list(&["1.1.1.1:1"]), at(315));
-        assert!(addresses.failed(Some(list(&["1.1.1.1:1"])[0]), at(315).mono, at(316)));
-        assert!(!addresses.look_up(at(319)));
-        assert!(addresses.look_up(at(320)));
+        let only = list(&["1.1.1.1:1"]);
+        addresses.found(only.clone(), at(315));
+        assert!(addresses.failed(Some(only[0]), at(315).mono, at(316)));
+        assert!(!addresses.look_up(at(320)), "it has never worked");
+        assert!(addresses.look_up(at(321)));
+        addresses.found(only.clone(), at(321));
+        addresses.worked(Some(only[0]), at(322));
+        assert!(addresses.failed(Some(only[0]), at(322).mono, at(323)));
+        assert!(addresses.look_up(at(323)), "it had worked");
+        addresses.found(only.clone(), at(323));
+        assert!(addresses.failed(Some(only[0]), at(323).mono, at(324)));
+        assert!(!addresses.look_up(at(328)), "it has not worked since");
+        assert!(addresses.look_up(at(329)));
     }
 
     #[test]

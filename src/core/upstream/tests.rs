@@ -309,8 +309,12 @@ fn the_others_are_found_among_several_that_are_dead() {
 
 #[test]
 fn an_address_that_dies_is_left_for_where_the_name_leads_now() {
-    for manner in HALF_DEAD.into_iter().chain([Manner::Rejects, Manner::Swallows]) {
-        let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A]);
+    let manners = HALF_DEAD.into_iter().chain([Manner::Rejects, Manner::Swallows]);
+    // Also when the name was looked up a moment ago.
+    for (manner, well_ms) in manners.flat_map(|it| [(it, 2_000), (it, 10_000)]) {
+        let hosts = [(A, Manner::Serves), (B, Manner::Serves)];
+        let mut world = World::new(&hosts, &[A], None, POLL_MS);
+        world.run(well_ms);
         world.set(A, manner);
         world.lead_to(&[B]);
         let longest = world.run(60_000);
