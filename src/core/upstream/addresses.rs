@@ -2,8 +2,9 @@
 //!
 //! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again: after
 //! five minutes, at once when an address fails that had answered well, and soon when one fails again; never
-//! more than once at a time, and nobody waits for it while a good address is known. The last good addresses are kept for ever: most failures of name servers pass,
-//! and most addresses stay. A numeric address is never looked up. The driver does the look-up.
+//! more than once at a time, and nobody waits for it while a good address is known. The last good addresses
+//! are kept for ever: most failures of name servers pass, and most addresses stay. A numeric address is never
+//! looked up. The driver does the look-up.
 //!
 //! A good answer makes an address good: it is tried first from then on. A failure makes it bad: it is tried
 //! last, behind those that failed before it, until it has answered well.
