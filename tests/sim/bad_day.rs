@@ -265,7 +265,7 @@ impl World {
         self.served.clear();
         self.us += away;
         self.life = (self.us, self.life.1 + 1);
-        self.hosts.iter_mut().for_each(|host| host.is_met_anew(self.us));
+        self.hosts.iter_mut().for_each(Host::is_met_anew);
         let seed = self.rng.next();
         self.core = core(&self.config, seed, self.now().unix.0, 0);
         self.settle();

@@ -29,8 +29,6 @@ pub struct Host {
     /// By its `Retry-After`, nothing may be asked before.
     pub quiet_until: u64,
     reported: Option<Reported>,
-    /// What the present daemon does not know of was asked before.
-    met_at: u64,
     /// The last window in which others have spent, and how many units.
     spent_by_others: (u64, u64),
     /// Answers of a kind that each spell has bent or refused.
@@ -77,17 +75,15 @@ impl Host {
             spent: VecDeque::new(),
             quiet_until: 0,
             reported: None,
-            met_at: 0,
             spent_by_others: (0, 0),
             bent: BTreeMap::new(),
             rng: Rng::new(rng.next()),
         }
     }
 
-    /// From now on another daemon asks. It has not read what the last one was told, and knows of what that
-    /// one has spent as soon as it is reported.
-    pub fn is_met_anew(&mut self, us: u64) {
-        (self.quiet_until, self.reported, self.met_at) = (0, None, us);
+    /// Another daemon has not read what the last one was told.
+    pub fn is_met_anew(&mut self) {
+        (self.quiet_until, self.reported) = (0, None);
     }
 
     /// Its clock.
@@ -143,8 +139,7 @@ impl Host {
         while self.spent.front().is_some_and(|(at, _)| at + WINDOW <= us) {
             self.spent.pop_front();
         }
-        let known = self.spent.iter().filter(|(at, _)| *at >= self.met_at);
-        let sum: u64 = known.map(|(_, units)| units).sum();
+        let sum: u64 = self.spent.iter().map(|(_, units)| units).sum();
         let budget = self.budget;
         judge.check(sum <= budget, Fault::OverBudget, us, || {
             format!("{target} makes {sum} of {budget} units in a window")
