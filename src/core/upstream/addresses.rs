@@ -1,10 +1,10 @@
 //! The addresses of a host, in the order in which they are tried.
 //!
 //! [`Addresses`] owns the list, which address is tried first, and when the name is looked up again: after
-//! five minutes, at once when an address fails that had answered well, and soon when one fails again; never
-//! more than once at a time, and nobody waits for it while a good address is known. The last good addresses
-//! are kept for ever: most failures of name servers pass, and most addresses stay. A numeric address is never
-//! looked up. The driver does the look-up.
+//! five minutes, and when an address fails, at once if it had answered well. It is looked up never more than
+//! once at a time, and nobody waits for it while a good address is known. The last good addresses are kept
+//! for ever: most failures of name servers pass, and most addresses stay. A numeric address is never looked
+//! up. The driver does the look-up.
 //!
 //! A good answer makes an address good: it is tried first from then on. A failure makes it bad: it is tried
 //! last, behind those that failed before it, until it has answered well.
@@ -17,8 +17,9 @@ use std::time::Duration;
 /// Addresses of a name are looked up again after this.
 const AGE: Duration = Duration::from_secs(300);
 
-/// From the failure of an address that was bad already, and from that of a look-up, to the next look-up:
-/// while an exchange is down, name servers are not to be flooded either.
+/// Between two look-ups that failures of addresses ask for, and before one for an address that has not
+/// answered well: while an exchange is down, its name is looked up with the polls, and name servers are
+/// not to be flooded either.
 const REST: Duration = Duration::from_secs(5);
 
 /// See the module's page.
@@ -30,6 +31,8 @@ pub struct Addresses {
     is_looking_up: bool,
     /// The name is looked up at its next use from then on; [`Mono::NEVER`] for a numeric address.
     look_up_at: Mono,
+    /// The failure of an address asks for no look-up before this.
+    rest_until: Mono,
     /// Why the last look-up found nothing.
     trouble: Option<Box<str>>,
 }
@@ -56,6 +59,7 @@ impl Addresses {
         Addresses {
             list: literal.map(Address::new).into_iter().collect(),
             look_up_at: literal.map_or(Mono::default(), |_| Mono::NEVER),
+            rest_until: literal.map_or(Mono::default(), |_| Mono::NEVER),
             ..Addresses::default()
         }
     }
@@ -118,9 +122,10 @@ impl Addresses {
             known.failed_at = now.mono;
             self.sort();
         }
-        if self.look_up_at < Mono::NEVER {
-            let rest = if had_worked { Duration::ZERO } else { REST };
-            self.look_up_at = self.look_up_at.min(now.mono + rest);
+        let rest = if had_worked { Duration::ZERO } else { REST };
+        let at = self.rest_until.max(now.mono + rest);
+        if at < self.look_up_at {
+            (self.look_up_at, self.rest_until) = (at, at + REST);
         }
         true
     }
@@ -221,18 +226,40 @@ mod tests {
         assert!(!addresses.look_up(at(314)));
         assert!(addresses.look_up(at(315)));
         let only = list(&["1.1.1.1:1"]);
+        let fail = |addresses: &mut Addresses, second| {
+            assert!(addresses.failed(Some(only[0]), at(second).mono, at(second)));
+        };
         addresses.found(only.clone(), at(315));
-        assert!(addresses.failed(Some(only[0]), at(315).mono, at(316)));
+        fail(&mut addresses, 316);
         assert!(!addresses.look_up(at(320)), "it has never worked");
         assert!(addresses.look_up(at(321)));
-        addresses.found(only.clone(), at(321));
-        addresses.worked(Some(only[0]), at(322));
-        assert!(addresses.failed(Some(only[0]), at(322).mono, at(323)));
-        assert!(addresses.look_up(at(323)), "it had worked");
-        addresses.found(only.clone(), at(323));
-        assert!(addresses.failed(Some(only[0]), at(323).mono, at(324)));
-        assert!(!addresses.look_up(at(328)), "it has not worked since");
-        assert!(addresses.look_up(at(329)));
+        addresses.found(only.clone(), at(330));
+        addresses.worked(Some(only[0]), at(331));
+        fail(&mut addresses, 332);
+        assert!(addresses.look_up(at(332)), "it had worked");
+        addresses.found(only.clone(), at(332));
+        addresses.worked(Some(only[0]), at(333));
+        fail(&mut addresses, 334);
+        assert!(!addresses.look_up(at(336)), "that one was for a failure");
+        assert!(addresses.look_up(at(337)));
+    }
+
+    #[test]
+    fn an_exchange_that_fails_every_other_time_floods_no_name_server() {
+        let mut addresses = Addresses::of("okx.com", 443);
+        let only = list(&["1.1.1.1:1"]);
+        let mut look_ups = 0;
+        for second in 0..600 {
+            if addresses.look_up(at(second)) {
+                addresses.found(only.clone(), at(second));
+                look_ups += 1;
+            }
+            match second % 2 {
+                0 => addresses.worked(Some(only[0]), at(second)),
+                _ => assert!(addresses.failed(Some(only[0]), at(second).mono, at(second))),
+            }
+        }
+        assert!((100..=122).contains(&look_ups), "{look_ups}");
     }
 
     #[test]
