@@ -11,13 +11,11 @@ step() {
 
 step cargo fmt --check
 step cargo clippy --locked --all-targets -- -D warnings
+RUSTDOCFLAGS='-D warnings' step cargo doc --locked --no-deps
 step cargo test
 # Without features of its own, the crate built without them is the same crate.
 if grep -q '^\[features\]' Cargo.toml; then
     step cargo clippy --locked --all-targets --no-default-features -- -D warnings
     step cargo test --no-default-features
 fi
-export RUSTDOCFLAGS='-D warnings'
-step cargo doc --locked --no-deps
-
 printf '\n== all is well\n'

@@ -15,13 +15,13 @@ mod support;
 mod world;
 
 use lexopt::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::LONG;
 use support::{Client, EventSource, Passage, eventually, poll_until};
-use world::{Node, World, now_ms, pass, quote_of};
+use world::{Figures, Node, Slot, World, now_ms, pass, quote_of};
 
 const HELP: &str = "cluster [options] PROGRAM
     --nodes N       of the cluster (default 3)
@@ -459,7 +459,7 @@ fn watch(world: &World, what: &str, options: &Options, report: &mut Report) {
 
 /// A node joins that has one source alone, again and again: the others stay where they are.
 fn lacking(world: &mut World, options: &Options, report: &mut Report) {
-    let collectors = world.await_roles();
+    let collectors = world.await_spread();
     let epochs = |world: &World| -> Vec<i64> {
         let of =
             |(source, node): (usize, &usize)| world.nodes[*node].role(source).map(|it| it.epoch);
@@ -516,34 +516,43 @@ fn is_between(polls: &[(Instant, usize)], at: usize) -> bool {
     })
 }
 
-/// Whether the files hold the same, once all is written.
+/// Whether the files hold the same, once all is written. A node that joins gets what others have in memory: where a
+/// file begins before the backfill is by chance, from there on it has no hole.
 fn judge_files(world: &World, report: &mut Report) {
-    let (mut figures, mut lacking) = ((0, 0, 0), Vec::new());
+    let (mut figures, mut lacking) = ((0, 0), Vec::new());
     // What was missed while Redis was away comes as the budget lets it.
     poll_until(LONG, || {
-        let rows: Vec<_> = world.nodes.iter().map(Node::candles).collect();
-        let (mut differ, mut lack) = (0, 0);
-        lacking.clear();
-        let mut keys: Vec<_> = rows.iter().flat_map(|rows| rows.keys()).collect();
-        keys.sort();
-        keys.dedup();
-        for key in &keys {
-            let mut found: Vec<_> = rows.iter().filter_map(|rows| rows.get(key)).collect();
-            lack += rows.len() - found.len();
-            found.dedup();
-            differ += found.len() - 1;
-            if rows.iter().any(|rows| !rows.contains_key(key)) {
-                lacking.push((*key).clone());
-            }
+        let files: Vec<_> = world.nodes.iter().map(Node::candles).collect();
+        let mut all = BTreeMap::<_, Vec<_>>::new();
+        for (slot, figures) in files.iter().flatten() {
+            all.entry(slot).or_default().push(figures);
         }
-        figures = (keys.len(), differ, lack);
-        (differ + lack == 0).then_some(())
+        lacking.clear();
+        for (file, node) in files.iter().zip(&world.nodes) {
+            let missing =
+                all.keys().filter(|it| !file.contains_key(**it) && is_due(it, file, world));
+            lacking.extend(missing.map(|&slot| (node.name.clone(), slot.clone())));
+        }
+        let differ = all.values_mut().map(|found| {
+            found.dedup();
+            found.len() - 1
+        });
+        figures = (differ.sum::<usize>(), all.len());
+        (figures.0 + lacking.len() == 0).then_some(())
     });
-    lacking.iter().for_each(|slot| eprintln!("a file lacks {slot:?}"));
-    let (all, differ, lack) = figures;
+    lacking.iter().for_each(|(node, slot)| eprintln!("the file of {node} lacks {slot:?}"));
+    let (differ, all) = figures;
     report.tell("closed candles in the files", all as u128);
     report.limit("candles that differ between two files", differ as u128, 0);
-    report.limit("candles that a file lacks", lack as u128, 0);
+    report.limit("candles that a file lacks", lacking.len() as u128, 0);
+}
+
+/// True if a file has to hold this slot: it has an older one of the series, or the backfill reaches so far.
+fn is_due(slot: &Slot, file: &BTreeMap<Slot, Figures>, world: &World) -> bool {
+    let (source, symbol, interval, time) = slot;
+    let first = (source.clone(), symbol.clone(), interval.clone(), 0);
+    file.range(first..slot.clone()).next().is_some()
+        || *time > now_ms() / 1000 - world.backfill * 60
 }
 
 /// The middle one, that of 99 %, and the last one.

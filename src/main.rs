@@ -6,7 +6,9 @@
 use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
 use marketd::commands::history;
-use marketd::config::{self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, Url};
+use marketd::config::{
+    self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, ProbeOptions, Url,
+};
 use marketd::exchange::{self, Call, Dialect};
 use marketd::http::unpacked;
 use marketd::log_targets::{CONFIG, NET};
@@ -47,8 +49,8 @@ fn main() -> ExitCode {
             print(&format!("{}\n", loaded.config.to_json()))
         }
         Command::Run(loaded) => serve(loaded),
-        Command::Probe(loaded) => ask(&loaded),
-        Command::Healthcheck(at) => asked(healthcheck::ask(&at)),
+        Command::Probe(loaded, options) => ask(&loaded, &options),
+        Command::Healthcheck(at, wait) => asked(healthcheck::ask(&at, wait)),
         Command::Reload(asked_for) => asked(healthcheck::reload(&asked_for)),
         #[cfg(feature = "sqlite")]
         Command::Export(asked) => {
@@ -97,13 +99,13 @@ fn version() -> String {
 }
 
 /// Asks each source's exchange once for everything, and prints what was understood.
-fn ask(loaded: &LoadedConfig) -> ExitCode {
+fn ask(loaded: &LoadedConfig, options: &ProbeOptions) -> ExitCode {
     if loaded.config.demo.is_some() {
         return fail("probe: ", &["expected --source, or a configuration with sources"]);
     }
     let mut is_good = true;
     for source in &loaded.config.sources {
-        let (text, all_read) = marketd::probe::probe(&loaded.config, source);
+        let (text, all_read) = marketd::probe::probe(&loaded.config, source, options);
         print(&text);
         is_good &= all_read;
     }
@@ -157,12 +159,19 @@ fn known(dialect: &Dialect) -> KnownDialect {
         true => (time_for(&Call::Tickers), Duration::ZERO),
         false => (Duration::ZERO, time_for(&Call::Ticker { id: "" })),
     };
+    let few = dialect.ways().into_iter().find(|way| way.markets.is_some());
+    let few = few.filter(|_| dialect.tickers_at_once()).map(|way| {
+        let most = u32::try_from(way.markets.unwrap_or(1)).unwrap_or(u32::MAX);
+        (most, budget.per * way.cost / budget.units)
+    });
     KnownDialect {
         name: dialect.name().to_string(),
         url: Url::parse(dialect.base_url()).expect("a dialect's own address is sound"),
         poll_cost,
         symbol_cost,
+        few,
         has_list: dialect.has_list(),
+        has_key: dialect.has_key(),
     }
 }
 

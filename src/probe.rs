@@ -4,19 +4,19 @@
 //! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
 
 mod kept;
+mod recorded;
 mod report;
 
-use self::kept::Kept;
-use self::report::{ProbeReport, SHOWN, say};
-use crate::config::{Config, SourceConfig, Url};
-use crate::decimal::Decimal;
-use crate::exchange::{Call, Caps, Dialect, Explained, Meter, Reading, explain};
+use self::kept::{Kept, SHOWN};
+use self::recorded::{is_absurd, name_of, unnamed};
+use self::report::{ProbeReport, or_null, say};
+use crate::config::{Config, ProbeOptions, SourceConfig, Url};
+use crate::exchange::{Call, Caps, Dialect, Explained, Meter, NextPage, Reading, explain, missing};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
-use crate::record::{Candle, MarketInfo};
+use crate::record::{Candle, MarketInfo, Ticker};
 use crate::time::{TOLD_DIFFERENCE_MS, UnixMs, who_is_ahead};
-use std::collections::HashSet;
-use std::fmt::Display;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Candles that are asked for.
@@ -26,11 +26,11 @@ const CANDLES: i64 = 10;
 const DAY_MS: i64 = 86_400_000;
 
 /// What one source's probe says, and whether everything could be read.
-pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
+pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> (String, bool) {
     let dialect = Dialect::for_source(source).expect("dialects have been checked");
     let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
     let url = source.url.clone().unwrap_or_else(own);
-    let mut report = ProbeReport::new();
+    let mut report = ProbeReport::new(options.is_strict, source.key.clone());
     let fetcher = match Fetcher::new(config) {
         Ok(fetcher) => fetcher,
         Err(error) => {
@@ -46,14 +46,16 @@ pub fn probe(config: &Config, source: &SourceConfig) -> (String, bool) {
         fetcher,
         report,
         offset_ms: 0,
-        listed: HashSet::new(),
+        listed: HashMap::new(),
+        assets: None,
         pause: Duration::ZERO,
         has_witness: false,
+        bodies: &options.bodies,
     };
     probe.run();
     let what = "nothing tells the exchange's time: its time call fails or takes too long, and no answer \
                 has a current Date; the newest candles stay in doubt";
-    probe.report.doubt(!probe.has_witness, what);
+    probe.report.doubt(!probe.has_witness && options.bodies.is_empty(), what);
     (probe.report.text, probe.report.is_good)
 }
 
@@ -66,12 +68,16 @@ struct Probe<'c> {
     report: ProbeReport,
     /// How far the exchange's clock is ahead.
     offset_ms: i64,
-    /// The ids of the market list, for tickers, once it has come.
-    listed: HashSet<String>,
+    /// The ids of the market list, for tickers, once it has come, and base and quote of each.
+    listed: HashMap<String, [String; 2]>,
+    /// Base and quote of the market that is looked at closer.
+    assets: Option<[String; 2]>,
     /// How long the last request keeps the budget busy.
     pause: Duration,
     /// True if something tells the exchange's time: its time call in good time, or the `Date` of an answer.
     has_witness: bool,
+    /// What is read in place of answers, if there is any.
+    bodies: &'c [(String, String)],
 }
 
 impl Probe<'_> {
@@ -82,15 +88,23 @@ impl Probe<'_> {
         let has_proxy = self.source.proxy.is_some();
         self.report.doubt(has_proxy, "the proxy of the environment is not used by this probe");
         self.clock();
-        let Some(market) = self.markets() else {
-            return;
+        let market = match self.markets() {
+            Some(market) => market,
+            None if self.bodies.is_empty() => return,
+            // Then anything that is recorded of some market will do.
+            None => unnamed(),
         };
-        self.ticker(&market);
+        self.assets = self.listed.get(&*market.ticker_id).cloned();
+        let ticker = self.ticker(&market);
         let stats = Call::Stats { id: &market.ticker_id };
         if self.dialect.has_stats()
-            && let Some((fetched, _)) = self.ask(&stats)
+            && let Some((_, kept)) = self.ask(&stats)
         {
-            self.explain(&stats, &fetched, "", "");
+            self.explain(&stats, &kept.bodies, "", "");
+            if let (Some(mut ticker), Some(stats)) = (ticker, kept.stats) {
+                ticker.fill_from(&stats);
+                self.report.judge_ticker("merged", &ticker);
+            }
         }
         for interval in Stored::ALL {
             match self.dialect.has_interval(interval) {
@@ -100,45 +114,90 @@ impl Probe<'_> {
         }
     }
 
-    /// Asks for this, and reads the answer.
+    /// Asks for this, and reads the answer, in all its pages.
     fn ask(&mut self, call: &Call<'_>) -> Option<(Fetched, Kept)> {
-        let (target, cost) = (self.dialect.target(call), self.dialect.cost(call));
-        let meter = self.dialect.meter();
-        let meter = meter.map(|(Meter::Used(name) | Meter::Left(name))| name);
-        self.fetcher.pause(self.pause);
-        let budget = self.dialect.budget();
-        self.pause = budget.per * cost / budget.units;
-        say!(self.report, "\nGET {target} (costs {cost})");
-        let fetched = self.fetcher.get(&self.url, &target, meter, self.source.timeout);
-        let fetched = fetched.map_err(|error| self.report.fail("the answer", error)).ok()?;
+        let (listed, is_of_all) = (self.listed.clone(), *call == Call::Tickers);
+        let mut kept = Kept { listed, is_of_all, ..Kept::default() };
+        let (fetched, mut next) = self.ask_page(call, None, &mut kept)?;
+        while let Some(page) = next {
+            if !self.bodies.is_empty() {
+                say!(self.report, "  further pages follow, which are not recorded");
+                break;
+            }
+            next = self.ask_page(call, Some(&page), &mut kept)?.1;
+        }
+        self.report.say_rejected(&kept);
+        Some((fetched, kept))
+    }
+
+    /// Asks for one page of this, and reads it. Returns where the next one begins, too.
+    fn ask_page(
+        &mut self,
+        call: &Call<'_>,
+        page: Option<&NextPage>,
+        kept: &mut Kept,
+    ) -> Option<(Fetched, Option<NextPage>)> {
+        let (target, cost) = (self.dialect.page_target(call, page), self.dialect.cost(call));
+        let meter = self.dialect.meter().map(Meter::field);
+        let mut fetched = match self.recorded(call) {
+            Some(fetched) => {
+                say!(self.report, "\n{}: the recorded body, for GET {target}", name_of(call));
+                fetched
+            }
+            None if !self.bodies.is_empty() => return None,
+            None => {
+                self.fetcher.pause(self.pause);
+                let budget = self.dialect.budget();
+                self.pause = budget.per * cost / budget.units;
+                say!(self.report, "\nGET {target} (costs {cost})");
+                let key = self.dialect.key_field(self.source.key.as_ref());
+                let key = key.as_ref().map(|(name, value)| (*name, &**value));
+                let timeout = self.source.timeout;
+                let fetched = self.fetcher.get(&self.url, &target, key, meter, timeout);
+                fetched.map_err(|error| self.report.fail("the answer", error)).ok()?
+            }
+        };
         let (status, body, ms) = (fetched.status, &*fetched.body, fetched.took.as_millis());
         say!(self.report, "  status {status}, {} bytes, {ms} ms", body.len());
-        match (meter, &fetched.field) {
+        match (meter.filter(|_| self.bodies.is_empty()), &fetched.field) {
             (Some(name), Some(value)) => say!(self.report, "  {name}: {value}"),
             (Some(name), None) => {
                 self.report.wrong(format_args!("the answer has no header field {name}"))
             }
             (None, _) => {}
         }
-        let mut kept = Kept::default();
-        if let Call::Tickers = call {
-            kept.listed.clone_from(&self.listed);
-        }
         let mut reading = Reading::new(self.dialect, call, self.caps);
         if let Some(date) = fetched.date {
-            reading.date(date, &mut kept);
+            reading.date(date, kept);
             self.has_witness = true;
         }
         // `finish` returns this error too.
-        let _ = reading.feed(body, &mut kept);
-        if let Err(error) = reading.finish(status) {
+        let _ = reading.feed(body, kept);
+        let next = reading.next_page(page);
+        if let Err(error) = reading.finish(status).and(next.clone()) {
             self.report.fail("the body", error);
             let front = String::from_utf8_lossy(&body[..body.len().min(300)]);
             say!(self.report, "  it begins: {front}");
+            if let Some(what) = missing(self.dialect, call, body) {
+                say!(self.report, "  {what}");
+            }
             return None;
         }
-        self.report.say_rejected(&kept);
-        Some((fetched, kept))
+        kept.bodies.push(std::mem::take(&mut fetched.body));
+        Some((fetched, next.ok()?))
+    }
+
+    /// The recorded body of a call.
+    fn recorded(&self, call: &Call<'_>) -> Option<Fetched> {
+        let body = self.bodies.iter().find(|(name, _)| name == name_of(call))?;
+        Some(Fetched {
+            status: 200,
+            field: None,
+            date: None,
+            body: body.1.clone().into_bytes(),
+            sent: self.fetcher.now(),
+            took: Duration::ZERO,
+        })
     }
 
     fn clock(&mut self) {
@@ -153,7 +212,9 @@ impl Probe<'_> {
         self.offset_ms = time.0 - fetched.sent.unix.0 - half;
         let (who, ms) = (who_is_ahead(-self.offset_ms), self.offset_ms.abs());
         say!(self.report, "  clock: {time}, the {who} is ahead by {ms} ms");
-        if ms > DAY_MS {
+        if !self.bodies.is_empty() {
+            // It was recorded at any time.
+        } else if ms > DAY_MS {
             let what = "more than a day: check time.unit, time.call.items and this machine's clock";
             self.report.wrong(what);
         } else if ms > TOLD_DIFFERENCE_MS {
@@ -166,7 +227,7 @@ impl Probe<'_> {
 
     /// The market that is looked at closer.
     fn markets(&mut self) -> Option<MarketInfo> {
-        let (fetched, kept) = self.ask(&Call::Markets)?;
+        let (_, kept) = self.ask(&Call::Markets)?;
         let symbol = |market: &MarketInfo| format!("{}/{}", market.base, market.quote);
         let active = kept.markets.iter().filter(|market| market.active).count();
         say!(self.report, "  markets: {}, {active} of them active", kept.markets.len());
@@ -174,7 +235,8 @@ impl Probe<'_> {
             let status = if market.active { "active" } else { "not active" };
             say!(self.report, "    {} is {}, {status}", symbol(market), market.ticker_id);
         }
-        let ids = kept.markets.iter().map(|market| market.ticker_id.to_string());
+        let assets = |it: &MarketInfo| [it.base.to_string(), it.quote.to_string()];
+        let ids = kept.markets.iter().map(|market| (market.ticker_id.to_string(), assets(market)));
         self.listed = ids.collect();
         let what = "no market is active: check markets.open and the field `status`";
         self.report.doubt(active == 0, what);
@@ -197,7 +259,7 @@ impl Probe<'_> {
         };
         let found = kept.markets.iter().find(is_wanted).cloned();
         match &found {
-            Some(market) => self.explain(&Call::Markets, &fetched, "id", &market.ticker_id),
+            Some(market) => self.explain(&Call::Markets, &kept.bodies, "id", &market.ticker_id),
             None => {
                 let what = wanted.map_or("an active one", String::as_str);
                 self.report.fail("the market", format_args!("{what} is not in the list"));
@@ -230,52 +292,43 @@ impl Probe<'_> {
         }
     }
 
-    fn ticker(&mut self, market: &MarketInfo) {
+    fn ticker(&mut self, market: &MarketInfo) -> Option<Ticker> {
         let id = &*market.ticker_id;
         let call = match self.dialect.tickers_at_once() {
             true => Call::Tickers,
             false => Call::Ticker { id },
         };
-        let Some((fetched, kept)) = self.ask(&call) else {
-            return;
-        };
+        let (fetched, kept) = self.ask(&call)?;
         say!(self.report, "  tickers: {}", kept.tickers.len());
-        let Some((_, ticker)) = kept.tickers.iter().find(|(found, _)| found == id) else {
-            let first = kept.tickers.first().map_or("none", |(id, _)| id);
-            let why = format_args!("{id} is not among them; the first is {first}");
-            return self.report.fail("the ticker", why);
+        let is_it = |(found, _): &&(String, Ticker)| id.is_empty() || found == id;
+        let Some((id, ticker)) = kept.tickers.iter().find(is_it) else {
+            let firsts = |ids: &mut dyn Iterator<Item = &String>| {
+                let firsts: Vec<&str> = ids.take(SHOWN).map(String::as_str).collect();
+                if firsts.is_empty() { "none".to_owned() } else { firsts.join(", ") }
+            };
+            let mut seen = kept.tickers.iter().map(|(id, _)| id).chain(&kept.others);
+            let (seen, mut listed) = (firsts(&mut seen), self.listed.keys().collect::<Vec<_>>());
+            listed.sort();
+            let listed = firsts(&mut listed.into_iter());
+            let why = format_args!(
+                "{id} is not among them: the first are {seen}, and those of the list {listed}"
+            );
+            self.report.fail("the ticker", why);
+            return None;
         };
-        self.explain(&call, &fetched, "id", id);
+        self.explain(&call, &kept.bodies, "id", id);
         let time = ticker.timestamp.or(kept.stamp);
-        let mut line = format!("  read: last {}", ticker.last);
-        for (name, number) in [
-            ("bid", &ticker.bid),
-            ("ask", &ticker.ask),
-            ("open", &ticker.open),
-            ("high", &ticker.high),
-            ("low", &ticker.low),
-            ("change", &ticker.change),
-            ("percentage", &ticker.percentage),
-            ("baseVolume", &ticker.base_volume),
-            ("quoteVolume", &ticker.quote_volume),
-        ] {
-            line += &format!(", {name} {}", or_null(number));
-        }
-        say!(self.report, "{line}, timestamp {}", or_null(&time));
-        let above = |a: &Option<Decimal>, b: &Option<Decimal>| a.is_some() && b.is_some() && a > b;
-        let last = Some(ticker.last.clone());
-        let is_crossed = above(&ticker.bid, &ticker.ask);
-        self.report.doubt(is_crossed, "bid is above ask: check which is which");
-        let is_outside = above(&ticker.low, &ticker.high)
-            || above(&last, &ticker.high)
-            || above(&ticker.low, &last);
-        self.report.doubt(is_outside, "last is not between low and high: check which is which");
+        let ticker = Ticker { timestamp: time, ..ticker.clone() };
+        self.report.judge_ticker("read", &ticker);
         let what =
             "no time is at `stamp`: it is read outside of the items, or as a member among them";
         self.report.doubt(time.is_none() && self.dialect.has_stamp(&call), what);
         let age = time.map_or(0, |time| fetched.sent.unix.0 + self.offset_ms - time.0);
-        let what = "timestamp is more than a day away from the clock: check tickers.time";
-        self.report.doubt(age.abs() > DAY_MS, what);
+        if age.abs() > DAY_MS && self.bodies.is_empty() || time.is_some_and(is_absurd) {
+            let what = "is more than a day away from the clock: check tickers.time";
+            self.report.wrong(format_args!("timestamp {} {what}", or_null(&time)));
+        }
+        Some(ticker)
     }
 
     fn candles(&mut self, market: &MarketInfo, interval: Stored) {
@@ -289,10 +342,11 @@ impl Probe<'_> {
             to,
             now,
         };
-        let Some((fetched, kept)) = self.ask(&call) else {
+        let Some((_, kept)) = self.ask(&call) else {
             return;
         };
         let (name, rows) = (interval.name(), &kept.candles);
+        let is_recorded = !self.bodies.is_empty();
         let within = rows.iter().filter(|row| (from..=to).contains(&row.open_time)).count();
         let count = rows.len();
         say!(self.report, "  candles {name}: {count}, {within} of the {CANDLES} asked for");
@@ -303,7 +357,7 @@ impl Probe<'_> {
         };
         let Candle { open_time: at, open, high, low, close, volume } = last;
         say!(self.report, "  from {} to {at}", first.open_time);
-        self.explain(&call, &fetched, "time", "");
+        self.explain(&call, &kept.bodies, "time", "");
         let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
         say!(self.report, "  read, the newest: {at} {row}");
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
@@ -313,17 +367,25 @@ impl Probe<'_> {
         let what = "some do not begin at the interval's slots: check intervals and candles.time";
         self.report.doubt(rows.iter().any(is_between), what);
         let what = "none is of the range that was asked for: check the target and candles.time";
-        self.report.doubt(within == 0, what);
+        self.report.doubt(within == 0 && !is_recorded, what);
+        if let Some(row) = rows.iter().find(|row| is_absurd(row.open_time)) {
+            let what = "the open time is of no exchange: check candles.time";
+            self.report.wrong(format_args!("{}: {what}", row.open_time));
+        }
         let what = "some open or close is not between low and high: check the columns";
         self.report.doubt(rows.iter().any(is_odd), what);
     }
 
     /// The item with this text in this field (or the first one), field by field.
-    fn explain(&mut self, call: &Call<'_>, fetched: &Fetched, field: &str, text: &str) {
+    fn explain(&mut self, call: &Call<'_>, bodies: &[Vec<u8>], field: &str, text: &str) {
         let is_one = matches!(call, Call::Ticker { .. });
         let mut is_wanted =
             |item: &Explained| text.is_empty() || is_one || item.sent(field) == text;
-        let found = explain(self.dialect, call, &fetched.body, self.caps, &mut is_wanted);
+        let assets = self.assets.as_ref().map(|both| both.each_ref().map(String::as_str));
+        let shown = (self.caps, assets);
+        let mut bodies = bodies.iter();
+        let found =
+            bodies.find_map(|body| explain(self.dialect, call, body, shown, &mut is_wanted));
         let Some(Explained { item, fields }) = found else {
             return;
         };
@@ -333,8 +395,4 @@ impl Probe<'_> {
             say!(self.report, "    {name:<14} {sent}");
         }
     }
-}
-
-fn or_null(value: &Option<impl Display>) -> String {
-    value.as_ref().map_or("null".to_string(), |value| value.to_string())
 }

@@ -43,8 +43,11 @@ pub struct Ticker {
 /// Makes the lists of the figures of a ticker that an exchange may not send, in the order of the file and of
 /// what nodes tell each other.
 macro_rules! figures {
-    ($($figure:ident)+) => {
+    ($($figure:ident $name:literal)+) => {
         impl Ticker {
+            /// The names of the figures that may be `None`, in their order.
+            pub const FIGURES: [&str; 11] = [$($name),+];
+
             /// The figures that may be `None`.
             pub fn figures(&self) -> [&Option<Decimal>; 11] {
                 [$(&self.$figure),+]
@@ -58,12 +61,29 @@ macro_rules! figures {
     };
 }
 
-figures! { bid ask bid_volume ask_volume open high low change percentage base_volume quote_volume }
+figures! {
+    bid "bid" ask "ask" bid_volume "bidVolume" ask_volume "askVolume" open "open" high "high" low "low"
+    change "change" percentage "percentage" base_volume "baseVolume" quote_volume "quoteVolume"
+}
 
 impl Ticker {
     /// A ticker of which only the last price is known.
     pub fn of_last(last: Decimal) -> Ticker {
         Ticker { last, ..Ticker::default() }
+    }
+
+    /// A ticker of what was traded in the last 24 hours.
+    pub fn of_window(Candle { open, high, low, close, volume, .. }: Candle) -> Ticker {
+        let change = close.checked_sub(&open);
+        Ticker {
+            percentage: change.as_ref().and_then(|change| change.percent_of(&open, 3)),
+            change,
+            open: Some(open),
+            high: Some(high),
+            low: Some(low),
+            base_volume: Some(volume),
+            ..Ticker::of_last(close)
+        }
     }
 
     /// Sets each value that is `None` to that of the same market's 24-hour statistics.

@@ -21,13 +21,10 @@ impl<const N: usize> RunQueue<N> {
         RunQueue { weights, clocks: [0; N], now: 0 }
     }
 
-    /// The kind that is next of those that have something to do.
-    pub fn next(&self, has_work: [bool; N]) -> Option<usize> {
-        // Mostly none has.
-        if !has_work.contains(&true) {
-            return None;
-        }
-        (0..N).filter(|kind| has_work[*kind]).min_by_key(|kind| self.begin(*kind))
+    /// The kind that is next of those that have something to do, each a bit. Mostly none has.
+    pub fn next(&self, has_work: u16) -> Option<usize> {
+        let busy = (0..N).filter(|kind| has_work >> kind & 1 != 0);
+        (has_work != 0).then(|| busy.min_by_key(|kind| self.begin(*kind)))?
     }
 
     /// Notes that a kind has worked for so long, at least for one unit.
@@ -46,7 +43,7 @@ mod tests {
     use super::*;
 
     /// Works so often, a unit each time; how often each kind had its turn.
-    fn turns(queue: &mut RunQueue<3>, count: usize, busy: [bool; 3], took: [u64; 3]) -> [u64; 3] {
+    fn turns(queue: &mut RunQueue<3>, count: usize, busy: u16, took: [u64; 3]) -> [u64; 3] {
         let mut turns = [0; 3];
         for _ in 0..count {
             let kind = queue.next(busy).expect("one is busy");
@@ -59,18 +56,18 @@ mod tests {
     #[test]
     fn the_time_is_shared_by_weights_whatever_a_turn_takes() {
         let mut queue = RunQueue::new([4, 2, 1]);
-        assert_eq!(turns(&mut queue, 700, [true; 3], [1; 3]), [400, 200, 100]);
+        assert_eq!(turns(&mut queue, 700, 0b111, [1; 3]), [400, 200, 100]);
         let took = [1, 1, 10];
-        let counts = turns(&mut RunQueue::new([1, 1, 1]), 2100, [true; 3], took);
+        let counts = turns(&mut RunQueue::new([1, 1, 1]), 2100, 0b111, took);
         assert_eq!(counts, [1000, 1000, 100]);
-        assert_eq!(queue.next([false; 3]), None);
+        assert_eq!(queue.next(0), None);
     }
 
     #[test]
     fn who_had_nothing_to_do_is_owed_nothing_and_owes_nothing() {
         let mut queue = RunQueue::new([1, 1, 1]);
-        assert_eq!(turns(&mut queue, 1000, [true, false, false], [1; 3]), [1000, 0, 0]);
-        assert_eq!(turns(&mut queue, 200, [true, true, false], [1; 3]), [100, 100, 0]);
-        assert_eq!(turns(&mut queue, 300, [true; 3], [1; 3]), [100; 3]);
+        assert_eq!(turns(&mut queue, 1000, 0b001, [1; 3]), [1000, 0, 0]);
+        assert_eq!(turns(&mut queue, 200, 0b011, [1; 3]), [100, 100, 0]);
+        assert_eq!(turns(&mut queue, 300, 0b111, [1; 3]), [100; 3]);
     }
 }

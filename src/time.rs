@@ -50,12 +50,12 @@ impl Clock {
     /// A clock whose [`Mono`] is zero now.
     #[expect(clippy::new_without_default, reason = "reading a clock is no default value")]
     pub fn new() -> Clock {
-        Clock { begin: monotonic_us() }
+        Clock { begin: clock_us(ClockId::Monotonic) }
     }
 
     /// The system's own monotonic time in microseconds, which other programs compare with theirs.
     pub fn system_us() -> u64 {
-        monotonic_us()
+        clock_us(ClockId::Monotonic)
     }
 
     /// Reads both clocks.
@@ -66,7 +66,7 @@ impl Clock {
     /// Reads the monotonic clock alone.
     #[inline]
     pub fn mono(&self) -> Mono {
-        Mono(monotonic_us().saturating_sub(self.begin))
+        Mono(clock_us(ClockId::Monotonic).saturating_sub(self.begin))
     }
 }
 
@@ -106,12 +106,13 @@ impl CachedClock {
     }
 }
 
-/// The system's monotonic time in microseconds, counted from an arbitrary start. The standard
+/// A clock of the system in microseconds. The monotonic one counts from an arbitrary start. The standard
 /// library's `Instant` reads the same clock, but takes three times the instructions to compute how
 /// much time has passed; every turn of the loop does so twice.
 #[inline]
-fn monotonic_us() -> u64 {
-    let read = clock_gettime(ClockId::Monotonic);
+fn clock_us(clock: ClockId) -> u64 {
+    let read = clock_gettime(clock);
+    // Nanoseconds have 32 bits or 64, as the C library likes.
     read.tv_sec as u64 * 1_000_000 + read.tv_nsec as u64 / 1000
 }
 
@@ -121,10 +122,31 @@ fn unix_now() -> UnixMs {
     UnixMs(since.map_or(0, |since| since.as_millis() as i64))
 }
 
+/// A clock that runs faster or slower than the machine's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimulatedClock {
+    /// What it shows when the monotonic clock is zero, in milliseconds.
+    pub zero: i64,
+    /// Its milliseconds in one of the machine's; 0: it stands still.
+    pub speed: u32,
+}
+
+impl SimulatedClock {
+    /// A clock that shows this time now.
+    pub fn set(time: UnixMs, speed: u32, now: Mono) -> SimulatedClock {
+        let clock = SimulatedClock { zero: 0, speed };
+        SimulatedClock { zero: time - clock.time(now), speed }
+    }
+
+    /// What it shows now.
+    pub fn time(&self, now: Mono) -> UnixMs {
+        UnixMs(self.zero + (now.0.saturating_mul(self.speed.into()) / 1000) as i64)
+    }
+}
+
 /// Time that this process has spent on a processor, in microseconds.
 pub fn cpu_us() -> u64 {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    spent.tv_sec.unsigned_abs() * 1_000_000 + spent.tv_nsec.unsigned_abs() / 1000
+    clock_us(ClockId::ProcessCPUTime)
 }
 
 impl Mono {

@@ -232,11 +232,11 @@ fn faults_are_one_line_each_with_exit_code_2() {
     );
     let path = file(
         "bad.json",
-        "{\n  \"sources\": [\n    { \"id\": \"a\", \"dialect\": \"demo\" },\n    { \"pollMs\": \"fast\" }\n  ],\n  \"colour\": 1\n}\n",
+        "{\n  \"sources\": [\n    { \"url\": \"http://a\", \"dialect\": \"demo\" },\n    { \"pollMs\": \"fast\" }\n  ],\n  \"colour\": 1\n}\n",
     );
     let expected = [
-        "3: sources[0].id: the source of the demo exchange has the id \"demo\"",
-        "4: sources[1].pollMs: expected a whole number of milliseconds from 100 to 3600000, found \"fast\"",
+        "3: sources[0].url: the demo exchange has no address of its own",
+        "4: sources[1].pollMs: expected a whole number of milliseconds from 100 to 3600000, or \"auto\", found \"fast\"",
         "4: sources[1].dialect: missing, expected the name of an exchange",
         "6: colour: unknown key",
     ];

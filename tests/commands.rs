@@ -330,6 +330,7 @@ mod history {
         let queries = blocks("sql\n");
         assert!(queries.len() >= 4);
         for query in queries {
+            assert!(query.contains("SELECT source, symbol, "), "sources are mixed: {query}");
             let rows = shell
                 .prepare(query.trim().trim_end_matches(';'))
                 .and_then(|mut it| it.query([])?.next().map(|row| row.is_some()));
@@ -526,7 +527,8 @@ mod history {
         history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
         std::fs::write(history.dir.path().join("none.json"), "{}").expect("a file");
         let expected = "expected --config or --source, which say what is tracked, found neither\n";
-        for words in [&[][..], &["--yes"], &["--yes", "--config", "none.json"]] {
+        let none = ["--yes", "--config", "none.json"];
+        for words in [&[][..], &["--yes"], &["--yes", "--demo"], &none] {
             let words = [&["prune", "--data", "history.db"], words].concat();
             assert_eq!(history.run(&words), (2, String::new(), expected.to_string()));
         }
@@ -578,6 +580,28 @@ mod history {
         assert_eq!((code, err.as_str()), (2, expected));
         let files = ["copy.db", "history.db", "history.db-lock", "marketd.json"];
         assert_eq!(history.files(), files);
+    }
+
+    #[test]
+    fn a_copy_that_the_disk_has_no_space_for_leaves_nothing() {
+        let history = History::new();
+        history.start(&history.config("fake", &history.symbols)).stop(PATIENCE);
+        let (before, files) = (history.export(&history.symbols[0], &[]), history.files());
+        let prune = ["prune", "--data", "history.db", "--source", "okx", "--yes"];
+        for words in [&["backup", "copy.db", "--data", "history.db"][..], &prune] {
+            for blocks in [1, 8, 100] {
+                let limit = format!("ulimit -f {blocks} && trap '' XFSZ && exec \"$0\" \"$@\"");
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &limit, env!("CARGO_BIN_EXE_marketd")]).args(words);
+                let output = shell.current_dir(history.dir.path()).output().expect("a shell");
+                assert_eq!(output.status.code(), Some(2), "{words:?} {blocks}");
+                // These two belong to the file, whatever happens.
+                let is_own = |name: &String| name.ends_with("-wal") || name.ends_with("-shm");
+                let left: Vec<_> = history.files().into_iter().filter(|it| !is_own(it)).collect();
+                assert_eq!(left, files, "{words:?} {blocks}");
+            }
+        }
+        assert_eq!(history.export(&history.symbols[0], &[]), before);
     }
 
     /// Tests as another user need to be root.
@@ -634,7 +658,9 @@ mod history {
         std::fs::remove_file(&lock).expect("it is there");
         std::fs::write(&lock, "").expect("root may");
         let program = history.file("marketd");
-        std::fs::copy(env!("CARGO_BIN_EXE_marketd"), &program).expect("a copy");
+        // Written by another process: one that is started beside would keep this file open for writing.
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_marketd")).arg(&program).status();
+        assert!(copied.expect("cp runs").success());
         for words in [&words[..], &["--check", "--data", "history.db", "--demo"]] {
             let mut other = Command::new(&program);
             other.args(words).current_dir(history.dir.path()).uid(65534).gid(65534);

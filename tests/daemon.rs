@@ -16,5 +16,6 @@ mod loopback;
 mod probe;
 mod running;
 mod store;
+mod testing;
 mod tls;
 mod udf;

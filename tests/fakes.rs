@@ -23,6 +23,7 @@ mod ledger;
 mod mexc;
 mod okx;
 mod pages;
+mod plans;
 mod recorded;
 mod refusals;
 mod serves;

@@ -38,9 +38,14 @@ fn answer(asked: &Asked) -> Reply {
 /// What the probe of this dialect prints, and its exit code.
 fn probe(dialect: &str, symbols: &str) -> (i32, String) {
     let exchange = FakeExchange::start(answer);
-    let source = format!("{dialect}={}", exchange.url());
+    probe_with(&format!("{dialect}={}", exchange.url()), &["--symbols", symbols])
+}
+
+/// The same of this source, with these flags.
+fn probe_with(source: &str, flags: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_marketd"))
-        .args(["probe", "--source", &source, "--symbols", symbols])
+        .args(["probe", "--source", source])
+        .args(flags)
         .output()
         .expect("the binary runs");
     let text = String::from_utf8(output.stdout).expect("it speaks UTF-8");
@@ -87,6 +92,7 @@ fn it_tells_what_is_wrong_with_a_dialect() {
         assert_eq!(ended, code, "{told}");
     };
     check("symbols[]", "list[]", 1, "CANNOT BE READ: the body: body is not a list of markets");
+    check("symbols[]", "symbols.all[]", 1, "there is no `all` in `symbols`, which is an array");
     check("\"open\": [\"1\", ", "\"open\": [", 0, "no market is active");
     let sides =
         "\"bidPrice\": \"bid\",\n      \"bidQty\": \"bidVolume\",\n      \"askPrice\": \"ask\"";
@@ -101,4 +107,66 @@ fn it_tells_what_is_wrong_with_a_dialect() {
     check("/api/v3/klines", "/api/v3/none", 1, "status 404");
     let (code, told) = probe("mexc", "FOO/BAR");
     assert!(code == 1 && told.contains("is not in the list"), "{told}");
+}
+
+/// A file in the directory of tests.
+fn file(name: &str, text: &str) -> String {
+    let path = format!("{}/probe-{name}", env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(&path, text).expect("the directory can be written");
+    path
+}
+
+#[test]
+fn what_looks_wrong_fails_a_strict_probe() {
+    let exchange = FakeExchange::start(answer);
+    let source = format!("mexc={}", exchange.url());
+    let (code, text) = probe_with(&source, &["--symbols", "BTC/USDT", "--strict"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("LOOKS WRONG") && !text.contains("CANNOT BE READ"), "{text}");
+}
+
+#[test]
+fn recorded_bodies_are_read_without_an_exchange() {
+    let bodies = [
+        file("tickers.json", &format!("[{}]", ticker())),
+        file("1m.json", &format!(r#"[[{},"1","4","0.5","2.50","9",0,"1"]]"#, NOW - 65_000)),
+    ];
+    let flags = [format!("tickers={}", bodies[0]), format!("1m={}", bodies[1])];
+    let flags = ["--strict", "--body", &flags[0], "--body", &flags[1]];
+    let (code, text) = probe_with("mexc=http://127.0.0.1:1", &flags);
+    assert_eq!(code, 0, "{text}");
+    for line in ["read: last 64000.5, bid 64000", "candles 1m: 1,", "close 2.5 volume 9"] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // A unit that is wrong tells its year; what an exchange sends moves no cursor.
+    let odd = ticker()
+        .replace("64000.50", "\\u001b[2J\\n  LOOKS")
+        .replace(&NOW.to_string(), "1715769425");
+    let odd =
+        format!("tickers={}", file("odd.json", &format!("[{odd},{}]", odd.replace("BTC", "ETH"))));
+    let (code, text) = probe_with("mexc=http://127.0.0.1:1", &["--strict", "--body", &odd]);
+    assert_eq!(code, 1, "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains("\n  LOOKS\n"), "{text}");
+    let old = ticker().replace(&NOW.to_string(), "1715769425");
+    let old = format!("tickers={}", file("old.json", &format!("[{old}]")));
+    let (code, text) = probe_with("mexc=http://127.0.0.1:1", &["--strict", "--body", &old]);
+    assert!(code == 1 && text.contains("timestamp 1970-01-20T"), "{text}");
+    let (code, text) = probe_with("mexc", &["--body", "trades=/dev/null"]);
+    assert!(code == 2 && text.contains("expected CALL=FILE"), "{text}");
+}
+
+#[test]
+fn a_fifo_hangs_no_check() {
+    let path = format!("{}/probe-fifo.json", env!("CARGO_TARGET_TMPDIR"));
+    let _ = std::fs::remove_file(&path);
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo is there").success());
+    for flag in ["--source", "--config"] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_marketd")).args([flag, &path, "--check"]).output();
+        let output = output.expect("the binary runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flag}: {told}");
+        assert!(told.contains("a FIFO"), "{flag}: {told}");
+    }
 }

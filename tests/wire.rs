@@ -44,7 +44,7 @@ fn check_prefixes<T: PartialEq + Debug>(
 #[test]
 fn the_server_understands_the_client() {
     let mut out = Vec::new();
-    write_request(&mut out, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b");
+    write_request(&mut out, "127.0.0.1:8080", "/api/v3/ticker/24hr?a=b", None);
     let Ok(Parsed::Complete { request, used }) = parse(&out, &defaults()) else {
         panic!("{}", out.escape_ascii());
     };

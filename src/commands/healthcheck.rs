@@ -1,8 +1,9 @@
-//! `marketd healthcheck [URL]` and `marketd reload PID [URL]`: what one asks a running marketd, for
-//! containers without curl and for service managers.
+//! `marketd healthcheck [--wait SECONDS] [URL]` and `marketd reload PID [URL]`: what one asks a running
+//! marketd, for containers without curl and for service managers.
 
-use crate::config::{HttpPlace, ReloadAsked};
+use crate::config::{ConfigFault, HttpPlace, ReloadAsked};
 use crate::net::connect;
+use crate::time::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use socket2::Socket;
 use std::fs;
@@ -23,12 +24,23 @@ const MOST: u64 = 1024 * 1024;
 const LOOKS: u32 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Asks whether it is ready. Returns what to tell, which is nothing.
+/// The pause before it is asked again whether it is ready.
+const READY_PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks whether it is ready, again until it is or `wait` has passed. Returns what to tell, which is nothing.
 ///
 /// # Errors
 /// In one line, where nobody answers, or the status is not 200.
-pub fn ask(at: &HttpPlace) -> Result<String, String> {
-    get(at).map(|_| String::new())
+pub fn ask(at: &HttpPlace, wait: Duration) -> Result<String, String> {
+    let begin = Clock::system_us();
+    loop {
+        let left = wait.saturating_sub(Duration::from_micros(Clock::system_us() - begin));
+        let patience = if wait.is_zero() { PATIENCE } else { left.min(PATIENCE) };
+        match get(at, patience) {
+            Err(_) if left > READY_PAUSE => thread::sleep(READY_PAUSE),
+            answer => return answer.map(|_| String::new()),
+        }
+    }
 }
 
 /// Has a marketd read its configuration again, and waits until it holds or is refused. Returns what to tell.
@@ -45,10 +57,23 @@ pub fn reload(asked: &ReloadAsked) -> Result<String, String> {
         found => return Err(format!("process {pid} is {}, and no marketd", found.trim_end())),
     }
     let unsent = |why: String| format!("{why}; process {pid} was told nothing");
+    let send = || {
+        let process = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("it has a name");
+        kill_process(process, Signal::HUP).map_err(|error| format!("process {pid}: {error}"))
+    };
+    let metrics = match metrics {
+        Ok(metrics) => metrics,
+        // It refuses the file, and says so to whoever watches it.
+        Err(faults) if serves(*pid) => {
+            send()?;
+            let faults: Vec<String> = faults.iter().map(ConfigFault::to_string).collect();
+            return Err(faults.join("\n"));
+        }
+        Err(_) => return Err(unsent("it does not serve".to_string())),
+    };
     let count = || Ok((reloads(metrics, "taken")?, reloads(metrics, "refused")?));
     let before: (u64, u64) = count().map_err(unsent)?;
-    let process = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("it has a name");
-    kill_process(process, Signal::HUP).map_err(|error| format!("process {pid}: {error}"))?;
+    send()?;
     for _ in 0..LOOKS {
         thread::sleep(PAUSE);
         if reloads(metrics, "refused")? > before.1 {
@@ -63,21 +88,29 @@ pub fn reload(asked: &ReloadAsked) -> Result<String, String> {
     Err("the configuration was not taken in yet: see the log".to_string())
 }
 
+/// True if a process is there and handles SIGHUP, which would end it otherwise.
+fn serves(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|it| u64::from_str_radix(it.trim(), 16).ok());
+    caught.is_some_and(|it| it & 1 == 1)
+}
+
 /// How often the configuration was read again with this result.
 fn reloads(metrics: &HttpPlace, result: &str) -> Result<u64, String> {
-    let text = get(metrics)?;
+    let text = get(metrics, PATIENCE)?;
     let name = format!("marketd_config_reloads_total{{result=\"{result}\"}} ");
     let count = text.lines().find_map(|line| line.strip_prefix(&*name)?.parse().ok());
     count.ok_or_else(|| "whoever answers is no marketd that tells of reloads".to_string())
 }
 
 /// The body of a response with status 200.
-fn get(at: &HttpPlace) -> Result<String, String> {
+fn get(at: &HttpPlace, patience: Duration) -> Result<String, String> {
     let (name, asked) = (at.to_string(), at.clone());
     let (sender, response) = mpsc::channel();
     // Looking up a name and a server that sends a byte now and then take as long as they like.
     thread::spawn(move || sender.send(response_of(&asked)));
-    let response = response.recv_timeout(PATIENCE);
+    let response = response.recv_timeout(patience);
     let response = response.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let response = response.map_err(|error| format!("{name}: {error}"))?;
     let text = String::from_utf8_lossy(&response);

@@ -9,7 +9,8 @@
 
 use super::dialects::KnownDialect;
 use super::fault::{Report, suggestion, wrong};
-use super::forms::ListenAddress;
+use super::forms::{ListenAddress, Poll};
+use super::proxy::is_loopback;
 use super::schema::{Config, DEMO, SourceConfig};
 use crate::interval::Stored;
 use std::collections::{HashMap, HashSet};
@@ -43,6 +44,11 @@ pub(super) fn check(config: &Config, dialects: &[KnownDialect], report: &mut Rep
     warn_of_trust(config, report);
     warn_of_history(config, report);
     check_cluster(config, report);
+    if config.demo.as_ref().is_some_and(|it| it.replay.is_some()) && !cfg!(feature = "sqlite") {
+        let message =
+            "this build reads no history file (it is made without the feature \"sqlite\")";
+        report.fault("demo.replay", message);
+    }
     if config.tls.ca_file.is_some() && !tls_available() {
         let message = "this build cannot speak https, so it is not used";
         report.warn("tls.caFile", message);
@@ -56,10 +62,6 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
         report.fault(&of("quoteAssets"), "\"*\" means all assets: list nothing beside it");
     }
     if source.dialect == DEMO {
-        if source.id != DEMO {
-            let message = format!("the source of the demo exchange has the id \"{DEMO}\"");
-            report.fault(&of("id"), message);
-        }
         if source.url.is_some() {
             report.fault(&of("url"), "the demo exchange has no address of its own");
         }
@@ -72,6 +74,11 @@ fn check_source(path: &str, source: &SourceConfig, dialects: &[KnownDialect], re
             let why = "this build cannot speak https (it is made without the feature \"tls\")";
             let message = format!("expected an http address, found {url}: {why}");
             report.fault(&of(key), message);
+        }
+        if dialect.has_key && !url.https && !is_loopback(&url.host) {
+            let message =
+                "without https, the key of the source can be read on the way to the exchange";
+            report.warn(&of(key), message);
         }
         if !dialect.has_list && source.symbols.is_empty() {
             let message = format!("{} has no market list: name its markets in symbols", source.id);
@@ -194,16 +201,17 @@ fn warn_of_trust(config: &Config, report: &mut Report) {
 }
 
 fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
-    let [poll, stale] = [source.poll, source.stale_after].map(|time| time.as_millis());
-    let [frozen, timeout] = [source.frozen_after, source.timeout].map(|time| time.as_millis());
+    let times = [source.poll.usual(), source.stale_after, source.frozen_after, source.timeout];
+    let [poll, stale, frozen, timeout] = times.map(|time| time.as_millis());
     let mut warn = |key: &str, is: String, then: &str| {
         report.warn(&format!("{path}.{key}"), format!("{is}: {then}"));
     };
-    if poll >= stale {
+    let is_set = source.poll != Poll::Auto;
+    if is_set && poll >= stale {
         let is = format!("{poll} is not below staleAfterMs ({stale})");
         warn("pollMs", is, "every quote turns stale between two polls");
     }
-    if poll >= frozen {
+    if is_set && poll >= frozen {
         let is = format!("{poll} is not below frozenAfterMs ({frozen})");
         let then = "the source counts as frozen between two polls";
         warn("pollMs", is, then);
@@ -246,14 +254,28 @@ fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, rep
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
     let round = dialect.symbol_cost.saturating_mul(symbols);
     let round = round.saturating_add(dialect.poll_cost);
-    if round <= source.poll {
-        return;
-    }
-    let stale =
-        if round >= source.stale_after { ", and quotes turn stale between them" } else { "" };
-    let (round, poll) = (round.as_millis(), source.poll.as_millis());
-    let then = format!("polls are spaced to {round} ms{stale}");
-    let message = format!("polling every {poll} ms exceeds the rate limit of {name}: {then}");
+    // Those that are named are requested alone, if that costs less.
+    let few = dialect.few.filter(|_| symbols > 0 && source.quote_assets.is_empty());
+    let few = few.map(|(most, cost)| cost.saturating_mul(symbols.div_ceil(most)));
+    let round = few.map_or(round, |few| few.min(round));
+    let turns_stale = |round| match round >= source.stale_after {
+        true => ", and quotes turn stale between them",
+        false => "",
+    };
+    let message = match source.poll {
+        Poll::Every(poll) if round > poll => {
+            let then =
+                format!("polls are spaced to {} ms{}", round.as_millis(), turns_stale(round));
+            let poll = poll.as_millis();
+            format!("polling every {poll} ms exceeds the rate limit of {name}: {then}")
+        }
+        // By half of the budget.
+        Poll::Auto if 2 * round >= source.stale_after => {
+            let (round, stale) = (2 * round.as_millis(), turns_stale(2 * round));
+            format!("the rate limit of {name} permits a poll every {round} ms{stale}")
+        }
+        _ => return,
+    };
     report.warn(&format!("{path}.pollMs"), message);
 }
 

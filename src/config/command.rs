@@ -7,20 +7,22 @@ use super::completions::{Shell, completions};
 use super::dialects::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
+use super::file::text_of_regular;
 use super::flags::{self, CliTask, Flags};
-use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL};
+use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL, TIME};
 use super::load::{LoadedConfig, Loader, LookAtFiles};
 use super::man::man;
 use super::members::{Named as _, names};
 use super::schema::Config;
 use super::url::Url;
 use crate::interval::Stored;
-use crate::time::{UnixMs, digits, iso_8601};
+use crate::time::UnixMs;
 use std::ffi::OsString;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The JSON Schema of the file, made from its keys, in gzip. What depends on several keys, `--check` finds.
 pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schema.json.gz"));
@@ -49,9 +51,9 @@ pub enum Command {
     /// Print the schema of a dialect's file.
     DialectSchema,
     /// Ask the exchanges of all sources once for everything.
-    Probe(LoadedConfig),
-    /// Ask whether a marketd is ready.
-    Healthcheck(HttpPlace),
+    Probe(LoadedConfig, ProbeOptions),
+    /// Ask whether a marketd is ready, again until it is or this time has passed.
+    Healthcheck(HttpPlace, Duration),
     /// Have a marketd read its configuration again, and wait.
     Reload(ReloadAsked),
     /// Print stored candles.
@@ -73,6 +75,19 @@ pub enum Command {
     /// Give what is stored of one source to another one.
     Rename(Rename),
 }
+
+/// How exchanges are asked once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeOptions {
+    /// True if what looks wrong counts as what cannot be read.
+    pub is_strict: bool,
+    /// Recorded bodies, each with the name of its call: `time`, `markets`, `tickers`, `ticker`, `stats`, or
+    /// an interval of candles. If there are any, nothing is sent.
+    pub bodies: Vec<(String, String)>,
+}
+
+/// The names of the calls whose bodies may be recorded.
+const PROBE_CALLS: [&str; 8] = ["time", "markets", "tickers", "ticker", "stats", "1m", "1h", "1d"];
 
 /// What is renamed.
 #[derive(Clone, Debug, PartialEq)]
@@ -115,8 +130,8 @@ impl fmt::Display for HttpPlace {
 pub struct ReloadAsked {
     /// Its process.
     pub pid: u32,
-    /// Its metrics.
-    pub metrics: HttpPlace,
+    /// Its metrics, or the faults of the file that says where they are.
+    pub metrics: Result<HttpPlace, Vec<ConfigFault>>,
 }
 
 /// Which stored candles are printed, and how.
@@ -169,6 +184,7 @@ pub fn command(
     }
     let (checks, prints) = (flags.has("--check"), flags.has("--print-config"));
     let mut loader = Loader::new(flags, &variable, dialects, report);
+    loader.asks = !prints && subcommand.is_none_or(|it| it.task == CliTask::Probe);
     match subcommand.map(|it| it.task) {
         None if prints => loader.load().map(Command::PrintConfig),
         None if checks => {
@@ -176,7 +192,10 @@ pub fn command(
             loader.load().map(Command::Check)
         }
         None => loader.load().map(Command::Run),
-        Some(CliTask::Probe) => loader.load().map(Command::Probe),
+        Some(CliTask::Probe) => {
+            let options = probed(&loader.flags, &mut loader.report);
+            loader.load().map(|loaded| Command::Probe(loaded, options))
+        }
         Some(CliTask::Man) => loader.report.close().map(|_| Command::Print(man())),
         Some(CliTask::Schema) => schema(loader),
         Some(CliTask::Completions) => {
@@ -219,7 +238,7 @@ pub fn reload(
     let mut report = Report::default();
     let (_, flags) = flags::parse(words, &mut report);
     let mut loader = Loader::new(flags, &variable, dialects, report);
-    loader.files = Files::Regular;
+    (loader.files, loader.asks) = (Files::Regular, true);
     loader.load()
 }
 
@@ -233,9 +252,13 @@ fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     loader.report.close().map(|_| command.expect(READ))
 }
 
-fn healthcheck(loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
+fn healthcheck(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let address = loader.flags.words.first().cloned();
-    place(loader, "healthcheck", address, "/health/ready").map(Command::Healthcheck)
+    let wait = loader.flags.value("--wait").unwrap_or("0");
+    let seconds = wait.parse::<u32>().map_err(|_| wrong("a whole number of seconds", wait));
+    let seconds = loader.report.accept("--wait", seconds).unwrap_or_default();
+    let place = place(loader, "healthcheck", address, "/health/ready")?;
+    Ok(Command::Healthcheck(place, Duration::from_secs(seconds.into())))
 }
 
 fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
@@ -243,8 +266,11 @@ fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let pid = pid.parse().map_err(|_| wrong("the process id of a marketd", pid));
     let pid = loader.report.accept("reload", pid);
     let address = loader.flags.words.get(1).cloned();
-    let metrics = place(loader, "reload", address, "/metrics")?;
-    Ok(Command::Reload(ReloadAsked { pid: pid.expect(READ), metrics }))
+    let metrics = place(loader, "reload", address, "/metrics");
+    match metrics {
+        Err(faults) if faults.iter().any(|it| it.file.is_none()) => Err(faults),
+        metrics => Ok(Command::Reload(ReloadAsked { pid: pid.expect(READ), metrics })),
+    }
 }
 
 /// Where a running marketd is asked for `path`: at this address, else where the configuration says that it
@@ -295,6 +321,24 @@ fn listens_at(address: ListenAddress) -> HttpPlace {
 }
 
 /// The two ids of `rename`.
+/// Reads the recorded bodies: `--body CALL=FILE`.
+fn probed(flags: &Flags, report: &mut Report) -> ProbeOptions {
+    let mut options = ProbeOptions { is_strict: flags.has("--strict"), bodies: Vec::new() };
+    for text in flags.values("--body") {
+        let known = |(call, _): &(&str, &str)| PROBE_CALLS.contains(call);
+        let Some((call, file)) = text.split_once('=').filter(known) else {
+            let what = format!("CALL=FILE, and for CALL one of {}", PROBE_CALLS.join(", "));
+            report.accept::<()>("--body", Err(wrong(what, text)));
+            continue;
+        };
+        match text_of_regular(file) {
+            Ok(body) => options.bodies.push((call.to_owned(), body)),
+            Err(fault) => report.add(fault),
+        }
+    }
+    options
+}
+
 fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
     let [old, new] = [0, 1].map(|at| flags.words.get(at).cloned().unwrap_or_default());
     let read = if new.is_empty() {
@@ -322,7 +366,7 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let expected = "1m, 1h or 1d, of which all others are made";
     let interval = report.accept("--interval", interval.ok_or_else(|| wrong(expected, named)));
     let mut time = |name: &str, other: i64| match flags.value(name) {
-        Some(text) => report.accept(name, time(text)),
+        Some(text) => report.accept(name, TIME.parse(text)),
         None => Some(UnixMs(other)),
     };
     let (from, to) = (time("--from", 0), time("--to", i64::MAX));
@@ -348,14 +392,4 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
         times: from.expect(READ)..to.expect(READ),
         format: format.expect(READ),
     }))
-}
-
-/// A day, a time, or a number as the API takes it.
-fn time(text: &str) -> Result<UnixMs, String> {
-    let number = digits(text.as_bytes()).map(UnixMs::of_number);
-    let day = || iso_8601(format!("{text}T00:00:00").as_bytes());
-    let time = || iso_8601(text.strip_suffix('Z')?.as_bytes());
-    let expected = "2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds since 1970";
-    let read = number.or_else(|| day().or_else(time).map(UnixMs));
-    read.ok_or_else(|| wrong(expected, text))
 }

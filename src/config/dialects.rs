@@ -18,8 +18,13 @@ pub struct KnownDialect {
     pub poll_cost: Duration,
     /// The same for one symbol, if the exchange has no call for all quotes; else zero.
     pub symbol_cost: Duration,
+    /// If some markets can be requested in place of all: how many at a time, and the time that the budget
+    /// needs for that.
+    pub few: Option<(u32, Duration)>,
     /// False if the exchange has no market list: its markets are those that `symbols` names.
     pub has_list: bool,
+    /// True if its requests carry a key.
+    pub has_key: bool,
 }
 
 /// The dialects that a source may have.

@@ -3,6 +3,7 @@
 use super::fault::ConfigFault;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt as _;
 
 /// Largest file that is read: an endless device must not fill the memory. A thousand categories of a
 /// thousand symbols are 10 MB.
@@ -25,6 +26,11 @@ pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFau
         let message = "not a regular file: a reload reads only regular files";
         return Err(fault(None, message.to_string()));
     }
+    // It would be waited for until somebody writes into it. The pipe of a shell is open already.
+    let real = std::fs::canonicalize(name).unwrap_or_else(|_| name.into());
+    if std::fs::symlink_metadata(real).is_ok_and(|it| it.file_type().is_fifo()) {
+        return Err(fault(None, "a FIFO, which is not read".to_string()));
+    }
     let mut bytes = Vec::new();
     File::open(name)
         .and_then(|file| file.take(FILE_BYTES + 1).read_to_end(&mut bytes))
@@ -37,4 +43,9 @@ pub(super) fn text_of_file(name: &str, files: Files) -> Result<String, ConfigFau
         let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
         fault(Some(line), "not UTF-8".to_string())
     })
+}
+
+/// Reads the text of a regular file.
+pub fn text_of_regular(name: &str) -> Result<String, ConfigFault> {
+    text_of_file(name, Files::Regular)
 }

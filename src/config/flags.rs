@@ -50,7 +50,9 @@ const DATA: Flag = Flag { variable: "MARKETD_DATA", key: "data",
 const HELP: Flag = Flag { short: "-h", ..flag("--help", "", "Print this, and exit") };
 
 #[rustfmt::skip]
-const DEMO_FLAG: Flag = flag("--demo", "", "Run the demo exchange, also beside other sources");
+const DEMO_FLAG: Flag = Flag { key: "demo.script",
+    ..flag("--demo", "[FILE]", "Run the demo exchange, also beside other sources; with FILE,\n\
+        it serves what this script says") };
 
 #[rustfmt::skip]
 const SOURCE: Flag = Flag { is_repeated: true, ..flag("--source", "DIALECT[=URL]",
@@ -73,6 +75,11 @@ pub(super) const FLAGS: &[Flag] = &[
         ..flag("--ecosystem-listen", "ADDR", "Serve /api/ecosystem here") },
     DATA,
     DEMO_FLAG,
+    Flag { key: "demo.seed", ..flag("--demo-seed", "N", "The same seed gives the same prices") },
+    Flag { key: "demo.at", ..flag("--demo-at", "TIME", "Start its clock at this time: 2026-11-22,\n\
+        2026-11-22T09:00:00Z, seconds or milliseconds") },
+    Flag { key: "demo.speed",
+        ..flag("--demo-speed", "N", "Let it run so many times as fast; 0: stand still") },
     SOURCE,
     SYMBOLS,
     Flag { variable: "MARKETD_CLUSTER",
@@ -83,6 +90,8 @@ pub(super) const FLAGS: &[Flag] = &[
         with commas, TARGET=LEVEL for one component's lines") },
     Flag { variable: "MARKETD_LOG_FORMAT", ..flag("--log-format", "FORMAT", "text or json; the journal \
         of systemd\ngets text without times") },
+    flag("--address-file", "FILE", "Write the addresses into this file (JSON) once they are open;\n\
+        removed at the end"),
     flag("--check", "", "Check the configuration, report every fault, and exit"),
     flag("--print-config", "", "Print the effective configuration as JSON, and exit"),
     HELP,
@@ -117,11 +126,22 @@ pub(super) struct Subcommand {
 
 #[rustfmt::skip]
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
-    Subcommand { task: CliTask::Probe, name: "probe", words: &[], flags: FLAGS,
+    Subcommand { task: CliTask::Probe, name: "probe", words: &[], flags: &[
+            CONFIG, SOURCE, SYMBOLS,
+            flag("--strict", "", "Exit code 1 also if something looks wrong"),
+            Flag { is_repeated: true, ..flag("--body", "CALL=FILE",
+                "Read this recorded body, and send nothing.\n\
+                CALL: time, markets, tickers, ticker, stats, 1m, 1h or 1d") },
+            HELP,
+        ],
         about: "Ask each source's exchange once for everything, and print what was\nunderstood; \
             exit code 1 if something cannot be read" },
     Subcommand { task: CliTask::Healthcheck, name: "healthcheck", words: &["[URL]"],
-        flags: &[CONFIG, LISTEN, HELP],
+        flags: &[
+            CONFIG, LISTEN,
+            flag("--wait", "SECONDS", "Ask until one is ready, but for no longer than this"),
+            HELP,
+        ],
         about: "Exit with 0 if a marketd is ready, else with 1 and one line" },
     Subcommand { task: CliTask::Reload, name: "reload", words: &["PID", "[URL]"],
         flags: &[CONFIG, LISTEN, HELP],
@@ -265,6 +285,15 @@ fn value_of(flag: &Flag, parser: &mut lexopt::Parser) -> Result<String, String> 
     if flag.value.is_empty() {
         return Ok(String::new());
     }
+    if flag.value.starts_with('[') {
+        // The word behind it, unless that is a flag.
+        let mut words = parser.try_raw_args();
+        let next = words.as_mut().and_then(|words| words.peek());
+        let is_value = next.is_some_and(|word| !word.to_string_lossy().starts_with('-'));
+        if words.is_some() && !is_value {
+            return Ok(String::new());
+        }
+    }
     let word = parser.value();
     let word = word.map_err(|_| format!("expected {}, found nothing", flag.value))?;
     (word.into_string()).map_err(|word| format!("expected UTF-8, found {}", shown(&word)))
@@ -342,7 +371,7 @@ configuration (--check too), of an address or of a file: one line for each fault
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, json::Node, values::read_key};
+    use crate::config::{Config, DemoConfig, json::Node, values::read_key};
 
     fn faults(words: impl IntoIterator<Item = OsString>) -> Vec<String> {
         let mut report = Report::default();
@@ -369,7 +398,7 @@ mod tests {
             &["\"marketd.json\": unexpected, a configuration file is named with --config"],
         );
         check("--listen", &["--listen: expected ADDR, found nothing"]);
-        check("--demo=yes", &["--demo: expected no value, found \"yes\""]);
+        check("--check=yes", &["--check: expected no value, found \"yes\""]);
         check("--demo --demo --data a --data b", &["--demo: given twice", "--data: given twice"]);
         check("--wr\u{1b}ong", &["--wr\\u{1b}ong: unknown option, see --help"]);
     }
@@ -395,10 +424,29 @@ mod tests {
     }
 
     #[test]
+    fn a_value_in_brackets_may_be_left_out() {
+        let check = |line: &str, expected: &str| {
+            let mut report = Report::default();
+            let (_, flags) = parse(line.split(' ').map(OsString::from), &mut report);
+            assert_eq!((report.close(), flags.value("--demo")), (Ok(vec![]), Some(expected)));
+        };
+        for line in ["--demo", "--demo --check", "--check --demo"] {
+            check(line, "");
+        }
+        for line in ["--demo x.json", "--demo=x.json --check", "--demo x.json --check"] {
+            check(line, "x.json");
+        }
+    }
+
+    #[test]
     fn every_flag_overrides_a_key_that_is_there() {
         for flag in FLAGS.iter().filter(|flag| !flag.key.is_empty()) {
             let node = Node::unplaced(flag.key.to_string(), "");
-            let known = read_key(&mut Config::default(), flag.key, &node, &mut Report::default());
+            let report = &mut Report::default();
+            let known = match flag.key.strip_prefix("demo.") {
+                Some(key) => read_key(&mut DemoConfig::default(), key, &node, report),
+                None => read_key(&mut Config::default(), flag.key, &node, report),
+            };
             assert_eq!(known, Ok(()), "{}", flag.name);
         }
     }

@@ -8,9 +8,11 @@ use super::log_rules;
 use super::network::Network;
 use super::url::{EngineUrl, Url};
 use crate::decimal::Decimal;
+use crate::time::{UnixMs, digits, iso_8601};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Longest name or description.
 const TEXT_BYTES: usize = 1024;
@@ -69,6 +71,28 @@ impl fmt::Display for ListenAddress {
     }
 }
 
+/// How often a source is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poll {
+    /// From the start of one poll to the start of the next.
+    Every(Duration),
+    /// As often as half of the exchange's budget permits.
+    Auto,
+}
+
+impl Poll {
+    /// A bulk poll of a large exchange is 2 MB: one a second would be rude.
+    pub const USUAL: Duration = Duration::from_secs(2);
+
+    /// Its time, or the usual one as long as none is known.
+    pub fn usual(self) -> Duration {
+        match self {
+            Poll::Every(time) => time,
+            Poll::Auto => Poll::USUAL,
+        }
+    }
+}
+
 /// How a text becomes a `T`.
 pub(crate) struct TextForm<T> {
     /// What is expected, for messages and the reference.
@@ -79,7 +103,7 @@ pub(crate) struct TextForm<T> {
 
 impl<T> TextForm<T> {
     /// Reads a text. The error says what was expected and what was found.
-    pub(super) fn parse(&self, text: &str) -> Result<T, String> {
+    pub(crate) fn parse(&self, text: &str) -> Result<T, String> {
         (self.read)(text).map_err(|message| message.unwrap_or_else(|| wrong(self.expected, text)))
     }
 }
@@ -127,7 +151,7 @@ pub(super) const DATA: TextForm<Data> = form("a file name or \":memory:\"", |tex
 pub(super) const FILE: TextForm<String> = form("a file name", |text| plain(text, is_file(text)));
 
 /// A symbol in any case, with `/`, `-` or `_` between its sides, as `BASE/QUOTE`.
-pub(super) const SYMBOL: TextForm<String> = form("BASE/QUOTE", symbol);
+pub(crate) const SYMBOL: TextForm<String> = form("BASE/QUOTE", symbol);
 
 /// An asset in any case, as upper case, or `*` for all.
 pub(super) const QUOTE_ASSET: TextForm<String> = form("an asset like \"USDT\" or \"*\"", |text| {
@@ -168,7 +192,7 @@ pub(super) const DIALECT: TextForm<String> =
     form("the name of an exchange", |text| bounded(text, TEXT_BYTES));
 
 /// A text for people.
-pub(super) const WORDS: TextForm<String> = form("a text", |text| bounded(text, TEXT_BYTES));
+pub(crate) const WORDS: TextForm<String> = form("a text", |text| bounded(text, TEXT_BYTES));
 
 /// The rules of the log.
 pub(super) const LOG: TextForm<String> = form("a level or rules of the log", |text| {
@@ -179,27 +203,46 @@ pub(super) const LOG: TextForm<String> = form("a level or rules of the log", |te
 pub(super) const ICON: TextForm<String> = form("a text", |text| bounded(text, URL_BYTES));
 
 /// A number of decimal places.
-pub(super) const PLACES: TextForm<u8> = form("a whole number from 0 to 64", |digits| {
-    let places = decimal(digits).and_then(|value| value.to_string().parse().ok());
+pub(crate) const PLACES: TextForm<u8> = form("a whole number from 0 to 64", |text| {
+    let places = decimal(text).and_then(|value| value.to_string().parse().ok());
     places.filter(|places| *places <= 64).ok_or(None)
 });
 
 /// The fee of an order.
 pub(super) const FRACTION: TextForm<Decimal> =
-    form("a decimal fraction between -1 and 1", |digits| {
+    form("a decimal fraction between -1 and 1", |text| {
         let is_good = |value: &Decimal| Decimal::from(-1) < *value && *value < Decimal::from(1);
-        decimal(digits).filter(is_good).ok_or(None)
+        decimal(text).filter(is_good).ok_or(None)
     });
 
 /// The price, amount or cost of an order.
-pub(super) const AMOUNT: TextForm<Decimal> = form("a decimal of 0 or more", |digits| {
-    let value = decimal(digits).filter(|value| !value.is_negative());
+pub(crate) const AMOUNT: TextForm<Decimal> = form("a decimal of 0 or more", |text| {
+    let value = decimal(text).filter(|value| !value.is_negative());
     value.ok_or(None)
 });
 
-fn decimal(digits: &str) -> Option<Decimal> {
-    Decimal::parse(digits.as_bytes()).ok()
+/// A day, a time, or a number as the API takes it.
+pub(crate) const TIME: TextForm<UnixMs> =
+    form("2026-11-22, 2026-11-22T09:00:00Z, or seconds or milliseconds since 1970", |text| {
+        let number = digits(text.as_bytes()).map(UnixMs::of_number);
+        let day = || iso_8601(format!("{text}T00:00:00").as_bytes());
+        let time = || iso_8601(text.strip_suffix('Z')?.as_bytes());
+        number.or_else(|| day().or_else(time).map(UnixMs)).ok_or(None)
+    });
+
+/// A figure of a quote.
+pub(crate) const FIGURE: TextForm<Decimal> = form("a decimal", |text| decimal(text).ok_or(None));
+
+fn decimal(text: &str) -> Option<Decimal> {
+    Decimal::parse(text.as_bytes()).ok()
 }
+
+/// The address of a listener that is not a Unix socket.
+pub(super) const TCP_ADDRESS: TextForm<ListenAddress> =
+    form("ADDR:PORT", |text| match address(text)? {
+        ListenAddress::Unix(_) => Err(None),
+        tcp => Ok(tcp),
+    });
 
 fn address(text: &str) -> Result<ListenAddress, Option<String>> {
     if let Some(path) = text.strip_prefix(UNIX) {

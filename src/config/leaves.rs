@@ -1,12 +1,13 @@
 //! Values that are neither lists nor objects: numbers, switches, and what has the form of a text.
 
 use super::fault::Report;
-use super::forms::{Data, ListenAddress, TextForm};
+use super::forms::{Data, ListenAddress, Poll, TextForm};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::{EngineUrl, Url};
 use super::values::{KeyType, Wrong};
 use crate::decimal::Decimal;
+use crate::time::UnixMs;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use std::time::Duration;
 pub(crate) struct Number {
     /// What it counts, as messages say it: empty, or " of bytes".
     pub(super) unit: &'static str,
-    pub(super) min: u64,
-    pub(super) max: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
     /// The reason of these bounds; empty if it is obvious.
     pub(super) why: &'static str,
 }
@@ -25,7 +26,7 @@ pub(crate) const fn count(min: u64, max: u64) -> Number {
     Number { unit: "", min, max, why: "" }
 }
 
-pub(super) const fn millis(min: u64, max: u64) -> Number {
+pub(crate) const fn millis(min: u64, max: u64) -> Number {
     Number { unit: " of milliseconds", ..count(min, max) }
 }
 
@@ -92,6 +93,20 @@ leaves!(
     |time: &Duration| time.as_millis().to_string()
 );
 leaves!(
+    Poll,
+    Number,
+    false,
+    |rule: &Number| format!("{rule}, or \"auto\""),
+    |rule: &Number, node: &Node| match node.text().as_deref() {
+        Some("auto") => Ok(Poll::Auto),
+        _ => rule.read(node).map(|ms| Poll::Every(Duration::from_millis(ms))),
+    },
+    |poll: &Poll| match poll {
+        Poll::Every(time) => time.as_millis().to_string(),
+        Poll::Auto => json::text("auto"),
+    }
+);
+leaves!(
     bool,
     (),
     false,
@@ -110,6 +125,17 @@ leaves!(
         digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
     },
     Self::to_string
+);
+leaves!(
+    UnixMs,
+    TextForm<Self>,
+    false,
+    |form: &TextForm<Self>| form.expected.to_string(),
+    |form: &TextForm<Self>, node: &Node| {
+        let text = node.text().or(node.number().map(str::to_string));
+        form.parse(&text.ok_or(None)?).map_err(Some)
+    },
+    |time: &Self| json::text(&time.to_string())
 );
 leaves!(
     String ListenAddress Data Network Url EngineUrl,

@@ -10,14 +10,16 @@ use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};
 use super::forms::{ENGINE, SYMBOL};
 use super::json::{self, Node};
+use super::keys::{Secret, variable_of};
 use super::log_rules;
 use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
 use super::values::{KeyValue as _, list_keys, read_key};
+use crate::time::digits;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A configuration without faults.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +30,8 @@ pub struct LoadedConfig {
     pub log: String,
     /// The form of the log's lines.
     pub log_format: LogFormat,
+    /// The file that gets the addresses.
+    pub address_file: Option<PathBuf>,
     /// What is allowed but unwise.
     pub warnings: Vec<ConfigFault>,
 }
@@ -65,6 +69,8 @@ pub(super) struct Loader<'a> {
     pub(super) files: Files,
     /// True if a configuration without sources is a fault: else the demo exchange runs.
     pub(super) needs_sources: bool,
+    /// True if exchanges are asked: the keys for them are read.
+    pub(super) asks: bool,
     /// Looks at the files that a sound configuration names.
     pub(super) look: Option<LookAtFiles>,
     pub(super) report: Report,
@@ -81,15 +87,15 @@ impl<'a> Loader<'a> {
         dialects: &'a Dialects,
         report: Report,
     ) -> Loader<'a> {
-        let (files, needs_sources, look) = (Files::Any, false, None);
-        Loader { flags, variable, dialects, files, needs_sources, look, report }
+        let (files, needs_sources, asks, look) = (Files::Any, false, false, None);
+        Loader { flags, variable, dialects, files, needs_sources, asks, look, report }
     }
 
     /// Makes one configuration of flags, environment and file. Every fault that can be found is reported,
     /// those of flags and variables first, then those of the file from top to bottom.
     pub(super) fn load(mut self) -> Result<LoadedConfig, Vec<ConfigFault>> {
         let (mut config, mut log) = (Config::default(), None);
-        let mut log_format = LogFormat::Text;
+        let (mut log_format, mut address_file) = (LogFormat::Text, None);
         for flag in FLAGS {
             let given = match (self.flags.value(flag.name), flag.variable) {
                 (Some(text), _) => Some((flag.name, text.to_string())),
@@ -116,6 +122,8 @@ impl<'a> Loader<'a> {
                     let format = format.ok_or_else(|| wrong(LogFormat::NAMES.join(" or "), &text));
                     log_format = report.accept(by, format).unwrap_or(log_format);
                 }
+                ("--demo", _) if text.is_empty() => {}
+                ("--address-file", _) => address_file = Some(text.into()),
                 ("--cluster", _) => {
                     report.give("cluster.url", by);
                     if let Some(url) = report.accept(by, ENGINE.parse(&text)) {
@@ -125,9 +133,18 @@ impl<'a> Loader<'a> {
                 (_, "") => {}
                 (_, key) => {
                     report.give(key, by);
-                    let text = json::text(&text);
+                    let own = key.strip_prefix("demo.");
+                    let text = match own {
+                        Some(_) if digits(text.as_bytes()).is_some() => text,
+                        _ => json::text(&text),
+                    };
                     let node = Node::unplaced(key.to_string(), &text);
-                    let known = read_key(&mut config, key, &node, report);
+                    let known = match own {
+                        Some(key) => {
+                            read_key(config.demo.get_or_insert_default(), key, &node, report)
+                        }
+                        None => read_key(&mut config, key, &node, report),
+                    };
                     debug_assert!(known.is_ok(), "flags override keys that are there");
                 }
             }
@@ -137,7 +154,7 @@ impl<'a> Loader<'a> {
             log_rules::read(rules, &mut self.report)
         });
         let (config, warnings) = self.finish(config)?;
-        Ok(LoadedConfig { config, log, log_format, warnings })
+        Ok(LoadedConfig { config, log, log_format, address_file, warnings })
     }
 
     fn variable(&mut self, name: &'static str) -> Option<String> {
@@ -154,6 +171,9 @@ impl<'a> Loader<'a> {
         let proxies = Proxies::read(|name| self.variable(name));
         self.choose_sources(&mut config);
         let dialects = &self.read_dialects(&mut config);
+        if self.asks {
+            self.read_keys(&mut config, dialects);
+        }
         check(&config, dialects, &mut self.report);
         self.read_roots(&mut config);
         for (key, fault) in self.look.map(|look| look(&config)).unwrap_or_default() {
@@ -170,7 +190,7 @@ impl<'a> Loader<'a> {
         }
         let warnings = self.report.close()?;
         let runs_demo = config.sources.iter().any(|source| source.dialect == DEMO);
-        config.demo = runs_demo.then(|| config.demo.unwrap_or_default());
+        config.demo = runs_demo.then(|| config.demo.take().unwrap_or_default());
         let HistoryConfig { m1, h1, d1 } = &mut config.history;
         for depth in [m1, h1, d1] {
             depth.backfill = depth.backfill.min(depth.keep);
@@ -195,7 +215,7 @@ impl<'a> Loader<'a> {
         if asked {
             report.give(&format!("sources[{}]", config.sources.len()), "--demo");
         }
-        if *needs_sources && !asked && config.sources.is_empty() {
+        if *needs_sources && config.sources.is_empty() {
             let message = "expected --config or --source, which say what is tracked, found neither";
             report.add(ConfigFault::by("", message));
         }
@@ -259,6 +279,36 @@ impl<'a> Loader<'a> {
             }
         }
         known
+    }
+
+    /// Reads the key of each source whose dialect sends one.
+    fn read_keys(&mut self, config: &mut Config, dialects: &[KnownDialect]) {
+        for (at, source) in config.sources.iter_mut().enumerate() {
+            let path = format!("sources[{at}].keyFile");
+            let has_key = dialect_of(source, dialects).map(|dialect| dialect.has_key);
+            let read = match &source.key_file {
+                Some(_) if has_key == Some(false) => {
+                    Err("nothing reads it: the dialect has no `key`".into())
+                }
+                _ if has_key != Some(true) => continue,
+                Some(name) => text_of_file(name, self.files)
+                    .map_err(|fault| fault.message)
+                    .and_then(|text| Secret::parse(&text))
+                    .map_err(|message| format!("{}: {message}", quoted(name))),
+                None => {
+                    let name = variable_of(&source.id);
+                    let text = (self.variable)(&name).unwrap_or_default().into_string();
+                    let key = text.map_err(|_| "expected UTF-8".to_owned());
+                    let key = key.and_then(|text| Secret::parse(&text));
+                    let what = "the key of the source; `keyFile` names a file with it instead";
+                    key.map_err(|message| format!("{name}: {message} ({what})"))
+                }
+            };
+            match read {
+                Ok(key) => source.key = Some(key),
+                Err(message) => self.report.fault(&path, message),
+            }
+        }
     }
 
     /// Reads the file of root certificates. It must be text that holds a certificate; `net` reads the

@@ -33,6 +33,7 @@ macro_rules! members {
                 types.object(stringify!($name), about, |members| { $(
                     let default: &[&str] = &[$(stringify!($default))?];
                     members.add::<$type>($key, concat!($($what),+), default.is_empty());
+                    $( members.limit($key, &$rule); )?
                 )+ })
             }
         }

@@ -22,6 +22,7 @@ mod file;
 mod flags;
 pub(crate) mod forms;
 mod json;
+mod keys;
 pub(crate) mod leaves;
 mod limits;
 mod load;
@@ -38,13 +39,16 @@ mod url;
 pub(crate) mod values;
 
 pub use command::{
-    Command, Export, ExportFormat, HttpPlace, ReloadAsked, Rename, SCHEMA, command, reload,
+    Command, Export, ExportFormat, HttpPlace, ProbeOptions, ReloadAsked, Rename, SCHEMA, command,
+    reload,
 };
 pub use dialects::{Dialects, KnownDialect};
 pub use fault::{ConfigFault, Report};
+pub use file::text_of_regular;
 pub use flags::help;
-pub use forms::{Data, ListenAddress};
+pub use forms::{Data, ListenAddress, Poll};
 pub use json::{Node, unquoted};
+pub use keys::Secret;
 pub use limits::Limits;
 pub use load::{LoadedConfig, LogFormat, LookAtFiles};
 pub use network::Network;

@@ -144,7 +144,7 @@ impl Exception {
 }
 
 /// True for this machine itself, which no proxy can reach.
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let name = host.trim_end_matches('.');
     match host.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),

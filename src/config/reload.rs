@@ -110,6 +110,7 @@ fn change(old: &SourceConfig, new: &SourceConfig) -> SourceChange {
 mod tests {
     use super::SourceChange::{Begins, Ends, Same, Settings};
     use super::*;
+    use crate::config::Poll;
 
     fn sources(ids: &[&str]) -> Vec<SourceConfig> {
         let named = |id: &&str| SourceConfig { id: id.to_string(), ..SourceConfig::new("binance") };
@@ -141,7 +142,7 @@ mod tests {
             assert_eq!(SourcePlaces::after(&old, |_| false, &new).changes, [expected]);
         };
         let settings = |markets, route| Settings { markets, route };
-        check(|it| it.poll *= 2, settings(false, false));
+        check(|it| it.poll = Poll::Auto, settings(false, false));
         check(|it| it.symbols.push("A/B".into()), settings(true, false));
         check(|it| it.quote_assets.push("B".into()), settings(true, false));
         check(|it| it.url = super::super::Url::parse("http://h").ok(), settings(false, true));

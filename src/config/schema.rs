@@ -15,10 +15,11 @@
 
 use super::forms::{
     ADDRESS, AMOUNT, BASE_PATH, CATEGORY_ID, DATA, DIALECT, Data, ENGINE, FILE, FRACTION, ICON,
-    KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, QUOTE_ASSET, SOURCE_ID, SYMBOL, URL,
-    WORDS,
+    KEY_PART, LOG, ListenAddress, MARKET_ID, NETWORK, PLACES, Poll, QUOTE_ASSET, SOURCE_ID, SYMBOL,
+    TCP_ADDRESS, TIME, URL, WORDS,
 };
 use super::json::Node;
+use super::keys::Secret;
 use super::leaves::{Number, candles, count, millis};
 use super::limits::Limits;
 use super::network::Network;
@@ -27,6 +28,7 @@ use super::url::{EngineUrl, Url};
 use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;
 use crate::record::{Bounds, MarketRules};
+use crate::time::UnixMs;
 use std::mem::take;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -58,7 +60,7 @@ object! {
         /// How much history is kept and fetched, by stored interval.
         history: HistoryConfig, "history";
         /// Settings of the demo exchange; it runs only as one of the sources.
-        // `None` when it does not run; else one of `sources` has the id `DEMO`.
+        // `None` when it does not run; else one of `sources` has the dialect `DEMO`.
         demo: Option<DemoConfig>, "demo";
         /// Named groups of markets, in the order in which they are listed.
         categories: Vec<CategoryConfig>, "categories";
@@ -97,9 +99,9 @@ object! {
         /// Assets: every active market quoted in one of them is tracked. Without them and `symbols`: all.
         quote_assets: Vec<String>, "quoteAssets" QUOTE_ASSET;
         /// Time from the start of one poll of quotes to the start of the next. The second one after the
-        /// start may come sooner, so that several sources are polled apart.
-        // A bulk poll of a large exchange is 2 MB: one a second would be rude.
-        poll: Duration = Duration::from_secs(2), "pollMs" millis(100, 3_600_000);
+        /// start may come sooner, so that several sources are polled apart. "auto": as often as half of
+        /// the exchange's budget permits.
+        poll: Poll = Poll::Every(Poll::USUAL), "pollMs" millis(100, 3_600_000);
         /// Age at which a quote is stale.
         // Seven polls: one or two may fail.
         stale_after: Duration = Duration::from_secs(15), "staleAfterMs" millis(1, 86_400_000);
@@ -109,6 +111,10 @@ object! {
         /// Longest time of one request.
         // A bulk response takes below two seconds, also from far away.
         timeout: Duration = Duration::from_secs(5), "timeoutMs" millis(100, 600_000);
+        /// File with the key that its dialect sends; null: the variable `MARKETD_KEY_TALLY`, of `tally`.
+        key_file: Option<String>, "keyFile" FILE;
+        /// The key; `None` if the dialect sends none.
+        key: Option<Secret>;
         /// Proxy of its connections, from the environment.
         proxy: Option<Proxy>;
     }
@@ -177,10 +183,47 @@ object! {
 
 object! {
     /// The built-in exchange.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct DemoConfig {
         /// The same seed gives the same prices at the same time.
         seed: u64 = 1, "seed" count(0, u64::MAX);
+        /// What its clock shows at the start; null: this machine's time.
+        at: Option<UnixMs>, "at" TIME;
+        /// How many seconds pass on its clock in one; 0: the clock stands still.
+        speed: u32 = 1, "speed" count(0, 100_000);
+        /// File that says what it serves, read again when it changes; a relative name starts from the
+        /// working directory.
+        script: Option<String>, "script" FILE;
+        /// Where it listens for this and other clients; null: on a free port of the loopback.
+        listen: Option<ListenAddress>, "listen" TCP_ADDRESS;
+        /// Candles that it plays in place of what it generates; null: none.
+        replay: Option<ReplayConfig>, "replay";
+    }
+}
+
+object! {
+    /// What the demo exchange plays.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct ReplayConfig [1, &["data"]] {
+        /// A history file, which is read at the start; a relative name starts from the working directory;
+        /// required.
+        data: String, "data" FILE;
+        /// What the clock shows at the start; null: what `at` says, else the time of the first candle.
+        from: Option<UnixMs>, "from" TIME;
+        /// The speed of the clock; null: that of `demo`.
+        speed: Option<u32>, "speed" count(0, 100_000);
+    }
+}
+
+impl DemoConfig {
+    /// True if its clock, which all times in bodies follow, is not this machine's.
+    pub fn has_clock(&self) -> bool {
+        self.at.is_some() || self.speed() != 1
+    }
+
+    /// How many seconds pass on its clock in one.
+    pub fn speed(&self) -> u32 {
+        self.replay.as_ref().and_then(|replay| replay.speed).unwrap_or(self.speed)
     }
 }
 
@@ -286,20 +329,13 @@ fn category(node: &Node) -> CategoryConfig {
 
 /// The text of one key of an entry, on which other defaults depend.
 fn text_of(name: &str, entry: &Node) -> String {
-    let value = entry.member(name).and_then(|value| value.text());
-    value.unwrap_or_default()
+    entry.member(name).and_then(|value| value.text()).unwrap_or_default()
 }
 
 impl Config {
     /// This configuration as the text of a file that reads back as the same.
     pub fn to_json(&self) -> String {
         self.clone().print()
-    }
-
-    /// The index in `sources` of the demo exchange, whose address is known only once it listens.
-    pub fn demo_source(&self) -> Option<usize> {
-        self.demo.as_ref()?;
-        self.sources.iter().position(|source| source.id == DEMO)
     }
 }
 
@@ -318,7 +354,7 @@ impl SourceConfig {
             // All markets, and candles of two. Prices move each second, and the exchange is near.
             source.symbols = vec!["BTC/USDT".to_string(), "ETH/USDT".to_string()];
             source.quote_assets = vec!["*".to_string()];
-            source.poll = Duration::from_secs(1);
+            source.poll = Poll::Every(Duration::from_secs(1));
             source.stale_after = Duration::from_secs(5);
         }
         source

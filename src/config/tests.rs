@@ -23,7 +23,9 @@ fn dialects() -> Dialects {
         url: Url::parse(url).expect("well-formed"),
         poll_cost: Duration::from_millis(poll_ms),
         symbol_cost: Duration::from_millis(symbol_ms),
+        few: None,
         has_list: true,
+        has_key: false,
     };
     let built_in = vec![
         known("binance", "http://api.binance.com", 800, 0),
@@ -34,12 +36,14 @@ fn dialects() -> Dialects {
     Dialects {
         built_in,
         read: |file, text| match text {
-            "fine" => Ok(KnownDialect {
+            "fine" | "keyed" => Ok(KnownDialect {
                 name: String::new(),
                 url: Url::parse("http://files.com").expect("well-formed"),
                 poll_cost: Duration::from_secs(20),
                 symbol_cost: Duration::ZERO,
+                few: None,
                 has_list: true,
+                has_key: text == "keyed",
             }),
             _ => Err(vec![
                 ConfigFault::at(Some(file), Some(1), "a.b", "wrong"),
@@ -115,8 +119,7 @@ fn nothing_said_is_the_demo_exchange_with_the_defaults() {
     let config = found.config;
     assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
     assert_eq!(config.data, Data::File(PathBuf::from("marketd.db")));
-    assert_eq!(config.demo, Some(DemoConfig { seed: 1 }));
-    assert_eq!(config.demo_source(), Some(0));
+    assert_eq!(config.demo, Some(DemoConfig { seed: 1, ..DemoConfig::default() }));
     assert_eq!(config.sources, [SourceConfig::new(DEMO)]);
     assert_eq!(config.sources[0].spoken(), "binance");
 }
@@ -127,7 +130,7 @@ const FULL: &str = r#"{
   "sources": [
     { "id": "one", "dialect": "binance", "url": "http://10.0.0.1:9/x", "symbols": ["btc_usdt"], "quoteAssets": ["usdt", "BTC"],
       "pollMs": 1000, "staleAfterMs": 20000, "frozenAfterMs": 400000, "timeoutMs": 6000 },
-    { "dialect": "demo", "pollMs": 700 },
+    { "dialect": "demo", "pollMs": "auto" },
     { "dialect": "okx" } ],
   "history": { "1m": { "keep": 1000, "backfill": 1 }, "1d": { "keep": 100 } },
   "demo": { "seed": 18446744073709551615 },
@@ -151,8 +154,8 @@ fn what_is_printed_reads_back_as_the_same() {
     assert_eq!(warnings, []);
     assert_eq!(full.sources[0].symbols, ["BTC/USDT"]);
     assert_eq!(full.base_path, "/a");
-    assert_eq!(full.demo_source(), Some(1));
-    assert_eq!(full.demo.map(|demo| demo.seed), Some(u64::MAX));
+    assert_eq!(full.sources[1].dialect, DEMO);
+    assert_eq!(full.demo.as_ref().map(|demo| demo.seed), Some(u64::MAX));
     assert_eq!(full.sources[1].stale_after, Duration::from_secs(5));
     assert_eq!(full.history.d1, Depth { keep: 100, backfill: 100 });
     assert_eq!(full.trusted_proxies.len(), 3);

@@ -9,8 +9,9 @@
 //! The keys themselves are in `schema` and `limits`, those of dialects in their modules.
 
 use super::fault::Report;
+use super::forms::TextForm;
 use super::json::{self, Node};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A type that a key can have.
 pub(crate) trait KeyType: Sized {
@@ -333,6 +334,29 @@ impl<T: KeyType> KeyType for Option<T> {
 
     fn visit(value: Option<&mut Self>, visit: &mut Visit<'_>) {
         T::visit(value.and_then(Option::as_mut), visit);
+    }
+}
+
+/// An object whose members have names of a form and values of one type.
+impl<K: Ord, T: KeyType> KeyType for BTreeMap<K, T> {
+    type Rule = (TextForm<K>, T::Rule);
+
+    fn expected((form, _): &Self::Rule) -> String {
+        format!("an object with names like {}", form.expected)
+    }
+
+    fn read((form, rule): &Self::Rule, node: &Node, report: &mut Report) -> Result<Self, Wrong> {
+        let mut all = BTreeMap::new();
+        for (name, node) in node.members().ok_or(None)? {
+            report.place(&node.path, node.offset);
+            match (form.parse(&name), T::read(rule, &node, report)) {
+                (Err(message), _) => report.fault(&node.path, message),
+                (_, Err(message)) => node.refuse(message, T::expected(rule), report),
+                (Ok(key), _) if all.contains_key(&key) => report.fault(&node.path, "given twice"),
+                (Ok(key), Ok(value)) => drop(all.insert(key, value)),
+            }
+        }
+        Ok(all)
     }
 }
 

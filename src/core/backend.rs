@@ -11,7 +11,7 @@ use super::context::Context;
 use super::history::{History, Pace, ReadStart};
 use super::sources::{Reload, Sources};
 use crate::config::Config;
-use crate::core::{Event, Resolved};
+use crate::core::{Event, LongWork, Resolved, WorkSet};
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{SeriesKey, SourceId};
@@ -51,8 +51,8 @@ pub struct Backend {
 pub struct NextWake {
     /// When one of them is to be told that time has passed.
     pub due: Mono,
-    /// True for the sources, the history and the cluster, in this order, if it has a job to step.
-    pub has_work: [bool; 3],
+    /// Which of them have a job to step.
+    pub has_work: WorkSet,
     /// Responses that are read and not yet completely in the market.
     pub staged: usize,
 }
@@ -228,6 +228,12 @@ impl Backend {
         }
     }
 
+    /// The demo exchange has others to tell.
+    pub fn demo_changed(&mut self, cx: &mut Context) {
+        self.sources.demo_changed(cx);
+        self.next_wake.set(None);
+    }
+
     /// Steps a job of the sources.
     pub fn step_sources(&mut self, cx: &mut Context) {
         if self.sources.work(&mut self.history, cx) {
@@ -318,7 +324,9 @@ impl Backend {
         ];
         NextWake {
             due: all.into_iter().flatten().min().unwrap_or(Mono::NEVER),
-            has_work: [sources.has_work(), history.has_work(), is_reading],
+            has_work: LongWork::Sources.if_any(sources.has_work())
+                | LongWork::History.if_any(history.has_work())
+                | LongWork::Cluster.if_any(is_reading),
             staged,
         }
     }

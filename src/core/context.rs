@@ -1,11 +1,11 @@
 //! What every part of the core works on, beside its own state: one [`Context`], which the core owns.
 
-use crate::config::Config;
+use crate::config::{Config, DEMO, DemoConfig};
 use crate::core::{Action, ProcessFacts, Status};
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use crate::table::Key;
-use crate::time::{Now, UnixMs};
+use crate::time::{Now, SimulatedClock, UnixMs};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Duration;
@@ -34,6 +34,9 @@ pub struct Context {
     pub facts: fn() -> ProcessFacts,
     /// The time of this call.
     pub now: Now,
+    /// The clock of the demo exchange if it is not this machine's. The wall-clock time of [`Context::now`]
+    /// is what it shows.
+    pub clock: Option<SimulatedClock>,
     /// What the wall clock shows when the monotonic one is zero, in milliseconds.
     wall_zero: i64,
 }
@@ -69,19 +72,30 @@ pub struct Wish {
     /// Whose response is deferred for them; `None` if they are for a stream.
     pub client: Option<Key>,
     /// The missing ranges; never empty.
-    pub candles: Vec<(SeriesKey, Range<i64>)>,
+    pub candles: Vec<Candles>,
 }
 
+/// Slots of a series.
+type Candles = (SeriesKey, Range<i64>);
+
 impl Context {
-    /// Asks for candles, if any are missing.
-    pub fn wish(&mut self, client: Option<Key>, candles: Vec<(SeriesKey, Range<i64>)>) {
-        if !candles.is_empty() {
-            self.wishes.push_back(Wish { client, candles });
+    /// Keeps the candles that a response needs in memory, and asks for those that are missing, if any.
+    pub fn wish(&mut self, client: Option<Key>, needed: Vec<Candles>, missing: Vec<Candles>) {
+        for (series, slots) in needed {
+            let now = self.exchange_time(series.source);
+            self.market.charts.want(series, slots, now);
+        }
+        if !missing.is_empty() {
+            self.wishes.push_back(Wish { client, candles: missing });
         }
     }
 
     /// A context without actions, of the run 0 and of a process without figures.
-    pub fn new(config: Config, market: Market, stats: Status, now: Now) -> Context {
+    pub fn new(config: Config, market: Market, mut stats: Status, now: Now) -> Context {
+        let wall_zero = wall_zero(now);
+        let clock = demo_clock(&config, now);
+        let now = shown(clock, now);
+        stats.started = now;
         Context {
             config,
             market,
@@ -92,13 +106,26 @@ impl Context {
             boot: 0,
             facts: ProcessFacts::default,
             now,
-            wall_zero: wall_zero(now),
+            clock,
+            wall_zero,
         }
     }
 
     /// The exchange's time now, as far as it is known.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
         self.stats[source].exchange_time(self.now)
+    }
+
+    /// The clock of this source's exchange, if nobody has to tell it: the demo exchange follows it too.
+    pub fn given_clock(&self, source: SourceId) -> Option<SimulatedClock> {
+        self.clock.filter(|_| self.config.sources[source.index()].dialect == DEMO)
+    }
+
+    /// The clock of the demo exchange shows this time now.
+    pub fn set_demo_clock(&mut self, at: UnixMs) {
+        let speed = self.config.demo.as_ref().map_or(1, DemoConfig::speed);
+        self.clock = Some(SimulatedClock::set(at, speed, self.now.mono));
+        self.now.unix = at;
     }
 
     /// Compares the clocks. Returns true if they moved apart since the last call: the machine slept, or a
@@ -122,4 +149,15 @@ impl Context {
 /// What the wall clock shows when the monotonic one is zero, in milliseconds.
 pub fn wall_zero(now: Now) -> i64 {
     now.unix.0 - now.mono.as_ms()
+}
+
+/// The clock of the demo exchange at the start, if it is not the machine's.
+fn demo_clock(config: &Config, now: Now) -> Option<SimulatedClock> {
+    let demo = config.demo.as_ref().filter(|demo| demo.has_clock())?;
+    Some(SimulatedClock::set(demo.at.unwrap_or(now.unix), demo.speed(), now.mono))
+}
+
+/// The time as bodies show it, with this clock if there is one.
+pub fn shown(clock: Option<SimulatedClock>, now: Now) -> Now {
+    Now { unix: clock.map_or(now.unix, |clock| clock.time(now.mono)), ..now }
 }

@@ -120,10 +120,15 @@ pub const SHARES: [(LongWork, u64); 9] = [
     (LongWork::Streams, 4),
 ];
 
-/// Joins what the driver, the backend and the clients have to do, in the order of [`SHARES`].
-pub fn in_order(of_driver: [bool; 2], of_backend: [bool; 3], of_clients: [bool; 4]) -> [bool; 9] {
-    let ([a, b], [c, d, e], [f, g, h, i]) = (of_driver, of_backend, of_clients);
-    [a, b, c, d, e, f, g, h, i]
+/// Kinds of long work: a bit for each.
+pub type WorkSet = u16;
+
+impl LongWork {
+    /// The set of this kind, if there is some of it.
+    #[inline]
+    pub fn if_any(self, has_some: bool) -> WorkSet {
+        WorkSet::from(has_some) << self as u16
+    }
 }
 
 /// A name to look up. Each source has at most one look-up under way, and so has the engine of a cluster.

@@ -20,6 +20,7 @@ mod clients;
 mod cluster;
 mod context;
 mod event;
+mod held;
 mod history;
 mod sources;
 mod stats;
@@ -27,11 +28,11 @@ mod upstream;
 
 pub use clients::{DEMO_CLIENTS, MOST_REFUSED};
 pub use event::{Action, Broken, Census, CloseReason, Event, LogFigures, LogStatus, LongWork};
-pub use event::{LookUp, ProcessFacts, ReloadStatus, Resolved, SHARES, Service};
+pub use event::{LookUp, ProcessFacts, ReloadStatus, Resolved, SHARES, Service, WorkSet};
 pub use stats::{SourceState, SourceStatus, Status};
 
 use crate::config::Config;
-use crate::demo::Demo;
+use crate::demo::{Demo, DemoScript};
 use crate::history::Reply;
 use crate::http::Outgoing;
 use crate::market::{Market, SeriesKey};
@@ -50,6 +51,8 @@ pub struct Core {
     clients: Clients,
     backend: Backend,
     cx: Context,
+    /// The time that the driver told last.
+    told: Now,
     /// The driver notes how long each slice has taken, in microseconds.
     pub run_queue: RunQueue<{ SHARES.len() }>,
     /// The deadline of the shutdown.
@@ -80,12 +83,12 @@ impl Core {
             clients: Clients::new(demo, first, &cx),
             backend: Backend::new(&mut cx),
             cx,
+            told: Now::default(),
             run_queue: RunQueue::new(SHARES.map(|(_, share)| share)),
             stop_at: None,
             clients_done: false,
             finished: false,
         };
-        core.clients.set_date(now.unix);
         core.handle_timeout(now);
         core
     }
@@ -165,6 +168,13 @@ impl Core {
         }
     }
 
+    /// The demo exchange follows this script from now on: all that may be others is requested at once.
+    pub fn follow_script(&mut self, script: DemoScript, now: Now) {
+        self.set_time(now);
+        self.clients.follow_script(script, &mut self.cx);
+        self.backend.demo_changed(&mut self.cx);
+    }
+
     /// Keeps history in a file from now on. `opened` tells what came of opening it.
     pub fn keep_history(&mut self, opened: Reply, now: Now) {
         self.set_time(now);
@@ -193,14 +203,13 @@ impl Core {
 
     /// Whether the core has long work to do.
     pub fn has_work(&self) -> bool {
-        self.is_reloading() || self.next_work([false; 2]).is_some()
+        self.is_reloading() || self.next_work(0).is_some()
     }
 
-    /// The kind of long work that is next. `of_driver` says whether there is some of [`LongWork::Exchanges`]
-    /// and of [`LongWork::Stored`].
-    pub fn next_work(&self, of_driver: [bool; 2]) -> Option<LongWork> {
+    /// The kind of long work that is next. `of_driver`: what the driver itself has to do.
+    pub fn next_work(&self, of_driver: WorkSet) -> Option<LongWork> {
         let of_backend = self.backend.next_wake(&self.cx).has_work;
-        let has_work = event::in_order(of_driver, of_backend, self.clients.has_work(&self.cx));
+        let has_work = of_driver | of_backend | self.clients.has_work(&self.cx);
         self.run_queue.next(has_work).map(|at| SHARES[at].0)
     }
 
@@ -221,7 +230,7 @@ impl Core {
 
     /// Does a slice of what is next, as if each took as long. Without any, a configuration may be taken in.
     pub fn work(&mut self, now: Now) {
-        let work = self.next_work([false; 2]).unwrap_or(LongWork::Stored);
+        let work = self.next_work(0).unwrap_or(LongWork::Stored);
         self.run_queue.note(work as usize, 1);
         self.step(work, now);
     }
@@ -273,9 +282,9 @@ impl Core {
         self.clients.spent()
     }
 
-    /// Whether clients have held so much less than they did for so long that memory is worth giving back.
-    pub fn has_shrunk(&mut self) -> bool {
-        self.clients.has_shrunk(&self.cx)
+    /// True once when clients hold so little for so long that memory is worth giving back.
+    pub fn take_shrunk(&mut self) -> bool {
+        self.clients.take_shrunk()
     }
 
     /// Counts what there is. Costs a look at every connection.
@@ -381,9 +390,9 @@ impl Core {
     #[inline]
     fn set_time(&mut self, now: Now) {
         // Most calls are of the same turn, and pass the same time.
-        if now != self.cx.now {
-            self.cx.now = now;
-            if self.clients.set_date(now.unix) {
+        if now != self.told {
+            (self.told, self.cx.now) = (now, context::shown(self.cx.clock, now));
+            if self.clients.set_date(now.unix, &self.cx) && self.cx.clock.is_none() {
                 self.backend.watch_clocks(&mut self.cx);
             }
         }

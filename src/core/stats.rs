@@ -3,12 +3,13 @@
 //! [`Status`] owns them. The parts that do the work write them; the api reads them.
 
 use crate::config::Limits;
+use crate::core::held::HeldByClients;
 use crate::core::{LogStatus, ReloadStatus};
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
 use crate::exchange::RequestKind;
 use crate::market::{SourceId, StoredSeries};
 use crate::named::named;
-use crate::time::{Mono, Now, UnixMs};
+use crate::time::{Mono, Now, SimulatedClock, UnixMs};
 use std::ops::{Index, IndexMut};
 
 /// What a connection takes beside its responses and requests: its entries in tables, and what the allocator
@@ -140,8 +141,6 @@ pub struct HistoryStatus {
 pub struct HttpStatus {
     /// Requests that got a response, also those whose response is an error.
     pub requests: u64,
-    /// Requests whose response is not completely sent.
-    pub in_flight: u64,
     /// Responses by the first digit of their status, 2 to 5.
     pub classes: [u64; 4],
     /// Responses 304.
@@ -156,14 +155,8 @@ pub struct HttpStatus {
     pub rate_limited: u64,
     /// Addresses that the rate limit forgot for others.
     pub rates_forgotten: u64,
-    /// Bytes of responses that are not sent.
-    pub pending: u64,
-    /// Bytes that responses hold while they are made in parts.
-    pub making: u64,
-    /// Bytes that streams hold beside what is not sent.
-    pub streams: u64,
-    /// Bytes of requests that are not answered.
-    pub held: u64,
+    /// What all clients make marketd hold now.
+    pub held: HeldByClients,
     /// Bytes handed to the kernel.
     pub bytes_out: u64,
     /// Client connections now.
@@ -181,12 +174,13 @@ impl HttpStatus {
     /// have not taken and what else is being made for them holds half of `limits.outputTotalBytes`. The other
     /// half is for responses that take one turn.
     pub fn is_overloaded(&self, own: u64, limits: &Limits) -> bool {
-        (self.pending + self.making).saturating_sub(own) >= limits.output_total as u64 / 2
+        (self.held.pending + self.held.making).saturating_sub(own) >= limits.output_total as u64 / 2
     }
 
     /// The bytes that clients make marketd hold, about.
     pub fn client_bytes(&self) -> u64 {
-        self.pending + self.making + self.streams + self.held + self.open * CONNECTION_BYTES
+        let HeldByClients { pending, making, streams, requests, .. } = self.held;
+        pending + making + streams + requests + self.open * CONNECTION_BYTES
     }
 }
 
@@ -306,6 +300,10 @@ pub struct SourceStatus {
     pub latencies: Histogram,
     /// Body and head bytes of all responses.
     pub bytes_received: u64,
+    /// Bytes of all requests.
+    pub bytes_sent: u64,
+    /// How many tickers a request brings: `all`, `several` or `one`. Empty until quotes are due.
+    pub plan: &'static str,
     /// When the next poll of quotes is due.
     pub next_poll_at: Option<UnixMs>,
     /// The same on the monotonic clock.
@@ -332,6 +330,8 @@ pub struct SourceStatus {
     pub spent_by_others: Option<u64>,
     /// The exchange's clock: its milliseconds since the epoch at our `Mono` zero. `None` until it was told.
     pub clock: Option<i64>,
+    /// That of the demo exchange, which nobody has to tell.
+    pub given_clock: Option<SimulatedClock>,
     /// Why it is in doubt. `None` also at the begin, until something was told.
     pub clock_doubt: Option<ClockDoubt>,
     /// Items of responses that were refused.
@@ -358,14 +358,19 @@ impl SourceStatus {
     /// The exchange's time now. It follows our monotonic clock from the last time that the
     /// exchange told its own, so setting this machine's clock does not move it.
     pub fn exchange_time(&self, now: Now) -> UnixMs {
-        match self.clock {
-            Some(zero) => UnixMs(zero + now.mono.as_ms()),
-            None => now.unix,
+        match (self.given_clock, self.clock) {
+            (Some(clock), _) => clock.time(now.mono),
+            (None, Some(zero)) => UnixMs(zero + now.mono.as_ms()),
+            (None, None) => now.unix,
         }
     }
 
-    /// The exchange's time now, or the earliest by any witness while that is in doubt: what has ended by then
-    /// is closed.
+    /// How many seconds pass on the exchange's clock in one of ours.
+    pub fn clock_speed(&self) -> u32 {
+        self.given_clock.map_or(1, |clock| clock.speed)
+    }
+
+    /// The exchange's time, or the earliest by any witness while in doubt: what has ended by then is closed.
     pub fn sure_time(&self, now: Now) -> UnixMs {
         let doubted = self.clock_doubt.as_ref().map(|it| it.earliest);
         let sure = doubted.map(|zero| UnixMs(zero) + now.mono.as_ms());
@@ -376,10 +381,17 @@ impl SourceStatus {
 /// A doubt about the exchange's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClockDoubt {
-    /// What speaks for and against it.
+    /// What speaks for and against it. Empty while the first time call is on its way.
     pub why: Box<str>,
     /// The earliest that a witness tells, as in [`SourceStatus::clock`].
     pub earliest: i64,
+}
+
+impl ClockDoubt {
+    /// True if people are told of it.
+    pub fn is_told(&self) -> bool {
+        !self.why.is_empty()
+    }
 }
 
 /// A point on the monotonic clock, as the wall clock will show it.

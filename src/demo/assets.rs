@@ -114,11 +114,6 @@ pub(super) static MARKETS: [DemoMarket; 24] = [
 ];
 
 impl DemoMarket {
-    /// The market with this symbol. Case matters.
-    pub(super) fn find(symbol: &[u8]) -> Option<&'static DemoMarket> {
-        MARKETS.iter().find(|market| market.symbol.as_bytes() == symbol)
-    }
-
     /// The key of the market's random numbers between two midnights.
     pub(super) fn key(&self, seed: u64) -> u64 {
         let key = derive_key(seed, self.base.name);
@@ -171,6 +166,10 @@ impl Asset {
 mod tests {
     use super::*;
 
+    fn find(symbol: &str) -> &'static DemoMarket {
+        MARKETS.iter().find(|market| market.symbol == symbol).unwrap()
+    }
+
     #[test]
     fn the_table_keeps_its_invariants() {
         assert_eq!(WEIGHTS.iter().sum::<i64>(), WEIGHT_SUM);
@@ -207,7 +206,7 @@ mod tests {
 
     #[test]
     fn bitcoin_moves_by_a_believable_amount() {
-        let market = DemoMarket::find(b"BTCUSDT").unwrap();
+        let market = find("BTCUSDT");
         let prices: Vec<i64> = (18_000..21_000).map(|day| market.midnight_price(1, day)).collect();
         let (low, high) = (prices.iter().min().unwrap(), prices.iter().max().unwrap());
         assert!(*low > 7_125_000 && *high < 11_875_000, "{low} {high}");
@@ -219,8 +218,7 @@ mod tests {
 
     #[test]
     fn crosses_agree_at_midnight() {
-        let price =
-            |symbol: &str, day| DemoMarket::find(symbol.as_bytes()).unwrap().midnight_price(3, day);
+        let price = |symbol: &str, day| find(symbol).midnight_price(3, day);
         for day in 19_000..19_400 {
             // 10^5 * ETH/BTC = ETH/USDT / BTC/USDT, to a tick.
             let cross = price("ETHUSDT", day) * 100_000 / price("BTCUSDT", day);

@@ -1,19 +1,19 @@
 //! The demo exchange: a simulated exchange that speaks the part of Binance's REST API that marketd
-//! reads. Of the members of a body, it sends those that Binance's dialect names, but for the filter
-//! `MIN_NOTIONAL`: it sends `NOTIONAL`, which says the same and more.
+//! and clients of public data read. Of the members of a ticker or market, it sends those that Binance's
+//! dialect names, but for the filter `MIN_NOTIONAL`: it sends `NOTIONAL`, which says the same and more.
 //!
 //! [`Demo`] has 24 markets, whose prices and volumes are a pure function of seed, market and time.
-//! [`Demo::respond`] takes one GET request and returns status and body. It keeps no state between
-//! two calls, reads no clock and does no I/O. The bytes of a closed candle are always the same, in
-//! this process and in the next.
+//! [`Demo::serve`] takes one GET request and returns head and body. It reads no clock and does no I/O.
+//! The bytes of a closed candle are always the same, in this process and in the next. A [`DemoScript`] takes
+//! the place of some of it, and says which requests fail.
 //!
 //! Candles are generated from long to short. A day has an open, close, high, low and volume
 //! (`assets`, `generator`). It is divided into hours, these into minutes, and those into
 //! seconds (`candle`), each time so that the parts make exactly the whole. So any candle takes at
 //! most three divisions, and candles of all lengths agree: a forming candle is the sum of its
 //! seconds so far, its close is the ticker's last price, and the ticker's figures are of exactly the last
-//! 86,400 seconds. Only `quoteVolume` is estimated: it is the volume at the mean of four prices. `bodies`
-//! writes the responses.
+//! 86,400 seconds. Only `quoteVolume` is estimated: it is the volume at the mean of four prices. `made`
+//! turns them into records, which `bodies` writes.
 //!
 //! Bounds: a price changes by at most 1 % and six ticks from one second to the next (typically by
 //! a hundredth of that), and never leaves its band (`BTC/USDT`: 71,250 to 118,750 at midnight, and
@@ -23,15 +23,25 @@ mod assets;
 mod bodies;
 mod candle;
 mod generator;
+mod made;
 mod random;
+mod replay;
+mod script;
 #[cfg(test)]
 mod tests;
 
+pub use replay::{RecordedMarket, RecordedMarkets};
+pub use script::{DemoScript, Failure};
+
 use crate::interval::Interval;
-use crate::json::json;
-use crate::time::{UnixMs, digits};
-use assets::DemoMarket;
-use bodies::CandleQuery;
+use crate::json::{Array, List, Value as _, json};
+use crate::record::{Candle, Ticker};
+use crate::time::{Now, UnixMs, digits};
+use assets::MARKETS;
+use bodies::{DemoListing, Prices};
+use generator::Generator;
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Rows of a page of candles if the request has no `limit` (Binance, "Kline/Candlestick data").
 const DEFAULT_ROWS: i64 = 500;
@@ -40,16 +50,117 @@ const MAX_ROWS: i64 = 1000;
 /// The end of the year 9999, which is the latest time. A later time counts as this one.
 const LAST_MS: i64 = 253_402_300_799_999;
 
+const TICKERS: &[u8] = b"/api/v3/ticker/24hr";
+const KLINES: &[u8] = b"/api/v3/klines";
+const MARKET_LIST: &[u8] = b"/api/v3/exchangeInfo";
+const TIME: &[u8] = b"/api/v3/time";
+const PING: &[u8] = b"/api/v3/ping";
+
 /// The demo exchange. See the module documentation.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Demo {
     seed: u64,
+    script: DemoScript,
+    /// What it plays in place of what it generates, by the id of a source. Requests for a path below `/ID`
+    /// are for that source, others for the first.
+    replay: Vec<(String, RecordedMarkets)>,
+    /// The weight of the requests of this minute, and its number on the monotonic clock.
+    used: (u32, i64),
+}
+
+/// What a response has beside its body.
+#[derive(Debug)]
+pub struct DemoHead {
+    /// The status.
+    pub status: u16,
+    /// Header fields, each with its line end.
+    pub fields: String,
+    /// How much later it is sent.
+    pub delay: Duration,
+}
+
+/// The candles that a request asks for.
+#[derive(Clone, Copy, Debug)]
+struct CandleQuery {
+    interval: Interval,
+    /// The earliest open time, inclusive, in milliseconds.
+    from: Option<i64>,
+    /// The latest open time, inclusive, in milliseconds.
+    to: Option<i64>,
+    /// Most rows. These are the oldest since `from`; without `from`, the newest up to `to`.
+    limit: i64,
 }
 
 impl Demo {
     /// The exchange with this seed. The same seed has the same prices at the same time.
     pub fn new(seed: u64) -> Demo {
-        Demo { seed }
+        Demo { seed, script: DemoScript::default(), replay: Vec::new(), used: (0, 0) }
+    }
+
+    /// Follows this script from now on. Returns the time that it sets the clock to.
+    pub fn follow(&mut self, script: DemoScript) -> Option<UnixMs> {
+        let before = std::mem::replace(&mut self.script, script);
+        self.script.at.filter(|at| before.at != Some(*at))
+    }
+
+    /// Plays the markets of a source from now on.
+    pub fn replay(&mut self, source: String, markets: RecordedMarkets) {
+        self.replay.push((source, markets));
+    }
+
+    /// Responds to one GET request as [`Demo::respond`] does, unless the script lets it fail. `None`: the
+    /// connection closes without a response.
+    pub fn serve(
+        &mut self,
+        whole: &[u8],
+        query: &[u8],
+        now: Now,
+        body: &mut Vec<u8>,
+    ) -> Option<DemoHead> {
+        let (_, path) = parts(whole);
+        let minute = now.mono.as_ms() / 60_000;
+        let before = if self.used.1 == minute { self.used.0 } else { 0 };
+        self.used = (before.saturating_add(weight(path, query)), minute);
+        let failure = self.failure(path).unwrap_or_default();
+        let mut fields = format!("X-MBX-USED-WEIGHT-1M: {}\r\n", self.used.0);
+        if let Some(seconds) = failure.retry_after {
+            fields += &format!("Retry-After: {seconds}\r\n");
+        }
+        let status = match failure {
+            Failure { drop: true, .. } => return None,
+            Failure { status: Some(status), .. } => {
+                let code: i64 = if matches!(status, 418 | 429) { -1003 } else { -1000 };
+                json!(body, { "code": code, "msg": "This failure is scripted." });
+                status
+            }
+            Failure { empty: true, .. } => {
+                body.extend_from_slice(match path {
+                    MARKET_LIST => br#"{"symbols":[]}"#,
+                    TIME => b"{}",
+                    _ => b"[]",
+                });
+                200
+            }
+            _ => self.respond(whole, query, now.unix, body),
+        };
+        Some(DemoHead { status, fields, delay: failure.delay })
+    }
+
+    /// How a request for this path is to fail, if it is. It counts as one that has.
+    fn failure(&mut self, path: &[u8]) -> Option<Failure> {
+        let fail = &mut self.script.fail;
+        let failure = match path {
+            TICKERS => &mut fail.quotes,
+            KLINES => &mut fail.candles,
+            MARKET_LIST => &mut fail.markets,
+            TIME => &mut fail.time,
+            _ => return None,
+        };
+        let failure = failure.as_mut()?;
+        if let Some(times) = &mut failure.times {
+            *times = times.checked_sub(1)?;
+        }
+        Some(failure.clone())
     }
 
     /// Responds to one GET request of Binance's REST API: appends the JSON body to `body` and
@@ -75,42 +186,147 @@ impl Demo {
         now: UnixMs,
         body: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
+        let (source, path) = parts(path);
+        let wanted = || self.wanted(source, query);
         match path {
-            b"/api/v3/ticker/24hr" => match parameter(query, "symbol") {
-                Some(_) => bodies::ticker(self.seed, market(query)?, now, body),
-                None => bodies::tickers(self.seed, now, body),
-            },
-            b"/api/v3/klines" => {
-                bodies::klines(self.seed, market(query)?, &page(query)?, now, body);
+            TICKERS => {
+                let wanted = wanted()?;
+                let found = wanted.iter().filter_map(|it| Some((it, self.ticker(it, now)?)));
+                let mut found = found.map(|(listing, ticker)| {
+                    move |out: &mut Vec<u8>| bodies::ticker(&listing.joined(), &ticker, out)
+                });
+                match parameter(query, "symbol") {
+                    Some(_) => found.next().ok_or_else(invalid_symbol)?(body),
+                    None => List(found).write(body),
+                }
             }
-            b"/api/v3/exchangeInfo" => bodies::exchange_info(body),
-            b"/api/v3/time" => json!(body, { "serverTime": now }),
+            KLINES => {
+                parameter(query, "symbol").ok_or_else(|| missing("symbol"))?;
+                self.klines(&wanted()?[0], &page(query)?, now, body);
+            }
+            MARKET_LIST => {
+                let wanted = wanted()?;
+                let symbols = List(wanted.iter().map(|it| move |out: &mut Vec<u8>| it.write(out)));
+                json!(body, { "timezone": "UTC", "serverTime": now, "symbols": symbols });
+            }
+            PING => body.extend_from_slice(b"{}"),
+            TIME => json!(body, { "serverTime": now }),
             _ => return Err((404, -1000, "No such path.".to_string())),
         }
         Ok(())
     }
+
+    /// All markets, in the order of the exchange's list.
+    fn listings(&self, source: &[u8]) -> Vec<DemoListing<'_>> {
+        let is_it = |(id, _): &&(String, _)| source.is_empty() || source[1..] == *id.as_bytes();
+        let played = self.replay.iter().find(is_it).into_iter().flat_map(|(_, markets)| markets);
+        let made = MARKETS.iter().map(DemoListing::made).filter(|_| self.replay.is_empty());
+        let mut all: Vec<DemoListing> = played.map(DemoListing::recorded).chain(made).collect();
+        let DemoScript { markets, quotes, candles, .. } = &self.script;
+        let named = markets.keys().chain(quotes.keys()).chain(candles.keys());
+        for symbol in named.collect::<BTreeSet<_>>() {
+            if !all.iter().any(|it| it.symbol == *symbol) {
+                all.push(DemoListing::new(symbol, (2, 4), Prices::None));
+            }
+        }
+        all.retain_mut(|it| match markets.get(&it.symbol) {
+            None => true,
+            Some(None) => false,
+            Some(Some(market)) => {
+                it.status.clone_from(&market.status);
+                it.places = (market.price_places.into(), market.amount_places.into());
+                true
+            }
+        });
+        all
+    }
+
+    /// The markets that the parameters `symbol` and `symbols` name, else all. `symbols` is a list like
+    /// `["BTCUSDT","ETHUSDT"]`.
+    fn wanted(&self, source: &[u8], query: &[u8]) -> Result<Vec<DemoListing<'_>>, Refusal> {
+        let all = self.listings(source);
+        let names = match (parameter(query, "symbol"), parameter(query, "symbols")) {
+            (Some(one), _) => vec![String::from_utf8_lossy(one).into_owned()],
+            (None, Some(list)) => {
+                let list = String::from_utf8_lossy(list).replace("%22", "\"");
+                list.split('"').skip(1).step_by(2).map(str::to_string).collect()
+            }
+            (None, None) => return Ok(all),
+        };
+        let find = |name: &String| all.iter().find(|it| it.joined() == *name).cloned();
+        names.iter().map(find).collect::<Option<_>>().ok_or_else(invalid_symbol)
+    }
+
+    /// The current figures of a market.
+    fn ticker(&self, listing: &DemoListing, now: UnixMs) -> Option<Ticker> {
+        match (self.script.quotes.get(&listing.symbol), listing.prices) {
+            (Some(quote), _) => {
+                let quote = quote.clone()?;
+                Some(Ticker { timestamp: quote.timestamp.or(Some(now)), ..quote })
+            }
+            (None, Prices::Made(market)) => made::ticker(self.seed, market, now),
+            (None, Prices::Recorded(market)) => market.ticker(now),
+            (None, Prices::None) => None,
+        }
+    }
+
+    /// Writes a page of candles, oldest first. The first candle in the history is the first that opens
+    /// at the epoch or later, the last one is the forming candle.
+    fn klines(&self, listing: &DemoListing, page: &CandleQuery, now: UnixMs, out: &mut Vec<u8>) {
+        let lists = self.script.candles.get(&listing.symbol);
+        let scripted = lists.and_then(|lists| lists.get(&page.interval));
+        let scripted = scripted.map_or(&[][..], |candles| candles);
+        let owned = scripted.first().zip(scripted.last());
+        let owned = owned.map(|(first, last)| first.open_time..=last.open_time);
+        let interval = page.interval;
+        let mut generator = match listing.prices {
+            Prices::Made(market) => Some(Generator::new(self.seed, market)),
+            _ => None,
+        };
+        let mut rows = Array::open(out);
+        for open in open_times(page, now) {
+            let found: Option<Candle> = match (listing.prices, generator.as_mut()) {
+                _ if owned.as_ref().is_some_and(|owned| owned.contains(&open)) => {
+                    let at = scripted.binary_search_by_key(&open, |it| it.open_time).ok();
+                    at.map(|at| scripted[at].clone())
+                }
+                (Prices::Made(market), Some(generator)) => {
+                    made::candle(generator, market, (interval, open), now)
+                }
+                (Prices::Recorded(market), _) => market.candle(interval, open, now),
+                _ => None,
+            };
+            if let Some(candle) = found {
+                bodies::row(&candle, interval.end_of(open) - 1, rows.item());
+            }
+        }
+        rows.close();
+    }
 }
 
-/// Why a request is refused: the status, Binance's code ("Error codes for Binance"), and a message. Only the
-/// message of -1121 is Binance's; the others are our own.
+/// What stands in front of `/api/` in a path, and the rest.
+fn parts(path: &[u8]) -> (&[u8], &[u8]) {
+    path.split_at(path.windows(5).position(|part| part == b"/api/").unwrap_or(0))
+}
+
+/// Why a request is refused: the status, Binance's code and its message ("Error codes for Binance").
 type Refusal = (u16, i64, String);
 
-/// A parameter is missing, or not what is expected.
-fn invalid(name: &str, expected: &str) -> Refusal {
-    (400, -1130, format!("Invalid parameter '{name}': expected {expected}."))
+fn missing(name: &str) -> Refusal {
+    let message = "was not sent, was empty/null, or malformed.";
+    (400, -1102, format!("Mandatory parameter '{name}' {message}"))
 }
 
-/// The market of the parameter `symbol`.
-fn market(query: &[u8]) -> Result<&'static DemoMarket, Refusal> {
-    let market = parameter(query, "symbol").and_then(DemoMarket::find);
-    market.ok_or_else(|| (400, -1121, "Invalid symbol.".to_string()))
+fn invalid_symbol() -> Refusal {
+    (400, -1121, "Invalid symbol.".to_string())
 }
 
 /// The page of candles that the parameters describe.
 fn page(query: &[u8]) -> Result<CandleQuery, Refusal> {
-    let interval = parameter(query, "interval").and_then(Interval::parse);
+    let interval = parameter(query, "interval").ok_or_else(|| missing("interval"))?;
+    let unknown = || (400, -1120, "Invalid interval.".to_string());
     Ok(CandleQuery {
-        interval: interval.ok_or_else(|| invalid("interval", "one like 1m"))?,
+        interval: Interval::parse(interval).ok_or_else(unknown)?,
         from: number(query, "startTime")?,
         to: number(query, "endTime")?,
         limit: number(query, "limit")?.unwrap_or(DEFAULT_ROWS).clamp(1, MAX_ROWS),
@@ -122,7 +338,18 @@ fn number(query: &[u8], name: &str) -> Result<Option<i64>, Refusal> {
     let Some(text) = parameter(query, name) else {
         return Ok(None);
     };
-    digits(text).map(Some).ok_or_else(|| invalid(name, "a whole number"))
+    let wrong = format!("Illegal characters found in parameter '{name}'");
+    digits(text).map(Some).ok_or((400, -1100, wrong))
+}
+
+/// What a request costs of the weight that Binance lets a client spend in a minute.
+fn weight(path: &[u8], query: &[u8]) -> u32 {
+    match path {
+        TICKERS if !query.starts_with(b"symbol") => 80,
+        TICKERS | KLINES => 2,
+        MARKET_LIST => 20,
+        _ => 1,
+    }
 }
 
 /// The value of the first parameter with this name.
@@ -135,4 +362,23 @@ fn parameter<'a>(query: &'a [u8], name: &str) -> Option<&'a [u8]> {
             Some(_) => None,
         }
     })
+}
+
+/// The open times of a page's candles, oldest first.
+fn open_times(page: &CandleQuery, now: UnixMs) -> impl Iterator<Item = UnixMs> {
+    let interval = page.interval;
+    // The open time of the first candle that opens at `time` or later.
+    let at_or_after = |time: i64| {
+        let open = interval.open_of(UnixMs(time));
+        if open.0 < time { interval.end_of(open) } else { open }
+    };
+    let last = interval.open_of(UnixMs(page.to.map_or(now.0, |to| to.min(now.0))));
+    let first = match page.from {
+        // A start in the future gives no candle; `now + 1` does as well, and cannot overflow.
+        Some(from) => at_or_after(from.clamp(0, now.0.saturating_add(1))),
+        None => interval.step(last, 1 - page.limit).max(at_or_after(0)),
+    };
+    std::iter::successors(Some(first), move |open| Some(interval.end_of(*open)))
+        .take_while(move |open| *open <= last)
+        .take(page.limit as usize)
 }

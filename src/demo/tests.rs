@@ -4,11 +4,13 @@
 //! that time shows it again.
 
 mod pages;
+mod replay;
 mod shape;
 
-use super::assets::MARKETS;
+use super::assets::{DemoMarket, MARKETS};
 use super::random::RandomStream;
 use super::*;
+use crate::decimal::Decimal;
 use serde_json::Value as Json;
 
 /// Some time in 2026 that is not the start of any interval.
@@ -60,11 +62,12 @@ fn rows(demo: &Demo, market: &str, interval: &str, range: &str, now: i64) -> Vec
     let body = get(demo, "/api/v3/klines", &query, now);
     let interval = Interval::parse(interval.as_bytes()).unwrap();
     let row = |row: &Json| {
-        assert_eq!(row.as_array().unwrap().len(), 6);
+        assert_eq!(row.as_array().unwrap().len(), 12);
         let open_time = row[0].as_i64().unwrap();
+        assert_eq!(row[6], interval.end_of(UnixMs(open_time)).0 - 1);
         Row {
             open_time,
-            close_time: interval.end_of(UnixMs(open_time)).0 - 1,
+            close_time: row[6].as_i64().unwrap(),
             open: units(&row[1]),
             high: units(&row[2]),
             low: units(&row[3]),

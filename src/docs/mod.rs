@@ -11,6 +11,8 @@ macro_rules! pages {
             #[doc = "[the HTTP interface]: crate::docs::http_api#charts"]
             #[doc = "[Charts and history]: crate::docs::charts_and_history"]
             #[doc = "[Operations]: crate::docs::operations"]
+            #[doc = "[The demo exchange]: crate::docs::configuration#the-demo-exchange"]
+            #[doc = "[Testing your program]: crate::docs::testing_your_program"]
             #[doc = "[Your data]: crate::docs::data"]
             #[doc = "[crate's page]: crate"]
             #[doc = "[`core/api`]: crate::core"]
@@ -36,6 +38,7 @@ pages! {
     cluster "cluster.md"
     performance "performance.md"
     testing "testing.md"
+    testing_your_program "testing-your-program.md"
     architecture "architecture.md"
     changelog "changelog.md"
 }

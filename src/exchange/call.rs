@@ -15,6 +15,11 @@ pub enum Call<'a> {
         /// The market's `ticker_id`.
         id: &'a str,
     },
+    /// The tickers of several markets.
+    Several {
+        /// Their `ticker_id`s.
+        ids: &'a [&'a str],
+    },
     /// The figures of the last 24 hours that the ticker of one market lacks.
     /// [`Ticker::fill_from`](crate::record::Ticker::fill_from) adds them to it.
     Stats {
@@ -49,6 +54,30 @@ pub struct BudgetLimit {
     pub per: Duration,
 }
 
+/// Where a page of a list begins that is not the first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextPage {
+    /// Its number: the first page of all is 1.
+    pub number: u32,
+    /// The items of the pages before.
+    pub offset: u64,
+    /// What the page before said of it; empty if pages are counted.
+    pub cursor: Box<str>,
+    /// The cursors of the pages before.
+    pub before: Vec<Box<str>>,
+}
+
+/// A way to request tickers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The most markets of a request; `None`: all that the exchange has.
+    pub markets: Option<usize>,
+    /// What a request for so many costs.
+    pub cost: u32,
+    /// The bytes of one ticker on the wire, about.
+    pub bytes: u32,
+}
+
 /// A header field (its name in lower case) that reports the state of the budget, as a whole number
 /// in the units of [`BudgetLimit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +86,14 @@ pub enum Meter<'d> {
     Used(&'d str),
     /// Left in the current period.
     Left(&'d str),
+}
+
+impl<'d> Meter<'d> {
+    /// The field's name.
+    pub fn field(self) -> &'d str {
+        let (Meter::Used(name) | Meter::Left(name)) = self;
+        name
+    }
 }
 
 /// What one request for candles may return.

@@ -3,10 +3,11 @@
 //! Owns the fields of a candle and the check of each. It does not check that candles are aligned or
 //! in order: the market layer does.
 
-use super::endpoint::{EndpointSpec, IntervalCounts, IntervalNames};
+use super::endpoint::{Counts, EndpointSpec, IntervalCounts, IntervalNames};
 use super::error::{ItemFault, Reject, WrongPart};
+use super::fields::{Constants, TableOf};
 use super::json::Raw;
-use super::shape::{ItemFields, TableOf};
+use super::shape::ItemFields;
 use super::sink::Sink;
 use super::value::{Unit, amount, time};
 use crate::config::leaves::count;
@@ -42,15 +43,17 @@ members! {
         /// The exchange's names of the intervals.
         intervals: IntervalNames, "intervals";
         /// The most rows of a response. A range never has more slots.
-        rows: u32, "rows" count(1, MOST_ROWS);
+        rows: Counts, "rows" count(1, MOST_ROWS);
         /// How many candles, back from the newest, the exchange serves; all, if it is not there.
-        depth: Option<u32> = None, "depth" count(1, u32::MAX as u64);
+        depth: Option<Counts> = None, "depth" count(1, u32::MAX as u64);
         /// The unit of their times.
         time: Unit, "time";
         /// The value of the field `closed` for yes.
         closed: String = String::new(), "closed";
         /// The members or columns of a candle.
         fields: TableOf<CandleField>, "fields";
+        /// What is the same of every candle and not sent: the volume of what has none.
+        constants: Constants<CandleField> = Constants::default(), "constants";
     }
 }
 

@@ -7,11 +7,12 @@
 use super::candle::CandleField;
 use super::dialect::{DialectForm, TickerCall};
 use super::endpoint::EndpointSpec;
+use super::fields::TableOf;
 use super::listing::ListingField;
 use super::path::Form;
-use super::target::PlaceholderName;
+use super::target::{PlaceholderName, check_text};
 use super::ticker::TickerField;
-use crate::config::members::Named as _;
+use crate::config::members::Named;
 use crate::config::{Report, Url};
 use crate::interval::Stored;
 
@@ -21,11 +22,32 @@ pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
     dialect.check_tickers(report);
     dialect.check_candles(report);
     dialect.check_others(report);
+    dialect.check_constants(report);
+    dialect.check_words(report);
+    dialect.check_unread(report);
 }
+
+/// Fields that a request to an exchange has, or that say where its body ends.
+const OWN_FIELDS: [&str; 7] = [
+    "host",
+    "user-agent",
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "transfer-encoding",
+];
 
 fn expect_list(call: &EndpointSpec, member: &str, report: &mut Report) {
     let is_list = call.items.form != Form::Itself;
     report.expect(is_list, member, "expected elements (`[]`) or members (`{}`)");
+}
+
+/// Of two members that are one field, one would be read in vain.
+fn check_once<F: Named>(fields: &TableOf<F>, member: &str, report: &mut Report) {
+    if let Some(field) = fields.given_twice() {
+        report.fault(member, format!("two members are `{}`", field.name()));
+    }
 }
 
 /// Which placeholders a call has values for.
@@ -33,6 +55,7 @@ fn expect_list(call: &EndpointSpec, member: &str, report: &mut Report) {
 enum Values {
     None,
     Id,
+    Ids,
     Candles,
 }
 
@@ -44,12 +67,23 @@ impl DialectForm {
         }
         let budget = &self.budget;
         let is_header = |byte: u8| is_name(byte) || b"_.".contains(&byte);
-        for (member, name) in [("budget.used", &budget.used), ("budget.left", &budget.left)] {
+        let key = self.key.as_ref();
+        let header = key.map(|key| &key.header);
+        for (member, name) in [
+            ("budget.used", budget.used.as_ref()),
+            ("budget.left", budget.left.as_ref()),
+            ("key.header", header),
+        ] {
             let is_name = |name: &String| !name.is_empty() && name.bytes().all(is_header);
-            let fine = name.as_ref().is_none_or(is_name);
+            let fine = name.is_none_or(is_name);
             let message = "expected the name of a header field in lower case";
             report.expect(fine, member, message);
         }
+        let is_own = header.is_some_and(|name| OWN_FIELDS.contains(&&**name));
+        report.expect(!is_own, "key.header", "every request has this field already");
+        let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+        let is_plain = key.is_none_or(|key| key.prefix.bytes().all(is_plain));
+        report.expect(is_plain, "key.prefix", "expected printable characters of ASCII");
         let is_one = budget.used.is_none() || budget.left.is_none();
         report.expect(is_one, "budget.left", "expected either `used` or `left`");
     }
@@ -72,33 +106,71 @@ impl DialectForm {
             report.fault(&said, message);
         }
         let mut has_id = false;
+        let needed = match values {
+            Values::Ids => PlaceholderName::Ids,
+            _ => PlaceholderName::Id,
+        };
         for placeholder in call.target.placeholders() {
-            let is_id = placeholder == PlaceholderName::Id;
+            let is_id = placeholder == needed;
             has_id |= is_id;
-            let fine = values == Values::Candles || values == Values::Id && is_id;
+            let is_of_range = !placeholder.is_of_markets() && !placeholder.is_of_pages();
+            let is_other = !is_of_range || values != Values::Candles;
+            let fine = is_id && values != Values::None || !is_other;
             let name = placeholder.name();
             let message = format!("this call has no value for the placeholder {{{name}}}");
             report.expect(fine, &of("target"), &message);
         }
         let needs_id = values != Values::None;
-        let message = "expected the placeholder {id}";
-        report.expect(has_id || !needs_id, &of("target"), message);
+        let message = format!("expected the placeholder {{{}}}", needed.name());
+        report.expect(has_id || !needs_id, &of("target"), &message);
+    }
+
+    /// Reports what is wrong with the pages of a call, which only a list of all markets or tickers has.
+    fn check_pages(call: &EndpointSpec, member: &str, is_of_all: bool, report: &mut Report) {
+        let Some(pages) = &call.pages else {
+            return;
+        };
+        let of = |name: &str| format!("{member}.pages{name}");
+        let message = "only the market list and the tickers of all markets have pages";
+        report.expect(is_of_all, &of(""), message);
+        let counts = |name| matches!(name, PlaceholderName::Page | PlaceholderName::Offset);
+        let is_meant = |name| match pages.cursor {
+            Some(_) => name == PlaceholderName::Cursor,
+            None => counts(name),
+        };
+        let mut names = pages.target.placeholders();
+        let is_one = names.next().is_some_and(is_meant) && names.next().is_none();
+        let message =
+            "expected one placeholder: {cursor} if there is a `cursor`, else {page} or {offset}";
+        report.expect(is_one, &of(".target"), message);
+        let message = "nothing reads it: the last page has no cursor";
+        let is_read = pages.size.is_none() || pages.cursor.is_none();
+        report.expect(is_read, &of(".size"), message);
     }
 
     fn check_tickers(&self, report: &mut Report) {
         use TickerField::*;
         let tickers = &self.tickers;
         let is_there = tickers.all.is_some() || tickers.one.is_some();
-        let message = "expected `all`, or `one` if there is no call for all";
+        let message = "expected `all` or `one`";
         report.expect(is_there, "tickers", message);
-        let calls = [("all", &tickers.all), ("one", &tickers.one), ("stats", &tickers.stats)];
-        for (name, call) in calls {
-            let Some(TickerCall { call, fields }) = call else {
+        let calls = [
+            ("all", &tickers.all, Values::None),
+            ("one", &tickers.one, Values::Id),
+            ("several", &tickers.several, Values::Ids),
+            ("stats", &tickers.stats, Values::Id),
+        ];
+        for (name, call, values) in calls {
+            let Some(it @ TickerCall { call, fields, .. }) = call else {
                 continue;
             };
             let of = |member: &str| format!("tickers.{name}.{member}");
-            let values = if name == "all" { Values::None } else { Values::Id };
             self.check_call(call, &of("call"), values, report);
+            Self::check_pages(call, &of("call"), name == "all", report);
+            self.check_sizes(it, values == Values::Ids, &of("sizes"), report);
+            if let Err(message) = check_text(&it.between) {
+                report.fault(&of("between"), message);
+            }
             let (fields, place) = match (fields, &tickers.fields) {
                 (Some(fields), _) => (fields, of("fields")),
                 (None, Some(fields)) => (fields, "tickers.fields".to_owned()),
@@ -107,14 +179,29 @@ impl DialectForm {
                     continue;
                 }
             };
+            check_once(fields, &place, report);
+            tickers.constants.check_beside(fields, "tickers.constants", report);
             let has_last = fields.has(Last) || name == "stats";
             report.expect(has_last, &place, "expected a member that is `last`");
-            let is_named = fields.has(Id) || call.items.form == Form::Members || name != "all";
+            let is_named =
+                fields.has(Id) || call.items.form == Form::Members || values == Values::Id;
             report.expect(is_named, &place, "expected a member that is `id`");
             let has_unit = tickers.time.is_some() || !fields.has(Time) && call.stamp.is_none();
             let message = "missing: expected the unit of the times";
             report.expect(has_unit, "tickers.time", message);
         }
+    }
+
+    fn check_sizes(&self, it: &TickerCall, is_several: bool, member: &str, report: &mut Report) {
+        let is_said = it.sizes.is_empty() != is_several;
+        let message = "expected the sizes of `several`, and of no other call";
+        report.expect(is_said, member, message);
+        let rises = it.sizes.is_sorted_by(|a, b| a.most < b.most);
+        report.expect(rises, member, "expected the fewest markets first");
+        let units = self.budget.units;
+        let fits = it.sizes.iter().all(|size| size.cost.is_none_or(|cost| cost <= units));
+        let message = format!("expected costs from 1 to that of the budget ({units})");
+        report.expect(fits, member, &message);
     }
 
     fn check_candles(&self, report: &mut Report) {
@@ -123,8 +210,11 @@ impl DialectForm {
         let archive = archive.map(|archive| (&archive.call, "candles.archive.call"));
         for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
             self.check_call(call, member, Values::Candles, report);
+            Self::check_pages(call, member, false, report);
             expect_list(call, &format!("{member}.items"), report);
         }
+        check_once(&candles.fields, "candles.fields", report);
+        candles.constants.check_beside(&candles.fields, "candles.constants", report);
         let names = Stored::ALL.map(|interval| candles.intervals.get(interval));
         let is_plain = |name: &String| {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
@@ -133,6 +223,10 @@ impl DialectForm {
         let message = "expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /";
         let is_plain = names.into_iter().flatten().all(is_plain);
         report.expect(is_plain, "candles.intervals", message);
+        let has_rows =
+            |at: usize| names[at].is_none() || candles.rows.get(Stored::ALL[at]).is_some();
+        let message = "expected a number for each of `candles.intervals`";
+        report.expect((0..3).all(has_rows), "candles.rows", message);
         let is_there = names.iter().any(Option::is_some);
         let message = "expected one of `1m`, `1h` and `1d` at least";
         report.expect(is_there, "candles.intervals", message);
@@ -141,7 +235,7 @@ impl DialectForm {
                 !candles.fields.has(CandleField::Time) && candles.call.items.form != Form::Members
             }
             CandleField::Closed => false,
-            field => !candles.fields.has(**field),
+            field => !candles.fields.has(**field) && !candles.constants.has(**field),
         };
         let lacking = CandleField::ALL.iter().filter(lacks);
         let lacking = lacking.map(|field| field.name());
@@ -156,6 +250,7 @@ impl DialectForm {
     fn check_others(&self, report: &mut Report) {
         let (markets, time) = (&self.markets, &self.time);
         self.check_call(&time.call, "time.call", Values::None, report);
+        Self::check_pages(&time.call, "time.call", false, report);
         report.expect(
             time.unit.is_some() != time.date,
             "time.unit",
@@ -170,6 +265,7 @@ impl DialectForm {
             return report.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
         self.check_call(call, "markets.call", Values::None, report);
+        Self::check_pages(call, "markets.call", true, report);
         expect_list(call, "markets.call.items", report);
         use ListingField::*;
         let outer = markets.name.as_ref();
@@ -177,12 +273,89 @@ impl DialectForm {
             outer.is_none_or(|name| call.items.form == Form::Members && name.is_of_plain());
         let message = "expected fields like \"id base\", of members (`{}`)";
         report.expect(is_sound, "markets.name", message);
-        let has = |field| fields.has(field) || outer.is_some_and(|name| name.has(field));
+        let has = |field| {
+            let is_in_name = outer.is_some_and(|name| name.has(field));
+            fields.has(field) || markets.constants.has(field) || is_in_name
+        };
         let is_named = has(Id) || call.items.form == Form::Members && outer.is_none();
         report.expect(is_named, "markets.fields", "expected a member that is `id`");
-        let has_quote = has(Quote) || markets.quote.is_some();
-        let has_assets = has(Pair) || has(Base) && has_quote;
+        let has_assets = has(Pair) || has(Base) && has(Quote);
         let message = "expected members that are `base` and `quote`, or one that is `pair`";
         report.expect(has_assets, "markets.fields", message);
+    }
+
+    /// Reports what no item sends and is no constant, and members that are named after unknown assets.
+    fn check_constants(&self, report: &mut Report) {
+        let DialectForm { tickers, candles, markets, .. } = self;
+        let numbers = &TickerField::ALL[TickerField::Bid.place()..TickerField::Time.place()];
+        tickers.constants.check(numbers, &[], "tickers.constants", report);
+        candles.constants.check(&[CandleField::Volume], &[], "candles.constants", report);
+        let assets = [ListingField::Base, ListingField::Quote];
+        // Those of rules come last.
+        let numbers = &ListingField::ALL[ListingField::PriceStep.place()..];
+        markets.constants.check(numbers, &assets, "markets.constants", report);
+        let message = "only members of tickers are named after assets";
+        let is_named = markets.fields.as_ref().is_some_and(|it| it.names_assets());
+        report.expect(!is_named, "markets.fields", message);
+        report.expect(!candles.fields.names_assets(), "candles.fields", message);
+    }
+
+    /// Reports figures that `stats` cannot bring, and names of assets that are none.
+    fn check_words(&self, report: &mut Report) {
+        let stats = self.tickers.stats.as_ref().and_then(|it| it.fields.as_ref());
+        use TickerField::*;
+        let fills = [Id, Open, High, Low, BaseVolume, QuoteVolume];
+        let others = TickerField::ALL.iter().filter(|field| !fills.contains(field));
+        for field in others.filter(|field| stats.is_some_and(|it| it.has(**field))) {
+            let what = "expected open, high, low, baseVolume and quoteVolume alone";
+            let message = format!("`stats` brings no `{}`: {what}", field.name());
+            report.fault("tickers.stats.fields", message);
+        }
+        for (own, common) in &self.markets.renamed {
+            let is_asset = (1..=20).contains(&common.len())
+                && common.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit());
+            let message = format!("expected an asset of 1 to 20 A-Z and 0-9, found {common:?}");
+            report.expect(is_asset && own != common, &format!("markets.renamed.{own}"), &message);
+        }
+    }
+
+    /// Reports what the file says in vain.
+    fn check_unread(&self, report: &mut Report) {
+        let DialectForm { tickers, candles, markets, errors, .. } = self;
+        let mut expect = |is_read: bool, member: &str, needs: &str| {
+            if !is_read && report.is_given(member) {
+                report.fault(member, format!("nothing reads it: {needs}"));
+            }
+        };
+        expect(errors.code.is_some(), "errors.ok", "there is no `errors.code`");
+        expect(errors.code.is_some(), "errors.message", "there is no `errors.code`");
+        expect(errors.code.is_some(), "errors.rateLimited", "there is no `errors.code`");
+        expect(errors.code.is_some(), "errors.unknownMarket", "there is no `errors.code`");
+        let calls = [&tickers.all, &tickers.one, &tickers.several, &tickers.stats];
+        let calls = || calls.into_iter().flatten();
+        let all_own = calls().all(|it| it.fields.is_some());
+        expect(!all_own, "tickers.fields", "each call has its own");
+        let tables = || calls().filter_map(|it| it.fields.as_ref()).chain(&tickers.fields);
+        let has_time = tables().any(|it| it.has(TickerField::Time))
+            || calls().any(|it| it.call.stamp.is_some());
+        expect(has_time, "tickers.time", "no ticker has a `time`, and no call a `stamp`");
+        let has_closed = candles.fields.has(CandleField::Closed);
+        expect(has_closed, "candles.closed", "no column is `closed`");
+        let outer = markets.name.as_ref();
+        let tables = || markets.fields.iter().chain(outer);
+        let has = |field| tables().any(|it| it.has(field));
+        if markets.call.is_none() {
+            return;
+        }
+        expect(has(ListingField::Status), "markets.open", "no member is `status`");
+        expect(has(ListingField::Kind), "markets.kinds", "no member is `kind`");
+        expect(has(ListingField::Pair), "markets.pair", "no member is `pair`");
+        let has_fees = has(ListingField::Taker) || has(ListingField::Maker);
+        expect(has_fees, "markets.fees", "no member is `taker` or `maker`");
+        let is_idle = |field, values: &[Box<str>]| has(field) && values.is_empty();
+        let message = "a member is `status`: expected those of a market that trades";
+        report.expect(!is_idle(ListingField::Status, &markets.open), "markets.open", message);
+        let message = "a member is `kind`: expected the kinds that are taken";
+        report.expect(!is_idle(ListingField::Kind, &markets.kinds), "markets.kinds", message);
     }
 }

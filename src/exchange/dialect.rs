@@ -4,19 +4,28 @@
 //! `check`'s. It sends nothing, reads no clock, and does not count what was spent: it only tells
 //! what a call costs.
 
-use super::call::{BudgetLimit, Call, Meter, Page};
+use super::call::{BudgetLimit, Call, Meter, NextPage, Page, Way};
 use super::candle::{Archive, CandleField, Candles};
-use super::endpoint::{BudgetForm, EndpointSpec};
+use super::endpoint::{BudgetForm, EndpointSpec, KeyForm, SizeCost};
+use super::fields::{Constants, MemberTable, TableOf};
 use super::listing::{ListingField, ListingForm};
 use super::refusal::Refusal;
-use super::shape::{ItemForm, MemberTable, TableOf};
-use super::target::CandlePlaceholders;
+use super::shape::ItemForm;
+use super::target::FileValues;
 use super::ticker::TickerField;
 use super::value::Unit;
+use crate::config::Secret;
 use crate::config::forms::SOURCE_ID;
+use crate::config::leaves::count;
 use crate::config::members::{Named as _, members};
 use crate::interval::Stored;
 use std::time::Duration;
+
+/// Bytes of one market's ticker on the wire, in responses with all, several and one of them, where a file
+/// does not say it: most exchanges compress, and many tickers compress better.
+const BYTES_OF_ALL: u32 = 120;
+const BYTES_OF_SEVERAL: u32 = 200;
+const BYTES_OF_ONE: u32 = 350;
 
 /// The endpoints, limits and JSON of one exchange.
 pub struct Dialect {
@@ -39,6 +48,8 @@ members! {
         base_url: String, "baseUrl";
         /// What the exchange allows.
         budget: BudgetForm, "budget";
+        /// How every request carries the key that the source's configuration says, if the exchange wants one.
+        key: Option<KeyForm> = None, "key";
         /// How the exchange says that it will not answer.
         errors: Refusal = Refusal::default(), "errors";
         /// Tickers.
@@ -57,14 +68,18 @@ members! {
     pub(super) struct Tickers {
         /// All markets at once.
         all: Option<TickerCall> = None, "all";
-        /// One market. It is used where there is no call for all.
+        /// One market.
         one: Option<TickerCall> = None, "one";
+        /// Several markets, by `{ids}`.
+        several: Option<TickerCall> = None, "several";
         /// What the ticker of one market lacks of the last 24 hours.
         stats: Option<TickerCall> = None, "stats";
         /// The unit of their times.
         time: Option<Unit> = None, "time";
         /// The members of a ticker, for the calls that do not say their own.
         fields: Option<TableOf<TickerField>> = None, "fields";
+        /// What is the same of every ticker and not sent, by field.
+        constants: Constants<TickerField> = Constants::default(), "constants";
     }
 }
 
@@ -75,6 +90,14 @@ members! {
         call: EndpointSpec, "call";
         /// The members of its tickers, if they are others.
         fields: Option<TableOf<TickerField>> = None, "fields";
+        /// Bytes of one market's ticker as it comes, compressed where the exchange does that. It is the first
+        /// guess; responses tell better.
+        bytes: Option<u32> = None, "bytes" count(1, 100_000);
+        /// Of `several`: what stands between two ids.
+        between: String = ",".to_owned(), "between";
+        /// Of `several`: the most markets of a request, and what so many cost if that is not the cost of the
+        /// call. The fewest first.
+        sizes: Vec<SizeCost> = Vec::new(), "sizes";
     }
 }
 
@@ -101,15 +124,58 @@ impl Dialect {
         &self.file.base_url
     }
 
+    /// True if every request carries the key of the source.
+    pub fn has_key(&self) -> bool {
+        self.file.key.is_some()
+    }
+
+    /// The header field with the key of a source: its name and its value.
+    pub fn key_field(&self, key: Option<&Secret>) -> Option<(&str, String)> {
+        let form = self.file.key.as_ref()?;
+        Some((&form.header, format!("{}{}", form.prefix, key?.expose())))
+    }
+
     /// True if the exchange's time is the `Date` of a response, because no body has it.
     pub fn is_dated(&self) -> bool {
         self.file.time.date
     }
 
-    /// True if the exchange knows [`Call::Tickers`]. If not, each market is requested by
-    /// [`Call::Ticker`].
+    /// True if the exchange knows [`Call::Tickers`].
     pub fn tickers_at_once(&self) -> bool {
         self.file.tickers.all.is_some()
+    }
+
+    /// True if the exchange knows [`Call::Several`].
+    pub fn has_several(&self) -> bool {
+        self.file.tickers.several.is_some()
+    }
+
+    /// The ways to request tickers, but those that lack fields which the tickers of all have and `stats` does
+    /// not bring. One market at a time is one only if several cannot be requested.
+    pub fn ways(&self) -> Vec<Way> {
+        let Tickers { all, one, several, stats, .. } = &self.file.tickers;
+        let way = |it: &TickerCall, markets, cost: Option<u32>, bytes| Way {
+            markets,
+            cost: cost.unwrap_or(self.units_of(&it.call)),
+            bytes: it.bytes.unwrap_or(bytes),
+        };
+        let has = |it: &TickerCall, field| self.table_of(it).has(field);
+        let is_whole = |it: &&TickerCall| {
+            let fields = TickerField::ALL.iter().filter(|field| **field != TickerField::Id);
+            let comes = |field| stats.as_ref().is_some_and(|stats| has(stats, field));
+            let lacks = |field, all| has(all, field) && !has(it, field) && !comes(field);
+            !fields.copied().any(|field| all.as_ref().is_some_and(|all| lacks(field, all)))
+        };
+        let mut ways = Vec::new();
+        ways.extend(all.iter().map(|it| way(it, None, None, BYTES_OF_ALL)));
+        if let Some(it) = several.as_ref().filter(is_whole) {
+            let of =
+                |size: &SizeCost| way(it, Some(size.most as usize), size.cost, BYTES_OF_SEVERAL);
+            ways.extend(it.sizes.iter().map(of));
+        } else if let Some(it) = one.as_ref().filter(is_whole) {
+            ways.push(way(it, Some(1), None, BYTES_OF_ONE));
+        }
+        ways
     }
 
     /// True if the exchange has a market list. If not, its markets are those that the source names.
@@ -150,11 +216,12 @@ impl Dialect {
         self.file.candles.intervals.get(interval).is_some()
     }
 
-    /// What one request for candles may return.
-    pub fn page(&self) -> Page {
+    /// What one request for candles of this interval may return.
+    pub fn page(&self, interval: Stored) -> Page {
+        let Candles { rows, depth, .. } = &self.file.candles;
         Page {
-            rows: self.file.candles.rows as usize,
-            depth: self.file.candles.depth.map(|depth| depth as usize),
+            rows: rows.get(interval).unwrap_or(1) as usize,
+            depth: depth.as_ref().and_then(|it| it.get(interval)).map(|depth| depth as usize),
         }
     }
 
@@ -163,32 +230,58 @@ impl Dialect {
     /// # Panics
     /// As [`Dialect::target`].
     pub fn cost(&self, call: &Call<'_>) -> u32 {
-        let cost = self.endpoint(call).cost_in(&self.file.budget);
-        u32::try_from(cost).unwrap_or(u32::MAX)
+        let own = self.units_of(self.endpoint(call));
+        let Call::Several { ids } = call else {
+            return own;
+        };
+        let mut sizes = self.ticker_call(call).sizes.iter();
+        sizes.find(|size| size.most as usize >= ids.len()).and_then(|size| size.cost).unwrap_or(own)
     }
 
-    /// Path and query of this call's request.
+    fn units_of(&self, call: &EndpointSpec) -> u32 {
+        u32::try_from(call.cost_in(&self.file.budget)).unwrap_or(u32::MAX)
+    }
+
+    /// Path and query of this call's request, as [`Dialect::page_target`] has it for the first page.
     ///
     /// # Panics
-    /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, for [`Call::Ticker`] if it
-    /// is true and the exchange has no such call, and for [`Call::Stats`] if
-    /// [`Dialect::has_stats`] is false.
+    /// As that.
     pub fn target(&self, call: &Call<'_>) -> String {
-        let interval = match call {
-            Call::Candles { interval, .. } => self.file.candles.intervals.get(*interval),
-            _ => None,
+        self.page_target(call, None)
+    }
+
+    /// Path and query of a page of what this call brings; `None`: the first one.
+    ///
+    /// # Panics
+    /// For [`Call::Tickers`] if [`Dialect::tickers_at_once`] is false, for [`Call::Several`] if
+    /// [`Dialect::has_several`] is, for [`Call::Ticker`] if [`Dialect::ways`] has no such way, and for
+    /// [`Call::Stats`] if [`Dialect::has_stats`] is false.
+    pub fn page_target(&self, call: &Call<'_>, next: Option<&NextPage>) -> String {
+        let (interval, rows) = match call {
+            Call::Candles { interval, .. } => {
+                (self.file.candles.intervals.get(*interval), self.page(*interval).rows)
+            }
+            _ => (None, 0),
         };
-        let rows = CandlePlaceholders {
+        let between = match call {
+            Call::Several { .. } => &*self.ticker_call(call).between,
+            _ => "",
+        };
+        let values = FileValues {
             interval: interval.map_or("", String::as_str),
-            page: self.file.candles.rows.into(),
+            between,
+            page: rows as i64,
             unit: self.file.candles.time,
+            next,
         };
-        self.endpoint(call).target.fill(call, &rows)
+        let endpoint = self.endpoint(call);
+        let pages = endpoint.pages.as_ref().filter(|_| next.is_some());
+        pages.map_or(&endpoint.target, |pages| &pages.target).fill(call, &values)
     }
 
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {
         match call {
-            Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
+            Call::Tickers | Call::Ticker { .. } | Call::Several { .. } | Call::Stats { .. } => {
                 &self.ticker_call(call).call
             }
             Call::Candles { interval, from, now, .. } => {
@@ -213,6 +306,7 @@ impl Dialect {
     pub(super) fn ticker_call(&self, call: &Call<'_>) -> &TickerCall {
         let found = match call {
             Call::Tickers => &self.file.tickers.all,
+            Call::Several { .. } => &self.file.tickers.several,
             Call::Stats { .. } => &self.file.tickers.stats,
             _ => &self.file.tickers.one,
         };
@@ -220,23 +314,28 @@ impl Dialect {
         found.expect("the caller has seen that there is such a call")
     }
 
+    /// The fields of a call for tickers.
+    fn table_of<'d>(&'d self, call: &'d TickerCall) -> &'d TableOf<TickerField> {
+        let table = call.fields.as_ref().or(self.file.tickers.fields.as_ref());
+        table.expect("the check of the file has seen them")
+    }
+
     /// How the items of a call are written, if it has any.
     pub(super) fn item_form(&'static self, call: &Call<'_>) -> Option<ItemForm> {
         /// The first field of each kind: the id of a market, the time of a candle.
         static FIRST: MemberTable = MemberTable::Is(0);
-        let DialectForm { tickers, candles, markets, .. } = &self.file;
-        let (table, name, words): (&MemberTable, _, _) = match call {
+        let DialectForm { candles, markets, .. } = &self.file;
+        type Said = (&'static MemberTable, &'static [(usize, Box<str>)], &'static [&'static str]);
+        let (table, constants, words): Said = match call {
             Call::Time => return None,
-            Call::Candles { .. } => (&candles.fields, None, CandleField::NAMES),
-            Call::Markets => {
-                (markets.fields.as_ref()?, markets.name.as_deref(), ListingField::NAMES)
-            }
-            Call::Tickers | Call::Ticker { .. } | Call::Stats { .. } => {
-                let own = self.ticker_call(call).fields.as_ref();
-                let table = own.or(tickers.fields.as_ref());
-                (table.expect("the check of the file has seen them"), None, TickerField::NAMES)
+            Call::Candles { .. } => (&candles.fields, &candles.constants, CandleField::NAMES),
+            Call::Markets => (markets.fields.as_ref()?, &markets.constants, ListingField::NAMES),
+            Call::Tickers | Call::Ticker { .. } | Call::Several { .. } | Call::Stats { .. } => {
+                let table = self.table_of(self.ticker_call(call));
+                (table, &self.file.tickers.constants, TickerField::NAMES)
             }
         };
-        Some(ItemForm { table, name: name.unwrap_or(&FIRST), words })
+        let name = markets.name.as_deref().filter(|_| *call == Call::Markets);
+        Some(ItemForm { table, name: name.unwrap_or(&FIRST), constants, words })
     }
 }

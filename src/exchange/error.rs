@@ -76,6 +76,13 @@ pub enum ReadError {
         /// What that means.
         kind: RefusalKind,
     },
+    /// A list has more pages than its dialect permits.
+    TooManyPages {
+        /// As many.
+        most: u32,
+    },
+    /// A page says of the next one what a page before has said, or nothing that is a text or a number.
+    WrongCursor,
     /// The head has no date, or an old one, and the exchange has no other clock.
     NoDate,
     /// An error status without a readable reason.
@@ -126,6 +133,10 @@ impl fmt::Display for ReadError {
             ReadError::CutShort => f.write_str("body ended early"),
             ReadError::WrongShape { expected } => write!(f, "body is not {expected}"),
             ReadError::Refused { code, message, .. } => write!(f, "refused: {message} ({code})"),
+            ReadError::TooManyPages { most } => write!(f, "more than {most} pages"),
+            ReadError::WrongCursor => {
+                f.write_str("the cursor of the next page repeats, or is none")
+            }
             ReadError::NoDate => f.write_str("no current `Date` in the answer's head"),
             ReadError::Status(status) => write!(f, "status {status}"),
         }

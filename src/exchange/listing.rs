@@ -5,9 +5,10 @@
 
 use super::endpoint::EndpointSpec;
 use super::error::{ItemFault, Reject, WrongPart};
+use super::fields::{Constants, TableOf};
 use super::json::Raw;
-use super::pair::Pair;
-use super::shape::{ItemFields, TableOf};
+use super::pair::{IdForm, Pair};
+use super::shape::ItemFields;
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
 use crate::config::members::{Words, members, names};
@@ -59,8 +60,12 @@ members! {
         fields: Option<TableOf<ListingField>> = None, "fields";
         /// What the names of the markets are, in a list that is an object: `id`, if it is left out.
         name: Option<TableOf<ListingField>> = None, "name";
-        /// The quote asset of every market, if the list does not say it.
+        /// What is the same of every market and not in the list, by field.
+        constants: Constants<ListingField> = Constants::default(), "constants";
+        /// The quote asset of every market, if the list does not say it: the constant `quote`.
         quote: Option<String> = None, "quote";
+        /// What the ids of the list are in tickers and in calls, if they are written otherwise there.
+        id: Option<IdForm> = None, "id";
         /// The name in requests of candles, made of both assets as the exchange writes them.
         candle_id: Option<Pair> = None, "candleId";
         /// The statuses of a market that trades.
@@ -73,7 +78,7 @@ members! {
         renamed: Words = Words::new(), "renamed";
         /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
         kinds: Vec<Box<str>> = Vec::new(), "kinds";
-        /// Suffixes of the ids of markets to skip (dark pools of Kraken).
+        /// Ends of the ids of markets to skip (dark pools of Kraken), and begins: `f*`.
         skipped: Vec<Box<str>> = Vec::new(), "skipped";
         /// The unit of fees.
         fees: FeeUnit = FeeUnit::Fraction, "fees";
@@ -91,17 +96,19 @@ names! {
 }
 
 impl ListingForm {
+    /// An asset as the exchange writes it.
+    pub(super) fn own(&self, common: &str) -> Box<str> {
+        let renamed = self.renamed.iter().find(|(_, other)| **other == *common);
+        match renamed {
+            Some((own, _)) => own.clone(),
+            None if self.lower_case => common.to_ascii_lowercase().into(),
+            None => common.into(),
+        }
+    }
+
     /// A market that is in no list.
     pub(super) fn unlisted(&self, base: &str, quote: &str) -> MarketInfo {
-        let own = |common: &str| -> String {
-            let renamed = self.renamed.iter().find(|(_, other)| **other == *common);
-            match renamed {
-                Some((own, _)) => own.to_string(),
-                None if self.lower_case => common.to_ascii_lowercase(),
-                None => common.to_owned(),
-            }
-        };
-        let (own_base, own_quote) = (own(base), own(quote));
+        let (own_base, own_quote) = (self.own(base), self.own(quote));
         let id = |pair: &Pair| pair.join(&own_base, &own_quote).into();
         MarketInfo {
             ticker_id: self.pair.first().map(id).unwrap_or_default(),
@@ -123,9 +130,14 @@ pub(super) fn take(fields: &ItemFields<'_>, form: &ListingForm, sink: &mut dyn S
     let kind = text(fields.get(ListingField::Kind)).unwrap_or_default();
     let is_other = |kind: &str| form.kinds.iter().all(|known| **known != *kind);
     let is_other = !form.kinds.is_empty() && kind.is_none_or(|kind| is_other(&kind));
-    if is_other || form.skipped.iter().any(|end| id.ends_with(&**end)) {
+    let is_skipped = |part: &str| match part.strip_suffix('*') {
+        Some(begin) => id.starts_with(begin),
+        None => id.ends_with(part),
+    };
+    if is_other || form.skipped.iter().any(|part| is_skipped(part)) {
         return;
     }
+    let id: Cow<'_, str> = form.id.as_ref().map_or(id.clone(), |form| form.of(&id).into());
     match market(&id, fields, form) {
         Ok(info) => sink.market(info),
         Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
@@ -180,12 +192,7 @@ fn assets<'a>(
         return Ok((base.to_owned().into(), quote.to_owned().into()));
     }
     let asset = |field, label| name(fields.get(field)).map_err(|fault| (label, fault));
-    let base = asset(ListingField::Base, "base")?;
-    let quote = match (asset(ListingField::Quote, "quote"), &form.quote) {
-        (Err((_, ItemFault::Missing)), Some(quote)) => Cow::Borrowed(&**quote),
-        (quote, _) => quote?,
-    };
-    Ok((base, quote))
+    Ok((asset(ListingField::Base, "base")?, asset(ListingField::Quote, "quote")?))
 }
 
 fn rules(

@@ -10,8 +10,8 @@
 //! limit.
 //!
 //! From the bytes up: `json` (a cursor over words and brackets), `path` (places in a body),
-//! `items` (the way through a body that comes in pieces), `shape` (tables of
-//! members and fields), `value` (numbers, times, names), `pair` (two assets in one text),
+//! `items` (the way through a body that comes in pieces), `fields` (tables of members and fields), `shape`
+//! (the way through an item along them), `value` (numbers, times, names), `pair` (two assets in one text),
 //! `ticker`, `candle` and `listing` (the kinds of items), `refusal` (errors in a 200), `sink` (who
 //! takes the records), `call` (what can be asked), `target` (path and query of a request),
 //! `endpoint` (what a file says about one request), `dialect` (what a file says), `check` (what is
@@ -53,6 +53,7 @@ mod dialect;
 mod endpoint;
 mod error;
 mod explain;
+mod fields;
 mod items;
 mod json;
 mod listing;
@@ -69,10 +70,10 @@ mod tests;
 mod ticker;
 mod value;
 
-pub use call::{BudgetLimit, Call, Meter, Page, RequestKind};
+pub use call::{BudgetLimit, Call, Meter, NextPage, Page, RequestKind, Way};
 pub use dialect::Dialect;
 pub use error::{ItemFault, ReadError, RefusalKind, Reject};
-pub use explain::{Explained, explain};
+pub use explain::{Explained, explain, missing};
 pub use items::Caps;
 pub use reading::Reading;
 pub use registry::{FILE_BYTES, SCHEMA};

@@ -40,6 +40,31 @@ impl Pair {
     }
 }
 
+/// A form of an id: `t{id}`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct IdForm([Box<str>; 2]);
+
+impl IdForm {
+    /// The id in this form.
+    pub(super) fn of(&self, id: &str) -> String {
+        let [front, behind] = &self.0;
+        format!("{front}{id}{behind}")
+    }
+}
+
+texts!(IdForm, "t{id}");
+
+impl TryFrom<String> for IdForm {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<IdForm, String> {
+        let parts =
+            text.split_once("{id}").filter(|(a, b)| !format!("{a}{b}").contains(['{', '}']));
+        let (front, behind) = parts.ok_or("expected a form like \"t{id}\"")?;
+        Ok(IdForm([front.into(), behind.into()]))
+    }
+}
+
 // The form of most exchanges.
 texts!(Pair, "{base}/{quote}");
 

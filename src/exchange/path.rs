@@ -6,6 +6,7 @@
 
 use super::json::{Cursor, MAX_DEPTH, Raw, Stop};
 use crate::config::members::texts;
+use std::fmt;
 
 /// One step from a value to one inside it.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +17,16 @@ pub(super) enum Step {
     AnyKey,
     /// The element of this index, from 0.
     At(u16),
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Key(key) => f.write_str(key),
+            Step::AnyKey => f.write_str("*"),
+            Step::At(index) => write!(f, "[{index}]"),
+        }
+    }
 }
 
 impl Step {

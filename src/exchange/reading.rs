@@ -7,7 +7,7 @@
 //! accepts the whole body. A wrong item is rejected alone. A wrong body gives an error, the same
 //! one for every later call.
 
-use super::call::Call;
+use super::call::{Call, NextPage};
 use super::dialect::Dialect;
 use super::endpoint::EndpointSpec;
 use super::error::{ItemFault, ReadError, RefusalKind, Reject};
@@ -41,6 +41,8 @@ struct Records {
     order: Order,
     /// The time of all tickers, if it is a member among them.
     stamp: Option<UnixMs>,
+    /// The items of a list so far.
+    count: u64,
 }
 
 /// What the body should hold.
@@ -60,29 +62,42 @@ enum Task {
 /// Bytes of the front of a body in which an error is looked for: it comes first, and is short.
 const FRONT_BYTES: usize = 1024;
 
+/// The longest cursor: escaped, it is three times as long, and servers take targets of 8 KiB.
+const CURSOR_BYTES: usize = 1024;
+
 impl Reading {
     /// A reading of the response to this call.
     pub fn new(dialect: &'static Dialect, call: &Call<'_>, caps: Caps) -> Reading {
         let file = &dialect.file;
+        let form = dialect.item_form(call);
+        let names_assets = form.as_ref().is_some_and(|form| form.table.names_assets());
         let tickers = |id: Option<&str>| {
             Task::Tickers(Known {
+                by_asset: names_assets.then_some(&file.markets),
                 unit: file.tickers.time.unwrap_or(Unit::Millis),
                 stats: matches!(call, Call::Stats { .. }),
                 id: id.map(Into::into),
             })
         };
         let task = match call {
-            Call::Tickers => tickers(None),
+            Call::Tickers | Call::Several { .. } => tickers(None),
             Call::Ticker { id } | Call::Stats { id } => tickers(Some(id)),
             Call::Candles { .. } => Task::Candles,
             Call::Markets if dialect.has_list() => Task::Markets,
             Call::Markets => Task::Named,
             Call::Time => file.time.unit.map_or(Task::Date { is_known: false }, Task::Time),
         };
-        let form = dialect.item_form(call);
         let call = dialect.endpoint(call);
         Reading {
-            records: Records { dialect, call, task, form, order: Order::default(), stamp: None },
+            records: Records {
+                dialect,
+                call,
+                task,
+                form,
+                order: Order::default(),
+                stamp: None,
+                count: 0,
+            },
             items: Items::new(&call.items, caps),
             front: Vec::new(),
             end: None,
@@ -109,6 +124,7 @@ impl Reading {
         let fed = self.items.feed(bytes, &mut |item| match item {
             Some(item) => records.take_next(item, sink),
             None => {
+                records.count += 1;
                 sink.rejected(Reject::new(None, records.what(), ItemFault::TooLong));
                 Ok(())
             }
@@ -119,6 +135,34 @@ impl Reading {
             error => error,
         };
         self.end.insert(end).clone()
+    }
+
+    /// The page behind this one, which is the first one or `this`, once the body is whole. `None`: there is
+    /// none.
+    pub fn next_page(&self, this: Option<&NextPage>) -> Result<Option<NextPage>, ReadError> {
+        let Some(pages) = self.records.call.pages.as_ref().filter(|_| self.end == Some(Ok(())))
+        else {
+            return Ok(None);
+        };
+        let mut next = this.cloned().unwrap_or(NextPage { number: 1, ..NextPage::default() });
+        next.number += 1;
+        next.offset += self.records.count;
+        if let Some(path) = &pages.cursor {
+            let cursor = cursor(find(self.items.envelope(), path))?;
+            next.before.push(std::mem::replace(&mut next.cursor, cursor));
+            if next.cursor.is_empty() {
+                return Ok(None);
+            }
+            if next.before.contains(&next.cursor) {
+                return Err(ReadError::WrongCursor);
+            }
+        } else if self.records.count < u64::from(pages.size.unwrap_or(1)) {
+            return Ok(None);
+        }
+        match next.number > pages.most {
+            true => Err(ReadError::TooManyPages { most: pages.most }),
+            false => Ok(Some(next)),
+        }
     }
 
     /// What the status of a response means, without its body.
@@ -193,6 +237,20 @@ impl Reading {
     }
 }
 
+/// The cursor of the next page in this value; empty: there is none.
+fn cursor(value: Raw<'_>) -> Result<Box<str>, ReadError> {
+    let cursor = match value {
+        Raw::Number(digits) => Some(String::from_utf8_lossy(digits)),
+        Raw::Bool(false) => None,
+        other => value::text(other).map_err(|_| ReadError::WrongCursor)?,
+    };
+    let cursor = cursor.unwrap_or_default();
+    match cursor.len() > CURSOR_BYTES {
+        true => Err(ReadError::WrongCursor),
+        false => Ok(cursor.into()),
+    }
+}
+
 impl Records {
     /// The time of all tickers in this value.
     fn stamp_of(&self, value: Raw<'_>) -> Option<UnixMs> {
@@ -227,7 +285,9 @@ impl Records {
     fn take_next(&mut self, item: &mut Cursor<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
         let name = self.call.items.name_of(item)?;
         if !self.call.is_stamp(name) {
-            return self.take(item, name, sink);
+            self.take(item, name, sink)?;
+            self.count += 1;
+            return Ok(());
         }
         self.stamp = self.stamp_of(item.value()?);
         Ok(())
@@ -255,7 +315,7 @@ impl Records {
             return Ok(());
         }
         match &self.task {
-            Task::Tickers(known) => ticker::take(&fields, known, sink),
+            Task::Tickers(known) => ticker::take(fields, (item.since(begin), form), known, sink),
             Task::Candles => candle::take(&fields, &self.dialect.file.candles, sink),
             Task::Markets => listing::take(&fields, &self.dialect.file.markets, sink),
             Task::Time(_) | Task::Date { .. } | Task::Named => {}

@@ -4,6 +4,7 @@
 
 use super::check::check;
 use super::dialect::{Dialect, DialectForm};
+use super::listing::ListingField;
 use crate::config::values::KeyValue as _;
 use crate::config::{ConfigFault, Node, Report, SourceConfig};
 use std::sync::LazyLock;
@@ -80,6 +81,9 @@ impl Dialect {
         let node = Node::whole(file, text).map_err(|fault| vec![fault])?;
         let mut form = DialectForm::default();
         (&mut form, &()).read(&node, &mut report);
+        if let Some(quote) = &form.markets.quote {
+            form.markets.constants.add(ListingField::Quote, quote);
+        }
         check(&form, &mut report);
         report.close()?;
         Ok(Dialect { file: form, named: Vec::new() })

@@ -1,188 +1,28 @@
 //! Shapes: which member of an item is which field, as the table of a dialect's file says.
 //!
 //! Owns the walk through one item along such a table, and the names of the last item in their
-//! order: exchanges write all items alike, so most names are known before they are read. It also
-//! owns how a table is written in JSON.
+//! order: exchanges write all items alike, so most names are known before they are read.
 //!
 //! It converts no values: it passes on [`Raw`] ones in [`ItemFields`].
 
+use super::fields::{ASSETS, Entries, MemberTable};
 use super::json::{Cursor, Raw, Stop};
-use super::path::{Step, find};
+use super::path::find;
 use crate::config::members::Named;
-use crate::config::values::{KeyType, KeyValue as _, Wrong};
-use crate::config::{Node, Report};
-use std::marker::PhantomData;
-use std::ops::Deref;
-
-/// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
-const ENTRIES: usize = 100;
-const DEPTH: usize = 8;
-
-const TABLE: &str = "the name of a field, or a table of members or positions";
-
-/// The member of a table that says by which member objects of several kinds are told apart.
-const BY: &str = "$by";
-
-/// Where a value goes. A field is its place in [`ItemFields`].
-pub(super) enum MemberTable {
-    /// It is this field: `"last"`.
-    Is(usize),
-    /// It is each of these fields: `"taker maker"`.
-    Each(Vec<usize>),
-    /// An object with such members: `{ "price": "last" }`.
-    In(Entries),
-    /// An array with such elements, by position: `["time", null, "close"]`.
-    At(Vec<Option<MemberTable>>),
-    /// An array of objects of several kinds: `{ "$by": "type", "LOT": { "min": "amountMin" } }`.
-    Tagged {
-        /// The path to the member that tells the kind.
-        tag: [Step; 1],
-        /// What the members of each kind are.
-        kinds: Entries,
-    },
-}
-
-/// Members by name, ideally in the order in which they are sent.
-type Entries = Vec<(Box<str>, MemberTable)>;
-
-/// A table of fields of this kind.
-pub(super) struct TableOf<F>(MemberTable, PhantomData<F>);
-
-impl<F> Deref for TableOf<F> {
-    type Target = MemberTable;
-
-    fn deref(&self) -> &MemberTable {
-        &self.0
-    }
-}
-
-impl<F> Default for TableOf<F> {
-    fn default() -> TableOf<F> {
-        TableOf(MemberTable::Each(Vec::new()), PhantomData)
-    }
-}
-
-impl<F: Named> KeyType for TableOf<F> {
-    type Rule = ();
-
-    fn expected((): &()) -> String {
-        TABLE.to_owned()
-    }
-
-    fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<TableOf<F>, Wrong> {
-        Ok(TableOf(MemberTable::read(node, F::NAMES, 0, report), PhantomData))
-    }
-}
-
-impl<F: Named> TableOf<F> {
-    /// True if some member is this field.
-    pub(super) fn has(&self, field: F) -> bool {
-        let mut found = false;
-        self.walk(&mut |other| found |= other == field.place());
-        found
-    }
-}
-
-impl MemberTable {
-    /// Calls `each` for each field of the table.
-    pub(super) fn walk(&self, each: &mut dyn FnMut(usize)) {
-        match self {
-            MemberTable::Is(field) => each(*field),
-            MemberTable::Each(fields) => fields.iter().for_each(|field| each(*field)),
-            MemberTable::At(tables) => tables.iter().flatten().for_each(|table| table.walk(each)),
-            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
-                named.iter().for_each(|(_, table)| table.walk(each));
-            }
-        }
-    }
-
-    /// True if this is the table of such a value.
-    pub(super) fn takes(&self, value: Raw<'_>) -> bool {
-        let fits = (self, value);
-        matches!(fits, (MemberTable::In(_), Raw::Object(_)) | (MemberTable::At(_), Raw::Array(_)))
-    }
-
-    /// True if it is of a value that is neither an array nor an object.
-    pub(super) fn is_of_plain(&self) -> bool {
-        matches!(self, MemberTable::Is(_) | MemberTable::Each(_))
-    }
-
-    /// What an item is, and what this table says that it is, for messages.
-    pub(super) fn shapes(&self, item: &[u8]) -> [&'static str; 2] {
-        let found = match item.trim_ascii_start().first() {
-            Some(b'{') => "an object",
-            Some(b'[') => "an array",
-            Some(b'"') => "a text",
-            Some(b'-' | b'0'..=b'9') => "a number",
-            _ => "a word",
-        };
-        let expected = match self {
-            MemberTable::In(_) => "an object",
-            MemberTable::At(_) | MemberTable::Tagged { .. } => "an array",
-            MemberTable::Is(_) | MemberTable::Each(_) => "a text",
-        };
-        [found, expected]
-    }
-
-    /// Reads a table that lies so deep in others. The fields have these names.
-    fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> MemberTable {
-        if let Some(text) = node.text() {
-            let place = |name| names.iter().position(|known| *known == name);
-            let fields: Option<Vec<usize>> = text.split(' ').map(place).collect();
-            match fields.as_deref() {
-                None => node.refuse(None, format!("one of {}", names.join(", ")), report),
-                Some([field]) => return MemberTable::Is(*field),
-                Some(_) => {}
-            }
-            return MemberTable::Each(fields.unwrap_or_default());
-        }
-        let (items, members) = (node.items(), node.members());
-        let count = items.as_ref().map(Vec::len).or(members.as_ref().map(Vec::len));
-        if depth == DEPTH || count.is_some_and(|count| count > ENTRIES) {
-            let most = format!("at most {DEPTH} tables in each other, of {ENTRIES} entries each");
-            node.refuse(None, most, report);
-            return MemberTable::Each(Vec::new());
-        }
-        if let Some(items) = items {
-            let mut table = |item: &Node<'_>| {
-                report.place(&item.path, item.offset);
-                (!item.is_null()).then(|| MemberTable::read(item, names, depth + 1, report))
-            };
-            return MemberTable::At(items.iter().map(&mut table).collect());
-        }
-        let Some(members) = members else {
-            node.refuse(None, TABLE.to_owned(), report);
-            return MemberTable::Each(Vec::new());
-        };
-        let (mut tag, mut kinds) = (None, Entries::new());
-        for (name, member) in members {
-            report.place(&member.path, member.offset);
-            if kinds.iter().any(|(known, _)| **known == *name) {
-                report.fault(&member.path, "given twice");
-            }
-            match &*name {
-                BY => (tag.get_or_insert_with(Box::default), &()).read(&member, report),
-                _ => {
-                    kinds.push((name.into(), MemberTable::read(&member, names, depth + 1, report)))
-                }
-            }
-        }
-        match tag {
-            Some(key) => MemberTable::Tagged { tag: [Step::Key(key)], kinds },
-            None => MemberTable::In(kinds),
-        }
-    }
-}
 
 /// The most fields of a kind of item.
 pub(super) const FIELDS: usize = 21;
 
 /// What an item holds, by field.
-pub(super) struct ItemFields<'a>([Raw<'a>; FIELDS]);
+pub(super) struct ItemFields<'a> {
+    values: [Raw<'a>; FIELDS],
+    /// Base and quote of its market, as the exchange writes them, once they are known.
+    assets: Option<[Box<str>; 2]>,
+}
 
 impl<'a> ItemFields<'a> {
     pub(super) fn new() -> ItemFields<'a> {
-        ItemFields([Raw::Absent; FIELDS])
+        ItemFields { values: [Raw::Absent; FIELDS], assets: None }
     }
 
     pub(super) fn get(&self, field: impl Named) -> Raw<'a> {
@@ -191,13 +31,13 @@ impl<'a> ItemFields<'a> {
 
     /// The field of this place.
     pub(super) fn at(&self, place: usize) -> Raw<'a> {
-        self.0[place]
+        self.values[place]
     }
 
     /// Sets the field of this place. `null` keeps what another member set.
     fn put(&mut self, place: usize, value: Raw<'a>) {
         if !matches!(value, Raw::Null) {
-            self.0[place] = value;
+            self.values[place] = value;
         }
     }
 }
@@ -208,6 +48,8 @@ pub(super) struct ItemForm {
     pub(super) table: &'static MemberTable,
     /// The fields that the name of an item sets, if it has one.
     pub(super) name: &'static MemberTable,
+    /// What fields are that it does not set.
+    pub(super) constants: &'static [(usize, Box<str>)],
     /// The words of the fields, by place.
     pub(super) words: &'static [&'static str],
 }
@@ -216,8 +58,23 @@ impl ItemForm {
     /// The fields of an item of this name, of which nothing else is read yet.
     pub(super) fn fields<'a>(&self, name: Raw<'a>) -> ItemFields<'a> {
         let mut fields = ItemFields::new();
+        for (place, text) in self.constants {
+            fields.put(*place, Raw::Text(text.as_bytes()));
+        }
         self.name.walk(&mut |place| fields.put(place, name));
         fields
+    }
+
+    /// Reads an item again, now that the assets of its market are known: base and quote.
+    pub(super) fn read_by_assets<'a>(
+        &self,
+        item: &'a [u8],
+        assets: [Box<str>; 2],
+        fields: &mut ItemFields<'a>,
+    ) {
+        fields.assets = Some(assets);
+        // The first reading has found what is wrong with it.
+        let _ = read(&mut Cursor::new(item), Some(self.table), fields);
     }
 }
 
@@ -281,7 +138,7 @@ impl Order {
         }
         let begin = cursor.position();
         let name = cursor.name()?;
-        let table = table_of(name, members);
+        let table = table_of(name, members, None);
         let sent = cursor.since(begin);
         if sent.len() <= KNOWN_NAME_BYTES && index <= self.names.len() && index < KNOWN_NAMES {
             if index == self.names.len() {
@@ -296,12 +153,22 @@ impl Order {
     }
 }
 
-fn table_of(name: Raw<'_>, members: &'static Entries) -> Option<&'static MemberTable> {
+/// The entry of a name. The exchange may write an asset in another case than its market list does.
+fn table_of(
+    name: Raw<'_>,
+    members: &'static Entries,
+    assets: Option<&[Box<str>; 2]>,
+) -> Option<&'static MemberTable> {
     let Raw::Text(name) = name else {
         return None;
     };
-    let found = members.iter().find(|(known, _)| known.as_bytes() == name);
-    found.map(|(_, table)| table)
+    let entry = |name: &[u8]| members.iter().find(|(known, _)| known.as_bytes() == name);
+    let by_asset = || {
+        let mut both = assets?.iter();
+        let at = both.position(|asset| asset.as_bytes().eq_ignore_ascii_case(name))?;
+        entry(ASSETS[at].as_bytes())
+    };
+    entry(name).or_else(by_asset).map(|(_, table)| table)
 }
 
 /// Passes a value, and sets the fields that its table finds in it.
@@ -317,7 +184,7 @@ fn read<'a>(
         (Some(MemberTable::In(members)), b'{') => {
             cursor.skip();
             while cursor.next(&mut first, b'}')? {
-                let table = table_of(cursor.name()?, members);
+                let table = table_of(cursor.name()?, members, fields.assets.as_ref());
                 read(cursor, table, fields)?;
             }
         }
@@ -333,7 +200,7 @@ fn read<'a>(
             cursor.skip();
             while cursor.next(&mut first, b']')? {
                 if let Raw::Object(object) = cursor.value()? {
-                    let table = table_of(find(object, tag), kinds);
+                    let table = table_of(find(object, tag), kinds, fields.assets.as_ref());
                     read(&mut Cursor::new(object), table, fields)?;
                 }
             }
@@ -357,6 +224,9 @@ mod tests {
     use super::*;
 
     use crate::config::members::names;
+    use crate::config::values::KeyType as _;
+    use crate::config::{Node, Report};
+    use crate::exchange::fields::TableOf;
     use std::sync::LazyLock;
 
     names! {

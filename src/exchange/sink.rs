@@ -9,6 +9,10 @@ use crate::time::UnixMs;
 pub trait Sink {
     /// True if this ticker is wanted. If not, its numbers are not read.
     fn wants(&mut self, ticker_id: &str) -> bool;
+    /// Base and quote of the market of the ticker that was last wanted, by their common names, if known.
+    fn assets(&self, _ticker_id: &str) -> Option<[&str; 2]> {
+        None
+    }
     /// A ticker that was wanted.
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker);
     /// Wanted figures of 24 hours. They come for [`Call::Stats`](super::Call::Stats) only.

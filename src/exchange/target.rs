@@ -1,16 +1,18 @@
 //! Targets: path and query of a request, with placeholders.
 //!
-//! Owns the placeholders: `{id}`, and for candles `{interval}`, `{limit}` (rows of a page),
-//! `{slots}` (as many rows as the range has), `{back}` (as many as there are from its begin until
-//! now, for exchanges that send the newest alone), `{from}` and `{to}` (first and last open time).
+//! Owns the placeholders: `{id}`, `{ids}` for several markets, and for candles `{interval}`, `{limit}` (rows
+//! of a page), `{slots}` (as many rows as the range has), `{back}` (as many as there are from its begin until
+//! now, for exchanges that send the newest alone), `{from}` and `{to}` (first and last open time); for pages
+//! of a list `{page}`, `{offset}` and `{cursor}`.
 //!
 //! - `{id lower}`, `{id upper}`, `{id bare}`: the id in one case, or its letters and digits alone.
 //! - `{from-}`, `{to+}`: one unit outside of the range, for exchanges that leave its ends out.
+//! - `{page-}`, `{page+}`: one less or more, for exchanges that do not count pages from 1.
 //! - `{from s}`, `{to+ iso}`: in this unit (`value::Unit`), if it is not that of the rows.
 //!
 //! A value is never searched for placeholders, and what an exchange has named is escaped.
 
-use super::call::Call;
+use super::call::{Call, NextPage};
 use super::value::Unit;
 use crate::config::members::{Named, names, texts};
 use crate::time::UnixMs;
@@ -34,7 +36,7 @@ struct Placeholder {
     /// Of an id: how its letters are written, and whether others are left out.
     case: fn(&u8) -> u8,
     is_bare: bool,
-    /// Of a time: so many units later, in this unit.
+    /// Of a time: so many units later, in this unit. Of a page: so many more.
     shift: i64,
     unit: Option<Unit>,
 }
@@ -43,6 +45,8 @@ names! {
     /// The name of a placeholder.
     pub(super) enum PlaceholderName {
         Id "id"
+        /// Those of several markets.
+        Ids "ids"
         Interval "interval"
         Limit "limit"
         Slots "slots"
@@ -51,14 +55,23 @@ names! {
         From "from"
         /// The last open time.
         To "to"
+        /// The number of a page.
+        Page "page"
+        /// The items before a page.
+        Offset "offset"
+        /// What the page before said of this one.
+        Cursor "cursor"
     }
 }
 
-/// What the placeholders of candles depend on besides the call.
-pub(super) struct CandlePlaceholders<'d> {
+/// What the placeholders depend on besides the call: of candles, and what stands between `{ids}`.
+pub(super) struct FileValues<'d> {
     pub(super) interval: &'d str,
+    pub(super) between: &'d str,
     pub(super) page: i64,
     pub(super) unit: Unit,
+    /// Of a page behind the first.
+    pub(super) next: Option<&'d NextPage>,
 }
 
 texts!(TargetTemplate, "/v1/candles?market={id}");
@@ -67,28 +80,29 @@ impl TryFrom<String> for TargetTemplate {
     type Error = String;
 
     fn try_from(text: String) -> Result<TargetTemplate, String> {
-        let plain =
-            |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte);
         if !text.starts_with('/') || text.starts_with("//") || text.len() > TARGET_BYTES {
             return Err(format!(
                 "expected a path that starts with one \"/\", of at most {TARGET_BYTES} bytes"
             ));
         }
-        let check = |text: &str| match text.chars().find(|it| !it.is_ascii() || !plain(*it as u8)) {
-            Some(odd) => {
-                Err(format!("expected the characters of a path and a query, found {odd:?}"))
-            }
-            None => Ok(text.into()),
-        };
         let (mut pieces, mut rest) = (Vec::new(), &*text);
         while let Some((front, behind)) = rest.split_once('{') {
-            let front = check(front)?;
+            let front = check_text(front)?;
             let (name, behind) =
                 behind.split_once('}').ok_or("expected a \"}\" after the \"{\"")?;
             pieces.push((front, Placeholder::parse(name)?));
             rest = behind;
         }
-        Ok(TargetTemplate { pieces, rest: check(rest)? })
+        Ok(TargetTemplate { pieces, rest: check_text(rest)? })
+    }
+}
+
+/// The text, if it may stand in a target.
+pub(super) fn check_text(text: &str) -> Result<Box<str>, String> {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@/?%".contains(it);
+    match text.chars().find(|it| !is_plain(*it)) {
+        Some(odd) => Err(format!("expected the characters of a path and a query, found {odd:?}")),
+        None => Ok(text.into()),
     }
 }
 
@@ -114,9 +128,9 @@ impl Placeholder {
         let (as_is, lower, upper) = (u8::clone, u8::to_ascii_lowercase, u8::to_ascii_uppercase);
         let (case, is_bare): (fn(&u8) -> u8, bool) = match modifier {
             _ if is_time => (as_is, false),
-            _ if shift != 0 => return Err(unknown()),
+            _ if shift != 0 && name != PlaceholderName::Page => return Err(unknown()),
             "" => (as_is, false),
-            _ if name != PlaceholderName::Id => return Err(unknown()),
+            _ if !name.is_of_markets() => return Err(unknown()),
             "bare" => (as_is, true),
             "lower" => (lower, false),
             "upper" => (upper, false),
@@ -128,42 +142,67 @@ impl Placeholder {
     }
 }
 
+impl PlaceholderName {
+    /// True if it stands for a market's id, or for several.
+    pub(super) fn is_of_markets(self) -> bool {
+        matches!(self, PlaceholderName::Id | PlaceholderName::Ids)
+    }
+
+    /// True if it says where a page begins.
+    pub(super) fn is_of_pages(self) -> bool {
+        use PlaceholderName::{Cursor, Offset, Page};
+        matches!(self, Page | Offset | Cursor)
+    }
+}
+
 impl TargetTemplate {
     /// Its placeholders.
     pub(super) fn placeholders(&self) -> impl Iterator<Item = PlaceholderName> {
         self.pieces.iter().map(|(_, placeholder)| placeholder.name)
     }
 
-    /// The target of this call's request. `rows` is for calls for candles.
-    pub(super) fn fill(&self, call: &Call<'_>, rows: &CandlePlaceholders<'_>) -> String {
+    /// The target of this call's request.
+    pub(super) fn fill(&self, call: &Call<'_>, file: &FileValues<'_>) -> String {
         let mut out = String::new();
         for (text, placeholder) in &self.pieces {
             out.push_str(text);
-            placeholder.write(call, rows, &mut out);
+            placeholder.write(call, file, &mut out);
         }
         out + &self.rest
     }
 }
 
 impl Placeholder {
-    fn write(self, call: &Call<'_>, rows: &CandlePlaceholders<'_>, out: &mut String) {
+    fn write(self, call: &Call<'_>, file: &FileValues<'_>, out: &mut String) {
         use PlaceholderName::*;
         let number = match (self.name, *call) {
             (Id, Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
                 return escape(id, self.case, self.is_bare, out);
             }
-            (Interval, Call::Candles { .. }) => return out.push_str(rows.interval),
-            (Limit, Call::Candles { .. }) => rows.page,
+            (Ids, Call::Several { ids }) => {
+                for (at, id) in ids.iter().enumerate() {
+                    out.push_str(if at == 0 { "" } else { file.between });
+                    escape(id, self.case, self.is_bare, out);
+                }
+                return;
+            }
+            (Interval, Call::Candles { .. }) => return out.push_str(file.interval),
+            (Limit, Call::Candles { .. }) => file.page,
             (Slots | Back, Call::Candles { interval, from, to, now, .. }) => {
                 let last = if self.name == Back { now } else { to };
                 let [first, last] = [from, last].map(|time| interval.slot_of(time));
-                (last.saturating_sub(first) + 1).clamp(1, rows.page)
+                (last.saturating_sub(first) + 1).clamp(1, file.page)
             }
             (From | To, Call::Candles { from, to, .. }) => {
                 let time = if self.name == To { to } else { from };
-                let unit = self.unit.unwrap_or(rows.unit);
+                let unit = self.unit.unwrap_or(file.unit);
                 return unit.write(UnixMs(time.0.max(0)), self.shift, out);
             }
+            (Page | Offset | Cursor, _) => match (self.name, file.next) {
+                (Cursor, Some(next)) => return escape(&next.cursor, self.case, false, out),
+                (Page, Some(next)) => i64::from(next.number) + self.shift,
+                (_, next) => next.map_or(0, |next| next.offset as i64),
+            },
             // The check of the file keeps each placeholder to the calls that have its value.
             _ => return,
         };

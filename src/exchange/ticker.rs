@@ -4,7 +4,8 @@
 //! not send, and passes a zero on as a zero: the market layer decides what it means.
 
 use super::error::{ItemFault, Reject, WrongPart};
-use super::shape::ItemFields;
+use super::listing::ListingForm;
+use super::shape::{ItemFields, ItemForm};
 use super::sink::Sink;
 use super::value::{Unit, amount, decimal, name, time, times_hundred};
 use crate::config::members::{Named as _, names};
@@ -44,10 +45,17 @@ pub(super) struct Known {
     pub(super) stats: bool,
     /// The requested market, if only one was.
     pub(super) id: Option<Box<str>>,
+    /// How the exchange writes assets, if the items have members that are named after them.
+    pub(super) by_asset: Option<&'static ListingForm>,
 }
 
-/// Passes one ticker to the sink.
-pub(super) fn take(fields: &ItemFields<'_>, known: &Known, sink: &mut dyn Sink) {
+/// Passes one ticker to the sink. `item` is what the fields were read from, by this form.
+pub(super) fn take<'a>(
+    mut fields: ItemFields<'a>,
+    (item, form): (&'a [u8], &ItemForm),
+    known: &Known,
+    sink: &mut dyn Sink,
+) {
     let id = match (name(fields.get(TickerField::Id)), &known.id) {
         (Ok(id), _) => id,
         (Err(ItemFault::Missing), Some(id)) => Cow::Borrowed(&**id),
@@ -58,10 +66,15 @@ pub(super) fn take(fields: &ItemFields<'_>, known: &Known, sink: &mut dyn Sink) 
     if !sink.wants(&id) {
         return;
     }
+    if let Some(markets) = known.by_asset
+        && let Some(assets) = sink.assets(&id)
+    {
+        form.read_by_assets(item, assets.map(|asset| markets.own(asset)), &mut fields);
+    }
     let taken = if known.stats {
-        stats(fields).map(|stats| sink.stats(&id, stats))
+        stats(&fields).map(|stats| sink.stats(&id, stats))
     } else {
-        ticker(fields, known).map(|ticker| sink.ticker(&id, ticker))
+        ticker(&fields, known).map(|ticker| sink.ticker(&id, ticker))
     };
     if let Err((field, fault)) = taken {
         sink.rejected(Reject::new(Some(&id), field, fault));

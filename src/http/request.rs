@@ -197,7 +197,7 @@ impl OwnedRequest {
     }
 
     /// The request at the start of these bytes, if its head is the same.
-    #[inline]
+    #[inline(always)]
     pub fn find<'b>(&self, bytes: &'b [u8]) -> Option<Request<'b>> {
         let head = bytes.get(..self.head.len())?;
         (*head == *self.head).then(|| self.read(head))
@@ -209,6 +209,7 @@ impl OwnedRequest {
     }
 
     /// The request that was parsed from the same bytes as these.
+    #[inline(always)]
     fn read<'b>(&self, head: &'b [u8]) -> Request<'b> {
         let part = |(begin, end): Span| &head[begin as usize..end as usize];
         Request {

@@ -39,6 +39,8 @@ pub struct Quota {
     pub remaining: u32,
     /// Seconds until all are allowed again; if this request was refused, until one is.
     pub reset_s: u32,
+    /// True if this request was refused.
+    pub is_used_up: bool,
 }
 
 /// Writes the response to one request.
@@ -133,8 +135,7 @@ impl<'a> Responder<'a> {
             Framing::Chunked => tail.push(b"Transfer-Encoding: chunked\r\n"),
             _ => {}
         }
-        tail.push(self.connection_line());
-        tail.push(b"\r\n");
+        self.end_with_connection(&mut tail);
         let out = self.out.bytes();
         let room = self.stamp.ok_json.len() + LINE_ROOM + head.fields.len() + TAIL_BYTES;
         out.reserve(room + body_room);
@@ -212,16 +213,16 @@ impl<'a> Responder<'a> {
         self.request?.list(field)
     }
 
-    /// The field of the head that says what becomes of the connection. HTTP/1.1 needs none if it stays open.
-    /// A client of HTTP/1.0 that has asked to keep it open is told that it stays open.
+    /// Ends the head by the field that says what becomes of the connection. HTTP/1.1 needs none if it stays
+    /// open. A client of HTTP/1.0 that has asked to keep it open is told that it stays open.
     #[inline]
-    fn connection_line(&self) -> &'static [u8] {
+    fn end_with_connection(&self, tail: &mut Tail) {
         match self.request {
             Some(request) if self.keep => match request.version {
-                Version::Http10 => b"Connection: keep-alive\r\n",
-                Version::Http11 => b"",
+                Version::Http10 => tail.push(b"Connection: keep-alive\r\n\r\n"),
+                Version::Http11 => tail.push(b"\r\n"),
             },
-            _ => b"Connection: close\r\n",
+            _ => tail.push(b"Connection: close\r\n\r\n"),
         }
     }
 
@@ -276,7 +277,7 @@ fn write_other_start(out: &mut Vec<u8>, status: u16, content_type: ContentType, 
 
 #[cold]
 fn write_quota(out: &mut Vec<u8>, quota: Quota) {
-    let Quota { limit, remaining, reset_s } = quota;
+    let Quota { limit, remaining, reset_s, .. } = quota;
     let lines = format!(
         "RateLimit-Limit: {limit}\r\nRateLimit-Remaining: {remaining}\r\n\
          RateLimit-Reset: {reset_s}\r\n"

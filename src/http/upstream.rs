@@ -21,10 +21,17 @@ use std::time::SystemTime;
 const MOST_FIELDS: usize = 128;
 
 /// Appends a GET of `target`, which begins with a slash. `host` is the authority as
-/// [`crate::config::Url::authority`] writes it.
-pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str) {
+/// [`crate::config::Url::authority`] writes it. `field` is one more field of the head: its name, and its
+/// value without control bytes.
+pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str, field: Option<(&str, &str)>) {
     debug_assert!(target.starts_with('/'));
     write_start(out, "GET", target, host);
+    if let Some((name, value)) = field {
+        debug_assert!(!value.bytes().any(|byte| byte.is_ascii_control()));
+        for part in [name, ": ", value, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
     out.extend_from_slice(
         b"Accept: application/json\r\nAccept-Encoding: gzip\r\nConnection: keep-alive\r\n\r\n",
     );
@@ -279,10 +286,15 @@ mod tests {
     #[test]
     fn a_request_is_one_that_any_server_understands() {
         let mut out = Vec::new();
-        write_request(&mut out, "api.binance.com", "/api/v3/klines?symbol=A&limit=5");
+        write_request(
+            &mut out,
+            "api.binance.com",
+            "/api/v3/klines?symbol=A&limit=5",
+            Some(("x-key", "a b")),
+        );
         let expected = format!(
             "GET /api/v3/klines?symbol=A&limit=5 HTTP/1.1\r\nHost: api.binance.com\r\n\
-             User-Agent: marketd/{}\r\nAccept: application/json\r\nAccept-Encoding: {}\r\n\
+             User-Agent: marketd/{}\r\nx-key: a b\r\nAccept: application/json\r\nAccept-Encoding: {}\r\n\
              Connection: keep-alive\r\n\r\n",
             env!("CARGO_PKG_VERSION"),
             "gzip",

@@ -9,6 +9,7 @@
 //! pipe of other processes that share it.
 
 use crate::core::LogFigures;
+use crate::time::Clock;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -41,12 +42,24 @@ struct Figures {
     lost: AtomicU64,
     /// Those that the log has not told.
     untold: AtomicU64,
+    /// While bytes are being written: since when, in microseconds of the system's clock; else 0.
+    since_us: AtomicU64,
 }
 
 impl Figures {
     fn write(&self, out: &mut impl Write, bytes: &[u8], tells: u64) {
+        self.since_us.store(Clock::system_us(), Relaxed);
         if out.write_all(bytes).is_err() {
             self.lose(tells);
+        }
+        self.since_us.store(0, Relaxed);
+    }
+
+    /// For how long the reader has taken nothing.
+    fn stalled(&self) -> Duration {
+        match self.since_us.load(Relaxed) {
+            0 => Duration::ZERO,
+            since => Duration::from_micros(Clock::system_us().saturating_sub(since)),
         }
     }
 
@@ -97,8 +110,10 @@ impl LogWriter {
         }
     }
 
-    /// Waits until all lines are written, but not for longer than this.
+    /// Waits until all lines are written, but not longer than until the reader has taken nothing for this
+    /// time.
     pub fn flush(&self, within: Duration) {
+        let within = within.saturating_sub(self.figures.stalled());
         let (done, is_done) = sync_channel(1);
         if self.messages.as_ref().is_some_and(|it| it.send(Message::Flush(done)).is_ok()) {
             // If time is up, the reader does not read: the rest is lost with the process.
@@ -214,5 +229,19 @@ mod tests {
         log.flush(Duration::from_secs(60));
         assert_eq!(log.figures().lost, 3);
         assert_eq!(text.lock().expect("no panic").as_slice(), b"lost 3\nb\n");
+    }
+
+    #[test]
+    fn a_reader_that_has_stopped_reading_is_not_waited_for_again() {
+        let (log, let_go, _) = slow();
+        write(&log, "a\n");
+        while log.figures.stalled().is_zero() {
+            thread::yield_now();
+        }
+        let an_hour = Duration::from_secs(3600);
+        let since = Clock::system_us().saturating_sub(an_hour.as_micros() as u64).max(1);
+        log.figures.since_us.store(since, Relaxed);
+        log.flush(log.figures.stalled());
+        drop(let_go);
     }
 }

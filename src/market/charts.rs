@@ -13,7 +13,7 @@ use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
 use super::report::{Answer, Evidence, IngestCounts, Reported};
 use super::series::{LeavingChunk, Series, SeriesKey};
-use super::silence::APART;
+use super::silence::TOGETHER;
 use super::touched::Touched;
 use super::window::floor_slot;
 use crate::config::{HistoryConfig, Limits};
@@ -194,20 +194,20 @@ impl Charts {
         Some(written)
     }
 
-    /// Completes what a response proves by what others do that were requested within the same minute: up to
-    /// which slot the exchange's candles go on, of this market or another one.
+    /// Completes what a response proves by what others do that were requested a moment before: up to which
+    /// slot the exchange's candles go on, of this market or another one.
     pub fn hear(&mut self, key: SeriesKey, answer: &mut Answer) {
-        let heard = (self.alive).entry((key.source, key.interval)).or_insert((i64::MIN, answer.at));
-        let is_old = answer.at.since(heard.1) > APART;
-        if is_old || answer.alive >= heard.0 {
-            *heard = (answer.alive, answer.at);
+        let others = self.alive(key.source, key.interval, answer.at).unwrap_or(i64::MIN);
+        if answer.alive >= others {
+            self.alive.insert((key.source, key.interval), (answer.alive, answer.at));
         }
-        answer.alive = heard.0;
+        answer.alive = answer.alive.max(others);
     }
 
-    /// The newest slot with a candle of any market: of the last answer, or of one in the minute before.
-    pub fn alive(&self, source: SourceId, interval: Stored) -> i64 {
-        self.alive.get(&(source, interval)).map_or(i64::MIN, |(slot, _)| *slot)
+    /// The newest slot with a candle of any market, of answers to what was requested a moment before `at`.
+    pub fn alive(&self, source: SourceId, interval: Stored, at: Mono) -> Option<i64> {
+        let (slot, heard) = *self.alive.get(&(source, interval))?;
+        (at.since(heard) <= TOGETHER).then_some(slot)
     }
 
     /// Notes which of the slots that were requested at `at` are still not known. `now` is the exchange's
@@ -404,6 +404,24 @@ mod tests {
         assert_eq!(charts.ingest_whole(minutes_of(3), 0..1, &[], minute(1), None), None);
         charts.close(minutes_of(1));
         assert!(charts.open(minutes_of(3)));
+    }
+
+    #[test]
+    fn candles_of_another_market_tell_that_they_go_on_for_half_a_minute() {
+        let mut charts = charts(2, 1 << 20, 1000);
+        let mut hear = |symbol, newest: i64, second: u64| {
+            let candles = minutes(newest..newest + 1);
+            let asked = 0..newest + 1;
+            let at = Mono(second * 1_000_000);
+            let mut answer = Answer::of(Stored::M1, &asked, &candles, true, at);
+            charts.hear(minutes_of(symbol), &mut answer);
+            answer.alive
+        };
+        assert_eq!(hear(1, 100, 0), 100);
+        assert_eq!((hear(2, 40, 1), hear(2, 40, 30)), (100, 100));
+        assert_eq!((hear(2, 40, 31), hear(1, 20, 60)), (40, 40));
+        assert_eq!(hear(1, 20, 62), 20);
+        assert_eq!((hear(1, 101, 63), hear(2, 40, 64)), (101, 101));
     }
 
     #[test]

@@ -123,8 +123,14 @@ impl Series {
             if part.is_empty() {
                 continue;
             }
-            words.extend(self.traded.missing(part.clone()).into_iter().map(|it| (it, said)));
-            words.extend(self.traded.within(part).map(|it| (it, disputed)));
+            // The candles of other markets do not outweigh one that is stored of this market.
+            let stored = match part.start == end {
+                true => [self.row_parts(&part), self.hidden(part.clone())].concat(),
+                false => Vec::new(),
+            };
+            let against: IntervalSet = self.traded.within(part.clone()).chain(stored).collect();
+            words.extend(against.missing(part.clone()).into_iter().map(|it| (it, said)));
+            words.extend(against.within(part).map(|it| (it, disputed)));
         }
         words
     }
@@ -397,6 +403,25 @@ mod tests {
         assert_eq!(covered(&series), [(10, 20)]);
         answer(&mut series, 10..30, &[], 29, 45);
         assert_eq!(covered(&series), [(10, 25)], "an empty answer says as much");
+    }
+
+    #[test]
+    fn a_stored_candle_is_removed_by_what_its_own_market_answers_alone() {
+        let mut series = series();
+        answer(&mut series, 10..14, &[10, 11, 12, 13], 14, 14);
+        let _ = series.archived.insert(5..10);
+        for now in 30..200 {
+            answer(&mut series, 5..30, &[], 30, now);
+        }
+        assert_eq!((covered(&series), stored(&series)), (vec![(10, 30)], vec![10, 11, 12, 13]));
+        for now in [200, 201] {
+            answer(&mut series, 5..30, &[10, 11, 12], 30, now);
+            assert_eq!(stored(&series), [10, 11, 12, 13], "it is the newest");
+        }
+        for now in [202, 203] {
+            answer(&mut series, 5..30, &[10, 11, 12, 20], 30, now);
+        }
+        assert_eq!((covered(&series), stored(&series)), (vec![(10, 30)], vec![10, 11, 12, 20]));
     }
 
     #[test]

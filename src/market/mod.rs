@@ -46,7 +46,7 @@ pub use interval_set::{IntervalSet, MAX_INTERVALS};
 pub use quote::{Awaited, Quote, QuoteCounts, QuoteTurn, Quotes};
 pub use report::{Answer, Evidence, IngestCounts, Reported};
 pub use series::{Series, SeriesKey};
-pub use silence::{APART, LEAST_PAGE, REREAD, refresh_ms};
+pub use silence::{LEAST_PAGE, REREAD, TOGETHER, refresh_ms};
 pub use state::Market;
 pub use stored_series::StoredSeries;
 pub use symbol::{Lookup, SymbolName};

@@ -25,9 +25,13 @@ pub const LEAST_PAGE: usize = 8;
 /// become one: if they were forgotten, they would be requested again at once.
 const MOST_PARTS: usize = 64;
 
-/// The least time between two answers that together prove a slot empty, and the most between two
-/// requests if the answer to one tells that the exchange's candles go on, for the other.
+/// The least time between two answers that together prove a slot empty.
 pub const APART: Duration = Duration::from_secs(60);
+
+/// The most time after which a request may follow another one, whose answer tells for both that the
+/// exchange's candles go on. Half of the least time apart, so that what comes once a minute does not speak for
+/// the next minute.
+pub const TOGETHER: Duration = Duration::from_secs(30);
 
 /// The longest pause before a slot is requested again. The first pause is [`APART`], and each doubles.
 const PAUSE_MAX: Duration = Duration::from_secs(600);

@@ -6,7 +6,7 @@ use super::charts::Charts;
 use super::ids::{SourceId, SymbolId};
 use super::report::{Answer, Evidence, IngestCounts, Reported};
 use super::series::{Series, SeriesKey};
-use crate::config::{Config, Data, SourceConfig};
+use crate::config::{Config, Data, Poll, SourceConfig};
 use crate::decimal::Decimal;
 use crate::history::Changes;
 use crate::interval::{Interval, Stored};
@@ -26,7 +26,7 @@ pub(super) fn source(id: &str, symbols: &[&str], quote_assets: &[&str]) -> Sourc
         id: id.to_string(),
         symbols: symbols.iter().map(|text| text.to_string()).collect(),
         quote_assets: quote_assets.iter().map(|text| text.to_string()).collect(),
-        poll: Duration::from_secs(2),
+        poll: Poll::Every(Duration::from_secs(2)),
         stale_after: Duration::from_secs(15),
         frozen_after: Duration::from_secs(300),
         timeout: Duration::from_secs(5),

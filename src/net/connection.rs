@@ -36,8 +36,8 @@ pub struct NetConnection {
     pub upstream: bool,
     /// True while it is in one of the driver's queues.
     pub queued: bool,
-    /// True if the last turn left something to send.
-    pub sending: bool,
+    /// True if the last turn left something to send or to read.
+    pub has_more: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl NetConnection {
             key,
             upstream: false,
             queued: false,
-            sending: false,
+            has_more: false,
         }
     }
 
@@ -85,6 +85,11 @@ impl NetConnection {
     /// Updates the readiness from an event.
     pub fn wake(&mut self, event: &Event) {
         self.socket.wake(event);
+    }
+
+    /// True if the peer has closed its side.
+    pub fn is_left(&self) -> bool {
+        self.socket.is_left()
     }
 
     /// True if it is a client that does not read any more, whatever it has asked for.

@@ -3,12 +3,14 @@
 //! Owns the poller, the core, the listeners, the connections, and the queues of connections that have
 //! something to do.
 
+use super::address_file::AddressFile;
 use super::connection::NetConnection;
 use super::disk_thread::{self, DiskThread};
 use super::listen::{self, Listener, fails};
 use super::notify::Notifier;
 use super::pace::{self, ClockPace};
 use super::resolver::Resolver;
+use super::script_file::ScriptFile;
 use super::transfer::{Opener, Progress, Transfer};
 use super::{activation, descriptors, process, resolver, tls};
 use crate::config::{Config, ConfigFault, LoadedConfig};
@@ -60,8 +62,9 @@ pub(super) struct ConnectionQueues {
     pub(super) new: VecDeque<Key>,
     /// Other clients.
     pub(super) hot: VecDeque<Key>,
-    /// Clients that have more to be sent than one write accepts. They come after the others, so that
-    /// a short response does not wait for long ones.
+    /// Clients that have more to be sent than one write accepts, or have sent more than is read in a turn, or
+    /// have closed their side. They come after the others, so that a short response waits neither for long
+    /// ones nor for a crowd that floods or leaves.
     pub(super) bulk: VecDeque<Key>,
     /// Exchanges.
     pub(super) upstream: VecDeque<Key>,
@@ -75,7 +78,7 @@ impl ConnectionQueues {
             return;
         }
         conn.queued = true;
-        let queue = match (conn.upstream, conn.sending) {
+        let queue = match (conn.upstream, conn.has_more || conn.is_left()) {
             (true, _) => &mut self.upstream,
             (false, true) => &mut self.bulk,
             (false, false) => &mut self.hot,
@@ -102,6 +105,10 @@ pub(super) struct Driver {
     pub(super) clock: CachedClock,
     pub(super) core: Core,
     pub(super) listeners: Vec<Listener>,
+    /// It is removed with the driver.
+    pub(super) address_file: Option<AddressFile>,
+    /// What the demo exchange serves.
+    pub(super) script: Option<ScriptFile>,
     /// True if a listener may have connections to accept, or rests.
     pub(super) accepting: bool,
     /// Connections that one listener accepts in a turn.
@@ -159,7 +166,8 @@ impl Driver {
         let mut clock = CachedClock::new(clock);
         let now = clock.now();
         let accepts = config.limits.accepts_per_turn;
-        let demo = config.demo.map(|demo| Demo::new(demo.seed));
+        let mut demo = config.demo.as_ref().map(|demo| Demo::new(demo.seed));
+        let script = ScriptFile::follow(&mut config, demo.as_mut(), now.mono)?;
         // The boot id makes entity tags of different runs different. The time would not: the clock may
         // be set back, and two runs may start within a millisecond. The standard library seeds its
         // hashes from the system's random source.
@@ -178,6 +186,8 @@ impl Driver {
             clock,
             core,
             listeners,
+            address_file: None,
+            script,
             accepting: false,
             accepts,
             connections: Pages::default(),
@@ -213,7 +223,7 @@ impl Driver {
         let Some(conn) = connection(&mut self.connections, key) else {
             return;
         };
-        (conn.queued, conn.sending) = (false, false);
+        (conn.queued, conn.has_more) = (false, false);
         self.pace.add(pace::PUMP);
         match conn.progress() {
             Ok(Progress::Open) => {}
@@ -229,12 +239,12 @@ impl Driver {
             let (outgoing, wants_read) = self.core.interest(key);
             let moved = if !outgoing.is_empty() && conn.is_writable() {
                 if sends == 0 {
-                    conn.sending = true;
+                    conn.has_more = true;
                     break;
                 }
                 match conn.write(outgoing, sends) {
                     Ok(0) => {
-                        conn.sending = true;
+                        conn.has_more = true;
                         if conn.upstream {
                             continue;
                         }
@@ -250,6 +260,7 @@ impl Driver {
                 }
             } else if wants_read && conn.is_readable() {
                 if left == 0 {
+                    conn.has_more = true;
                     break;
                 }
                 let size = if conn.upstream { self.buffer.len() } else { CLIENT_READ };
@@ -298,4 +309,51 @@ pub(super) fn connection(
     key: Key,
 ) -> Option<&mut NetConnection> {
     connections.get_mut(key.index())?.as_mut().filter(|conn| conn.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::Events;
+    use mio::net::TcpStream;
+    use std::io::Write;
+    use std::net::{Shutdown, TcpListener};
+    use std::time::Instant;
+
+    /// Longer than anything here takes.
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_client_that_asks_comes_before_those_that_leave() {
+        let mut poll = Poll::new().expect("a poller");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let address = listener.local_addr().expect("bound");
+        let accept = |token: usize| {
+            let client = std::net::TcpStream::connect(address).expect("connected");
+            let (stream, _) = listener.accept().expect("accepted");
+            stream.set_nonblocking(true).expect("a socket");
+            let stream = TcpStream::from_std(stream);
+            let mut conn = NetConnection::accepted(stream, Key::from_token(token));
+            conn.register(poll.registry()).expect("registered");
+            (client, conn)
+        };
+        let (mut clients, mut conns): (Vec<_>, Vec<_>) = (0..3).map(accept).unzip();
+        for leaves in &clients[..2] {
+            leaves.shutdown(Shutdown::Write).expect("shut");
+        }
+        clients[2].write_all(b"GET").expect("sent");
+        let (mut events, mut queues) = (Events::with_capacity(8), ConnectionQueues::default());
+        let (begin, mut awake) = (Instant::now(), [false; 3]);
+        while awake != [true; 3] {
+            assert!(begin.elapsed() < LONG, "{awake:?}");
+            poll.poll(&mut events, Some(LONG)).expect("events");
+            for event in events.iter().filter(|event| event.is_readable()) {
+                conns[event.token().0].wake(event);
+                awake[event.token().0] = true;
+            }
+        }
+        conns.iter_mut().for_each(|conn| queues.push(conn));
+        let [first, second, asks] = [0, 1, 2].map(Key::from_token);
+        assert_eq!((queues.bulk, queues.hot), ([first, second].into(), [asks].into()));
+    }
 }

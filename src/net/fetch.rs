@@ -56,11 +56,12 @@ impl Fetcher {
         std::thread::sleep(time);
     }
 
-    /// Gets this target, and from the head this field.
+    /// Gets this target with this field of the request's head, and this field of the response's.
     pub fn get(
         &self,
         url: &Url,
         target: &str,
+        key: Option<(&str, &str)>,
         field: Option<&str>,
         timeout: Duration,
     ) -> Result<Fetched, Box<dyn Error>> {
@@ -72,7 +73,7 @@ impl Fetcher {
             if url.https { (self.tls)(&url.host, socket)? } else { Box::new(socket) };
         let mut request = Vec::new();
         let target = format!("{}{target}", url.path);
-        write_request(&mut request, &url.authority(), &target);
+        write_request(&mut request, &url.authority(), &target, key);
         stream.write_all(&request)?;
         // Appends what has come. False at the end.
         let mut read = |bytes: &mut Vec<u8>| match self.clock.now().mono.since(sent.mono) > timeout

@@ -4,7 +4,7 @@
 //! process has no descriptor left, it rests until a deadline.
 
 use super::socket_file::{self, SocketFile};
-use crate::config::{Config, ListenAddress, Url};
+use crate::config::{Config, DEMO, ListenAddress, Url};
 use crate::core::Service;
 use crate::log_targets::{HTTP, quoted};
 use crate::time::Mono;
@@ -191,14 +191,15 @@ pub fn bind_all(
         let listener = Listener::new(socket, None, service);
         listeners.push(listener.map_err(fails("use a passed socket"))?);
     }
-    if config.demo.is_some() {
-        wanted.push(("demo", (Ipv4Addr::LOCALHOST, 0).into(), Service::Demo));
+    if let Some(demo) = &config.demo {
+        let address = demo.listen.clone().unwrap_or_else(|| (Ipv4Addr::LOCALHOST, 0).into());
+        wanted.push(("demo.listen", address, Service::Demo));
     }
     for (key, address, service) in wanted {
         let listener = Listener::bind(&address, service);
         let listener = listener.map_err(|error| bind_error(key, &address, &error))?;
-        if let (Some(url), Some(source)) = (listener.demo_url(), config.demo_source()) {
-            config.sources[source].url = Some(url);
+        if let Some(url) = listener.demo_url() {
+            place_demo(config, &url);
         }
         listeners.push(listener);
     }
@@ -206,6 +207,19 @@ pub fn bind_all(
         listener.register(registry, Token(first_token - at)).map_err(fails("watch a listener"))?;
     }
     Ok(listeners)
+}
+
+/// Tells the source of the demo exchange where that listens. What stands still is not frozen.
+pub fn place_demo(config: &mut Config, url: &Url) {
+    let is_still = config.demo.as_ref().is_some_and(|demo| demo.speed() == 0);
+    let plays = config.demo.as_ref().is_some_and(|demo| demo.replay.is_some());
+    for source in config.sources.iter_mut().filter(|it| it.dialect == DEMO) {
+        let path = if plays { format!("/{}", source.id) } else { String::new() };
+        source.url = Some(Url { path, ..url.clone() });
+        if is_still {
+            source.frozen_after = Duration::MAX;
+        }
+    }
 }
 
 fn bind_error(key: &str, address: &ListenAddress, error: &io::Error) -> String {

@@ -19,6 +19,8 @@
 //! reload                       reading the configuration again
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
+//! address_file, script_file,   the file that gets the addresses; the script of the demo exchange;
+//! replay_file                  the history file that it plays
 //! listen, connection           listening sockets; a socket with its TLS session
 //! fetch                        one request after another, without the loop
 //! tls                          TLS sessions, which a build without the feature lacks
@@ -31,6 +33,7 @@
 
 mod actions;
 mod activation;
+mod address_file;
 mod connection;
 mod descriptors;
 mod disk_thread;
@@ -41,7 +44,10 @@ mod notify;
 mod pace;
 mod process;
 mod reload;
+#[cfg(feature = "sqlite")]
+mod replay_file;
 mod resolver;
+mod script_file;
 mod socket;
 mod socket_file;
 mod sockopt;
@@ -72,8 +78,12 @@ pub use fetch::{Fetched, Fetcher, connect};
 
 use crate::config::{Config, ConfigFault, LoadedConfig};
 use crate::core::LogFigures;
-use crate::time::Clock;
+#[cfg(feature = "sqlite")]
+use crate::demo::Demo;
+use crate::time::{Clock, Mono};
+use address_file::AddressFile;
 use driver::Driver;
+use script_file::ScriptFile;
 
 /// Runs until a signal asks it to stop.
 ///
@@ -86,7 +96,13 @@ pub fn run(
     taken: fn(&LoadedConfig),
     log: fn() -> LogFigures,
 ) -> Result<(), String> {
-    let driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
+    let address_file = loaded.address_file.clone().map(AddressFile::claim);
+    let mut driver = Driver::new(loaded.config.clone(), reread, taken, log)?;
+    // Whoever waits for it finds listeners.
+    if let Some(file) = &address_file {
+        file.write(&driver.listeners)?;
+    }
+    driver.address_file = address_file;
     taken(&loaded);
     driver.run()
 }
@@ -96,5 +112,11 @@ pub fn run(
 pub fn check(config: &Config) -> Vec<(&'static str, String)> {
     let roots = tls::opener(config, Clock::new()).err().map(|fault| ("tls.caFile", fault));
     let data = disk_thread::check(&config.data).err().map(|fault| ("data", fault.to_string()));
-    roots.into_iter().chain(data).collect()
+    let script = ScriptFile::open(config, Mono(0)).err().map(|fault| ("demo.script", fault));
+    #[cfg(feature = "sqlite")]
+    let replay = replay_file::play(&mut config.clone(), &mut Demo::new(0)).err();
+    #[cfg(not(feature = "sqlite"))]
+    let replay = None;
+    let replay = replay.map(|fault| ("demo.replay.data", fault));
+    roots.into_iter().chain(data).chain(script).chain(replay).collect()
 }

@@ -75,9 +75,9 @@ impl Notifier {
     }
 
     /// When [`Notifier::turn`] is wanted at the latest.
-    pub fn due(&self) -> Option<Mono> {
-        self.manager.as_ref().and(self.watchdog)?;
-        Some(self.watchdog_due)
+    pub fn due(&self) -> Mono {
+        let is_watched = self.manager.is_some() && self.watchdog.is_some();
+        if is_watched { self.watchdog_due } else { Mono::NEVER }
     }
 
     /// The loop has turned. `status` describes the service for people.

@@ -4,6 +4,7 @@
 //! once for each signal.
 
 use super::driver::Driver;
+use super::listen;
 use crate::config::{ConfigFault, LoadedConfig};
 use crate::log_targets::{CONFIG, quoted};
 use crate::time::Now;
@@ -28,11 +29,11 @@ impl Driver {
 
     fn reconfigure(&mut self, loaded: LoadedConfig, now: Now) -> Result<(), String> {
         let mut next = loaded.config.clone();
-        if let Some(source) = next.demo_source() {
+        if next.demo.is_some() {
             // It listens from the start or not at all.
             let url = self.listeners.iter().find_map(|it| it.demo_url());
-            next.sources[source].url =
-                Some(url.ok_or("sources: the demo exchange runs from the start or not at all")?);
+            let url = url.ok_or("sources: the demo exchange runs from the start or not at all")?;
+            listen::place_demo(&mut next, &url);
         }
         let fixed = self.reread.loaded.fixed_changes(&loaded.config);
         let accepts = next.limits.accepts_per_turn;

@@ -61,6 +61,11 @@ impl Socket {
         self.is_dead |= event.is_error() || event.is_read_closed() && event.is_write_closed();
     }
 
+    /// True if the peer has closed its side.
+    pub fn is_left(&self) -> bool {
+        self.read_closed
+    }
+
     /// True if nobody reads what is sent.
     pub fn is_dead(&self) -> bool {
         self.is_dead

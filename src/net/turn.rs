@@ -10,11 +10,12 @@ use super::driver::{
     UPSTREAM_SLICE, WAKER, connection,
 };
 use super::listen::{Listener, fails};
+use super::script_file::ScriptFile;
 use super::{pace, process};
 use crate::core::{Event, LongWork};
 use crate::log_targets::NET;
 use crate::table::Key;
-use crate::time::Now;
+use crate::time::{Mono, Now};
 use mio::{Events, Token};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::signal_name;
@@ -60,6 +61,11 @@ impl Driver {
         }
         let now = self.clock.now();
         self.pace.begin_turn(self.core.spent());
+        if let Some(file) = self.script.as_mut().filter(|file| file.due() <= now.mono)
+            && let Some(script) = file.look(now.mono)
+        {
+            self.core.follow_script(script, now);
+        }
         for event in &*events {
             self.dispatch(event, now);
         }
@@ -75,7 +81,7 @@ impl Driver {
         self.core.handle_timeout(now);
         self.carry_out(now);
         self.has_more = self.long_work(now);
-        if self.core.has_shrunk() {
+        if self.core.take_shrunk() {
             process::give_back();
         }
         self.turn_ended = self.clock.mono();
@@ -100,14 +106,15 @@ impl Driver {
         if busy {
             return Some(Duration::ZERO);
         }
-        let mut next = self.core.poll_timeout();
+        let mut next = self.core.poll_timeout().unwrap_or(Mono::NEVER);
         if self.accepting {
             let rests = self.listeners.iter().filter_map(|l| l.resting);
-            next = rests.chain(next).min();
+            next = rests.fold(next, Mono::min);
         }
-        next = self.notifier.due().into_iter().chain(next).min();
+        let script = self.script.as_ref().map_or(Mono::NEVER, ScriptFile::due);
+        next = next.min(self.notifier.due()).min(script);
         // Almost no time has passed since the end of the last turn.
-        Some(next?.since(self.turn_ended))
+        (next != Mono::NEVER).then(|| next.since(self.turn_ended))
     }
 
     fn dispatch(&mut self, event: &mio::event::Event, now: Now) {
@@ -215,7 +222,8 @@ impl Driver {
 
     /// The work that can wait and is next.
     fn next_work(&self) -> Option<LongWork> {
-        self.core.next_work([!self.queues.upstream.is_empty(), self.disk_thread.ready])
+        let reads = LongWork::Exchanges.if_any(!self.queues.upstream.is_empty());
+        self.core.next_work(reads | LongWork::Stored.if_any(self.disk_thread.ready))
     }
 
     /// Does slice after slice until the turn's budget is used up. Returns true if more is left.

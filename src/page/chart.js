@@ -1,320 +1,357 @@
 // The chart that a person holds: it pans, zooms and points, loads what comes into view, and says
 // what is under the crosshair.
 
-import { draw, extent, Geometry, newestRight, palette } from "./draw.js";
-import { INTERVALS, timeOf } from "./slots.js";
-import { compact, date } from "./text.js";
+import { choices } from "./choices.js";
+import { inFrame, make } from "./dom.js";
+import { draw, extent, Geometry, palette } from "./draw.js";
+import { INTERVALS, slotOf, timeOf } from "./slots.js";
+import { compact, percent } from "./text.js";
+import { date } from "./time.js";
 
-const STEP = { least: 1.5, most: 48, first: 7 };
+const STEP = { least: 0.5, most: 48, first: 7 };
+/** How far a pixel of a drag stretches the price axis. */
+const STRETCH = 0.006;
 const FONT = "11px ui-sans-serif, system-ui, 'Segoe UI', Roboto, Inter, sans-serif";
 /** The price axis' share of the width, for prices of many digits. */
 const MOST_AXIS = 0.3;
+/** Slots kept free after the newest. */
+const AHEAD = 3;
 const NAMES = ["O", "H", "L", "C", "V"];
 
 export class Chart {
-  constructor(canvas, values, newest) {
-    this.canvas = canvas;
-    this.values = values;
-    this.newest = newest;
-    this.series = null;
-    this.step = STEP.first;
-    this.right = 0;
-    this.cross = null;
-    this.pointers = new Map();
-    new ResizeObserver(() => this.resize()).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
-    this.listen();
-  }
+	series = null;
+	step = STEP.first;
+	right = 0;
+	cross = null;
+	pointers = new Map();
+	/** The slots that the view fits, `Infinity` for all that are known; null once a hand has moved it. */
+	span = null;
+	/** How much more than the range of its candles the price axis has. */
+	stretch = 1;
 
-  /** Shows another series, from its newest candle. */
-  show(series) {
-    this.series = series;
-    this.cross = null;
-    this.following = true;
-    this.right = newestRight(series);
-    this.changed();
-  }
+	/** `drawn(geometry)` is called after each drawing. */
+	constructor(canvas, values, newest, drawn) {
+		Object.assign(this, { canvas, values, newest, drawn });
+		new ResizeObserver(() => this.resize()).observe(canvas);
+		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+		this.listen();
+	}
 
-  /** The series has changed: new candles move a view that follows them. */
-  changed() {
-    if (!this.series) return;
-    if (this.following) this.right = newestRight(this.series);
-    this.paint();
-  }
+	show(series) {
+		this.series = series;
+		this.cross = null;
+		this.following = true;
+		this.stretch = 1;
+		this.right = this.end;
+		this.changed();
+	}
 
-  recolor() {
-    this.colors = null;
-    this.paint();
-  }
+	/** The series has changed: new candles move a view that follows them. */
+	changed() {
+		if (!this.series) return;
+		if (this.following) this.right = this.end;
+		this.paint();
+	}
 
-  resize() {
-    const ratio = devicePixelRatio || 1;
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (!width || !height) return;
-    this.width = width;
-    this.height = height;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.context = this.canvas.getContext("2d");
-    this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    this.render();
-  }
+	/** Gives the slots that were asked for the width of the view. */
+	fit() {
+		if (this.span === null || this.series.newest === null) return;
+		const width = this.now?.plot.width ?? this.width;
+		const all = this.series.present - Math.min(...this.series.candles.keys()) + 1;
+		this.step = this.bounded(width / (Math.min(this.span, all) + AHEAD + 1));
+	}
 
-  paint() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = null;
-      this.render();
-    });
-  }
+	bounded(step) {
+		return Math.max(STEP.least, Math.min(STEP.most, step));
+	}
 
-  geometry() {
-    this.context.font = FONT;
-    const newest = this.series.candles.get(this.series.newest);
-    const texts = newest ? newest.text.slice(0, 4) : ["00000"];
-    const widest = Math.max(...texts.map((text) => this.context.measureText(text + "0").width));
-    const axis = Math.min(Math.ceil(widest) + 18, this.width * MOST_AXIS);
-    const seen = (this.width - axis) / this.step;
-    this.range = extent(this.series, Math.ceil(this.right - seen), Math.floor(this.right));
-    return new Geometry(
-      this.width,
-      this.height,
-      axis,
-      this.right,
-      this.step,
-      this.range?.low ?? 0,
-      this.range?.high ?? 0,
-    );
-  }
+	/** Shows the newest slots, so many. */
+	showSpan(slots) {
+		this.span = slots;
+		this.toNewest();
+	}
 
-  render() {
-    if (!this.context || !this.series || !this.canvas.clientWidth) return;
-    this.colors ??= palette(this.canvas);
-    const geometry = (this.now = this.geometry());
-    draw(this.context, this.series, geometry, {
-      width: this.width,
-      height: this.height,
-      colors: this.colors,
-      range: this.range,
-      cross: this.cross,
-      font: FONT,
-    });
-    this.say();
-    this.newest.hidden = this.series.newest === null || geometry.last >= this.series.newest;
-    // Half a view more than what is seen, so that a slow hand never reaches the end.
-    if (
-      this.series.oldest !== null &&
-      geometry.first - geometry.plot.width / this.step / 2 < this.series.oldest
-    ) {
-      this.series.older();
-    }
-  }
+	/** Shows a time, in the middle of the view. */
+	goTo(ms) {
+		const half = this.now.plot.width / this.step / 2;
+		this.span = null;
+		this.cross = null;
+		this.right = Math.min(this.end, slotOf(this.series.interval, ms) + half);
+		this.following = this.right === this.end;
+		this.series.stuck = false;
+		this.touched();
+	}
 
-  /** Writes the values under the crosshair, or of the newest candle. */
-  say() {
-    const { series } = this;
-    const slot = this.cross ? this.cross.slot : series.newest;
-    if (slot === null) return this.write("", []);
-    const candle = series.candles.get(slot);
-    const when = date(timeOf(series.interval, slot), INTERVALS[series.interval] < INTERVALS["1d"]);
-    if (candle) {
-      const forming = series.lastClosed !== null && candle.time > series.lastClosed;
-      return this.write(
-        when,
-        candle.text,
-        candle.close < candle.open ? "down" : "up",
-        forming ? "forming" : "",
-      );
-    }
-    const words = {
-      empty: "nobody traded",
-      after: "not yet",
-      before: series.mayHaveOlder ? "loading" : "not known",
-      unknown: "not known: the exchange has not said whether anybody traded",
-    };
-    this.write(when, [], "", words[series.kind(slot)]);
-  }
+	/** The slot at which a view that follows the market ends: now, also where nobody trades. */
+	get end() {
+		return this.series.present + AHEAD;
+	}
 
-  write(when, texts, direction = "", note = "") {
-    const key = [when, ...texts, note].join("|");
-    if (key === this.written) return;
-    this.written = key;
-    const parts = [element("time", when)];
-    texts.forEach((text, i) => {
-      const value = element("span", text, i < 4 ? direction : "");
-      if (i === 4) {
-        value.textContent = compact(text);
-        value.title = text;
-      }
-      const pair = element("b", "");
-      pair.append(element("i", NAMES[i]), value);
-      parts.push(pair);
-    });
-    if (note) parts.push(element("em", note));
-    this.values.replaceChildren(...parts);
-  }
+	recolor() {
+		this.colors = null;
+		this.paint();
+	}
 
-  /** Moves the view by slots. */
-  pan(slots) {
-    const most = newestRight(this.series) + this.width / this.step / 2;
-    const least = (this.series.oldest ?? 0) - this.width / this.step / 2;
-    this.right = Math.max(least, Math.min(most, this.right + slots));
-    this.following = Math.abs(this.right - newestRight(this.series)) < 0.5;
-    this.touched();
-  }
+	resize() {
+		const ratio = devicePixelRatio || 1;
+		const { clientWidth: width, clientHeight: height } = this.canvas;
+		if (!width || !height) return;
+		this.width = width;
+		this.height = height;
+		this.canvas.width = Math.round(width * ratio);
+		this.canvas.height = Math.round(height * ratio);
+		this.context = this.canvas.getContext("2d");
+		this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
+		this.render();
+	}
 
-  /** Zooms around a place. */
-  zoom(factor, x = this.now.plot.width) {
-    const step = Math.max(STEP.least, Math.min(STEP.most, this.step * factor));
-    const away = this.now.plot.width - x;
-    const atNewest = this.following && away < 1;
-    this.right += away / step - away / this.step;
-    this.step = step;
-    if (!atNewest) this.following = false;
-    this.touched();
-  }
+	paint = inFrame(() => this.render());
 
-  toNewest() {
-    this.cross = null;
-    this.following = true;
-    this.touched();
-    this.changed();
-  }
+	geometry() {
+		this.context.font = FONT;
+		const newest = this.series.candles.get(this.series.newest);
+		const texts = newest ? newest.text.slice(0, 4) : ["00000"];
+		const widest = Math.max(...texts.map((text) => this.context.measureText(text + "0").width));
+		const axis = Math.min(Math.ceil(widest) + 18, this.width * MOST_AXIS);
+		const seen = (this.width - axis) / this.step;
+		this.range = extent(this.series, Math.ceil(this.right - seen), Math.floor(this.right));
+		const { right, step, range, stretch } = this;
+		const log = choices.scale === "log";
+		// The values of long prices, and those of a narrow chart, are two lines.
+		const top = widest * 5 + 250 > this.width - axis ? 44 : 26;
+		return new Geometry(this.width, this.height, axis, { right, step, range, log, stretch, top });
+	}
 
-  touched() {
-    this.series.again();
-    this.paint();
-  }
+	render() {
+		if (!this.context || !this.series || !this.canvas.clientWidth) return;
+		this.colors ??= palette(this.canvas);
+		this.fit();
+		const geometry = (this.now = this.geometry());
+		draw({
+			context: this.context,
+			series: this.series,
+			geometry,
+			width: this.width,
+			height: this.height,
+			colors: this.colors,
+			range: this.range,
+			cross: this.cross,
+			font: FONT,
+			isLine: choices.style === "line",
+			hasAverages: choices.averages === "on",
+		});
+		this.say();
+		this.drawn(geometry);
+		this.newest.hidden = this.series.newest === null || geometry.last >= this.series.present;
+		// Half a view more than what is seen, so that a slow hand never reaches the end.
+		const half = geometry.plot.width / geometry.step / 2;
+		this.series.need(geometry.first - half, geometry.last + half);
+	}
 
-  point(x, y) {
-    if (!this.now || x > this.now.plot.width) this.cross = null;
-    else this.cross = { slot: this.now.slot(x), y };
-    this.touched();
-  }
+	/** Writes the values under the crosshair, or of the newest candle. */
+	say() {
+		const { series } = this;
+		const slot = this.cross ? this.cross.slot : series.newest;
+		if (slot === null) return this.write("", []);
+		const candle = series.candles.get(slot);
+		const when = date(timeOf(series.interval, slot), INTERVALS[series.interval] < INTERVALS["1d"]);
+		if (candle) {
+			const forming = series.lastClosed !== null && candle.time > series.lastClosed;
+			return this.write(
+				when,
+				candle.text,
+				candle.close < candle.open ? "down" : "up",
+				forming ? "forming" : "",
+				this.change(slot, candle),
+			);
+		}
+		const words = {
+			empty: "nobody traded",
+			after: "not yet",
+			before: series.mayHaveOlder ? "loading" : "not known",
+			unknown: "not known: the exchange has not said whether anybody traded",
+		};
+		this.write(when, [], "", words[series.kind(slot)]);
+	}
 
-  listen() {
-    const { canvas } = this;
-    const place = (event) => [event.offsetX, event.offsetY];
-    canvas.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        if (!this.now) return;
-        const sideways = event.shiftKey ? event.deltaY : event.deltaX;
-        const unit = event.deltaMode === 1 ? 16 : 1;
-        if (sideways && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)))
-          this.pan((sideways * unit) / this.step);
-        else this.zoom(Math.exp(-event.deltaY * unit * 0.0015), event.offsetX);
-      },
-      { passive: false },
-    );
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      this.pointers.set(event.pointerId, place(event));
-      this.moved = false;
-    });
-    canvas.addEventListener("pointermove", (event) => this.move(event, ...place(event)));
-    const up = (event) => {
-      if (event.pointerType !== "mouse" && !this.moved && event.type === "pointerup")
-        this.point(...place(event));
-      this.pointers.delete(event.pointerId);
-      canvas.classList.remove("held");
-    };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("pointerleave", (event) => {
-      if (event.pointerType === "mouse" && this.cross) {
-        this.cross = null;
-        this.paint();
-      }
-    });
-    canvas.addEventListener("dblclick", () => this.toNewest());
-    canvas.addEventListener("keydown", (event) => this.key(event));
-    this.newest.addEventListener("click", () => this.toNewest());
-  }
+	/** The change from the close before, as charts say it. */
+	change(slot, candle) {
+		let before = slot - 1;
+		while (this.series.kind(before) === "empty") before--;
+		const close = this.series.candles.get(before)?.close;
+		return close ? (candle.close / close - 1) * 100 : null;
+	}
 
-  move(event, x, y) {
-    const from = this.pointers.get(event.pointerId);
-    if (!this.series || !this.now) return;
-    if (!from) {
-      if (event.pointerType === "mouse") this.point(x, y);
-      return;
-    }
-    if (!this.moved && Math.hypot(x - from[0], y - from[1]) < 4) return;
-    this.moved = true;
-    this.canvas.classList.add("held");
-    const others = [...this.pointers].filter(([id]) => id !== event.pointerId);
-    if (others.length) {
-      const [ox] = others[0][1];
-      const before = Math.abs(from[0] - ox),
-        after = Math.abs(x - ox);
-      if (before > 10 && after > 10) this.zoom(after / before, (x + ox) / 2);
-    } else {
-      this.cross = null;
-      this.pan((from[0] - x) / this.step);
-    }
-    this.pointers.set(event.pointerId, [x, y]);
-  }
+	write(when, texts, direction = "", note = "", change = null) {
+		const key = [when, ...texts, note, change].join("|");
+		if (key === this.written) return;
+		this.written = key;
+		const parts = [make("time", {}, when)];
+		texts.forEach((text, i) => {
+			const value =
+				i < 4 ? make("span", { class: direction }, text) : make("span", { title: text }, compact(text));
+			parts.push(make("b", {}, make("i", {}, NAMES[i]), value));
+		});
+		if (change !== null) {
+			const way = change < 0 ? "down" : change > 0 ? "up" : "";
+			parts.push(make("em", { class: way }, percent(change.toFixed(4))));
+		}
+		if (note) parts.push(make("em", {}, note));
+		this.values.replaceChildren(...parts);
+	}
 
-  /** Arrow keys move the crosshair and take the view along; with Shift they move by ten. */
-  key(event) {
-    if (!this.series || !this.now || event.ctrlKey || event.metaKey || event.altKey) return;
-    const by = event.shiftKey ? 10 : 1;
-    switch (event.key) {
-      case "ArrowLeft":
-        this.stepCross(-by);
-        break;
-      case "ArrowRight":
-        this.stepCross(by);
-        break;
-      case "ArrowUp":
-      case "+":
-      case "=":
-        this.zoom(1.25);
-        break;
-      case "ArrowDown":
-      case "-":
-        this.zoom(0.8);
-        break;
-      case "PageUp":
-        this.pan(-this.now.plot.width / this.step);
-        break;
-      case "PageDown":
-        this.pan(this.now.plot.width / this.step);
-        break;
-      case "Home":
-        if (this.series.oldest !== null) this.pan(this.series.oldest - this.now.first);
-        break;
-      case "End":
-        this.toNewest();
-        break;
-      case "Escape":
-        if (!this.cross) return;
-        this.cross = null;
-        this.paint();
-        break;
-      default:
-        return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  }
+	pan(slots) {
+		const most = this.end + this.width / this.step / 2;
+		const least = Math.min((this.series.oldest ?? 0) - this.width / this.step / 2, this.right);
+		this.span = null;
+		this.right = Math.max(least, Math.min(most, this.right + slots));
+		this.following = Math.abs(this.right - this.end) < 0.5;
+		this.touched();
+	}
 
-  stepCross(by) {
-    const { series, now } = this;
-    if (series.newest === null) return;
-    const at = this.cross ? this.cross.slot + by : Math.min(series.newest, now.last - 1);
-    const slot = Math.min(at, series.newest);
-    this.cross = { slot, y: null };
-    this.values.setAttribute("aria-live", "polite");
-    if (slot < now.first + 2) this.pan(slot - now.first - 2);
-    else if (slot > now.right - 1) this.pan(slot + 1 - now.right);
-    this.touched();
-  }
-}
+	zoom(factor, x = this.now.plot.width) {
+		const step = this.bounded(this.step * factor);
+		this.span = null;
+		const away = this.now.plot.width - x;
+		const atNewest = this.following && away < 1;
+		this.right += away / step - away / this.step;
+		this.step = step;
+		if (!atNewest) this.following = false;
+		this.touched();
+	}
 
-function element(name, text, kind) {
-  const made = document.createElement(name);
-  made.textContent = text;
-  if (kind) made.className = kind;
-  return made;
+	toNewest() {
+		this.cross = null;
+		this.following = true;
+		this.touched();
+		this.changed();
+	}
+
+	touched() {
+		this.series.again();
+		this.paint();
+	}
+
+	isOnAxis(x) {
+		return !!this.now && x > this.now.plot.width;
+	}
+
+	point(x, y) {
+		this.canvas.classList.toggle("axis", this.isOnAxis(x));
+		if (!this.now || this.isOnAxis(x)) this.cross = null;
+		else this.cross = { slot: this.now.slot(x), y };
+		this.touched();
+	}
+
+	listen() {
+		const { canvas } = this;
+		const place = (event) => [event.offsetX, event.offsetY];
+		canvas.addEventListener(
+			"wheel",
+			(event) => {
+				event.preventDefault();
+				if (!this.now) return;
+				const sideways = event.shiftKey ? event.deltaY : event.deltaX;
+				const unit = event.deltaMode === 1 ? 16 : 1;
+				if (sideways && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)))
+					this.pan((sideways * unit) / this.step);
+				else this.zoom(Math.exp(-event.deltaY * unit * 0.0015), event.offsetX);
+			},
+			{ passive: false },
+		);
+		canvas.addEventListener("pointerdown", (event) => {
+			canvas.setPointerCapture(event.pointerId);
+			this.pointers.set(event.pointerId, place(event));
+			this.moved = false;
+		});
+		canvas.addEventListener("pointermove", (event) => this.move(event, ...place(event)));
+		const up = (event) => {
+			if (event.pointerType !== "mouse" && !this.moved && event.type === "pointerup")
+				this.point(...place(event));
+			this.pointers.delete(event.pointerId);
+			canvas.classList.remove("held");
+		};
+		canvas.addEventListener("pointerup", up);
+		canvas.addEventListener("pointercancel", up);
+		canvas.addEventListener("pointerleave", (event) => {
+			if (event.pointerType === "mouse" && this.cross) this.leave();
+		});
+		canvas.addEventListener("dblclick", (event) => {
+			this.stretch = 1;
+			if (this.isOnAxis(event.offsetX)) this.paint();
+			else this.toNewest();
+		});
+		canvas.addEventListener("keydown", (event) => this.key(event));
+		this.newest.addEventListener("click", () => this.toNewest());
+	}
+
+	move(event, x, y) {
+		const from = this.pointers.get(event.pointerId);
+		if (!this.series || !this.now) return;
+		if (!from) {
+			if (event.pointerType === "mouse") this.point(x, y);
+			return;
+		}
+		if (!this.moved && Math.hypot(x - from[0], y - from[1]) < 4) return;
+		this.moved = true;
+		this.canvas.classList.add("held");
+		const others = [...this.pointers].filter(([id]) => id !== event.pointerId);
+		if (others.length) {
+			const [ox] = others[0][1];
+			const before = Math.abs(from[0] - ox),
+				after = Math.abs(x - ox);
+			if (before > 10 && after > 10) this.zoom(after / before, (x + ox) / 2);
+		} else if (this.isOnAxis(from[0])) {
+			this.stretch = Math.max(0.05, Math.min(20, this.stretch * Math.exp((y - from[1]) * STRETCH)));
+			this.touched();
+			// A drag that began on the axis stays one.
+			x = from[0];
+		} else {
+			this.cross = null;
+			this.pan((from[0] - x) / this.step);
+		}
+		this.pointers.set(event.pointerId, [x, y]);
+	}
+
+	/** Arrow keys move the crosshair and take the view along; with Shift they move by ten. */
+	key(event) {
+		if (!this.series || !this.now || event.ctrlKey || event.metaKey || event.altKey) return;
+		const by = event.shiftKey ? 10 : 1,
+			page = this.now.plot.width / this.step;
+		const actions = {
+			ArrowLeft: () => this.stepCross(-by),
+			ArrowRight: () => this.stepCross(by),
+			ArrowUp: () => this.zoom(1.25),
+			ArrowDown: () => this.zoom(0.8),
+			"+": () => this.zoom(1.25),
+			"=": () => this.zoom(1.25),
+			"-": () => this.zoom(0.8),
+			PageUp: () => this.pan(-page),
+			PageDown: () => this.pan(page),
+			Home: () => this.pan((this.series.oldest ?? this.now.first) - this.now.first),
+			End: () => this.toNewest(),
+			Escape: this.cross && (() => this.leave()),
+		};
+		if (!actions[event.key]) return;
+		actions[event.key]();
+		event.preventDefault();
+		event.stopPropagation();
+	}
+
+	leave() {
+		this.cross = null;
+		this.paint();
+	}
+
+	stepCross(by) {
+		const { series, now } = this;
+		if (series.newest === null) return;
+		const at = this.cross ? this.cross.slot + by : Math.min(series.newest, now.last - 1);
+		const slot = Math.min(at, series.newest);
+		this.cross = { slot, y: null };
+		this.values.setAttribute("aria-live", "polite");
+		if (slot < now.first + 2) this.pan(slot - now.first - 2);
+		else if (slot > now.right - 1) this.pan(slot + 1 - now.right);
+		this.touched();
+	}
 }

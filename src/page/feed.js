@@ -1,83 +1,109 @@
-// A live stream that comes back: an EventSource that is opened again when it was closed for good,
-// and when it has been silent for too long. A hidden tab gives its connection back after a while,
-// because a browser has only six of them for one host.
+// A tab's end of the hub: it says what the tab shows, and gets what has come. A hidden tab leaves the
+// hub after a while.
 
-const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 10_000;
-/** A stream that is open says so every 15 seconds, unless the limit is set otherwise. */
-const SILENCE_MS = 60_000;
 const HIDDEN_MS = 60_000;
+/** Rows that are only scrolled past are not streamed. */
+const REST_MS = 250;
+/** What comes of one poll is drawn in one frame. */
+const GATHER_MS = 50;
+const WORKER = new URL("hub.js", import.meta.url);
 
 export class Feed {
-  /** `on` has a function for each event's name, and `state(state, retryAt)`. */
-  constructor(url, on) {
-    this.url = url;
-    this.on = on;
-    this.state = "connecting";
-    this.pause = FIRST_PAUSE_MS;
-    this.onVisible = () => this.visibility();
-    document.addEventListener("visibilitychange", this.onVisible);
-    this.open();
-  }
+	rows = [];
+	chart = null;
+	port = null;
 
-  open() {
-    this.drop();
-    const source = (this.source = new EventSource(this.url));
-    this.heard();
-    source.onopen = () => {
-      this.pause = FIRST_PAUSE_MS;
-      this.set("live");
-      this.heard();
-    };
-    source.onerror = () => this.failed();
-    for (const name of ["quote", "candle", "status", "gone", "alive", "bye"]) {
-      source.addEventListener(name, (event) => {
-        this.heard();
-        if (name === "bye") return this.set("lost");
-        this.on[name]?.(JSON.parse(event.data));
-      });
-    }
-  }
+	/** `on` has a function for each event's name, `list(list)`, `state(state, retryAt)`, and `resumed()`. */
+	constructor(on) {
+		this.on = on;
+		this.state = "connecting";
+		document.addEventListener("visibilitychange", () => this.visibility());
+		addEventListener("pagehide", () => this.leave());
+		addEventListener("pageshow", () => this.join());
+		this.join();
+	}
 
-  /** The browser tries again by itself unless it got a response that is no stream. */
-  failed() {
-    if (this.source.readyState !== EventSource.CLOSED) return this.set("lost");
-    const wait = this.pause * (0.75 + Math.random() / 2);
-    this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
-    this.timer = setTimeout(() => this.open(), wait);
-    this.set("lost", Date.now() + wait);
-  }
+	/** Joins the hub in the shared worker, or one of this tab's own where there is none. */
+	join() {
+		if (this.port) return;
+		try {
+			const worker = new SharedWorker(WORKER, { type: "module" });
+			worker.onerror = () => worker.port === this.port && this.joinAlone();
+			this.listen(worker.port);
+		} catch {
+			this.joinAlone();
+		}
+	}
 
-  heard() {
-    clearTimeout(this.silence);
-    this.silence = setTimeout(() => this.open(), SILENCE_MS);
-  }
+	async joinAlone() {
+		const { port1, port2 } = new MessageChannel();
+		this.listen(port1);
+		const { Hub } = await import("./hub.js");
+		new Hub().listen(port2);
+	}
 
-  visibility() {
-    clearTimeout(this.hidden);
-    if (document.hidden)
-      this.hidden = setTimeout(() => {
-        this.drop();
-        this.set("paused");
-      }, HIDDEN_MS);
-    else if (!this.source) this.open();
-  }
+	listen(port) {
+		this.port = port;
+		this.said = "";
+		const came = [];
+		port.onmessage = ({ data }) => {
+			if (came.push(data) > 1) return;
+			const take = () => {
+				for (const data of came.splice(0)) if (port === this.port) this.take(data);
+			};
+			setTimeout(take, data.events ? GATHER_MS : 0);
+		};
+		port.postMessage({ join: true });
+		this.say();
+	}
 
-  set(state, retryAt) {
-    this.state = state;
-    this.on.state?.(state, retryAt);
-  }
+	take({ list, events, state, retryAt, resumed }) {
+		if (list) this.on.list(JSON.parse(list).quotes);
+		for (const [name, text] of events ?? []) this.on[name]?.(JSON.parse(text));
+		if (state) this.set(state, retryAt);
+		if (resumed) this.on.resumed();
+	}
 
-  drop() {
-    clearTimeout(this.timer);
-    clearTimeout(this.silence);
-    this.source?.close();
-    this.source = null;
-  }
+	show(symbols) {
+		this.rows = symbols;
+		clearTimeout(this.resting);
+		this.resting = setTimeout(() => this.say(), this.said ? REST_MS : 0);
+	}
 
-  close() {
-    this.drop();
-    clearTimeout(this.hidden);
-    document.removeEventListener("visibilitychange", this.onVisible);
-  }
+	/** Asks for the candles and the quote of a chart like "BTC/USDT:1h", or of none. */
+	follow(chart) {
+		this.chart = chart;
+		this.say();
+	}
+
+	say() {
+		const names = [...new Set([...this.rows, ...(this.chart ? [this.chart.split(":")[0], this.chart] : [])])];
+		const said = names.toSorted().join();
+		if (said === this.said) return;
+		this.said = said;
+		this.port?.postMessage({ names });
+	}
+
+	retry() {
+		this.port?.postMessage({ retry: true });
+	}
+
+	leave() {
+		this.port?.postMessage({ leave: true });
+		this.port = null;
+	}
+
+	visibility() {
+		clearTimeout(this.hidden);
+		if (!document.hidden) return this.join();
+		this.hidden = setTimeout(() => {
+			this.leave();
+			this.set("paused");
+		}, HIDDEN_MS);
+	}
+
+	set(state, retryAt) {
+		this.state = state;
+		this.on.state(state, retryAt);
+	}
 }

@@ -1,191 +1,225 @@
-// The chart's panel: the market's name and figures, the intervals, the candles, and what is known.
+// The chart's panel: the market's name and figures, intervals, candles, and what is known.
 
 import { Chart } from "./chart.js";
-import { Feed } from "./feed.js";
+import { padZeros, writePrice } from "./digits.js";
+import { make } from "./dom.js";
 import { Series } from "./series.js";
-import { INTERVALS } from "./slots.js";
-import { clock, compact, count, date, direction, percent, shared, signed } from "./text.js";
-import { address } from "./api.js";
+import { INTERVALS, slotOf, timeOf } from "./slots.js";
+import { compact, count, direction, percent, signed } from "./text.js";
+import { clock, countdown, date, zoneName } from "./time.js";
 
 /** A chart whose source changes is loaded anew, and no more often than this. */
 const RESTART_MS = 20_000;
 
 export class Panel {
-  /** `go(symbol, interval)` changes the page's address. */
-  constructor(elements, go) {
-    this.elements = elements;
-    this.chart = new Chart(elements.canvas, elements.values, elements.newest);
-    this.symbol = null;
-    this.interval = null;
-    this.series = null;
-    this.feed = null;
-    for (const interval of Object.keys(INTERVALS)) {
-      const button = document.createElement("button");
-      button.type = "button";
-      button.textContent = interval;
-      button.dataset.interval = interval;
-      button.addEventListener("click", () => go(this.symbol, interval));
-      elements.intervals.append(button);
-    }
-    elements.intervals.addEventListener("keydown", (event) => this.walk(event));
-  }
+	symbol = null;
+	interval = null;
+	series = null;
+	/** marketd's time, as the newest quote tells it. */
+	now = null;
+	/** How far the browser's clock is behind marketd's, at least. */
+	behindMs = -Infinity;
 
-  /** Shows a market's candles of an interval. */
-  show(symbol, interval) {
-    if (symbol === this.symbol && interval === this.interval) return;
-    if (symbol !== this.shown) this.clear();
-    this.close();
-    this.shown = symbol;
-    this.symbol = symbol;
-    this.interval = interval;
-    this.elements.title.textContent = symbol;
-    for (const button of this.elements.intervals.children) {
-      const is = button.dataset.interval === interval;
-      button.setAttribute("aria-pressed", is);
-      button.tabIndex = is ? 0 : -1;
-      if (is) button.scrollIntoView({ block: "nearest", inline: "nearest" });
-    }
-    this.start();
-  }
+	/** `go(symbol, interval)` changes the page's address, and `follow(chart)` the stream's. */
+	constructor(elements, go, follow) {
+		Object.assign(this, { elements, go, follow });
+		this.chart = new Chart(elements.canvas, elements.values, elements.newest, (geometry) =>
+			this.place(geometry),
+		);
+		setInterval(() => this.tick(), 1000);
+		for (const interval of Object.keys(INTERVALS)) {
+			const button = make("button", { "data-interval": interval }, interval);
+			button.addEventListener("click", () => {
+				this.chart.span = null;
+				go(this.symbol, interval, true);
+			});
+			elements.intervals.append(button);
+		}
+		elements.intervals.addEventListener("keydown", (event) => this.walk(event));
+	}
 
-  /** Takes away another market's figures. */
-  clear() {
-    this.last = null;
-    for (const name of ["last", "change", "mark", "facts"]) this.elements[name].replaceChildren();
-  }
+	show(symbol, interval) {
+		if (symbol === this.symbol && interval === this.interval) return;
+		if (symbol !== this.shown) this.clear();
+		this.close();
+		this.shown = symbol;
+		this.symbol = symbol;
+		this.interval = interval;
+		this.elements.title.textContent = symbol;
+		for (const button of this.elements.intervals.children) {
+			const is = button.dataset.interval === interval;
+			button.setAttribute("aria-pressed", is);
+			button.tabIndex = is ? 0 : -1;
+			if (is) button.scrollIntoView({ block: "nearest", inline: "nearest" });
+		}
+		this.start();
+	}
 
-  /** Loads the candles from the beginning. */
-  start() {
-    this.startedAt = performance.now();
-    if (this.series) this.series.gone = true;
-    const series = (this.series = new Series(this.symbol, this.interval, () => {
-      if (series !== this.series) return;
-      this.chart.changed();
-      this.say();
-    }));
-    this.chart.show(series);
-    this.listen();
-    series.load().then(() => {
-      if (series === this.series && series.status === 404) this.feed.close();
-    });
-  }
+	/** Shows the newest slots of an interval, so many. */
+	showSpan(interval, slots) {
+		this.chart.showSpan(slots);
+		this.go(this.symbol, interval, true);
+	}
 
-  listen() {
-    this.feed?.close();
-    let lost = false;
-    const url = address("api/v1/stream", { charts: `${this.symbol}:${this.interval}`, decimals: "string" });
-    this.feed = new Feed(url, {
-      state: (state) => {
-        if (state === "live" && lost) this.series.refresh();
-        lost = state !== "live";
-      },
-      candle: (event) => {
-        if (event.symbol !== this.symbol || event.interval !== this.interval) return;
-        // Another source answers now, and series of two sources are never mixed.
-        if (!this.series.apply(event) && performance.now() - this.startedAt > RESTART_MS) this.start();
-      },
-    });
-  }
+	/** Says when the newest candle closes. */
+	tick() {
+		const { closes } = this.elements;
+		if (!this.series || document.hidden) return;
+		const now = Date.now() + this.behindMs,
+			{ interval } = this.series;
+		const text = this.now === null ? "" : countdown(timeOf(interval, slotOf(interval, now) + 1) - now);
+		if (closes.textContent !== text) closes.textContent = text;
+	}
 
-  close() {
-    this.feed?.close();
-    this.feed = null;
-    if (this.series) this.series.gone = true;
-    this.series = this.symbol = this.interval = null;
-  }
+	/** Puts the time to the close below the newest price, and what is over the plot beside the axis. */
+	place(geometry) {
+		const { closes, values, newest: button } = this.elements;
+		values.style.right = button.style.right = `${this.chart.width - geometry.plot.width + 8}px`;
+		const newest = this.series?.candles.get(this.series.newest);
+		const y = newest && geometry.scale ? geometry.y(newest.close) : -1;
+		closes.hidden = !(y >= 0 && y < geometry.plot.height - 30);
+		closes.style.top = `${Math.max(10, y) + 10}px`;
+		closes.style.left = `${geometry.plot.width + 8}px`;
+	}
 
-  /** A market is not served any more: its last quote is none of now. */
-  gone(symbol) {
-    if (symbol === this.symbol) this.elements.mark.textContent = "not served";
-  }
+	/** Takes away another market's figures. */
+	clear() {
+		this.last = null;
+		for (const name of ["last", "change", "mark", "facts"]) this.elements[name].replaceChildren();
+	}
 
-  /** The newest quote of the market that is shown. */
-  quote(quote) {
-    if (!quote || quote.symbol !== this.symbol) return;
-    const { last, change, mark, facts } = this.elements;
-    const kept = this.last ? shared(this.last, quote.last) : quote.last.length;
-    const moved = document.createElement("b");
-    moved.textContent = quote.last.slice(kept);
-    if (this.last && kept < quote.last.length)
-      moved.className = Number(quote.last) < Number(this.last) ? "down" : "up";
-    if (this.last !== quote.last || !last.textContent) last.replaceChildren(quote.last.slice(0, kept), moved);
-    this.last = quote.last;
-    change.textContent = [signed(quote.change), percent(quote.percentage)].filter(Boolean).join("  ");
-    change.className = direction(quote.percentage);
-    change.title = quote.percentage === null ? "" : `${quote.percentage} % in 24 hours`;
-    mark.textContent = quote.stale ? "stale" : "";
-    const pairs = [
-      ["Bid", quote.bid],
-      ["Ask", quote.ask],
-      ["Open", quote.open],
-      ["High", quote.high],
-      ["Low", quote.low],
-      ["Volume", quote.baseVolume && `${compact(quote.baseVolume)} ${quote.base}`, quote.baseVolume],
-      ["Turnover", quote.quoteVolume && `${compact(quote.quoteVolume)} ${quote.quote}`, quote.quoteVolume],
-      ["Source", quote.source],
-      ["As of", `${clock(quote.receivedAt)} UTC`],
-    ];
-    if (facts.children.length !== pairs.length) {
-      facts.replaceChildren(
-        ...pairs.map(([name]) => {
-          const pair = document.createElement("div");
-          const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
-          dt.textContent = name;
-          pair.append(dt, dd);
-          return pair;
-        }),
-      );
-    }
-    pairs.forEach(([, value, title], i) => {
-      const dd = facts.children[i].lastChild;
-      if (dd.textContent !== (value ?? "–")) dd.textContent = value ?? "–";
-      if (title) dd.title = title;
-    });
-  }
+	start() {
+		this.startedAt = performance.now();
+		if (this.series) this.series.gone = true;
+		const series = (this.series = new Series(this.symbol, this.interval, () => {
+			if (series !== this.series) return;
+			this.chart.changed();
+			this.say();
+		}));
+		series.now = this.now;
+		this.chart.show(series);
+		this.follow(`${this.symbol}:${this.interval}`);
+		series.load().then(() => {
+			if (series === this.series && series.status === 404) this.follow(null);
+		});
+	}
 
-  /** Says what is known of the candles that are loaded. */
-  say() {
-    const { say, known } = this.elements;
-    const { series } = this;
-    const words =
-      series.newest !== null
-        ? ""
-        : series.error
-          ? `No candles: ${series.error}`
-          : series.loading
-            ? "Loading candles"
-            : "No candles are known.";
-    say.hidden = !words;
-    say.textContent = words;
-    known.replaceChildren();
-    if (series.newest === null) return;
-    const minutes = INTERVALS[series.interval] < INTERVALS["1d"];
-    const tally = series.tally();
-    const oldest = series.candles.get(series.oldest);
-    const parts = [
-      `${count(tally.candles)} candles of ${series.source}${oldest ? ` since ${date(oldest.time, minutes)}` : ""}`,
-      tally.empty ? `${count(tally.empty)} slots in which nobody traded` : "",
-      tally.unknown ? `${count(tally.unknown)} slots not known` : "complete",
-      series.error
-        ? `not loaded: ${series.error}`
-        : series.loading
-          ? "loading"
-          : series.stuck
-            ? "nothing older is known"
-            : "",
-      series.lastClosed ? `last closed ${date(series.lastClosed, minutes)} UTC` : "",
-    ];
-    known.textContent = parts.filter(Boolean).join("  ·  ");
-    known.dataset.coverage = tally.unknown ? "partial" : "complete";
-  }
+	candle(event) {
+		if (!this.series || event.symbol !== this.symbol || event.interval !== this.interval) return;
+		// Another source answers now, and series of two sources are never mixed.
+		if (!this.series.apply(event) && performance.now() - this.startedAt > RESTART_MS) this.start();
+	}
 
-  /** Arrow keys move between the intervals. */
-  walk(event) {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by) return;
-    const buttons = [...this.elements.intervals.children];
-    const next = buttons[buttons.indexOf(document.activeElement) + by];
-    if (next) next.focus();
-    event.preventDefault();
-  }
+	/** The stream is back: what it would have told meanwhile is loaded. */
+	resumed() {
+		this.series?.refresh();
+	}
+
+	/** marketd's time goes on: a view of the newest candles moves with it, also where nobody trades. */
+	time(now) {
+		this.behindMs = Math.max(this.behindMs, now - Date.now());
+		if (!(now > this.now)) return;
+		this.now = now;
+		if (!this.series) return;
+		const before = this.series.present;
+		this.series.now = now;
+		if (this.series.present !== before) this.chart.changed();
+	}
+
+	close() {
+		if (this.series) {
+			this.follow(null);
+			this.series.gone = true;
+		}
+		this.series = this.symbol = this.interval = null;
+	}
+
+	/** A market is not served any more: its last quote is none of now. */
+	gone(symbol) {
+		if (symbol === this.symbol) this.elements.mark.textContent = "not served";
+	}
+
+	quote(quote) {
+		if (!quote || quote.symbol !== this.symbol) return;
+		if (quote.last === null) {
+			this.elements.mark.textContent = "no quote yet";
+			return;
+		}
+		const { last, change, mark, facts } = this.elements;
+		if (this.last !== quote.last || !last.textContent) writePrice(last, quote, this.last);
+		this.last = quote.last;
+		change.textContent = [signed(quote.change), percent(quote.percentage)].filter(Boolean).join("  ");
+		change.className = direction(quote.percentage);
+		change.title = quote.percentage === null ? "" : `${quote.percentage} % in 24 hours`;
+		mark.textContent = quote.stale ? "stale" : "";
+		const pairs = [
+			["Bid", quote.bid],
+			["Ask", quote.ask],
+			["Open", quote.open],
+			["High", quote.high],
+			["Low", quote.low],
+			["Volume", quote.baseVolume && `${compact(quote.baseVolume)} ${quote.base}`, quote.baseVolume],
+			["Turnover", quote.quoteVolume && `${compact(quote.quoteVolume)} ${quote.quote}`, quote.quoteVolume],
+			["Source", quote.source],
+			["As of", `${clock(quote.receivedAt)} ${zoneName()}`],
+		];
+		if (facts.children.length !== pairs.length) {
+			facts.replaceChildren(...pairs.map(([name]) => make("div", {}, make("dt", {}, name), make("dd"))));
+		}
+		pairs.forEach(([name, value, title], i) => {
+			const dd = facts.children[i].lastChild;
+			if (value === quote[name.toLowerCase()] && name !== "Source") padZeros(dd, quote, value);
+			if (dd.textContent !== (value ?? "–")) dd.textContent = value ?? "–";
+			if (title) dd.title = title;
+		});
+	}
+
+	/** Says what is known of the candles that are loaded. */
+	say() {
+		const { say, known } = this.elements;
+		const { series } = this;
+		const failed = series.error && `${series.error}${series.status === 404 ? "" : "; trying again"}`;
+		const words = series.loaded && series.newest !== null ? "" : this.silence(series, failed);
+		say.hidden = !words;
+		say.textContent = words;
+		known.replaceChildren();
+		known.dataset.coverage = "";
+		if (series.newest === null || !series.loaded) return;
+		const minutes = INTERVALS[series.interval] < INTERVALS["1d"];
+		const tally = series.tally();
+		const oldest = series.candles.get(series.oldest);
+		const doing = [
+			series.error && `not loaded: ${series.error}`,
+			series.loading && "loading more",
+			series.stuck && "nothing older is known",
+		];
+		const parts = [
+			`${count(tally.candles)} ${tally.candles === 1 ? "candle" : "candles"} of ${series.source}${oldest ? ` since ${date(oldest.time, minutes)}` : ""}`,
+			tally.empty && `${count(tally.empty)} slots in which nobody traded`,
+			tally.before && `${count(tally.before)} slots between not loaded`,
+			tally.unknown && `${count(tally.unknown)} slots not known`,
+			!tally.before && !tally.unknown && !series.loading && !series.error && !series.behind && "complete",
+			doing.find(Boolean),
+			series.lastClosed && `last closed ${date(series.lastClosed, minutes)} ${minutes ? zoneName() : "UTC"}`,
+		];
+		known.textContent = parts.filter(Boolean).join("  ·  ");
+		known.dataset.coverage = tally.unknown ? "partial" : "complete";
+	}
+
+	/** Why there are no candles to look at. */
+	silence(series, failed) {
+		if (failed) return `No candles: ${failed}`;
+		if (series.loading) return "Loading candles";
+		return series.loaded ? "No candles are known." : "The exchange has not sent candles yet; trying again";
+	}
+
+	/** Arrow keys move between the intervals. */
+	walk(event) {
+		const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+		if (!by) return;
+		const buttons = [...this.elements.intervals.children];
+		const next = buttons[buttons.indexOf(document.activeElement) + by];
+		if (next) next.focus();
+		event.preventDefault();
+	}
 }

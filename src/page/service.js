@@ -1,225 +1,266 @@
-// What marketd does: its health, its sources, its backfill, and the figures that a person reads.
+// What marketd does: health, sources side by side, backfill, and figures.
 
 import { get } from "./api.js";
-import { bytes, clock, count, date, span } from "./text.js";
+import { make } from "./dom.js";
+import { bytes, count, span } from "./text.js";
+import { clock, date, zoneName } from "./time.js";
 
 const REFRESH_MS = 2000;
 /** Without a hand on the page the figures rest, and say so. */
 const REST_MS = 60_000;
 
+/** Figures by group: where each is in the metrics, and how it is written. */
+const FIGURES = {
+	Quotes: {
+		Held: ["cachedEntries"],
+		Stale: ["quotes.stale"],
+		Collected: ["quotes.collected"],
+		Rate: ["quotes.collected", "rate"],
+		Rejected: ["quotes.rejected"],
+		Failovers: ["quotes.failovers"],
+	},
+	Candles: {
+		Stored: ["candlesStored"],
+		"Series stored": ["chartsStored"],
+		"In memory": ["charts.candles"],
+		Memory: ["charts.bytes", bytes],
+		"Slots without trade": ["charts.gaps"],
+		"Failed writes": ["charts.persistErrors"],
+		"History file": ["history", (it) => (it.enabled ? (it.usable ? bytes(it.bytes) : "unusable") : "none")],
+	},
+	Requests: {
+		Answered: ["http.requests"],
+		Rate: ["http.requests", "rate"],
+		"2xx": ["http.status.2xx"],
+		"Not modified": ["http.notModified"],
+		"4xx": ["http.status.4xx"],
+		"5xx": ["http.status.5xx"],
+		Rejected: ["http.rejected"],
+		Connections: ["http.connectionsOpen"],
+		Sent: ["http.bytesOut", bytes],
+	},
+	Streams: {
+		Open: ["streams.open"],
+		Opened: ["streams.opened"],
+		Refused: ["streams.refused"],
+		"Events sent": ["streams.events"],
+		"Left out for newer": ["streams.conflated"],
+	},
+	Process: {
+		Version: ["version", String],
+		"Up for": ["uptimeMs", span],
+		Memory: ["process.rssBytes", bytes],
+		"Open files": ["process.openFds"],
+		"Longest stall": ["process.loopMaxStallMs", (ms) => (ms === null ? "–" : `${ms} ms`)],
+	},
+};
+
+/** What is at a path like "http.requests". */
+const pick = (from, path) => path.split(".").reduce((it, key) => it?.[key], from);
+
 export class Service {
-  /** `answers()` counts the symbols that each source answers for. */
-  constructor(elements, answers) {
-    this.elements = elements;
-    this.answers = answers;
-    this.open = false;
-    this.metrics = null;
-    this.before = null;
-    this.touchedAt = 0;
-    for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "focus"]) {
-      addEventListener(name, () => this.touch(), { passive: true });
-    }
-    document.addEventListener("visibilitychange", () => this.touch());
-  }
+	open = false;
+	metrics = null;
+	before = null;
+	touchedAt = 0;
 
-  show(open) {
-    this.open = open;
-    clearTimeout(this.timer);
-    this.timer = null;
-    if (open) {
-      this.before = null;
-      this.touchedAt = performance.now();
-      this.load();
-    }
-  }
+	/** `answers()` counts the symbols that each source answers for. */
+	constructor(elements, answers) {
+		Object.assign(this, { elements, answers });
+		for (const name of ["pointermove", "pointerdown", "keydown", "wheel", "focus"])
+			addEventListener(name, () => this.touch(), { passive: true });
+		document.addEventListener("visibilitychange", () => this.touch());
+	}
 
-  touch() {
-    this.touchedAt = performance.now();
-    if (this.open && !this.timer && !this.busy && !document.hidden) this.load();
-  }
+	show(open) {
+		this.open = open;
+		clearTimeout(this.timer);
+		this.timer = null;
+		if (!open) return;
+		this.before = null;
+		this.touchedAt = performance.now();
+		this.renderHealth();
+		this.load();
+	}
 
-  /** Reads the metrics, and again soon while somebody looks. */
-  async load() {
-    clearTimeout(this.timer);
-    this.timer = null;
-    this.busy = true;
-    try {
-      const { body } = await get("api/v1/metrics");
-      this.before =
-        this.metrics && this.metrics.startedAt === body.startedAt
-          ? { metrics: this.metrics, at: this.at }
-          : null;
-      this.metrics = body;
-      this.at = Date.now();
-      if (this.open) this.render();
-    } catch (error) {
-      this.elements.asof.textContent = `No new figures: ${error.message}.`;
-    }
-    this.busy = false;
-    if (!this.open || document.hidden) return;
-    if (performance.now() - this.touchedAt < REST_MS) this.timer = setTimeout(() => this.load(), REFRESH_MS);
-    else
-      this.elements.asof.textContent = `As of ${clock(this.at)} UTC. The figures rest while nobody moves; any key or movement wakes them.`;
-  }
+	touch() {
+		this.touchedAt = performance.now();
+		if (this.open && !this.timer && !this.busy && !document.hidden) this.load();
+	}
 
-  /** What `/health` says. */
-  health(health) {
-    this.state = health;
-    if (this.open) this.renderHealth();
-  }
+	/** Reads the metrics, and again soon while somebody looks. */
+	async load() {
+		clearTimeout(this.timer);
+		this.timer = null;
+		this.busy = true;
+		try {
+			const { body } = await get("api/v1/metrics");
+			const isSameRun = this.metrics?.startedAt === body.startedAt;
+			this.before = isSameRun ? { metrics: this.metrics, at: this.at } : null;
+			this.metrics = body;
+			this.at = Date.now();
+			if (this.open) this.render();
+		} catch (error) {
+			this.elements.asof.textContent = `No new figures: ${error.message.replace(/\.$/, "")}.`;
+		}
+		this.busy = false;
+		if (!this.open || document.hidden) return;
+		if (performance.now() - this.touchedAt < REST_MS) this.timer = setTimeout(() => this.load(), REFRESH_MS);
+		else
+			this.elements.asof.textContent +=
+				" The figures rest while nobody moves; any key or movement wakes them.";
+	}
 
-  renderHealth() {
-    const { state } = this;
-    if (!state) return;
-    const line = node("p", { class: `verdict ${state.status}` }, [
-      node("i", { class: "dot" }),
-      node("b", {}, state.status),
-      ` ${state.upstreams.up} of ${state.upstreams.total} sources up, ${count(state.quotes.fresh)} quotes fresh, ${count(state.quotes.stale)} stale`,
-    ]);
-    const reasons = state.reasons.map((r) =>
-      node("li", {}, [r.source ? node("b", {}, r.source + " ") : "", r.message]),
-    );
-    this.elements.health.replaceChildren(line, ...(reasons.length ? [node("ul", {}, reasons)] : []));
-  }
+	/** The stream's state: what `/health` said before a loss is not what it says now. */
+	connection(state, lostAt) {
+		this.lostAt = state === "lost" ? lostAt : null;
+		if (this.open) this.renderHealth();
+	}
 
-  render() {
-    this.renderHealth();
-    const answers = this.answers();
-    this.elements.sources.replaceChildren(
-      ...this.metrics.upstreams.map((s) => this.source(s, answers.get(s.id) ?? 0)),
-    );
-    this.elements.backfill.replaceChildren(...this.metrics.upstreams.map((s) => this.fill(s)));
-    this.elements.figures.replaceChildren(...this.figures().map(([title, pairs]) => group(title, pairs)));
-    this.elements.asof.textContent = `As of ${clock(this.at)} UTC.`;
-  }
+	health(health) {
+		this.state = health;
+		if (this.open) this.renderHealth();
+	}
 
-  source(s, symbols) {
-    const age = s.lastSuccessAt === null ? "never" : `${span(this.at - s.lastSuccessAt)} ago`;
-    const state = s.frozen ? "frozen" : s.state;
-    const next = s.backoffUntil
-      ? ["Tries again", `in ${span(Math.max(0, s.backoffUntil - this.at))}`]
-      : ["Next poll", s.nextPollAt ? `in ${span(Math.max(0, s.nextPollAt - this.at))}` : "–"];
-    const head = node("h3", {}, [node("i", { class: "dot" }), s.id, node("span", {}, state)]);
-    const pairs = pairsOf([
-      ["Last answer", age],
-      ["Latency", s.lastLatencyMs === null ? "–" : span(s.lastLatencyMs)],
-      next,
-      ["Budget left", count(s.budgetLeft)],
-      ["Budget spent", count(s.budgetSpent)],
-      ["Answers for", `${count(symbols)} markets`],
-      ["Stale quotes", count(s.stale)],
-      ["Failed over", `${count(s.failovers)}, returned ${count(s.returns)}`],
-      ["Polls", `${count(s.ok)} of ${count(s.polls)} good`],
-      ["Failures", `${count(s.errors)}, ${count(s.timeouts)} timeouts, ${count(s.rateLimited)} rate limited`],
-      ["Received", bytes(s.bytesReceived)],
-    ]);
-    const error = s.lastError
-      ? node("p", { class: "error" }, [`${date(s.lastErrorAt, true)}: `, s.lastError])
-      : "";
-    return node("article", { "data-state": state }, [head, pairs, error]);
-  }
+	renderHealth() {
+		const { state, lostAt, elements } = this;
+		elements.health.parentElement.classList.toggle("unknown", !!lostAt);
+		if (!lostAt && !state) return;
+		const verdict = lostAt ? "not known" : state.status;
+		const words = lostAt
+			? `marketd does not respond since ${clock(lostAt)} ${zoneName()}.${this.metrics ? " Everything below is from before." : ""}`
+			: `${state.upstreams.up} of ${state.upstreams.total} sources up, ${count(state.quotes.fresh)} quotes fresh, ${count(state.quotes.stale)} stale`;
+		const line = make("p", { class: `verdict ${lostAt ? "unknown" : verdict}` });
+		line.append(make("i", { class: "dot" }), make("b", {}, verdict), ` ${words}`);
+		const reasons = (lostAt ? [] : state.reasons).map(({ source, message }) =>
+			make("li", {}, ...(source ? [make("b", {}, source), " "] : []), message),
+		);
+		elements.health.replaceChildren(line, ...(reasons.length ? [make("ul", {}, ...reasons)] : []));
+	}
 
-  fill(s) {
-    const { wanted, done, perMinute, endsAt } = s.backfill;
-    const bar = node("progress", {
-      max: Math.max(1, wanted),
-      value: done,
-      "aria-label": `Backfill of ${s.id}`,
-    });
-    const share = wanted ? `${Math.floor((done / wanted) * 100)} %` : "–";
-    const words = !wanted
-      ? "nothing is wanted yet"
-      : done >= wanted
-        ? `${count(done)} candles, done`
-        : `${count(done)} of ${count(wanted)} candles, ${count(perMinute)} a minute, ${endsAt ? `done in about ${span(Math.max(0, endsAt - this.at))}` : "no estimate yet"}`;
-    return node("div", { class: "fill" }, [
-      node("b", {}, s.id),
-      bar,
-      node("span", {}, share),
-      node("span", { class: "words" }, words),
-    ]);
-  }
+	render() {
+		const { sources, backfill, cluster, figures, asof } = this.elements;
+		const { upstreams } = this.metrics;
+		this.renderHealth();
+		sources.replaceChildren(this.sources(upstreams));
+		backfill.replaceChildren(...upstreams.map((source) => this.fill(source)));
+		cluster.replaceChildren(...this.cluster(this.metrics.cluster));
+		figures.replaceChildren(
+			...Object.entries(FIGURES).map(([title, group]) =>
+				make("section", { class: "group" }, make("h3", {}, title), this.list(group)),
+			),
+		);
+		asof.textContent = `As of ${clock(this.at)} ${zoneName()}.`;
+	}
 
-  /** What happened in a second, between the last two readings. */
-  rate(pick) {
-    if (!this.before || this.at <= this.before.at) return "–";
-    const a = ((pick(this.metrics) - pick(this.before.metrics)) * 1000) / (this.at - this.before.at);
-    return `${a < 10 ? a.toFixed(1) : count(Math.round(a))} /s`;
-  }
+	/** A column for each source: the same figures stand in one line. */
+	sources(upstreams) {
+		const answers = this.answers();
+		const age = (at) => (at === null ? "never" : `${span(this.at - at)} ago`);
+		const until = (at) => (at ? `in ${span(Math.max(0, at - this.at))}` : "–");
+		const minute = (path) => upstreams.map((_, i) => this.rate(`upstreams.${i}.${path}`, 60_000));
+		const each = (write) => upstreams.map(write);
+		const failing = ({ failing }) =>
+			Object.entries(failing)
+				.filter(([, times]) => times)
+				.map(([kind, times]) => `${kind} ${count(times)} times`)
+				.join(", ") || "nothing";
+		const lines = [
+			["Last answer", each((s) => age(s.lastSuccessAt))],
+			["Latency", each((s) => span(s.lastLatencyMs))],
+			["One round of quotes", each((s) => span(s.roundMs))],
+			["Next poll", each((s) => until(s.nextPollAt))],
+			["Tries again", each((s) => until(s.backoffUntil))],
+			["Answers for", each((s) => `${count(answers.get(s.id) ?? 0)} markets`)],
+			["Stale quotes", each((s) => count(s.stale))],
+			["Polls a minute", minute("polls")],
+			["Units a minute", minute("budgetSpent")],
+			["Received a minute", minute("bytesReceived")],
+			["Sent a minute", minute("bytesSent")],
+			["Tickers a request", each((s) => s.plan || "none")],
+			["Budget left", each((s) => count(s.budgetLeft))],
+			["Budget spent", each((s) => count(s.budgetSpent))],
+			["Spent by others", each((s) => count(s.spentByOthers))],
+			["Polls that failed", each((s) => `${count(s.polls - s.ok)} of ${count(s.polls)}`)],
+			["Timeouts, rate limits", each((s) => `${count(s.timeouts)}, ${count(s.rateLimited)}`)],
+			["Failing now", each(failing)],
+			["Failed over, returned", each((s) => `${count(s.failovers)}, ${count(s.returns)}`)],
+			["Clock", each((s) => (s.clockInDoubt ? "in doubt" : "trusted"))],
+			["Last error", each((s) => (s.lastError ? `${date(s.lastErrorAt, true)}: ${s.lastError}` : "none"))],
+		];
+		const states = upstreams.map((s) => (s.frozen ? "frozen" : s.state));
+		const heads = upstreams.map(({ id }, i) =>
+			make(
+				"th",
+				{ scope: "col", "data-state": states[i] },
+				make("i", { class: "dot" }),
+				`${id} `,
+				make("span", {}, states[i]),
+			),
+		);
+		const rows = lines.map(([name, values]) => {
+			const cells = values.map((value) => make("td", name === "Last error" ? { class: "error" } : {}, value));
+			return make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+		});
+		const head = make("thead", {}, make("tr", {}, make("td"), ...heads));
+		return make("table", {}, head, make("tbody", {}, ...rows));
+	}
 
-  figures() {
-    const m = this.metrics,
-      h = m.http;
-    return [
-      [
-        "Quotes",
-        [
-          ["Held", count(m.cachedEntries)],
-          ["Stale", count(m.quotes.stale)],
-          ["Collected", count(m.quotes.collected)],
-          ["Rate", this.rate((x) => x.quotes.collected)],
-          ["Rejected", count(m.quotes.rejected)],
-          ["Failovers", count(m.quotes.failovers)],
-        ],
-      ],
-      [
-        "Candles",
-        [
-          ["Stored", count(m.candlesStored)],
-          ["Series stored", count(m.chartsStored)],
-          ["In memory", count(m.charts.candles)],
-          ["Memory", bytes(m.charts.bytes)],
-          ["Slots without trade", count(m.charts.gaps)],
-          ["Failed writes", count(m.charts.persistErrors)],
-          [
-            "History file",
-            m.history.enabled ? (m.history.usable ? bytes(m.history.bytes) : "unusable") : "none",
-          ],
-        ],
-      ],
-      [
-        "Requests",
-        [
-          ["Answered", count(h.requests)],
-          ["Rate", this.rate((x) => x.http.requests)],
-          ["2xx", count(h.status["2xx"])],
-          ["Not modified", count(h.notModified)],
-          ["4xx", count(h.status["4xx"])],
-          ["5xx", count(h.status["5xx"])],
-          ["Rejected", count(h.rejected)],
-          ["Connections", count(h.connectionsOpen)],
-          ["Sent", bytes(h.bytesOut)],
-        ],
-      ],
-      [
-        "Process",
-        [
-          ["Version", m.version],
-          ["Up for", span(m.uptimeMs)],
-          ["Memory", bytes(m.process.rssBytes)],
-          ["Open files", count(m.process.openFds)],
-          ["Longest stall", m.process.loopMaxStallMs === null ? "–" : `${m.process.loopMaxStallMs} ms`],
-        ],
-      ],
-    ];
-  }
-}
+	fill(source) {
+		const { wanted, done, perMinute } = source.backfill;
+		const about = { max: Math.max(1, wanted), value: done, "aria-label": `Backfill of ${source.id}` };
+		const share = wanted ? `${Math.floor((done / wanted) * 100)} %` : "–";
+		const words = !wanted
+			? "nothing is wanted yet"
+			: done >= wanted
+				? `${count(done)} candles, done`
+				: `${count(done)} of ${count(wanted)} candles, ${count(perMinute)} a minute, ${this.estimate(source)}`;
+		const parts = [make("b", {}, source.id), make("progress", about), make("span", {}, share)];
+		return make("div", { class: "fill" }, ...parts, make("span", { class: "words" }, words));
+	}
 
-function group(title, pairs) {
-  return node("section", { class: "group" }, [node("h3", {}, title), pairsOf(pairs)]);
-}
+	/** When the backfill ends. A source that does not answer ends nothing. */
+	estimate({ state, frozen, backfill: { perMinute, endsAt } }) {
+		if (state !== "up" && !frozen)
+			return `waits for the source, which is ${state === "backoff" ? "backing off" : state}`;
+		if (!perMinute || !endsAt || endsAt <= this.at) return "no estimate yet";
+		return `done in about ${span(endsAt - this.at)}`;
+	}
 
-function pairsOf(pairs) {
-  return node(
-    "dl",
-    {},
-    pairs.map(([name, value]) => node("div", {}, [node("dt", {}, name), node("dd", {}, value)])),
-  );
-}
+	/** Who collects each source, where nodes share them. */
+	cluster(cluster) {
+		if (!cluster) return [];
+		const said = cluster.sources.map(({ id, role, epoch, lagMs }) => [
+			id,
+			[`${role}, epoch ${epoch ?? "–"}${lagMs === null ? "" : `, ${span(lagMs)} behind`}`],
+		]);
+		const pairs = [["This node", [cluster.node]], ["Engine", [cluster.engine]], ...said];
+		return [make("h2", {}, "Cluster"), make("div", { class: "group" }, this.pairs(pairs))];
+	}
 
-function node(name, attributes, children = []) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...(Array.isArray(children) ? children : [children]));
-  return made;
+	/** What happened in a time, by the last two readings. */
+	rate(path, ms = 1000) {
+		const { before, at, metrics } = this;
+		if (!before || at <= before.at) return "–";
+		const a = ((pick(metrics, path) - pick(before.metrics, path)) * ms) / (at - before.at);
+		if (path.includes("bytes")) return bytes(Math.round(a));
+		return a < 10 ? a.toFixed(1) : count(Math.round(a));
+	}
+
+	list(group) {
+		return this.pairs(
+			Object.entries(group).map(([name, [path, write = count]]) => [
+				name,
+				write === "rate" ? `${this.rate(path)} /s` : write(pick(this.metrics, path)),
+			]),
+		);
+	}
+
+	pairs(pairs) {
+		return make(
+			"dl",
+			{},
+			...pairs.map(([dt, dd]) => make("div", {}, make("dt", {}, dt), make("dd", {}, dd))),
+		);
+	}
 }

@@ -1,117 +1,137 @@
-// Small charts of the last day: one request for all rows in view, then moved by the quotes.
+// Small charts of the last day: one request for all rows in view, then moved by the quotes. They come
+// from what marketd has in memory, and never cost the exchange anything: a market whose candles nobody
+// has asked for shows the range of its day, which its quote tells.
 
 import { get } from "./api.js";
 
 const HOUR = 3_600_000;
 const POINTS = 24;
+/** In CSS pixels, as the style sheet has it. */
+const HEIGHT = 20;
 /** What marketd takes in one request. */
 const BATCH = 50;
 /** Rows that are only scrolled past are not asked for. */
 const REST_MS = 250;
-/** marketd answers at once, and asks the exchange for what it does not have. */
-const RETRIES = 2;
+/** A request that failed is made again, and a market without candles may have some later. */
 const RETRY_MS = 4000;
+const AGAIN_MS = 300_000;
 
 export class Sparks {
-  /** `changed(symbol)` is called when a symbol's points have come. */
-  constructor(changed) {
-    this.changed = changed;
-    /** Symbol to `[slot, price]` pairs, oldest first; null while they are asked for. */
-    this.points = new Map();
-    this.wanted = new Set();
-  }
+	/** `changed(symbol)` is called when a symbol's points have come. */
+	constructor(changed) {
+		this.changed = changed;
+		/** Symbol to `[slot, price]` pairs, oldest first, at least two. */
+		this.points = new Map();
+		/** Symbol to when it may be asked for again. */
+		this.due = new Map();
+	}
 
-  /** The points of a symbol; asks for them when they are not there. */
-  of(symbol) {
-    if (!this.points.has(symbol) && !this.wanted.has(symbol)) {
-      this.wanted.add(symbol);
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.load(), REST_MS);
-    }
-    return this.points.get(symbol) ?? null;
-  }
+	/** These symbols are in view: asks for the points that they lack, once the view rests. */
+	show(symbols) {
+		this.shown = symbols;
+		clearTimeout(this.timer);
+		this.timer = setTimeout(() => {
+			const wanted = this.shown.filter((symbol) => !(performance.now() < this.due.get(symbol)));
+			for (let i = 0; i < wanted.length; i += BATCH) this.ask(wanted.slice(i, i + BATCH));
+		}, REST_MS);
+	}
 
-  /** A row has left the view before its turn. */
-  forget(symbol) {
-    this.wanted.delete(symbol);
-  }
+	/** Moves the newest point, or begins the next hour. */
+	quote(symbol, price) {
+		const points = this.points.get(symbol);
+		if (!points) return;
+		const slot = Math.floor(Date.now() / HOUR);
+		const last = points.at(-1);
+		if (last && last[0] === slot) last[1] = price;
+		else points.push([slot, price]);
+		while (points.length && points[0][0] <= slot - POINTS) points.shift();
+	}
 
-  /** Moves the newest point, or begins the next hour. */
-  quote(symbol, price) {
-    const points = this.points.get(symbol);
-    if (!points) return;
-    const slot = Math.floor(Date.now() / HOUR);
-    const last = points[points.length - 1];
-    if (last && last[0] === slot) last[1] = price;
-    else points.push([slot, price]);
-    while (points.length && points[0][0] <= slot - POINTS) points.shift();
-  }
+	async ask(symbols) {
+		for (const symbol of symbols) this.due.set(symbol, Infinity);
+		let wait = RETRY_MS;
+		try {
+			const { body } = await get("api/ecosystem/chart", {
+				symbols: symbols.join(","),
+				interval: "1h",
+				limit: POINTS,
+				fetch: "none",
+			});
+			symbols = symbols.filter((symbol) => !this.take(symbol, body[symbol]));
+			wait = AGAIN_MS;
+		} catch {
+			// Without small charts the table is still whole.
+		}
+		const due = performance.now() + wait;
+		for (const symbol of symbols) this.due.set(symbol, due);
+		setTimeout(() => this.show(this.shown), wait);
+	}
 
-  load() {
-    const symbols = [...this.wanted];
-    this.wanted.clear();
-    for (const symbol of symbols) this.points.set(symbol, null);
-    for (let i = 0; i < symbols.length; i += BATCH) this.ask(symbols.slice(i, i + BATCH), RETRIES);
-  }
+	/** Keeps the candles of the last day; true if nothing is missing. */
+	take(symbol, chart) {
+		const rows = chart?.candles;
+		if (!Array.isArray(rows)) return false;
+		const since = Math.floor(Date.now() / HOUR) - POINTS;
+		const points = rows
+			.map((row) => [Math.floor(row[0] / HOUR), Number(row[4])])
+			.filter(([slot]) => slot > since);
+		if (points.length > 1) this.points.set(symbol, points);
+		this.changed(symbol);
+		return chart.coverage === "complete" && points.length > 1;
+	}
+}
 
-  /** Asks for the charts of a batch, and again for those that were not whole. */
-  async ask(symbols, retries) {
-    try {
-      const { body } = await get("api/ecosystem/chart", {
-        symbols: symbols.join(","),
-        interval: "1h",
-        limit: POINTS,
-      });
-      const partial = symbols.filter((symbol) => !this.take(symbol, body[symbol]));
-      if (partial.length && retries) setTimeout(() => this.ask(partial, retries - 1), RETRY_MS);
-    } catch {
-      // Without small charts the table is still whole.
-    }
-  }
+/** The context of a canvas that is empty, in CSS pixels. */
+function blank(canvas, width, color) {
+	const ratio = devicePixelRatio || 1;
+	if (canvas.width !== Math.round(width * ratio)) {
+		canvas.width = Math.round(width * ratio);
+		canvas.height = Math.round(HEIGHT * ratio);
+	}
+	const context = canvas.getContext("2d");
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	context.clearRect(0, 0, width, HEIGHT);
+	context.strokeStyle = context.fillStyle = color;
+	context.lineWidth = 1.25;
+	context.lineJoin = "round";
+	return context;
+}
 
-  /** Keeps the candles of the last day; true if nothing is missing. */
-  take(symbol, chart) {
-    const rows = chart?.candles;
-    if (!Array.isArray(rows)) return true;
-    const since = Math.floor(Date.now() / HOUR) - POINTS;
-    const points = rows
-      .map((row) => [Math.floor(row[0] / HOUR), Number(row[4])])
-      .filter(([slot]) => slot > since);
-    this.points.set(symbol, points);
-    this.changed(symbol);
-    return chart.coverage === "complete";
-  }
+/** Draws the day's range: a line from low to high, thick from the opening price to the last. */
+export function drawRange(canvas, width, { low, high, open, last }, color, ground) {
+	const context = blank(canvas, width, ground);
+	if (low === null || high === null || last === null || !(Number(high) > Number(low))) return;
+	const middle = HEIGHT / 2;
+	const x = (text) => {
+		const share = (Number(text) - Number(low)) / (Number(high) - Number(low));
+		return 2.5 + Math.max(0, Math.min(1, share)) * (width - 5);
+	};
+	context.fillRect(2.5, middle - 0.5, width - 5, 1);
+	context.fillStyle = color;
+	if (open !== null) {
+		const [from, to] = [x(open), x(last)].sort((a, b) => a - b);
+		context.fillRect(from, middle - 1.5, Math.max(1, to - from), 3);
+	}
+	context.beginPath();
+	context.arc(x(last), middle, 2.5, 0, 7);
+	context.fill();
 }
 
 /** Draws points by their time, so that an hour without a trade is a longer line and not a jump. */
-export function drawSpark(canvas, points, color) {
-  const ratio = devicePixelRatio || 1;
-  const width = canvas.clientWidth,
-    height = canvas.clientHeight;
-  if (!width) return;
-  if (canvas.width !== Math.round(width * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-  }
-  const context = canvas.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  if (!points || points.length < 2) return;
-  const prices = points.map(([, price]) => price);
-  const low = Math.min(...prices),
-    high = Math.max(...prices);
-  const last = points[points.length - 1][0];
-  const x = (slot) => width - 2.5 - ((last - slot) / (POINTS - 1)) * (width - 5);
-  const y = (price) => (high > low ? height - 3 - ((price - low) / (high - low)) * (height - 6) : height / 2);
-  context.strokeStyle = context.fillStyle = color;
-  context.lineWidth = 1.25;
-  context.lineJoin = "round";
-  context.beginPath();
-  points.forEach(([slot, price], i) =>
-    i ? context.lineTo(x(slot), y(price)) : context.moveTo(x(slot), y(price)),
-  );
-  context.stroke();
-  context.beginPath();
-  context.arc(x(last), y(prices[prices.length - 1]), 1.75, 0, 7);
-  context.fill();
+export function drawSpark(canvas, width, points, color) {
+	const context = blank(canvas, width, color);
+	const prices = points.map(([, price]) => price);
+	const low = Math.min(...prices),
+		high = Math.max(...prices);
+	const last = points.at(-1)[0];
+	const x = (slot) => width - 2.5 - ((last - slot) / (POINTS - 1)) * (width - 5);
+	const y = (price) => 3 + (high > low ? (high - price) / (high - low) : 0.5) * (HEIGHT - 6);
+	context.beginPath();
+	points.forEach(([slot, price], i) =>
+		i ? context.lineTo(x(slot), y(price)) : context.moveTo(x(slot), y(price)),
+	);
+	context.stroke();
+	context.beginPath();
+	context.arc(x(last), y(prices.at(-1)), 1.75, 0, 7);
+	context.fill();
 }

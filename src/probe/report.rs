@@ -1,11 +1,11 @@
 //! The report that a probe prints.
 
-use super::kept::Kept;
+use super::kept::{Kept, SHOWN};
+use crate::config::Secret;
+use crate::decimal::Decimal;
+use crate::record::Ticker;
 use std::collections::HashSet;
 use std::fmt::Display;
-
-/// How many of a kind are shown.
-pub(super) const SHOWN: usize = 5;
 
 /// Writes a line of a report: `say!(report, "{} of them", count)`.
 macro_rules! say {
@@ -17,22 +17,36 @@ pub(super) struct ProbeReport {
     pub(super) text: String,
     /// False once something could not be read.
     pub(super) is_good: bool,
+    /// True if it is not good either if something looks wrong.
+    is_strict: bool,
+    /// The key of the source, which an exchange may repeat.
+    key: Option<Secret>,
+}
+
+/// True if a terminal obeys this character: a control, or one that turns the direction of text.
+fn is_of_terminal(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl ProbeReport {
-    pub(super) fn new() -> ProbeReport {
-        ProbeReport { text: String::new(), is_good: true }
+    pub(super) fn new(is_strict: bool, key: Option<Secret>) -> ProbeReport {
+        ProbeReport { text: String::new(), is_good: true, is_strict, key }
     }
 
     pub(super) fn say(&mut self, line: impl Display) {
-        // What an exchange sends must not move the cursor of a terminal.
-        let is_bad = |char: char| char.is_control() && char != '\n';
-        self.text += &line.to_string().replace(is_bad, " ");
+        // What an exchange sends must not move the cursor of a terminal, nor pass for a line of the report.
+        let line = line.to_string();
+        let line = self.key.as_ref().map_or(line.clone(), |key| key.hide_in(&line));
+        let text = line.trim_start_matches('\n');
+        self.text += &line[..line.len() - text.len()];
+        self.text += &text.replace(is_of_terminal, " ");
         self.text.push('\n');
     }
 
     /// Something that looks wrong, though it could be read.
     pub(super) fn wrong(&mut self, what: impl Display) {
+        self.is_good &= !self.is_strict;
         say!(self, "  LOOKS WRONG: {what}");
     }
 
@@ -65,4 +79,36 @@ impl ProbeReport {
             say!(self, "  not in the market list: {}, ignored", kept.unlisted);
         }
     }
+
+    /// Prints and judges the figures of a ticker, which are of the answers that `what` names.
+    pub(super) fn judge_ticker(&mut self, what: &str, ticker: &Ticker) {
+        let mut line = format!("  {what}: last {}", ticker.last);
+        for (name, number) in [
+            ("bid", &ticker.bid),
+            ("ask", &ticker.ask),
+            ("open", &ticker.open),
+            ("high", &ticker.high),
+            ("low", &ticker.low),
+            ("change", &ticker.change),
+            ("percentage", &ticker.percentage),
+            ("baseVolume", &ticker.base_volume),
+            ("quoteVolume", &ticker.quote_volume),
+        ] {
+            line += &format!(", {name} {}", or_null(number));
+        }
+        say!(self, "{line}, timestamp {}", or_null(&ticker.timestamp));
+        let above = |a: &Option<Decimal>, b: &Option<Decimal>| a.is_some() && b.is_some() && a > b;
+        let last = Some(ticker.last.clone());
+        let is_crossed = above(&ticker.bid, &ticker.ask);
+        self.doubt(is_crossed, "bid is above ask: check which is which");
+        let is_outside = above(&ticker.low, &ticker.high)
+            || above(&last, &ticker.high)
+            || above(&ticker.low, &last);
+        self.doubt(is_outside, "last is not between low and high: check which is which");
+    }
+}
+
+/// A value, or `null`.
+pub(super) fn or_null(value: &Option<impl Display>) -> String {
+    value.as_ref().map_or("null".to_string(), |value| value.to_string())
 }

@@ -112,6 +112,22 @@ fn an_exchange_without_a_time_call_is_dated_by_its_responses() {
 }
 
 #[test]
+fn the_page_of_a_failing_front_tells_no_time() {
+    let mut world = World::new(100);
+    world.exchange.has_date = true;
+    world.exchange.error_date_ahead = 20 * MINUTE;
+    world.exchange.is_timeless = true;
+    world.exchange.stamped = Some(None);
+    world.run(10);
+    for _ in 0..300 {
+        world.run(1);
+        assert_eq!(doubt(&mut world), None);
+    }
+    world.run_to_second(10);
+    check_untouched(&mut world, "by the date of good responses");
+}
+
+#[test]
 fn without_any_witness_but_this_machine_only_the_newest_end_is_in_doubt() {
     let mut world = World::new(100);
     world.exchange.is_timeless = true;
@@ -123,6 +139,8 @@ fn without_any_witness_but_this_machine_only_the_newest_end_is_in_doubt() {
     assert!(world.minutes(old, old + 50).is_complete());
     let newest = world.chart("&limit=50");
     assert!(!newest.is_complete(), "{newest:?}");
+    let last = newest.rows.last().map_or(0, |row| row.0);
+    assert!(newest.rows.len() == 50 && last >= world.current() - 7, "{newest:?}");
     let told = doubt(&mut world).expect("a reason");
     assert!(told.contains("binance") && told.contains("this machine"), "{told}");
 }
@@ -155,8 +173,9 @@ fn a_machine_and_an_exchange_that_disagree_are_settled_by_a_second_reading_a_min
     let told = doubt(&mut world).expect("a reason");
     assert!(told.contains("time call 2026-01-01T00:00"), "{told}");
     world.run(120);
-    assert!(world.chart("&limit=50").is_complete());
     assert_eq!(doubt(&mut world), None);
+    let chart = world.chart("&limit=50");
+    assert!(chart.is_complete(), "{chart:?}");
     let times = world.exchange.times;
     assert!(times <= 6, "{times} requests for the time");
 }

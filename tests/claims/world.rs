@@ -5,7 +5,7 @@
 //! answers at once. A test orders how it misbehaves: [`Exchange`]. A restart needs a history file:
 //! [`World::with_file`].
 
-use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, SourceConfig, Url};
+use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -68,6 +68,8 @@ pub struct Exchange {
     /// How far its time call, and the `Date` of its answers, are ahead of its clock.
     pub time_ahead: i64,
     pub date_ahead: i64,
+    /// The same of the `Date` of errors.
+    pub error_date_ahead: i64,
     /// How long its time call takes.
     pub time_takes_ms: i64,
     /// The markets beside the first one: those in its list, and those with a ticker.
@@ -160,6 +162,7 @@ impl World {
             time_said: None,
             time_ahead: 0,
             date_ahead: 0,
+            error_date_ahead: 0,
             time_takes_ms: 0,
             stamped: None,
             others: (0, 0),
@@ -193,12 +196,10 @@ impl World {
 
     /// The same at an exchange that tells one ticker a call.
     pub fn market_by_market(backfill: i64) -> World {
-        const BINANCE: &str = include_str!("../../src/exchange/dialects/binance.json");
-        let lines = BINANCE.lines().filter(|line| !line.trim_start().starts_with("\"all\": {"));
         let mut config = config(backfill);
         let source = &mut config.sources[0];
         source.dialect = "./one.json".to_string();
-        source.dialect_text = lines.collect::<Vec<_>>().join("\n");
+        source.dialect_text = crate::support::market_by_market(crate::support::BINANCE);
         source.symbols.push("M0/USDT".to_string());
         let mut world = World::new(backfill);
         world.core = Core::new(config, None, ProcessFacts::default, 1, world.now());
@@ -332,7 +333,9 @@ impl World {
         let (status, body) = self.exchange.answer(target, time);
         let date = match self.exchange.has_date {
             true => {
-                let shown = time + self.exchange.clock_ahead + self.exchange.date_ahead;
+                let error_ahead = if status < 300 { 0 } else { self.exchange.error_date_ahead };
+                let ahead = self.exchange.clock_ahead + self.exchange.date_ahead + error_ahead;
+                let shown = time + ahead;
                 let since = Duration::from_millis(shown as u64);
                 let date = httpdate::HttpDate::from(std::time::UNIX_EPOCH + since);
                 format!("Date: {date}\r\n")
@@ -648,7 +651,7 @@ fn config(backfill: i64) -> Config {
     let source = SourceConfig {
         url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
         symbols: vec!["BTC/USDT".to_string()],
-        poll: Duration::from_secs(2),
+        poll: Poll::Every(Duration::from_secs(2)),
         stale_after: Duration::from_secs(15),
         frozen_after: Duration::from_secs(1_000_000),
         ..SourceConfig::new("binance")

@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// The dialect of the fakes: each request costs one.
+    /// The dialect of the fakes: each request costs one, and all tickers come at once.
     fn dialect(&self) -> Value {
         let text = include_str!("../../src/exchange/dialects/binance.json");
         let mut dialect: Value = serde_json::from_str(text).expect("it is built in");
@@ -196,7 +196,8 @@ impl World {
         dialect["name"] = json!("fake");
         dialect["budget"] = json!({ "units": units, "perMs": per_ms });
         dialect["tickers"]["all"]["call"]["cost"] = json!(1);
-        dialect["tickers"]["one"]["call"]["cost"] = json!(1);
+        let calls = dialect["tickers"].as_object_mut().expect("calls");
+        calls.retain(|call, _| !matches!(call.as_str(), "one" | "several"));
         dialect["candles"]["call"]["cost"] = json!(1);
         dialect["markets"]["call"]["cost"] = json!(1);
         dialect

@@ -15,17 +15,7 @@ pub const FAKE: Fake = Fake {
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
     match asked.path() {
         "/api/v3/time" => Reply::json(format!(r#"{{"serverTime":{}}}"#, shop.now)),
-        "/api/v3/ticker/24hr" => Reply::json(format!("[{}]", shop.each(|market| {
-            let day = shop.day(market);
-            let change = day.last as i64 - day.open as i64;
-            format!(
-                r#"{{"symbol":"{}{}","priceChange":"{}","weightedAvgPrice":"1","prevClosePrice":"1","lastPrice":"{}","lastQty":"0.1","bidPrice":"{}","bidQty":"{}","askPrice":"{}","askQty":"{}","openPrice":"{}","highPrice":"{}","lowPrice":"{}","volume":"{}","quoteVolume":"{}","openTime":{},"closeTime":{},"firstId":1,"lastId":2,"count":2}}"#,
-                market.base, market.quote, signed(change), padded(day.last), padded(day.bid),
-                padded(day.bid_size), padded(day.ask), padded(day.ask_size), padded(day.open),
-                padded(day.high), padded(day.low), padded(day.base_volume),
-                padded(day.quote_volume), shop.now - DAY_MS, shop.now
-            )
-        }))),
+        "/api/v3/ticker/24hr" => tickers(shop, asked),
         "/api/v3/exchangeInfo" => Reply::json(format!(
             r#"{{"timezone":"UTC","serverTime":{},"rateLimits":[],"exchangeFilters":[],"symbols":[{}]}}"#,
             shop.now,
@@ -36,6 +26,39 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         )),
         "/api/v3/klines" => candles(shop, asked),
         _ => Reply::not_found(),
+    }
+}
+
+/// Of one market the object itself, of several or all an array.
+fn tickers(shop: &Shop, asked: &Asked) -> Reply {
+    let (one, several) = (asked.param("symbol"), asked.param("symbols"));
+    let is_one = one.is_some();
+    let names = several.map(|text| text.replace(['[', ']', '"'], ""));
+    let made = shop.each_of(&FAKE, one.or(names), |market| {
+        let day = shop.day(market);
+        let change = day.last as i64 - day.open as i64;
+        format!(
+            r#"{{"symbol":"{}{}","priceChange":"{}","weightedAvgPrice":"1","prevClosePrice":"1","lastPrice":"{}","lastQty":"0.1","bidPrice":"{}","bidQty":"{}","askPrice":"{}","askQty":"{}","openPrice":"{}","highPrice":"{}","lowPrice":"{}","volume":"{}","quoteVolume":"{}","openTime":{},"closeTime":{},"firstId":1,"lastId":2,"count":2}}"#,
+            market.base, market.quote, signed(change), padded(day.last), padded(day.bid),
+            padded(day.bid_size), padded(day.ask), padded(day.ask_size), padded(day.open),
+            padded(day.high), padded(day.low), padded(day.base_volume),
+            padded(day.quote_volume), shop.now - DAY_MS, shop.now
+        )
+    });
+    match made {
+        Some(ticker) if is_one => Reply::json(ticker),
+        Some(tickers) => Reply::json(format!("[{tickers}]")),
+        None => Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#),
+    }
+}
+
+/// What a request for tickers costs: one market, up to 20, up to 100, or more.
+pub fn ticker_units(asked: &Asked, [few, many, all]: [u32; 3]) -> u32 {
+    match (asked.param("symbol"), asked.param("symbols")) {
+        (Some(_), _) => few,
+        (_, Some(ids)) if ids.split(',').count() <= 20 => few,
+        (_, Some(ids)) if ids.split(',').count() <= 100 => many,
+        _ => all,
     }
 }
 
@@ -71,7 +94,7 @@ fn candles(shop: &Shop, asked: &Asked) -> Reply {
 
 fn charge(asked: &Asked) -> Charge {
     let units = match asked.path() {
-        "/api/v3/ticker/24hr" => 80,
+        "/api/v3/ticker/24hr" => ticker_units(asked, [2, 40, 80]),
         "/api/v3/exchangeInfo" => 20,
         "/api/v3/klines" => 2,
         _ => 1,

@@ -8,7 +8,7 @@ pub const FAKE: Fake = Fake { name: "binanceus", charge, ..binance::FAKE };
 
 fn charge(asked: &Asked) -> Charge {
     let units = match asked.path() {
-        "/api/v3/ticker/24hr" => 40,
+        "/api/v3/ticker/24hr" => binance::ticker_units(asked, [1, 20, 40]),
         "/api/v3/exchangeInfo" => 10,
         _ => 1,
     };

@@ -13,9 +13,10 @@ pub const FAKE: Fake = Fake {
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
+    let unknown = || Reply::status(400, error("40034", "Parameter does not exist"));
     match asked.path() {
         "/api/v2/public/time" => good(shop, &format!(r#"{{"serverTime":"{}"}}"#, shop.now)),
-        "/api/v2/spot/market/tickers" => good(shop, &format!("[{}]", shop.each(|market| {
+        "/api/v2/spot/market/tickers" => shop.each_of(&FAKE, asked.param("symbol"), |market| {
             let day = shop.day(market);
             let ratio = (day.last as i64 - day.open as i64) * 100_000 / day.open as i64 * 1_000;
             format!(
@@ -25,7 +26,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 plain(day.bid_size), plain(day.ask_size), signed(ratio),
                 quote = plain(day.quote_volume)
             )
-        }))),
+        }).map_or_else(unknown, |items| good(shop, &format!("[{items}]"))),
         "/api/v2/spot/public/symbols" => good(shop, &format!("[{}]", shop.each(|market| {
             format!(
                 r#"{{"symbol":"{}","baseCoin":"{}","quoteCoin":"{}","minTradeAmount":"0.001","maxTradeAmount":"10000000000","takerFeeRate":"0.002","makerFeeRate":"0.002","pricePrecision":"{}","quantityPrecision":"4","quotePrecision":"8","status":"online","minTradeUSDT":"5","buyLimitPriceRatio":"0.05","sellLimitPriceRatio":"0.05"}}"#,

@@ -21,16 +21,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
     let seconds = shop.now / 1000;
     let path = asked.path();
     match path {
-        "/api/v2/ticker/" => Reply::json(format!("[{}]", shop.each(|market| {
-            let day = shop.day(market);
-            let change = day.last as i64 - day.open as i64;
-            format!(
-                r#"{{"timestamp":"{seconds}","open":"1","high":"{}","low":"{}","last":"{}","volume":"{}","vwap":"1","bid":"{}","ask":"{}","side":"0","open_24":"{}","percent_change_24":"{}","pair":"{}/{}"}}"#,
-                plain(day.high), plain(day.low), plain(day.last), plain(day.base_volume),
-                plain(day.bid), plain(day.ask), plain(day.open),
-                signed(change * 10_000 / day.open as i64 * 1_000_000), market.base, market.quote
-            )
-        }))),
+        "/api/v2/ticker/" => tickers(shop, None),
         "/api/v2/ticker/btcusd/" => Reply::json(format!(
             r#"{{"timestamp":"{seconds}","open":"1","high":"1","low":"1","last":"1","volume":"1"}}"#
         )),
@@ -41,10 +32,34 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 base = market.base, quote = market.quote
             )
         }))),
+        _ if path.starts_with("/api/v2/ticker/") => {
+            let id = path.strip_prefix("/api/v2/ticker/").and_then(|id| id.strip_suffix('/'));
+            tickers(shop, id.map(str::to_string))
+        }
         _ => match path.strip_prefix("/api/v2/ohlc/").and_then(|id| id.strip_suffix('/')) {
             Some(id) => candles(shop, asked, id),
             None => Reply::not_found(),
         },
+    }
+}
+
+/// An array of all markets, or the object of one, without its name.
+fn tickers(shop: &Shop, id: Option<String>) -> Reply {
+    let is_one = id.is_some();
+    let made = shop.each_of(&FAKE, id, |market| {
+        let day = shop.day(market);
+        let change = day.last as i64 - day.open as i64;
+        format!(
+            r#"{{"timestamp":"{}","open":"1","high":"{}","low":"{}","last":"{}","volume":"{}","vwap":"1","bid":"{}","ask":"{}","side":"0","open_24":"{}","percent_change_24":"{}","pair":"{}/{}"}}"#, shop.now / 1000,
+            plain(day.high), plain(day.low), plain(day.last), plain(day.base_volume),
+            plain(day.bid), plain(day.ask), plain(day.open),
+            signed(change * 10_000 / day.open as i64 * 1_000_000), market.base, market.quote
+        )
+    });
+    match made {
+        Some(ticker) if is_one => Reply::json(ticker),
+        Some(tickers) => Reply::json(format!("[{tickers}]")),
+        None => Reply::status(404, "<html>not found</html>"),
     }
 }
 

@@ -18,13 +18,14 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         let result = format!(r#"{{"category":"spot","list":[{items}]}}"#);
         Reply::json(body(0, "OK", &result, shop.now))
     };
+    let unknown = || Reply::json(body(10001, "Not supported symbols", "{}", shop.now));
     match asked.path() {
         "/v5/market/time" => {
             let seconds = shop.now / 1000;
             let result = format!(r#"{{"timeSecond":"{seconds}","timeNano":"{seconds}000000000"}}"#);
             Reply::json(body(0, "OK", &result, shop.now))
         }
-        "/v5/market/tickers" if spot => list(&shop.each(|market| {
+        "/v5/market/tickers" if spot => shop.each_of(&FAKE, asked.param("symbol"), |market| {
             let day = shop.day(market);
             let ratio = (day.last as i64 - day.open as i64) * 10_000 / day.open as i64;
             format!(
@@ -33,7 +34,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 plain(day.ask_size), plain(day.last), plain(day.open), signed(ratio * 10_000),
                 plain(day.high), plain(day.low), plain(day.quote_volume), plain(day.base_volume)
             )
-        })),
+        }).map_or_else(unknown, |items| list(&items)),
         "/v5/market/instruments-info" if spot => list(&shop.each(|market| {
             format!(
                 r#"{{"symbol":"{}","baseCoin":"{}","quoteCoin":"{}","innovation":"0","status":"Trading","marginTrading":"both","lotSizeFilter":{{"basePrecision":"0.0001","quotePrecision":"0.00000001","minOrderQty":"0.001","maxOrderQty":"71.73956243","minOrderAmt":"5","maxOrderAmt":"2000000"}},"priceFilter":{{"tickSize":"{}"}}}}"#,

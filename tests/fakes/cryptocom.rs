@@ -13,18 +13,17 @@ pub const FAKE: Fake = Fake {
 };
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
+    let unknown =
+        || Reply::status(400, r#"{"id":-1,"code":40004,"message":"Invalid instrument_name"}"#);
     match asked.path() {
-        "/exchange/v1/public/get-tickers" if asked.param("instrument_name").is_some() => good(
-            &format!(r#"{{"i":"BTC_USDT","h":"1","l":"1","a":"1","t":{}}}"#, shop.now),
-        ),
-        "/exchange/v1/public/get-tickers" => good(&shop.each(|market| {
+        "/exchange/v1/public/get-tickers" => shop.each_of(&FAKE, asked.param("instrument_name"), |market| {
             let day = shop.day(market);
             format!(
                 r#"{{"i":"{}_{}","h":"{}","l":"{}","a":"{}","v":"{}","vv":"1","oi":"0","c":"0.01","b":"{}","k":"{}","t":{}}}"#,
                 market.base, market.quote, plain(day.high), plain(day.low), plain(day.last),
                 plain(day.base_volume), plain(day.bid), plain(day.ask), shop.now
             )
-        })),
+        }).map_or_else(unknown, |items| good(&items)),
         "/exchange/v1/public/get-instruments" => {
             let spot = shop.each(|market| {
                 format!(

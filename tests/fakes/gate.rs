@@ -20,9 +20,8 @@ pub const FAKE: Fake = Fake {
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
     match asked.path() {
         "/api/v4/spot/time" => Reply::json(format!(r#"{{"server_time":{}}}"#, shop.now)),
-        "/api/v4/spot/tickers" => Reply::json(format!(
-            "[{}]",
-            shop.each(|market| {
+        "/api/v4/spot/tickers" => {
+            let made = shop.each_of(&FAKE, asked.param("currency_pair"), |market| {
                 let day = shop.day(market);
                 let change = day.last as i64 - day.open as i64;
                 format!(
@@ -32,8 +31,12 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                     plain(day.base_volume), plain(day.quote_volume), plain(day.high),
                     plain(day.low)
                 )
-            })
-        )),
+            });
+            match made {
+                Some(items) => Reply::json(format!("[{items}]")),
+                None => refused("INVALID_CURRENCY_PAIR", "Invalid currency pair"),
+            }
+        }
         "/api/v4/spot/currency_pairs" => Reply::json(format!(
             "[{}]",
             shop.each(|market| {

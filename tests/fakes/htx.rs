@@ -34,6 +34,21 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 )
             })
         )),
+        "/market/detail/merged" => {
+            let made = shop.each_of(&FAKE, asked.param("symbol"), |market| {
+                let day = shop.day(market);
+                format!(
+                    r#"{{"id":1,"version":2,"open":{},"high":{},"low":{},"close":{},"amount":{},"vol":{},"count":7,"bid":[{},{}],"ask":[{},{}]}}"#,
+                    plain(day.open), plain(day.high), plain(day.low), plain(day.last),
+                    plain(day.base_volume), plain(day.quote_volume), plain(day.bid),
+                    plain(day.bid_size), plain(day.ask), plain(day.ask_size)
+                )
+            });
+            made.map_or_else(
+                || error("invalid-parameter", "invalid symbol"),
+                |tick| Reply::json(format!(r#"{{"status":"ok","ch":"x","ts":{now},"tick":{tick}}}"#)),
+            )
+        }
         "/v1/common/symbols" => Reply::json(format!(
             r#"{{"status":"ok","data":[{}]}}"#,
             shop.each(|market| {

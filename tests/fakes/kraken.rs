@@ -30,8 +30,8 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
             r#"{{"unixtime":{},"rfc1123":"Wed, 15 May 24 10:37:05 +0000"}}"#,
             shop.now / 1000
         )),
-        "/0/public/Ticker" if asked.query().is_empty() => {
-            let items = shop.each(|market| {
+        "/0/public/Ticker" => {
+            let items = shop.each_of(&FAKE, asked.param("pair"), |market| {
                 let day = shop.day(market);
                 let (last, low, high) = (padded(day.last), padded(day.low), padded(day.high));
                 format!(
@@ -41,7 +41,10 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                     padded(day.base_volume)
                 )
             });
-            good(&format!("{{{items}}}"))
+            match items {
+                Some(items) => good(&format!("{{{items}}}")),
+                None => Reply::json(r#"{"error":["EQuery:Unknown asset pair"]}"#),
+            }
         }
         "/0/public/AssetPairs" => {
             let items = shop.each(|market| {

@@ -61,7 +61,7 @@ fn candles(shop: &Shop, asked: &Asked) -> Reply {
 /// Each address alone, by weights.
 fn charge(asked: &Asked) -> Charge {
     let (pool, units) = match asked.path() {
-        "/api/v3/ticker/24hr" => ("tickers", 40),
+        "/api/v3/ticker/24hr" => ("tickers", binance::ticker_units(asked, [1, 40, 40])),
         "/api/v3/exchangeInfo" => ("list", 10),
         "/api/v3/klines" => ("klines", 1),
         _ => ("time", 1),

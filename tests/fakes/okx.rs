@@ -19,16 +19,8 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
     let spot = asked.param("instType").as_deref() == Some("SPOT");
     match asked.path() {
         "/api/v5/public/time" => good(&format!(r#"{{"ts":"{}"}}"#, shop.now)),
-        "/api/v5/market/tickers" if spot => good(&shop.each(|market| {
-            let day = shop.day(market);
-            format!(
-                r#"{{"instType":"SPOT","instId":"{}-{}","last":"{}","lastSz":"0.1","askPx":"{}","askSz":"{}","bidPx":"{}","bidSz":"{}","open24h":"{}","high24h":"{}","low24h":"{}","volCcy24h":"{}","vol24h":"{}","ts":"{}","sodUtc0":"1","sodUtc8":"2"}}"#,
-                market.base, market.quote,
-                plain(day.last), plain(day.ask), plain(day.ask_size), plain(day.bid),
-                plain(day.bid_size), plain(day.open), plain(day.high), plain(day.low),
-                plain(day.quote_volume), plain(day.base_volume), shop.now
-            )
-        })),
+        "/api/v5/market/tickers" if spot => tickers(shop, None),
+        "/api/v5/market/ticker" => tickers(shop, asked.param("instId")),
         "/api/v5/public/instruments" if spot => good(&shop.each(|market| {
             format!(
                 r#"{{"instType":"SPOT","instId":"{base}-{quote}","uly":"","category":"1","baseCcy":"{base}","quoteCcy":"{quote}","settleCcy":"","ctVal":"","tickSz":"{}","lotSz":"0.0001","minSz":"0.001","maxLmtSz":"999999","maxMktSz":"1000000","state":"live"}}"#,
@@ -39,6 +31,21 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         "/api/v5/market/history-candles" => candles(shop, asked, false),
         _ => Reply::json(error("50014", "Parameter can not be empty")),
     }
+}
+
+/// Of one market, or of all.
+fn tickers(shop: &Shop, id: Option<String>) -> Reply {
+    let made = shop.each_of(&FAKE, id, |market| {
+        let day = shop.day(market);
+        format!(
+            r#"{{"instType":"SPOT","instId":"{}-{}","last":"{}","lastSz":"0.1","askPx":"{}","askSz":"{}","bidPx":"{}","bidSz":"{}","open24h":"{}","high24h":"{}","low24h":"{}","volCcy24h":"{}","vol24h":"{}","ts":"{}","sodUtc0":"1","sodUtc8":"2"}}"#,
+            market.base, market.quote,
+            plain(day.last), plain(day.ask), plain(day.ask_size), plain(day.bid),
+            plain(day.bid_size), plain(day.open), plain(day.high), plain(day.low),
+            plain(day.quote_volume), plain(day.base_volume), shop.now
+        )
+    });
+    made.map_or_else(|| Reply::json(error("51001", "Instrument ID does not exist")), |it| good(&it))
 }
 
 /// Newest first, between `before` and `after`, both left out.

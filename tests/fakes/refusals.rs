@@ -4,7 +4,7 @@ use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{binance, coinbase};
 use crate::support::*;
-use marketd::config::SourceConfig;
+use marketd::config::{Poll, SourceConfig};
 use std::time::Duration;
 
 const SECOND_US: u64 = 1_000_000;
@@ -30,7 +30,7 @@ fn slow_source(symbols: Vec<String>, quotes: &[&str]) -> SourceConfig {
         dialect_text: text,
         symbols,
         quote_assets: quotes.iter().map(|asset| asset.to_string()).collect(),
-        poll: Duration::from_secs(2),
+        poll: Poll::Every(Duration::from_secs(2)),
         ..SourceConfig::new("slow.json")
     }
 }
@@ -137,7 +137,7 @@ fn a_ban_halts_every_request_of_every_source_of_the_host() {
         let of = |at: usize| SourceConfig {
             id: format!("s{at}"),
             symbols: all[at * 10..][..10].to_vec(),
-            poll: Duration::from_millis(1500),
+            poll: Poll::Every(Duration::from_millis(1500)),
             ..SourceConfig::new("binance")
         };
         let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), seed);
@@ -162,8 +162,8 @@ fn three_sources_of_one_host_share_its_limit_and_its_connections() {
     let all = names(&shop);
     let of = |at: usize| SourceConfig {
         id: format!("s{at}"),
-        symbols: all[at * 100..][..100].to_vec(),
-        poll: Duration::from_secs(1),
+        symbols: all.clone(),
+        poll: Poll::Every(Duration::from_secs(1)),
         ..SourceConfig::new("binance")
     };
     let mut world = World::of(&binance::FAKE, shop, (0..3).map(of).collect(), 6);

@@ -3,7 +3,7 @@
 use crate::support::chance::mix;
 use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
 use crate::support::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// 2024-05-15 10:37:05: a minute, an hour and a day are forming, and none ends during a test.
 pub const NOW: i64 = 1_715_769_425_000;
@@ -51,6 +51,8 @@ pub struct Shop {
     pub now: i64,
     /// Markets that are listed and answer nothing but an error.
     pub broken: BTreeSet<String>,
+    /// Markets that are listed and that tickers know no more.
+    pub gone: BTreeSet<String>,
     /// Where figures of 24 hours are asked for apart: whether they are there.
     pub has_stats: bool,
     /// Recorded bodies, by path.
@@ -96,6 +98,7 @@ impl Shop {
             generated: Generated::new(markets, 17),
             now: NOW,
             broken: BTreeSet::new(),
+            gone: BTreeSet::new(),
             has_stats: true,
             recorded: Vec::new(),
         }
@@ -115,6 +118,25 @@ impl Shop {
     pub fn each(&self, make: impl Fn(&GeneratedMarket) -> String) -> String {
         let made: Vec<String> = self.markets().iter().map(make).collect();
         made.join(",")
+    }
+
+    /// The same of the markets with these names, a comma between two of them, or of all. `None`: it has no
+    /// such market.
+    pub fn each_of(
+        &self,
+        fake: &Fake,
+        ids: Option<String>,
+        make: impl Fn(&GeneratedMarket) -> String,
+    ) -> Option<String> {
+        let Some(ids) = ids else {
+            return Some(self.each(make));
+        };
+        let named = self.markets().iter().map(|it| ((fake.id)(&it.base, it.quote), it));
+        let named: HashMap<String, &GeneratedMarket> = named.collect();
+        let market = |id: &str| named.get(id).filter(|_| !self.gone.contains(id));
+        let made: Option<Vec<String>> =
+            ids.split(',').map(|id| market(id).map(|market| make(market))).collect();
+        Some(made?.join(","))
     }
 
     pub fn day(&self, market: &GeneratedMarket) -> Day {

@@ -36,17 +36,23 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 market.quote, market.base
             ))
         )),
-        "/v1/ticker/all" => Reply::json(format!(
-            "[{}]",
-            shop.each(|market| {
+        "/v1/ticker" if asked.param("markets").as_deref() == Some("KRW-BTC") => {
+            Reply::json(format!("[{}]", ticker("KRW-BTC", (1, 1, 1))))
+        }
+        "/v1/ticker/all" | "/v1/ticker" => {
+            let made = shop.each_of(&FAKE, asked.param("markets"), |market| {
                 let day = shop.day(market);
                 ticker(
                     &(FAKE.id)(&market.base, market.quote),
                     (day.last, day.base_volume, day.quote_volume),
                 )
-            })
-        )),
-        "/v1/ticker" => Reply::json(format!("[{}]", ticker("KRW-BTC", (1, 1, 1)))),
+            });
+            let unknown = r#"{"error":{"name":404,"message":"Code not found"}}"#;
+            made.map_or_else(
+                || Reply::status(404, unknown),
+                |items| Reply::json(format!("[{items}]")),
+            )
+        }
         "/v1/candles/minutes/1" => candles(shop, asked, MINUTE_MS),
         "/v1/candles/minutes/60" => candles(shop, asked, HOUR_MS),
         "/v1/candles/days" => candles(shop, asked, DAY_MS),

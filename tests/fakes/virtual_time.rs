@@ -8,7 +8,7 @@ use crate::fakes::ledger::Ledger;
 use crate::fakes::shop::*;
 use crate::support::message::parse_head;
 use crate::support::*;
-use marketd::config::{Config, Data, SourceConfig, Url};
+use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -47,6 +47,8 @@ pub struct World {
     pub quiet_until: u64,
     /// When each request came in, and what it asked for.
     pub asked: Vec<(u64, String)>,
+    /// Bytes and units of each of them, if it was answered.
+    pub costs: Vec<(u64, u32)>,
     /// Units that another program spends, as the exchange counts them.
     pub others: u32,
     rng: Rng,
@@ -88,8 +90,11 @@ impl World {
     /// A core that has just been started, and follows these symbols of a fake with some markets.
     pub fn new(fake: &'static Fake, shop: Shop, poll: Duration, seed: u64) -> World {
         let symbols = shop.markets().iter().map(|market| market.symbol());
-        let source =
-            SourceConfig { symbols: symbols.collect(), poll, ..SourceConfig::new(fake.name) };
+        let source = SourceConfig {
+            symbols: symbols.collect(),
+            poll: Poll::Every(poll),
+            ..SourceConfig::new(fake.name)
+        };
         World::of(fake, shop, vec![source], seed)
     }
 
@@ -98,8 +103,13 @@ impl World {
         for source in &mut sources {
             source.url = Some(Url::parse("http://192.0.2.1:80").expect("an address"));
         }
-        let begin_ms = shop.now;
         let config = Config { sources, data: Data::Memory, ..Config::default() };
+        World::with(fake, shop, config, seed)
+    }
+
+    /// The same with this configuration.
+    pub fn with(fake: &'static Fake, shop: Shop, config: Config, seed: u64) -> World {
+        let begin_ms = shop.now;
         let now = Now { mono: Mono(0), unix: UnixMs(begin_ms) };
         World {
             core: Core::new(config, None, ProcessFacts::default, seed, now),
@@ -109,6 +119,7 @@ impl World {
             ledger: Ledger::default(),
             quiet_until: 0,
             asked: Vec::new(),
+            costs: Vec::new(),
             others: 0,
             rng: Rng::new(seed),
             mono_us: 0,
@@ -347,6 +358,7 @@ impl World {
         let units = self.ledger.enter(&charge, self.mono_us, &asked.target) + self.others;
         *self.ledger.kinds.entry(kind).or_default() += 1;
         self.asked.push((self.mono_us, asked.target.clone()));
+        self.costs.push((0, charge.units));
         self.shop.now = self.now().unix.0;
         let reply = match &self.weather {
             Weather::AnswersTo(words, reply) if asked.target.contains(words) => reply.clone(),
@@ -365,6 +377,7 @@ impl World {
         };
         let mut bytes = reply.head(false).into_bytes();
         bytes.extend_from_slice(&reply.body.to_vec());
+        self.costs.last_mut().expect("it has been noted").0 = bytes.len() as u64;
         let retry_after = reply.fields.iter().find(|(name, _)| name == "Retry-After");
         let seconds = retry_after.map_or(0, |(_, text)| text.parse().expect("whole seconds"));
         let quiet_us = seconds * 1_000_000;

@@ -173,3 +173,23 @@ fn all_is_back(symbols: &[&str]) {
     assert_eq!(health.status, 200);
     assert_eq!(health.exact()["status"], "degraded");
 }
+
+#[test]
+fn a_chart_that_is_asked_for_before_the_clock_is_known_stops_no_other_request() {
+    // Its clock is years behind this machine's, which counts until an answer comes.
+    let exchange = exchange();
+    let config = config(&[source(&exchange, &["BTC/USDT"])], 300);
+    let dir = Arc::new(TempDir::new());
+    let marketd = launch(&dir, &config).start();
+    let target = chart("1m", "&limit=200");
+    await_complete(&marketd, &target);
+    eventually(LONG, || (history(&marketd, "inserted") >= 900).then_some(()));
+    kill(marketd);
+    exchange.fault(Fault::NoAnswer(End::Close));
+    let marketd = launch(&dir, &config).start();
+    marketd.await_log("history: loaded", LONG);
+    let asked = get(marketd.addr(), &target);
+    assert_eq!(asked.header("Chart-Coverage"), Some("partial"), "{}", asked.text());
+    exchange.heal();
+    await_complete(&marketd, &target);
+}

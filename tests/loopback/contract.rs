@@ -265,6 +265,8 @@ const UPSTREAM: Shape = Object(&[
     ("lastError", Maybe(&Text)),
     ("lastLatencyMs", Maybe(&Count)),
     ("bytesReceived", Count),
+    ("bytesSent", Count),
+    ("plan", OneOf(&["", "all", "several", "one"])),
     ("nextPollAt", Maybe(&Time)),
     ("backoffUntil", Maybe(&Time)),
     ("budgetSpent", Count),

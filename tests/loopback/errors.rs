@@ -95,6 +95,8 @@ const CHART_CASES: &[(&str, &str, &str)] = &[
     ("fill=", "invalid_fill", "fill"),
     ("fill=Previous", "invalid_fill", "fill"),
     ("fill=zero", "invalid_fill", "fill"),
+    ("fetch=all", "invalid_fetch", "fetch"),
+    ("fetch=none", "invalid_fetch", "fetch"),
     ("fill=none&fill=none", "duplicate_parameter", "fill"),
     ("decimals=text", "invalid_decimals", "decimals"),
 ];

@@ -132,9 +132,10 @@ fn all_that_the_page_refers_to_is_there_under_any_base_path() {
             let answer = ask(addr, &format!("{base}/{name}"), "Accept: */*");
             assert_eq!(answer.status, 200, "{name}");
             if let Some(file) = name.strip_prefix("page/") {
-                let media = match file.ends_with(".css") {
-                    true => "text/css; charset=utf-8",
-                    false => "text/javascript; charset=utf-8",
+                let media = match file.split_once('.') {
+                    Some((_, "css")) => "text/css; charset=utf-8",
+                    Some((_, "json")) => "application/json",
+                    _ => "text/javascript; charset=utf-8",
                 };
                 assert_eq!(answer.header("Content-Type"), Some(media), "{name}");
                 let others = references(answer.text());
@@ -145,6 +146,13 @@ fn all_that_the_page_refers_to_is_there_under_any_base_path() {
         }
         assert!(seen.len() > 13, "{seen:?}");
         check_file(addr, &format!("{base}/"), &page);
+        let preloads = page.header("Link").expect("the scripts").split(", ");
+        let preloads = preloads
+            .filter_map(|link| link.strip_prefix('<')?.strip_suffix(">; rel=modulepreload"));
+        let preloads: Vec<_> = preloads.collect();
+        let scripts = seen.iter().filter(|name| name.ends_with(".js"));
+        let preloaded = scripts.filter(|name| preloads.contains(&name.as_str())).count();
+        assert!(preloaded > 10, "{preloads:?}");
         for name in ["page/", "page/none.js", "page/index.html", "page/app.js/"] {
             assert_eq!(get(addr, &format!("{base}/{name}")).status, 404, "{name}");
         }
@@ -159,7 +167,8 @@ fn start_at(config: &serde_json::Value, base: &str) -> Marketd {
     marketd
 }
 
-/// A file may be kept, but is asked about; it comes compressed, and may do nothing that is not said.
+/// A file may be kept, but is asked about; it comes compressed unless it is small, and may do nothing that
+/// is not said.
 fn check_file(addr: SocketAddr, target: &str, plain: &Response) {
     let policy = plain.header("Content-Security-Policy").expect("a policy");
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"));
@@ -170,10 +179,34 @@ fn check_file(addr: SocketAddr, target: &str, plain: &Response) {
     let same = ask(addr, target, &format!("{accept}\r\nIf-None-Match: {tag}"));
     assert_eq!(same.status, 304, "{target}");
     let packed = ask(addr, target, &format!("{accept}\r\nAccept-Encoding: gzip, br"));
+    if plain.body.len() <= 1024 {
+        return assert_eq!(packed.body, plain.body, "{target}");
+    }
     assert_eq!(packed.header("Content-Encoding"), Some("gzip"), "{target}");
     assert!(packed.body.len() < plain.body.len(), "{target}");
     assert_ne!(packed.header("ETag"), Some(tag));
     assert!(packed.header_lists("Vary", "Accept-Encoding"), "{target}");
+}
+
+#[test]
+fn the_configuration_in_effect_is_told_without_secrets() {
+    let exchange = exchange_of(&["BTC/USDT"]);
+    let mut config = with(config(&[source("fake", &exchange)]), "limits", json!({"streams": 77}));
+    if cfg!(feature = "cluster") {
+        config = with(config, "cluster", json!({"url": "redis://me:hunter2@127.0.0.1:1/0"}));
+    }
+    let marketd = Marketd::with_config(&config);
+    let answer = get(marketd.addr(), "/page/config.json");
+    if !HAS_PAGE {
+        return assert_eq!(answer.status, 404);
+    }
+    check_file(marketd.addr(), "/page/config.json", &answer);
+    let told = answer.json();
+    assert_eq!(
+        (&told["limits"]["streams"], &told["sources"][0]["id"]),
+        (&json!(77), &json!("fake"))
+    );
+    assert!(!answer.text().contains("hunter2"));
 }
 
 #[test]

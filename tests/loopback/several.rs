@@ -84,6 +84,27 @@ fn what_nobody_asked_for_is_fetched_for_all_of_them_at_once() {
 }
 
 #[test]
+fn what_is_in_memory_is_sent_without_a_request_to_the_exchange() {
+    let (exchange, marketd) = still(4, 60_000);
+    let symbols = exchange.symbols();
+    let one = format!("/api/ecosystem/chart?symbol={}&limit=24", symbols[0]);
+    let is_whole = |it: &Response| it.header("Chart-Coverage") == Some("complete");
+    await_answer(marketd.addr(), &one, is_whole);
+    let asked = exchange.count(KLINES);
+    let body = get(marketd.addr(), &target(&symbols, "&limit=24&fetch=none")).exact();
+    assert_eq!(body[symbols[0].as_str()]["candles"].items().len(), 24);
+    for symbol in &symbols[1..] {
+        let chart = &body[symbol.as_str()];
+        assert_eq!(chart["coverage"].text(), Some("partial"), "{symbol}");
+        assert!(chart["candles"].items().is_empty(), "{symbol}");
+    }
+    // It is not requested later either, and a chart of one of them still is.
+    let one = format!("/api/ecosystem/chart?symbol={}&limit=24", symbols[1]);
+    await_answer(marketd.addr(), &one, is_whole);
+    assert_eq!(exchange.count(KLINES), asked + 1);
+}
+
+#[test]
 fn one_that_does_not_come_does_not_hold_the_others_back_for_ever() {
     let (exchange, marketd) = still(3, 300);
     let symbols = exchange.symbols();

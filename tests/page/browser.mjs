@@ -67,9 +67,10 @@ export class Browser {
     });
   }
 
-  /** Opens a page of its own context. `options`: width, height, phone, dark, calm. */
+  /** Opens a page of its own context, or of that of the page `beside`. `options`: width, height, phone, dark, calm. */
   async page(url, options = {}) {
-    const { browserContextId } = await this.send("Target.createBrowserContext");
+    const browserContextId =
+      options.beside?.context ?? (await this.send("Target.createBrowserContext")).browserContextId;
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank", browserContextId });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
     const page = new Page(this, sessionId, browserContextId);
@@ -135,7 +136,8 @@ class Page {
 
   /** Runs an expression in the page; `app` is the page's own module. */
   async run(expression) {
-    const wrapped = `(async () => { const app = await import(new URL("page/app.js", document.baseURI)); return (${expression}); })()`;
+    const app = `location.protocol === "data:" ? null : await import(new URL("page/app.js", document.baseURI))`;
+    const wrapped = `(async () => { const app = ${app}; return (${expression}); })()`;
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", {
       expression: wrapped,
       awaitPromise: true,

@@ -5,12 +5,14 @@
 
 import { readFileSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { COLOR, compareWithApi, expect, LAST, middle, PIXEL, same, SHOWN } from "./looks.mjs";
 import { sleep, STALE_MS } from "./world.mjs";
 
 const SOURCES = fileURLToPath(new URL("../../src/page/", import.meta.url));
 /** All of the files of the page, before compression: some 30 KB in gzip. */
-const MOST_BYTES = 101_000;
-const FIRST_PAINT_MS = 200;
+const MOST_BYTES = 140_000;
+/** How often the time of a page of one word the page's first paint may take. */
+const MOST_WORDS = 8;
 const MOST_PAINTS = 12;
 const INTERVALS = [
   "1m",
@@ -29,50 +31,6 @@ const INTERVALS = [
   "1w",
   "1M",
 ];
-
-function expect(holds, what) {
-  if (!holds) throw new Error(what);
-}
-function same(is, wanted, what) {
-  const [a, b] = [JSON.stringify(is), JSON.stringify(wanted)];
-  expect(a === b, `${what}: ${String(a).slice(0, 300)}, expected ${String(b).slice(0, 300)}`);
-}
-
-const LAST = (symbol) => `document.querySelector('tr[data-symbol="${symbol}"] .last')?.textContent`;
-const SHOWN = "app.panel.series?.newest != null && !app.panel.series.loading";
-
-/** The loaded candles of the page's model, as the API sends them. */
-const MODEL = `[...app.panel.series.candles.values()].sort((a, b) => a.slot - b.slot).map((c) => [c.time, ...c.text])`;
-
-/** A pixel's colour as "r,g,b". */
-const PIXEL = `((x, y) => [...app.panel.chart.context.getImageData(Math.round(x * devicePixelRatio), Math.round(y * devicePixelRatio), 1, 1).data].slice(0, 3).join())`;
-/** A colour of the style sheet as "r,g,b". */
-const COLOR = `((name) => {
-  const probe = document.body.appendChild(document.createElement("i")), c = document.createElement("canvas").getContext("2d");
-  probe.style.color = "var(--" + name + ")";
-  c.fillStyle = getComputedStyle(probe).color;
-  probe.remove();
-  c.fillRect(0, 0, 1, 1);
-  return [...c.getImageData(0, 0, 1, 1).data].slice(0, 3).join();
-})`;
-
-/** Candles of the page that the API has, closed ones alone: the newest changes between two requests. */
-async function compareWithApi(world, page, symbol, interval) {
-  const model = await page.run(MODEL);
-  const api = await world.json(
-    `/api/ecosystem/chart?symbol=${symbol}&interval=${interval}&from=${model[0][0]}&to=${model[model.length - 1][0]}&decimals=string`,
-  );
-  same(model.slice(0, -2), api.slice(0, model.length - 2), `candles of ${symbol} ${interval}`);
-  expect(model.length > 100, `only ${model.length} candles`);
-  return model;
-}
-
-async function middle(page) {
-  const [left, top, width, height] = await page.run(
-    `(() => { const r = document.getElementById("canvas").getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()`,
-  );
-  return { left, top, width, height, x: left + width / 2, y: top + height / 2 };
-}
 
 async function stopServerAndWait(world, page) {
   const port = await world.stopServer();
@@ -120,29 +78,31 @@ export const CHECKS = [
             "html, body {",
             "body { display: none; animation: late 1ms 600ms forwards; } @keyframes late { to { display: grid; } } html {",
           )
-          .replace("body {\n  display: grid;", "body {"),
+          .replace("body {\n\tdisplay: grid;", "body {"),
     ],
     async run(world, open) {
-      const times = [];
-      // A busy machine takes its time for other things: one good paint shows what the page needs.
-      while (times.length < MOST_PAINTS && !(Math.min(...times) < FIRST_PAINT_MS)) {
-        const page = await open();
-        times.push(await page.until(`performance.getEntriesByName("first-contentful-paint")[0]?.startTime`));
-        await page.close();
-      }
-      expect(Math.min(...times) < FIRST_PAINT_MS, `first paint after ${times.map(Math.round)} ms`);
-      return `after ${times.map(Math.round).join(", ")} ms`;
+      const paints = [[], []];
+      // A slow machine paints one word as late, and a busy one takes its time for other things: one good
+      // paint of each shows what the page needs.
+      const within = () => Math.min(...paints[1]) < MOST_WORDS * Math.min(...paints[0]);
+      while (paints[0].length < MOST_PAINTS && !within())
+        for (const [i, url] of ["data:text/html,word", undefined].entries()) {
+          const page = await open("", { url });
+          paints[i].push(
+            await page.until(`performance.getEntriesByName("first-contentful-paint")[0]?.startTime`),
+          );
+          await page.close();
+        }
+      const said = paints.map((times) => times.map(Math.round).join(", ")).join(" ms, and of the page after ");
+      expect(within(), `first paint of a word after ${said} ms`);
+      return `of a word after ${said} ms`;
     },
   },
   {
     name: "every quote is in the table with the digits that were sent",
     breaks: [
-      "table.js",
-      (text) =>
-        text.replace(
-          "if (age > MARK_MS) return put(row.last, quote.last)",
-          "return put(row.last, String(Number(quote.last)))",
-        ),
+      "digits.js",
+      (text) => text.replace("const { last } = quote;", "const last = String(Number(quote.last));"),
     ],
     async run(world, open) {
       const page = await open();
@@ -162,7 +122,7 @@ export const CHECKS = [
   },
   {
     name: "prices move",
-    breaks: ["feed.js", (text) => text.replace('"quote", "candle"', '"candle"')],
+    breaks: ["hub.js", (text) => text.replace('"quote", "candle"', '"candle"')],
     async run(world, open) {
       const page = await open();
       const before = await page.until(LAST("BTC/USDT"));
@@ -180,9 +140,13 @@ export const CHECKS = [
       const page = await open();
       await page.until(`app.table.order.length === 6`);
       const gone = `{ symbol: "ETH/USDT", code: "symbol_not_found" }`;
-      const held = await page.run(`(app.feed.on.gone(${gone}), app.table.quotes.has("ETH/USDT"))`);
-      same(held, false, "it is forgotten");
-      await page.until(`app.table.order.length === 6`, 5000, "its next quote brings it back");
+      // A quote of the stream may bring it back at once, so that it is gone for a frame only.
+      const held = await page.run(
+        `await new Promise((done) => { let frames = 0; const look = () => { if (app.table.order.length === 5 || frames++ > 60) return done(app.table.order.join()); app.feed.on.gone(${gone}); requestAnimationFrame(look); }; look(); })`,
+      );
+      expect(held && !held.includes("ETH/USDT"), `not in the table: ${held}`);
+      await page.run(`app.feed.retry()`);
+      await page.until(`app.table.order.length === 6`, 5000, "the next list brings it back");
     },
   },
   {
@@ -207,12 +171,11 @@ export const CHECKS = [
         "ascending",
         "aria-sort",
       );
-      await page.run(`document.getElementById("category").focus()`);
-      await page.until(`document.getElementById("category").options.length > 1`);
-      await page.run(
-        `(() => { const c = document.getElementById("category"); c.value = "oddities"; c.dispatchEvent(new Event("change")); })()`,
-      );
+      await page.until(`document.querySelector('#views [data-show="oddities"]')`);
+      await page.click(`#views [data-show="oddities"]`);
       await page.until(`app.table.order.length === 2`, 3000, "the category's markets");
+      const linked = await open("#/?show=oddities");
+      await linked.until(`app.table.order.length === 2`, 5000, "and by a link");
     },
   },
   {
@@ -221,16 +184,16 @@ export const CHECKS = [
     async run(world, open) {
       const page = await open();
       const points = await page.until(
-        `(app.table.sparks.of("ETH/USDT") ?? []).length > 20 && app.table.sparks.of("ETH/USDT")`,
+        `app.table.sparks.points.get("BTC/USDT")?.length > 20 && app.table.sparks.points.get("BTC/USDT")`,
       );
-      const api = await world.json("/api/ecosystem/chart?symbol=ETH/USDT&interval=1h&limit=24");
+      const api = await world.json("/api/ecosystem/chart?symbol=BTC/USDT&interval=1h&limit=24");
       same(
         points.slice(0, -1),
         api.slice(-points.length, -1).map((row) => [row[0] / 3_600_000, row[4]]),
         "points",
       );
       const inked = await page.run(
-        `(() => { const c = document.querySelector('tr[data-symbol="ETH/USDT"] canvas'); return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > 0).length; })()`,
+        `(() => { const c = document.querySelector('tr[data-symbol="BTC/USDT"] canvas'); return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > 0).length; })()`,
       );
       expect(inked > 60, `${inked} pixels drawn`);
     },
@@ -307,7 +270,11 @@ export const CHECKS = [
     name: "panning back loads older candles, and the wheel zooms",
     breaks: [
       "series.js",
-      (text) => text.replace("if (this.loading || this.stuck || this.oldest === null) return;", "return;"),
+      (text) =>
+        text.replace(
+          "if (this.loading || this.stuck || !this.loaded || this.oldest === null) return;",
+          "return;",
+        ),
     ],
     async run(world, open) {
       const page = await open("#/BTC-USDT/1h");
@@ -415,7 +382,7 @@ export const CHECKS = [
     name: "an interval changes, and all of them have candles",
     breaks: [
       "panel.js",
-      (text) => text.replace("go(this.symbol, interval)", "go(this.symbol, this.interval)"),
+      (text) => text.replace("go(this.symbol, interval, true)", "go(this.symbol, this.interval, true)"),
     ],
     async run(world, open) {
       const page = await open("#/BTC-USDT/1h");
@@ -426,7 +393,9 @@ export const CHECKS = [
         "intervals",
       );
       await page.click(`#intervals button[data-interval="5m"]`);
-      await page.until(`app.panel.interval === "5m" && ${SHOWN}`);
+      // marketd stores 1,200 minutes at first, which is less than half a page of 5m: the page waits for
+      // the rest, and then for older ones, for five seconds each.
+      await page.until(`app.panel.interval === "5m" && ${SHOWN}`, 20_000);
       await compareWithApi(world, page, "BTC/USDT", "5m");
       for (const interval of INTERVALS) {
         await page.click(`#intervals button[data-interval="${interval}"]`);
@@ -443,7 +412,7 @@ export const CHECKS = [
   },
   {
     name: "the chart's newest candle moves",
-    breaks: ["series.js", (text) => text.replace("    this.keep([row]);\n", "")],
+    breaks: ["series.js", (text) => text.replace("this.keep([row]);", "")],
     async run(world, open) {
       const page = await open("#/BTC-USDT/1m");
       await page.until(SHOWN);
@@ -461,7 +430,7 @@ export const CHECKS = [
     async run(world, open) {
       const page = await open();
       await page.until(`app.panel.symbol && app.table.order.length === 6`);
-      await page.run(`document.getElementById("scroller").focus()`);
+      await page.run(`document.getElementById("quotes").focus()`);
       const at = await page.run(`app.table.order.indexOf(app.table.selected)`);
       await page.key("ArrowDown");
       same(await page.run(`app.table.order.indexOf(app.table.selected)`), at + 1, "the next market");
@@ -481,10 +450,10 @@ export const CHECKS = [
     async run(world, open) {
       const page = await open("#service");
       await page.until(
-        `document.querySelectorAll("#sources article").length === 1 && document.querySelectorAll(".group").length === 4`,
+        `document.querySelectorAll("#sources thead th").length === 1 && document.querySelectorAll(".group").length === 5`,
       );
       const shown = await page.run(
-        `Object.fromEntries([...document.querySelectorAll("#sources dl div")].map((d) => [d.firstChild.textContent, d.lastChild.textContent]))`,
+        `Object.fromEntries([...document.querySelectorAll("#sources tbody tr")].map((d) => [d.firstChild.textContent, d.lastChild.textContent]))`,
       );
       expect(/ms|s ago/.test(shown["Last answer"]), `last answer ${shown["Last answer"]}`);
       expect(/^[\d\s]+$/.test(shown["Budget left"]), `budget ${shown["Budget left"]}`);
@@ -513,7 +482,7 @@ export const CHECKS = [
   },
   {
     name: "a stopped source turns stale within its time, and comes back",
-    breaks: ["table.js", (text) => text.replace('row.tr.classList.toggle("stale", quote.stale)', "0")],
+    breaks: ["row.js", (text) => text.replace('this.tr.classList.toggle("stale", quote.stale)', "0")],
     async run(world, open) {
       const page = await open();
       await page.until(`app.table.rows.size === 6 && !document.querySelector("tr.stale")`);
@@ -539,7 +508,7 @@ export const CHECKS = [
       );
       await page.run(`location.hash = "#service"`);
       await page.until(
-        `/backoff|down/.test(document.querySelector("#sources article")?.dataset.state) && document.querySelector("#sources .error")?.textContent.length > 20`,
+        `/backoff|down/.test(document.querySelector("#sources thead th")?.dataset.state) && document.querySelector("#sources .error")?.textContent.length > 20`,
         8000,
         "the source's state and error",
       );
@@ -556,7 +525,7 @@ export const CHECKS = [
   {
     name: "the daemon is killed and started again, and the page recovers",
     mayFail: true,
-    breaks: ["feed.js", (text) => text.replace("this.timer = setTimeout(() => this.open(), wait);", "")],
+    breaks: ["hub.js", (text) => text.replace("this.timer = setTimeout(() => this.open(), wait);", "")],
     async run(world, open) {
       const page = await open("#/BTC-USDT/1m");
       await page.until(`${SHOWN} && app.table.rows.size === 6`);
@@ -590,7 +559,7 @@ export const CHECKS = [
     name: "connections are refused for a while, and the page recovers",
     mayFail: true,
     breaks: [
-      "feed.js",
+      "hub.js",
       (text) =>
         text.replace(
           "source.onopen = () => {",
@@ -623,7 +592,12 @@ export const CHECKS = [
     async run(world, open) {
       const page = await open("");
       await page.until(`app.table.rows.size === 6`);
-      const fits = `innerWidth === 360 && document.documentElement.scrollWidth <= 360 && [...document.querySelectorAll("main, .bar, .tools, #quotes, .head, #stage, #service")].every((e) => !e.offsetParent || e.getBoundingClientRect().right <= 360.5)`;
+      const fits = `innerWidth === 360 && document.documentElement.scrollWidth <= 360 && [...document.querySelectorAll("main, .bar, .tools, #quotes, .head, #stage, #service-view")].every((e) => !e.offsetParent || e.getBoundingClientRect().right <= 360.5)`;
+      // What the stream says at its begin comes first.
+      await page.until(
+        `app.feed.state === "live" && /live/.test(document.getElementById("state-text").textContent)`,
+      );
+      await sleep(600);
       await page.run(`(app.feed.on.status({ status: "degraded", upstreams: { up: 0, total: 1 }, quotes: { fresh: 0, stale: 6 },
         reasons: [{ code: "source_backoff", source: "a-source-with-a-long-name", message: "" }] }))`);
       await page.until(`document.getElementById("state-text").textContent.includes("long-name")`);
@@ -653,7 +627,7 @@ export const CHECKS = [
         "back to the table",
       );
       await page.run(`location.hash = "#service"`);
-      await page.until(`document.querySelectorAll("#sources article").length === 1`);
+      await page.until(`document.querySelectorAll("#sources thead th").length === 1`);
       expect(await page.run(fits), "the service view is wider than the page");
     },
   },
@@ -694,7 +668,7 @@ export const CHECKS = [
       const page = await open();
       await page.until(`app.panel.symbol && ${SHOWN}`);
       await page.run(`location.hash = "#service"`);
-      await page.until(`document.querySelectorAll("#sources article").length === 1`);
+      await page.until(`document.querySelectorAll("#sources thead th").length === 1`);
       await page.run(`location.hash = "#/GAP-USDT/1m"`);
       await page.until(`app.panel.symbol === "GAP/USDT" && ${SHOWN}`);
       await sleep(1500);
@@ -721,6 +695,321 @@ export const CHECKS = [
         page.faults.slice(before).some((fault) => /Content Security Policy|policy/i.test(fault)),
         "nobody noticed",
       );
+    },
+  },
+  {
+    name: "a daemon that hangs is noticed, and so is its return",
+    mayFail: true,
+    breaks: ["hub.js", (text) => text.replace("SILENCE_MS = 20_000", "SILENCE_MS = 200_000")],
+    async run(world, open) {
+      const page = await open("#/BTC-USDT/1h");
+      await page.until(SHOWN);
+      process.kill(world.daemon.pid, "SIGSTOP");
+      const since = Date.now();
+      try {
+        await page.until(
+          `document.body.classList.contains("lost") && document.getElementById("state").dataset.state === "lost" && !document.getElementById("notice").hidden`,
+          30_000,
+          "the page says that the connection is lost",
+        );
+        const took = Date.now() - since;
+        await page.run(`location.hash = "#service"`);
+        await page.until(
+          `/not known/.test(document.getElementById("health").textContent)`,
+          2000,
+          "health is not known",
+        );
+        process.kill(world.daemon.pid, "SIGCONT");
+        await page.until(
+          `app.feed.state === "live" && document.getElementById("notice").hidden`,
+          40_000,
+          "live again",
+        );
+        await page.until(
+          `/^ok/.test(document.getElementById("health").textContent)`,
+          8000,
+          "health is known",
+        );
+        return `after ${(took / 1000).toFixed(1)} s`;
+      } finally {
+        process.kill(world.daemon.pid, "SIGCONT");
+      }
+    },
+  },
+  {
+    name: "a chart whose first load fails claims nothing, and tries again",
+    mayFail: true,
+    breaks: [
+      "series.js",
+      (text) => text.replace("setTimeout(() => !this.gone && this.load(), this.anew);", ""),
+    ],
+    async run(world, open) {
+      world.options.refuse = (target) => target.startsWith("/api/ecosystem/chart?symbol=");
+      const page = await open("#/BTC-USDT/1m");
+      await page.until(`/trying again/.test(document.getElementById("say").textContent)`, 5000, "it says so");
+      await page.until(`app.panel.series.candles.size > 0`, 5000, "a candle of the stream");
+      same(await page.run(`document.getElementById("known").textContent`), "", "nothing is claimed");
+      world.options.refuse = undefined;
+      await page.until(`app.panel.series.loaded && app.panel.series.candles.size > 300`, 12_000, "candles");
+      expect(await page.run(`document.getElementById("say").hidden`), "the message is gone");
+    },
+  },
+  {
+    name: "small charts cost the exchange nothing, and a failed one is asked for again",
+    mayFail: true,
+    breaks: ["spark.js", (text) => text.replace('fetch: "none",', "")],
+    async run(world, open) {
+      world.exchange.asked.clear();
+      world.options.refuse = (target) => target.includes("symbols=");
+      const page = await open("#/BTC-USDT/1h");
+      await page.until(SHOWN);
+      await sleep(800);
+      world.options.refuse = undefined;
+      await page.until(
+        `app.table.sparks.points.get("BTC/USDT")?.length > 20`,
+        8000,
+        "the next request succeeds",
+      );
+      await sleep(1500);
+      expect(!world.exchange.asked.has("SOL"), "candles of SOL were asked for");
+      const inked = await page.run(
+        `(() => { const c = document.querySelector('tr[data-symbol="SOL/USDT"] canvas'); return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > 0).length; })()`,
+      );
+      expect(inked > 40, `${inked} pixels of the day's range`);
+    },
+  },
+  {
+    name: "eight tabs share their streams, and all of them are live",
+    breaks: ["feed.js", (text) => text.replace("new SharedWorker(", "new NoWorker(")],
+    async run(world, open) {
+      const begun = world.requests.length;
+      const first = await open("#/BTC-USDT/1h");
+      await first.until(SHOWN);
+      const tabs = [first];
+      for (const hash of ["#/ETH-USDT/1h", "#/SOL-USDT/5m", "", "", "", "#/GAP-USDT/1m", "#/BTC-USDT/1h"])
+        tabs.push(await open(hash, { beside: first }));
+      for (const tab of tabs)
+        await tab.until(
+          `app.feed.state === "live" && app.table.quotes.size === 6`,
+          8000,
+          "each tab has quotes",
+        );
+      // One stream has what all of them show; it is opened again when that is something else.
+      await sleep(1000);
+      const { streams } = await world.json("/api/v1/metrics");
+      same(streams.open, 1, "open streams");
+      const lists = world.requests.slice(begun).filter((url) => url.includes("quotes?symbols="));
+      same(lists.length, 1, "lists of all quotes");
+      for (const tab of tabs) {
+        // A tab in the background sees its chart alone.
+        const last = `app.table.quotes.get(app.panel.symbol ?? "BTC/USDT").last`;
+        const price = await tab.run(last);
+        await tab.until(`${last} !== "${price}"`, 5000, "prices move in each");
+      }
+      const close = `app.panel.series.candles.get(app.panel.series.newest).text[3]`;
+      await first.until(SHOWN);
+      const before = await first.run(close);
+      await first.until(`${close} !== "${before}"`, 8000, "and the first one's chart");
+    },
+  },
+  {
+    name: "links are read as people write them",
+    breaks: ["links.js", (text) => text.replace(".toUpperCase()", "")],
+    async run(world, open) {
+      const page = await open();
+      await page.until(`app.table.order.length === 6`);
+      for (const hash of [
+        "#/eth-usdt/4h",
+        "#/ETHUSDT/4h",
+        "#/ETH%2FUSDT/4h",
+        "#/sol_usdt/4h",
+        "#/SOL/USDT/4h",
+      ]) {
+        const symbol = /eth/i.test(hash) ? "ETH/USDT" : "SOL/USDT";
+        await page.run(`location.hash = "${hash}"`);
+        await page.until(`app.panel.symbol === "${symbol}" && app.panel.interval === "4h"`, 3000, hash);
+        await page.run(`location.hash = "#/BTC-USDT/1h"`);
+        await page.until(`app.panel.symbol === "BTC/USDT" && app.panel.interval === "1h"`);
+      }
+      const early = await open("#/solusdt/15m");
+      await early.until(
+        `app.panel.symbol === "SOL/USDT" && app.panel.interval === "15m"`,
+        4000,
+        "before quotes came",
+      );
+    },
+  },
+  {
+    name: "the time axis has a month where it begins, and labels at every zoom",
+    breaks: [
+      "axis.js",
+      (text) => text.replace("[240, 120, 60, 24, 12, 6, 3, 1].map(months)", "[].map(months)"),
+    ],
+    async run(world, open) {
+      const page = await open("#/BTC-USDT/1h");
+      const wrong = await page.run(`(async () => {
+        const { ticks } = await import(new URL("page/axis.js", document.baseURI));
+        const { INTERVALS, slotOf, timeOf } = await import(new URL("page/slots.js", document.baseURI));
+        const wrong = [], end = Date.UTC(2026, 10, 27, 17);
+        for (const interval of Object.keys(INTERVALS)) for (const step of [1.5, 3, 7, 20, 48]) {
+          const last = slotOf(interval, end), first = last - Math.round(850 / step);
+          const found = ticks(interval, first, last, step).sort((a, b) => a.slot - b.slot);
+          if (found.length < 2) wrong.push([interval, step, "labels", found.length]);
+          const room = Math.min(...Array.from({ length: last - first }, (_, i) => {
+            const ms = timeOf(interval, first + i + 1) - timeOf(interval, first + i);
+            return (28 * 86_400_000 * step) / ms;
+          }));
+          for (let slot = first; room > 80 && slot <= last; slot++) {
+            const turns = new Date(timeOf(interval, slot)).getUTCMonth() !== new Date(timeOf(interval, slot - 1)).getUTCMonth();
+            if (turns && !found.some((tick) => tick.slot === slot)) wrong.push([interval, step, "no month", slot]);
+          }
+          found.forEach(({ slot, label }, i) => {
+            const d = new Date(timeOf(interval, slot)), before = new Date(timeOf(interval, slot - 1));
+            if (/^[A-Z]/.test(label) && d.getUTCMonth() === before.getUTCMonth()) wrong.push([interval, step, label]);
+            if (i && (slot - found[i - 1].slot) * step < 40) wrong.push([interval, step, "too close", label]);
+          });
+          // Hours of one day stand at one distance.
+          const hours = found.filter((tick) => tick.label.includes(":"));
+          const gaps = new Set(hours.slice(1).map((tick, i) => tick.slot - hours[i].slot));
+          if (gaps.size > 2) wrong.push([interval, step, "uneven", ...gaps]);
+        }
+        return wrong.slice(0, 5);
+      })()`);
+      same(wrong, [], "labels");
+    },
+  },
+  {
+    name: "a market that is quiet for 40 hours ends at now",
+    breaks: ["series.js", (text) => text.replace("Math.max(this.newest, now)", "this.newest")],
+    async run(world, open) {
+      const page = await open("#/BTC-USDT/1h");
+      await page.until(SHOWN);
+      const newest = await page.run(`app.panel.series.newest`);
+      await page.run(`app.panel.time(Date.now() + 40 * 3_600_000)`);
+      same(await page.run(`Math.round(app.panel.chart.right)`), newest + 43, "the slot at the right edge");
+    },
+  },
+  {
+    name: "rows are links, intervals leave no history, and the sort stays",
+    breaks: ["choices.js", (text) => text.replace("choices[key] = value", "0")],
+    async run(world, open) {
+      const page = await open();
+      await page.until(`app.panel.symbol && ${SHOWN} && app.table.rows.size === 6`);
+      const href = await page.run(
+        `document.querySelector('tr[data-symbol="ETH/USDT"] a').getAttribute("href")`,
+      );
+      same(href, "#/ETH-USDT/1h", "the row's link");
+      const length = await page.run(`history.length`);
+      for (const interval of ["5m", "4h", "1d"])
+        await page.click(`#intervals button[data-interval="${interval}"]`);
+      await page.until(`app.panel.interval === "1d"`);
+      same(await page.run(`history.length`), length, "entries of the history");
+      const shown = await page.run(`app.panel.symbol`);
+      const other = shown === "SOL/USDT" ? "ETH/USDT" : "SOL/USDT";
+      await page.run(`(globalThis.opened = [], window.open = (url) => opened.push(url), 0)`);
+      const place = await page.run(
+        `(() => { const r = document.querySelector('tr[data-symbol="${other}"] .last').getBoundingClientRect(); return [r.x + 9, r.y + 9]; })()`,
+      );
+      await page.mouse("mousePressed", place, { modifiers: 2 });
+      await page.mouse("mouseReleased", place, { modifiers: 2 });
+      same(await page.run(`globalThis.opened`), [`#/${other.replace("/", "-")}/1d`], "Ctrl and a click");
+      same(await page.run(`app.panel.symbol`), shown, "the chart here");
+      await page.click(`th[data-key="percentage"] button`);
+      await page.send("Page.reload");
+      await sleep(300);
+      await page.until(`app.table.order.length === 6`);
+      same(
+        await page.run(`app.table.sort`),
+        { key: "percentage", descending: true },
+        "the sort after a reload",
+      );
+    },
+  },
+  {
+    name: "turnovers are compared in one unit, and one long price takes no room from the others",
+    breaks: ["rates.js", (text) => text.replace("Number(quoteVolume) * worth", "Number(quoteVolume)")],
+    async run(world, open) {
+      const page = await open();
+      await page.until(`app.table.rows.size === 6`);
+      // marketd does not know these markets, and would say so.
+      await page.run(`(app.feed.say = () => {}, 0)`);
+      const quote = (base, quoted, last, volume) =>
+        `{ symbol: "${base}/${quoted}", base: "${base}", quote: "${quoted}", source: "main", last: "${last}", bid: null, ask: null, open: null, high: null, low: null, change: null, percentage: null, baseVolume: null, quoteVolume: ${volume}, receivedAt: 1, stale: false }`;
+      await page.run(
+        `([${quote("USDT", "TRY", "40", '"1000000"')}, ${quote("AAA", "TRY", "3.5", '"500000000"')}, ${quote("BBB", "XYZ", "2", '"900000000000000"')}].forEach((q) => app.feed.on.quote(q)), 0)`,
+      );
+      await page.run(`(app.table.ratedAt = -Infinity, app.table.reorder())`);
+      const order = await page.run(`app.table.order`);
+      const at = (symbol) => order.indexOf(symbol);
+      expect(at("BTC/USDT") < at("ETH/USDT") && at("AAA/TRY") > at("BTC/USDT"), `the order is ${order}`);
+      expect(at("ETH/USDT") > at("AAA/TRY") === 500e6 / 40 > 13.4e6, `12.5 M and 13.4 M: ${order}`);
+      same(order[order.length - 1], "BBB/XYZ", "what has no rate comes last");
+      await page.until(
+        `app.table.rows.get("AAA/TRY").volume.title.startsWith("500000000 TRY, about 1.25e+7 USDT")`,
+        2000,
+        "the turnover in both units",
+      );
+      await page.run(
+        `(Array.from({ length: 20 }, (_, i) => ({ ...app.table.quotes.get("SOL/USDT"), symbol: "N" + i + "/USDT", base: "N" + i })).forEach((q) => app.feed.on.quote(q)), 0)`,
+      );
+      await page.until(`app.table.order.length === 29`);
+      expect(await page.run(`!app.table.table.classList.contains("long")`), "the column is as wide as usual");
+    },
+  },
+  {
+    name: "a market without a quote is listed",
+    mayFail: true,
+    breaks: ["app.js", (text) => text.replace("table.expect(market)", "0")],
+    async run(world, open) {
+      await world.killDaemon();
+      world.exchange.withheld = "SOL";
+      await world.startDaemon();
+      await world.ready();
+      const page = await open();
+      await page.until(
+        `/no quote/.test(document.querySelector('tr[data-symbol="SOL/USDT"] .change')?.textContent)`,
+        8000,
+        "its row",
+      );
+      same(await page.run(LAST("SOL/USDT")), "–", "its price");
+      world.exchange.withheld = null;
+      await page.until(`/^\\d/.test(${LAST("SOL/USDT")})`, 8000, "its first quote");
+    },
+  },
+  {
+    name: "roles, contrast and targets",
+    breaks: [
+      "page.css",
+      (text) => text.replace("tr.stale b { color: var(--quiet); }", "tr.stale b { color: var(--faint); }"),
+    ],
+    async run(world, open) {
+      for (const dark of [false, true]) {
+        const page = await open("", { dark, calm: true });
+        await page.until(`app.panel.symbol && app.table.rows.size === 6`);
+        const faults = await page.run(`(() => {
+          const faults = [], grid = document.querySelector("[role=grid]"), active = grid.getAttribute("aria-activedescendant");
+          if (grid.tabIndex !== 0 || !document.getElementById(active)) faults.push("the grid names no row: " + active);
+          const paint = document.createElement("canvas").getContext("2d");
+          const light = (color) => {
+            paint.fillStyle = color; paint.fillRect(0, 0, 1, 1);
+            const [r, g, b] = [...paint.getImageData(0, 0, 1, 1).data].map((v) => ((v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const ground = light(getComputedStyle(document.body).backgroundColor);
+          for (const row of app.table.rows.values()) row.tr.classList.add("stale");
+          for (const cell of document.querySelectorAll("tr.stale td.last, tr.stale th span, tr.stale td.change")) {
+            const ink = light(getComputedStyle(cell).color), ratio = (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+            if (ratio < 4.5) faults.push("contrast " + ratio.toFixed(2));
+          }
+          for (const target of document.querySelectorAll("#quotes thead button, #theme, #intervals button, nav a, #quotes tbody a")) {
+            const { height, width } = target.getBoundingClientRect();
+            if (height && (height < 24 || width < 24)) faults.push("small: " + target.textContent + " " + [width, height]);
+          }
+          for (const area of document.querySelectorAll("#facts, #service-view")) if (area.tabIndex !== 0) faults.push(area.id + " is not reached");
+          return faults.slice(0, 4);
+        })()`);
+        same(faults, [], dark ? "dark" : "light");
+      }
     },
   },
 ];

@@ -83,7 +83,19 @@ const info = (base, market) => ({
   ],
 });
 
+/** So many markets more, of the price of one market or another. */
+export function manyMarkets(count) {
+  const markets = { ...MARKETS };
+  for (let i = 0; i < count; i++)
+    markets[`M${i}`] = { price: 0.37 * 1.006 ** (i % 2000), places: 4 + (i % 4), quiet: [] };
+  return markets;
+}
+
 export class Exchange {
+  constructor(markets = MARKETS) {
+    this.markets = markets;
+  }
+
   async start(port = 0) {
     this.server = createServer((request, response) => this.answer(request, response));
     await new Promise((done, failed) => this.server.on("error", failed).listen(port, "127.0.0.1", done));
@@ -95,6 +107,11 @@ export class Exchange {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** The markets whose candles were asked for. */
+  asked = new Set();
+  /** A market of the list that has no ticker. */
+  withheld = null;
+
   answer(request, response) {
     const { pathname, searchParams: query } = new URL(request.url, "http://exchange");
     const now = Date.now();
@@ -102,12 +119,17 @@ export class Exchange {
     let body = { code: -1121, msg: "Invalid symbol." };
     if (pathname === "/api/v3/time") body = { serverTime: now };
     else if (pathname === "/api/v3/exchangeInfo")
-      body = { serverTime: now, symbols: Object.entries(MARKETS).map(([b, m]) => info(b, m)) };
+      body = { serverTime: now, symbols: Object.entries(this.markets).map(([b, m]) => info(b, m)) };
     else if (pathname === "/api/v3/ticker/24hr" && !chosen)
-      body = Object.entries(MARKETS).map(([b, m]) => ticker(b, m, now));
-    else if (pathname === "/api/v3/ticker/24hr" && MARKETS[chosen])
-      body = ticker(chosen, MARKETS[chosen], now);
-    else if (pathname === "/api/v3/klines" && MARKETS[chosen]) body = candles(MARKETS[chosen], query, now);
+      body = Object.entries(this.markets)
+        .filter(([b]) => b !== this.withheld)
+        .map(([b, m]) => ticker(b, m, now));
+    else if (pathname === "/api/v3/ticker/24hr" && this.markets[chosen] && chosen !== this.withheld)
+      body = ticker(chosen, this.markets[chosen], now);
+    else if (pathname === "/api/v3/klines" && this.markets[chosen]) {
+      this.asked.add(chosen);
+      body = candles(this.markets[chosen], query, now);
+    }
     response.writeHead(body.code ? 400 : 200, { "Content-Type": "application/json" });
     response.end(JSON.stringify(body));
   }

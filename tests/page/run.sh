@@ -5,11 +5,13 @@
 #
 # The binary is target/release/marketd unless another one is named. WORDS chooses checks by their
 # names. With --breaks each check runs against a page that is broken for it, and must fail. Without either,
-# a chart library that others use (lightweight-charts, from the npm registry) draws the candles too.
-# Skips, and says so, where Chromium, Node (18 or later) or that library is missing. All other traffic stays
+# the cost of 3,500 markets is measured, axe-core looks for faults of accessibility, and a chart library that
+# others use (lightweight-charts) draws the candles too; both come from the npm registry.
+# Skips, and says so, where Chromium, Node (20 or later) or one of them is missing. All other traffic stays
 # on 127.0.0.1.
 set -euo pipefail
 library=lightweight-charts@5.0.8
+rules=axe-core@4.10.3
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 skip() {
@@ -23,7 +25,7 @@ if [ $# -gt 0 ] && [ -x "$1" ]; then
     shift
 fi
 command -v node >/dev/null || skip 'Node'
-[ "$(node -p 'parseInt(process.versions.node)')" -ge 18 ] || skip 'Node 18 or later'
+[ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ] || skip 'Node 20 or later'
 chromium=
 for name in chromium chromium-browser google-chrome google-chrome-stable; do
     if chromium=$(command -v "$name"); then break; fi
@@ -34,13 +36,24 @@ done
 binary=$(realpath "$binary")
 [ $# -eq 0 ] || exec node "$here/run.mjs" "$binary" "$chromium" "$@"
 node "$here/run.mjs" "$binary" "$chromium"
+node "$here/many.mjs" "$binary" "$chromium"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-script=$work/package/dist/lightweight-charts.standalone.production.js
-if ! command -v npm >/dev/null; then
-    skip "npm, which brings $library"
-elif ! (cd "$work" && timeout 60 npm pack --silent "$library" >/dev/null 2>&1 && tar xzf ./*.tgz); then
-    skip "$library, which the npm registry did not give"
+
+# Gets a package of the npm registry. Its files are in $work/NAME.
+bring() {
+    local folder=$work/${1%@*}
+    command -v npm >/dev/null || return 1
+    mkdir "$folder"
+    (cd "$folder" && timeout 60 npm pack --silent "$1" >/dev/null 2>&1 && tar xzf ./*.tgz --strip-components=1)
+}
+
+if bring "$rules"; then
+    node "$here/axe.mjs" "$binary" "$chromium" "$work/${rules%@*}/axe.min.js"
+else
+    printf '\n== NOT CHECKED: accessibility: for want of npm, or of %s from its registry\n' "$rules" >&2
 fi
+bring "$library" || skip "npm, or of $library from its registry"
+script=$work/${library%@*}/dist/lightweight-charts.standalone.production.js
 node "$here/foreign.mjs" "$binary" "$chromium" "$script"

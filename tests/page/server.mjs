@@ -32,12 +32,15 @@ async function changed(upstream, target, incoming, outgoing, change) {
     const { status, headers, text } = await ask(upstream, target, { accept });
     const name = target.startsWith("/page/") ? target.slice(6) : "index.html";
     const policy = headers["content-security-policy"] ?? "";
-    outgoing.writeHead(status, {
-      "Content-Type": headers["content-type"],
-      "Content-Security-Policy": change("policy", policy),
+    const [body, allowed] = [change(name, text), change("policy", policy)];
+    const isNew = status === 404 && body !== text;
+    outgoing.writeHead(isNew ? 200 : status, {
+      "Content-Type": isNew ? "text/javascript; charset=utf-8" : headers["content-type"],
+      "Content-Security-Policy": allowed,
       "Cache-Control": "no-cache",
+      Link: headers.link ?? [],
     });
-    outgoing.end(change(name, text));
+    outgoing.end(body);
   } catch {
     refuse(outgoing, 502);
   }
@@ -71,6 +74,7 @@ export function serve(upstream, port = 0, base = "", requests = [], options = {}
     requests.push(incoming.url);
     if (incoming.method !== "GET" || !incoming.url.startsWith(`${base}/`)) return refuse(outgoing, 404);
     const target = incoming.url.slice(base.length);
+    if (options.refuse?.(target)) return refuse(outgoing, 503);
     const { pathname } = new URL(target, "http://page");
     if (options.change && (pathname === "/" || pathname.startsWith("/page/")))
       return changed(upstream, target, incoming, outgoing, options.change);

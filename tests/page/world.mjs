@@ -17,8 +17,9 @@ export const BASE = "/deep/base";
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export class World {
-  constructor(program) {
+  constructor(program, markets) {
     this.program = program;
+    this.markets = markets;
     this.home = mkdtempSync(join(tmpdir(), "marketd-world-"));
     /** Every request that reached the page's server. */
     this.requests = [];
@@ -26,7 +27,7 @@ export class World {
   }
 
   async start() {
-    this.exchange = await new Exchange().start();
+    this.exchange = await new Exchange(this.markets).start();
     this.port = await freePort();
     await this.startDaemon();
     await this.startServer(0);

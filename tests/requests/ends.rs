@@ -238,6 +238,21 @@ fn who_is_there_at_the_end_is_answered_and_counted() {
 }
 
 #[test]
+fn an_idle_client_holds_the_end_up_for_as_long_as_the_limit_says() {
+    let linger = Duration::from_millis(100);
+    let mut bench = Bench::new(Limits { linger, ..Limits::default() });
+    let idle = bench.connect();
+    bench.send(idle, GET);
+    bench.pass(Duration::from_millis(1500));
+    bench.shut_down();
+    assert!(bench.is_shut(idle));
+    bench.pass(Duration::from_millis(80));
+    assert!(!bench.is_closed(idle));
+    bench.pass(Duration::from_millis(40));
+    assert!(bench.is_closed(idle) && bench.core.is_finished());
+}
+
+#[test]
 fn a_client_that_sends_no_more_gets_every_answer() {
     let limits = Limits { output_high_water: 2_000, ..Limits::default() };
     let mut bench = Bench::new(limits);

@@ -352,7 +352,16 @@ fn a_reload_that_is_refused_changes_nothing_and_is_told() {
         assert_eq!((told.code, told.stderr.as_str()), (Some(1), expected));
     }
     assert_eq!((count(&marketd, "DEBUG"), count(&marketd, "access: ")), (0, 0));
-    std::fs::write(marketd.dir().path().join("marketd.json"), good.to_string()).expect("a file");
+    let file = marketd.dir().path().join("marketd.json");
+    // The one that asks for the reload finds the fault as well, and the one that runs is told all the same.
+    std::fs::write(&file, "{\n  1").expect("a file");
+    let named = file.to_str().expect("UTF-8");
+    let told = Launch::new(&["reload", &pid, "--config", named]).run();
+    assert_eq!((told.code, told.stderr.lines().count()), (Some(1), 1), "{}", told.stderr);
+    assert!(told.stderr.starts_with(&format!("{named}:2:3: ")), "{}", told.stderr);
+    let refused = "\nmarketd_config_reloads_total{result=\"refused\"} 4\n";
+    eventually(LONG, || page().contains(refused).then_some(()));
+    std::fs::write(&file, good.to_string()).expect("a file");
     assert_eq!((wait().code, wait().stdout.as_str()), (Some(0), "reloaded\n"));
     assert_eq!(health()["status"], "ok");
     assert!(page().contains("\nmarketd_config_last_reload_successful 1\n"));

@@ -19,13 +19,13 @@ mod market;
 
 use super::disk::Disk;
 use crate::support::message::parse_head;
-use crate::support::{Json, Rng};
+use crate::support::{BINANCE, Json, Rng, market_by_market};
 use host::{Host, Reply};
 pub use ill::HOUR;
 use ill::{EVERYTHING, Ill, Kind, MINUTE, Makers, SECOND};
 use judge::{Asked, Fault, Judge, length_of};
 use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
-use marketd::config::{Config, Depth, HistoryConfig, SourceConfig, Url};
+use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::history::{DiskJob, Reply as DiskReply, SeriesName};
 use marketd::table::Key;
@@ -35,8 +35,6 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
-
-const BINANCE: &str = include_str!("../../src/exchange/dialects/binance.json");
 
 /// 2026-01-15T00:00:00Z.
 const BEGIN_MS: i64 = 1_768_435_200_000;
@@ -265,7 +263,7 @@ impl World {
         self.served.clear();
         self.us += away;
         self.life = (self.us, self.life.1 + 1);
-        self.hosts.iter_mut().for_each(Host::is_met_anew);
+        self.hosts.iter_mut().for_each(|host| host.is_met_anew(self.us));
         let seed = self.rng.next();
         self.core = core(&self.config, seed, self.now().unix.0, 0);
         self.settle();
@@ -542,7 +540,7 @@ impl World {
             let to = self.rng.chance(1, 2).then(|| from + self.rng.below(300) as i64 * length);
             let (from, to) = match is_calm {
                 // What has only just closed is not known to be empty yet.
-                true => (Some(from.max(BORN_MS)), Some(clock - 10 * MINUTE_MS)),
+                true => (Some(from.max(BORN_MS)), Some(clock - length - 10 * MINUTE_MS)),
                 false => (self.rng.chance(4, 5).then_some(from), to),
             };
             self.ask_chart(source, market, interval, (from, to), is_calm);
@@ -609,7 +607,8 @@ impl World {
             for market in self.sources[source].named.clone() {
                 let clock = self.hosts[self.sources[source].host].clock(self.us);
                 for (interval, back) in [("1m", 8 * HOUR_MS), ("1h", DAY_MS), ("1d", 2 * DAY_MS)] {
-                    let to = clock - length_of(interval).max(10 * MINUTE_MS);
+                    // What has only just closed is not known to be empty yet.
+                    let to = clock - length_of(interval) - 10 * MINUTE_MS;
                     self.ask_chart(source, market, interval, (Some(clock - back), Some(to)), true);
                     self.run_to(self.us + 3 * SECOND);
                 }
@@ -631,6 +630,8 @@ impl World {
                 let market = &host.markets[asked.market];
                 self.tally.charts += 1;
                 match status {
+                    // A chart ends with the time that is believed.
+                    _ if host.deceives(us) => {}
                     "200" => {
                         let stored = self.stored(&asked);
                         self.judge.chart(&asked, market, &stored, &head, body);
@@ -760,8 +761,7 @@ fn config(sources: &[Source], hosts: &[Host]) -> Config {
         let host = &hosts[of.host];
         let mut text = BINANCE.replace("\"units\": 6000", &format!("\"units\": {}", host.budget));
         if !of.is_whole {
-            let all = text.lines().filter(|line| !line.trim_start().starts_with("\"all\": {"));
-            text = all.collect::<Vec<_>>().join("\n");
+            text = market_by_market(&text);
         }
         let symbols = of.named.iter().map(|at| host.markets[*at].symbol.clone());
         SourceConfig {
@@ -776,7 +776,7 @@ fn config(sources: &[Source], hosts: &[Host]) -> Config {
             }),
             symbols: symbols.collect(),
             quote_assets: if of.is_whole { vec!["USDT".to_string()] } else { Vec::new() },
-            poll: Duration::from_secs(5),
+            poll: Poll::Every(Duration::from_secs(5)),
             stale_after: Duration::from_millis(STALE_MS as u64),
             // Nobody trades for hours.
             frozen_after: Duration::from_secs(7 * 86_400),

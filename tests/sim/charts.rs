@@ -8,7 +8,7 @@
 //! - last closed: has closed, and was said to
 //! - an hour's keeping: all of it is final
 
-use super::ledger::{Ledger, Offsets, Span, Tri};
+use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
 use super::naive::{base_of, candle_at, length_ms, roll_up};
 use super::quotes::Books;
 use super::truth::{REREAD, Truth};
@@ -283,15 +283,19 @@ impl Chart<'_> {
         Ok(())
     }
 
+    /// What could be known of its series.
+    fn seen(&self) -> impl Iterator<Item = &Candles> {
+        self.ledger.seen(self.ask.market, self.base, self.span)
+    }
+
     /// A candle that is forming or provisional is made of what was said of its market at its time.
     fn check_open(&self, (open, figures): &ChartRow) -> Result<(), String> {
         let (first, end) = self.slots_of(*open);
         if first > self.present.1 {
             return Err("it has not begun".to_string());
         }
-        let of_market = self.ledger.candles.get(&(self.ask.market, self.base));
-        let rows = of_market.map(|candles| candles.said.range(first..end));
-        let rows = rows.into_iter().flatten().flat_map(|(_, words)| words);
+        let rows = self.seen().flat_map(|candles| candles.said.range(first..end));
+        let rows = rows.flat_map(|(_, words)| words);
         let told: Vec<&String> = rows.flat_map(|(_, _, row)| &row.figures).collect();
         let span = (first * self.length - AT_ITS_TIME_MS, end * self.length + AT_ITS_TIME_MS);
         let ticks = &self.ledger.ticks[self.ask.market];
@@ -382,8 +386,8 @@ impl Chart<'_> {
         // At the end of what is kept, the daemon may look a little further.
         let begin = self.slots_of((begin - 3).max(0) * self.length).0;
         // What was never asked is none.
-        let asked = self.ledger.oldest_asked(self.ask.market, self.base);
-        let begin = self.slots_of(begin.max(asked.unwrap_or(end)) * self.length).0;
+        let asked = self.seen().filter_map(|candles| candles.asked.first()).min();
+        let begin = self.slots_of(begin.max(*asked.unwrap_or(&end)) * self.length).0;
         let hollow = self.targets((begin, end)).filter(|it| self.is_hollow(*it));
         let most = hollow.count() as u64;
         match self.fields.gaps <= most {
@@ -401,7 +405,7 @@ impl Chart<'_> {
         let mut at = 0;
         for target in self.targets((first, end)) {
             let open = target.0 * self.length;
-            let asked = |slot| self.ledger.was_asked(self.ask.market, self.base, slot);
+            let asked = |slot| self.seen().any(|candles| candles.asked.contains(&slot));
             if let Some(slot) = (target.0..target.1).find(|slot| !asked(*slot)) {
                 let slot = slot * self.length;
                 return Err(format!("complete, but {slot} was never answered"));

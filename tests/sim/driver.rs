@@ -279,7 +279,7 @@ impl World {
                     let conn = &mut self.exchanges[source].conns[at];
                     conn.open = false;
                     if doubted {
-                        let tickers = conn.in_flight.take().map(|it| it.task == Task::Tickers);
+                        let tickers = conn.in_flight.take().map(|it| it.task.is_tickers());
                         self.schedules[source].repeated(tickers == Some(true));
                         self.schedules[source].trouble = self.now;
                         self.links.remove(&key);
@@ -288,7 +288,7 @@ impl World {
                     let (read, served) = (conn.read, conn.served);
                     // Not a byte on one that had served before: once more, on a new one.
                     if let Some(it) = conn.in_flight.take_if(|it| served > 0 && !it.begun) {
-                        self.schedules[source].repeated(it.task == Task::Tickers);
+                        self.schedules[source].repeated(it.task.is_tickers());
                         self.schedules[source].trouble = self.now;
                         self.links.remove(&key);
                         return self.core.closed(key);
@@ -422,7 +422,7 @@ impl World {
                 }
             }
             Told::Eof | Told::Failed(_) if repeats => {
-                let tickers = in_flight.task == Task::Tickers;
+                let tickers = in_flight.task.is_tickers();
                 conn.in_flight = None;
                 self.schedules[source].repeated(tickers);
             }
@@ -448,7 +448,7 @@ impl World {
                 // While a list is being applied, another configuration comes.
                 self.reload.is_soon |=
                     self.reload.is_restless && task == Task::Markets && self.rng.chance(1, 3);
-                let tickers = task == Task::Tickers;
+                let tickers = task.is_tickers();
                 self.trace.note(self.now, format!("source {source} has answered {task:?}"));
                 self.schedules[source].succeeded(tickers, self.now);
                 let truth = &self.exchanges[source].mouth.truth;
@@ -491,7 +491,7 @@ impl World {
                 };
                 self.trace.note(self.now, format!("source {source}.{conn} < {}", excerpt(bytes)));
                 let asked = self.exchanges[source].conns[conn].in_flight.as_ref();
-                if asked.is_some_and(|asked| asked.task == Task::Tickers) {
+                if asked.is_some_and(|asked| asked.task.is_tickers()) {
                     let verdict = self.schedules[source].tickers(self.now);
                     self.check(verdict, &|| format!("source {source}"));
                 }

@@ -156,7 +156,7 @@ impl Scale {
     /// Weighs a request. An error if there are too many.
     fn weigh(&mut self, task: &Task, now: u64) -> Result<(), String> {
         let weight = match task {
-            Task::Tickers => 80,
+            Task::Tickers(weight) => *weight,
             Task::Markets => 20,
             Task::Candles { .. } => 2,
             Task::Time | Task::Unknown => 1,
@@ -299,7 +299,7 @@ impl Exchange {
         has_list: bool,
     ) -> Vec<(u64, Step)> {
         // Nothing is served without quotes, and no quotes without the list.
-        let vital = task == Task::Tickers || task == Task::Markets && !has_list;
+        let vital = task.is_tickers() || task == Task::Markets && !has_list;
         let of_one_market = matches!(task, Task::Candles { .. });
         let mut message = self.message(&speech, fault, vital, of_one_market);
         let written = self.conns[conn].written;
@@ -541,8 +541,8 @@ fn bad(backs_off: bool) -> Meaning {
 /// Whether a fault makes sense for such an answer.
 fn fits(fault: Fault, task: &Task) -> bool {
     match fault {
-        Fault::BadItems => matches!(task, Task::Candles { .. } | Task::Tickers),
-        Fault::Missing => *task == Task::Tickers,
+        Fault::BadItems => matches!(task, Task::Candles { .. } | Task::Tickers(_)),
+        Fault::Missing => task.is_tickers(),
         Fault::EmptyList => !matches!(task, Task::Time | Task::Unknown),
         _ => true,
     }

@@ -119,7 +119,7 @@ impl World {
             let sources = world.config.sources.iter().zip(&world.schedules);
             let begin = sources.map(|(source, schedule)| {
                 let begin = schedule.not_before.max(world.now + 4 * us(source.timeout));
-                begin + us(source.poll) + us(source.timeout)
+                begin + us(source.poll.usual()) + us(source.timeout)
             });
             // Writes that failed are tried again.
             let disk = world.disk.as_ref().map_or(0, |_| 90 * SECOND);
@@ -147,7 +147,7 @@ impl World {
 
     /// Every tracked market has a fresh quote.
     fn expect_quotes(&mut self, rng: &mut Rng) {
-        let polls = self.config.sources.iter().map(|source| us(source.poll));
+        let polls = self.config.sources.iter().map(|source| us(source.poll.usual()));
         let poll_us = polls.max().unwrap_or(0);
         self.run_until(self.now + 2 * poll_us + SECOND);
         // A list that a reload has asked for may come late, and quotes of what is new in it after that.

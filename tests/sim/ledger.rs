@@ -756,16 +756,10 @@ impl Ledger {
     /// The rows of a candle, said to be closed, that could be seen in this span; none: nothing was
     /// said of it.
     pub fn words(&self, market: usize, interval: &'static str, slot: i64, span: Span) -> Vec<&Row> {
-        let key = (market, interval);
-        let former = self.former.get(&key).filter(|(until, _)| *until >= span.0);
-        let former = former.and_then(|(_, candles)| candles.said.get(&slot));
-        let candles = self.candles.get(&key);
-        let said = candles.and_then(|candles| candles.said.get(&slot));
-        let said = said.map_or(&[][..], Vec::as_slice);
         let hides =
             |(at, closed, _): &(u64, Closed, Rc<Row>)| *closed == Closed::Yes && *at < span.0;
-        let first = said.iter().rposition(hides).unwrap_or(0);
-        let seen = former.into_iter().flatten().chain(&said[first..]);
+        let said = self.seen(market, interval, span).filter_map(|candles| candles.said.get(&slot));
+        let seen = said.flat_map(|said| &said[said.iter().rposition(hides).unwrap_or(0)..]);
         let seen = seen.filter(|(at, closed, _)| *at <= span.1 && *closed != Closed::No);
         let mut rows: Vec<&Row> = Vec::new();
         for (_, _, row) in seen {
@@ -776,34 +770,37 @@ impl Ledger {
         rows
     }
 
-    /// Whether an answer could have held the candle of a slot.
-    pub fn was_asked(&self, market: usize, interval: &'static str, slot: i64) -> bool {
-        let candles = self.candles.get(&(market, interval));
-        candles.is_some_and(|candles| candles.asked.contains(&slot))
+    /// What could be known of a series in this span: what was forgotten within it, and what is known now.
+    pub fn seen(
+        &self,
+        market: usize,
+        interval: &'static str,
+        span: Span,
+    ) -> impl Iterator<Item = &Candles> {
+        let key = (market, interval);
+        let former = self.former.get(&key).filter(|(until, _)| *until >= span.0);
+        former.map(|(_, candles)| candles).into_iter().chain(self.candles.get(&key))
     }
 
-    /// The oldest slot that was asked for.
-    pub fn oldest_asked(&self, market: usize, interval: &'static str) -> Option<i64> {
-        let candles = self.candles.get(&(market, interval))?;
-        candles.asked.first().copied()
-    }
-
-    /// Slot of the newest candle that was said closed, for certain and perhaps.
+    /// Slot of the newest candle that was said closed, for certain and perhaps. What is said in the same moment
+    /// may be known in part: a page is taken in slice by slice.
     pub fn newest_row(
         &self,
         market: usize,
         interval: &'static str,
         span: Span,
     ) -> [Option<i64>; 2] {
-        let newest = |least: Closed, until: u64| {
-            let said = &self.candles.get(&(market, interval))?.said;
+        let newest = |candles: &Candles, least: Closed, until: u64| {
             let told = |(at, closed, _): &(u64, Closed, Rc<Row>)| {
                 *at <= until && (*closed == least || *closed == Closed::Yes)
             };
-            let mut found = said.iter().rev();
-            found.find(|(_, words)| words.iter().any(told)).map(|(slot, _)| *slot)
+            let mut said = candles.said.iter().rev();
+            said.find(|(_, words)| words.iter().any(told)).map(|(slot, _)| *slot)
         };
-        [newest(Closed::Yes, span.0), newest(Closed::Maybe, span.1)]
+        let now = self.candles.get(&(market, interval));
+        let certain = now.and_then(|it| newest(it, Closed::Yes, span.0.saturating_sub(1)));
+        let seen = self.seen(market, interval, span);
+        [certain, seen.filter_map(|it| newest(it, Closed::Maybe, span.1)).max()]
     }
 
     /// The markets tracked for certain.

@@ -11,7 +11,7 @@ use super::ledger::Selection;
 use super::weather::SECOND;
 use super::world::{Event, World};
 use crate::support::Rng;
-use marketd::config::{Config, Depth, SourceConfig, Url};
+use marketd::config::{Config, Depth, Poll, SourceConfig, Url};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -268,11 +268,13 @@ impl World {
                     source.quote_assets.clear();
                 }
             }
-            2 => source.poll = ms(*self.rng.pick(&[500, 1000, 2000, 3000, 5000, 9000])),
+            2 => {
+                source.poll = Poll::Every(ms(*self.rng.pick(&[500, 1000, 2000, 3000, 5000, 9000])))
+            }
             3 => {
-                source.stale_after = source.poll * (2 + self.rng.below(6) as u32);
+                source.stale_after = source.poll.usual() * (2 + self.rng.below(6) as u32);
                 source.frozen_after = match self.rng.chance(1, 2) {
-                    true => source.poll * (3 + self.rng.below(20) as u32),
+                    true => source.poll.usual() * (3 + self.rng.below(20) as u32),
                     false => ms(100_000_000),
                 };
             }
@@ -352,7 +354,7 @@ impl World {
             }
             ledger.set_ages(us(new.stale_after), us(new.frozen_after), now);
             ledger.has_left |= limits.candle_series < series;
-            self.schedules[at].reconfigure(us(new.poll), us(limits.backoff_max), now);
+            self.schedules[at].reconfigure(us(new.poll.usual()), us(limits.backoff_max), now);
         }
         let old = &self.config.limits;
         let rates = |it: &marketd::config::Limits| (it.requests_per_minute, it.request_burst);

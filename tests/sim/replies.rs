@@ -14,7 +14,8 @@ use std::rc::Rc;
 /// What is asked of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    Tickers,
+    /// With the weight of the request.
+    Tickers(u64),
     Markets,
     Time,
     Candles {
@@ -26,6 +27,12 @@ pub enum Task {
     },
     /// An address that is not there, or a market that nobody knows.
     Unknown,
+}
+
+impl Task {
+    pub fn is_tickers(&self) -> bool {
+        matches!(self, Task::Tickers(_))
+    }
 }
 
 /// A body with what it says.
@@ -55,7 +62,12 @@ impl Mouth {
         };
         let number = |name: &str| parameter(name).and_then(|value| value.parse::<i64>().ok());
         match path {
-            "/api/v3/ticker/24hr" if query.is_empty() => Task::Tickers,
+            // Whichever markets are asked for, all are told.
+            "/api/v3/ticker/24hr" => match parameter("symbols").map(|ids| ids.split(',').count()) {
+                Some(0..=20) => Task::Tickers(2),
+                Some(21..=100) => Task::Tickers(40),
+                _ => Task::Tickers(80),
+            },
             "/api/v3/exchangeInfo" => Task::Markets,
             "/api/v3/time" => Task::Time,
             "/api/v3/klines" => {
@@ -89,7 +101,7 @@ impl Mouth {
                 let body = format!("{{\"timezone\":\"UTC\",\"symbols\":[{}]}}", items.join(","));
                 speech(body, Said::Markets(list))
             }
-            Task::Tickers => self.tickers(fault, us, rng),
+            Task::Tickers(_) => self.tickers(fault, us, rng),
             Task::Candles { .. } => self.candles(task, fault, us, rng),
             Task::Unknown => unknown_market(),
         }

@@ -16,7 +16,7 @@ use super::udf::Adapter;
 use super::weather::{SECOND, Weather};
 use super::world::{Event, World};
 use crate::support::Rng;
-use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, SourceConfig, Url};
+use marketd::config::{Config, Data, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Core, ProcessFacts};
 use marketd::time::{Mono, Now, UnixMs};
 use std::collections::HashMap;
@@ -88,7 +88,7 @@ pub fn small_world(keep: i64, until: u64, disk: Disk, rng: &mut Rng) -> World {
     let mut config = config(theme, &brain, rng);
     config.sources.truncate(1);
     config.sources[0].symbols.truncate(1);
-    config.sources[0].poll = ms(30_000);
+    config.sources[0].poll = Poll::Every(ms(30_000));
     config.sources[0].stale_after = ms(120_000);
     config.limits = Limits::default();
     let depth = Depth { keep, backfill: keep };
@@ -254,7 +254,7 @@ fn source_config(theme: Theme, brain: &Brain, at: usize, rng: &mut Rng) -> Sourc
         }),
         symbols: symbols.take(1 + rng.below(2) as usize).collect(),
         quote_assets: vec!["*".to_string()],
-        poll: ms(poll),
+        poll: Poll::Every(ms(poll)),
         stale_after: ms(poll * (2 + rng.below(6))),
         frozen_after: ms(match rng.chance(1, 3) {
             true => poll * (3 + rng.below(20)),
@@ -368,7 +368,7 @@ fn add_source(
     };
     let limits = &world.config.limits;
     world.schedules.push(Schedule::new(
-        us(config.poll),
+        us(config.poll.usual()),
         us(limits.backoff_max),
         places.len(),
         limits.connections_per_source,

@@ -344,7 +344,7 @@ impl World {
     /// Whether quotes would show that an exchange's clock has gone back by so much: they come without
     /// trouble, and the next ones are older than the last.
     fn shows(&self, source: usize, ms: i64) -> bool {
-        let poll_us = self.config.sources[source].poll.as_micros() as u64;
+        let poll_us = self.config.sources[source].poll.usual().as_micros() as u64;
         let exchange = &self.exchanges[source];
         let least = self.now.saturating_sub(2 * poll_us);
         let most = self.now + 2 * poll_us + 10 * SECOND;

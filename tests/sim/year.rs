@@ -11,7 +11,7 @@ use super::naive::{base_of, candle_at, length_ms, plain, roll_up};
 use super::weather::SECOND;
 use crate::support::Rng;
 use crate::support::daemon::TempDir;
-use marketd::config::{Config, Depth, HistoryConfig, Limits, SourceConfig, Url};
+use marketd::config::{Config, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::demo::Demo;
 use marketd::history::{DiskJob, Opened, Reply, StoreError, Unwritten};
@@ -435,7 +435,7 @@ pub(super) fn config() -> Config {
         }),
         symbols: vec!["BTC/USDT".to_string()],
         // This is about candles.
-        poll: hours(1),
+        poll: Poll::Every(hours(1)),
         stale_after: hours(3),
         frozen_after: hours(10_000),
         ..SourceConfig::new("binance")

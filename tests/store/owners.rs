@@ -11,6 +11,7 @@ use marketd::history::{
 };
 use marketd::interval::Stored;
 use marketd::record::{Bounds, Candle, Edge, MarketRules};
+use marketd::store::HistoryReader;
 use std::path::{Path, PathBuf};
 
 /// The file is refused, and is as it was.
@@ -236,6 +237,9 @@ fn a_file_of_version_1_is_read_and_brought_up_to_date() {
     let made = shell.execute_batch(include_str!("version_1.sql"));
     made.expect("it was made by a release");
     drop(shell);
+    let stored = HistoryReader::open(&path).and_then(|it| it.markets()).expect("it is sound");
+    let stored: Vec<_> = stored.values().map(|it| (it.has_quote, it.has_rules)).collect();
+    assert_eq!(stored, [(true, false)]);
     for _ in 0..2 {
         let mut bench = Bench::open(&path);
         assert!(!bench.opened().created);

@@ -32,6 +32,18 @@
 /// other tests.
 pub const LONG: std::time::Duration = std::time::Duration::from_secs(120);
 
+/// Binance's dialect.
+pub const BINANCE: &str = include_str!("../../src/exchange/dialects/binance.json");
+
+/// The text of that dialect without its calls for the tickers of all markets and of several.
+pub fn market_by_market(dialect: &str) -> String {
+    let (front, rest) = dialect.split_once("    \"all\": {").expect("a call for all");
+    let (_, rest) = rest.split_once('\n').expect("it is one line");
+    let (one, rest) = rest.split_once("    \"several\": {").expect("a call for several");
+    let (_, rest) = rest.split_once("\n    },\n").expect("it ends");
+    [front, one, rest].concat()
+}
+
 pub mod binance;
 pub mod chance;
 pub mod client;

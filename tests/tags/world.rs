@@ -5,7 +5,7 @@
 use crate::support::Rng;
 use crate::support::message::{MessageHead, field, parse_head};
 use crate::tags::exchange::Exchange;
-use marketd::config::{Config, Data, Depth, SourceConfig, Url};
+use marketd::config::{Config, Data, Depth, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -81,7 +81,7 @@ pub fn config(pause: Duration) -> Config {
         url: Some(Url::parse(host).expect("an address")),
         symbols: vec!["M000/USDT".to_string(), "M001/USDT".to_string()],
         quote_assets: vec!["USDT".to_string()],
-        poll: pause,
+        poll: Poll::Every(pause),
         stale_after: 2 * pause,
         frozen_after: 20 * pause,
         ..SourceConfig::new("binance")

@@ -1,5 +1,7 @@
 //! What a file may hold, as a JSON Schema: for the tests that compare it with what is delivered.
 
+use crate::config::forms::TextForm;
+use crate::config::leaves::Number;
 use crate::config::members::{Named, Words};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -54,9 +56,37 @@ impl Types {
         self.needed.extend(is_needed.then_some(key));
     }
 
+    /// Writes the rule of a member that was added.
+    pub(crate) fn limit(&mut self, key: &str, rule: &dyn Limits) {
+        let schema = self.members.get_mut(key).expect("it was added");
+        rule.limit(if schema["type"] == "array" { &mut schema["items"] } else { schema });
+    }
+
     pub(crate) fn name(&mut self, name: &str, schema: Value) -> Value {
         self.named.insert(name.into(), schema);
         json!({ "$ref": format!("#/$defs/{name}") })
+    }
+}
+
+/// A rule of a member, as a schema says it.
+pub(crate) trait Limits {
+    fn limit(&self, schema: &mut Value);
+}
+
+impl Limits for Number {
+    fn limit(&self, schema: &mut Value) {
+        let number = match schema.get("anyOf") {
+            Some(_) => &mut schema["anyOf"][0],
+            None => schema,
+        };
+        (number["minimum"], number["maximum"]) = (json!(self.min), json!(self.max));
+    }
+}
+
+impl Limits for TextForm<String> {
+    fn limit(&self, schema: &mut Value) {
+        // Dialects have names alone.
+        schema["pattern"] = json!("^[a-z0-9-]{1,32}$");
     }
 }
 
@@ -77,7 +107,7 @@ plain! {
     bool = { "type": "boolean" }
     u32 = { "type": "integer", "minimum": 0, "maximum": 4294967295u32 }
     u16 = { "type": "integer", "minimum": 0, "maximum": 65535 }
-    Words = { "type": "object", "additionalProperties": { "type": "string" } }
+    Words = { "type": "object", "additionalProperties": { "type": "string", "pattern": "^[A-Z0-9]{1,20}$" } }
 }
 
 impl<T: Schema> Schema for Option<T> {

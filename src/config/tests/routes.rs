@@ -78,6 +78,61 @@ fn proxies_come_from_the_environment_and_are_never_printed() {
 }
 
 #[test]
+fn the_key_of_a_source_comes_from_its_file_or_its_variable_and_is_never_printed() {
+    let dialect = TestFile::new("k.json", "keyed");
+    let key = TestFile::new("key", "hunter2\n");
+    let config = |more: &str| {
+        let source = format!("{{ \"id\": \"t-1\", \"dialect\": {:?}{more} }}", &*dialect);
+        format!("{{\n\"sources\": [ {source} ] }}")
+    };
+    let file = |name: &str| config(&format!(",\n\"keyFile\": {name:?}"));
+    let read = |text: &str, variable: &str| {
+        let path = TestFile::new("c.json", text);
+        let result = run(&["--config", &path], &[("MARKETD_KEY_T_1", variable)]);
+        result.map_err(|all| all.join("; ").replace(&*path, "c.json"))
+    };
+    let good = |text: &str, variable: &str, expected: &str| {
+        let Ok(Command::Run(loaded)) = read(text, variable) else {
+            panic!("{text}");
+        };
+        let source = &loaded.config.sources[0];
+        assert_eq!(source.key.as_ref().map(Secret::expose), Some(expected));
+        let shown = format!("{:?} {}", loaded, loaded.config.to_json());
+        assert!(!shown.contains(expected), "{shown}");
+        let told = loaded.warnings.iter().map(ConfigFault::to_string).collect::<String>();
+        assert!(told.contains("sources[0].dialect: without https, the key"), "{told}");
+    };
+    good(&config(""), "hunter1", "hunter1");
+    good(&file(&key), "hunter1", "hunter2");
+    let wrong = |text: &str, variable: &str, expected: &str| {
+        assert_eq!(read(text, variable).err().as_deref(), Some(expected), "{text}");
+    };
+    let rest = "(the key of the source; `keyFile` names a file with it instead)";
+    let none = format!(
+        "c.json:2: sources[0].keyFile: MARKETD_KEY_T_1: expected a key, found nothing {rest}"
+    );
+    wrong(&config(""), "", &none);
+    let one = "expected a key of at most 4096 printable characters of ASCII, in one line";
+    wrong(
+        &config(""),
+        "a\nb",
+        &format!("c.json:2: sources[0].keyFile: MARKETD_KEY_T_1: {one} {rest}"),
+    );
+    let why = "\"/nowhere\": cannot be read: No such file or directory (os error 2)";
+    wrong(&file("/nowhere"), "x", &format!("c.json:3: sources[0].keyFile: {why}"));
+    std::fs::write(&*key, " \n").expect("the file can be written");
+    let empty = format!("c.json:3: sources[0].keyFile: {:?}: expected a key, found nothing", &*key);
+    wrong(&file(&key), "x", &empty);
+    // Who asks no exchange needs no key.
+    let path = TestFile::new("c.json", &config(""));
+    assert!(run(&["--config", &path, "--print-config"], &[]).is_ok());
+    assert!(run(&["healthcheck", "--config", &path], &[]).is_ok());
+    std::fs::write(&*dialect, "fine").expect("the file can be written");
+    let vain = "c.json:3: sources[0].keyFile: nothing reads it: the dialect has no `key`";
+    wrong(&file(&key), "x", vain);
+}
+
+#[test]
 fn passwords_in_addresses_are_not_repeated() {
     let check = |flag: &str, expected: &str| {
         assert_eq!(run(&["--source", flag], &[]), Err(vec![format!("--source: {expected}")]));

@@ -52,6 +52,11 @@ fn of_value(expected: &str, value: &mut dyn KeyValue) -> Members {
         let choices = [of_value(expected, value), of_type("null")].map(|it| object(&it));
         return vec![("anyOf", list(&choices))];
     }
+    if let Some((expected, word)) = expected.split_once(", or ").filter(|it| it.1.starts_with('"'))
+    {
+        let choices = [of_value(expected, value), vec![("const", word.to_string())]];
+        return vec![("anyOf", list(&choices.map(|it| object(&it))))];
+    }
     let words: Vec<&str> = expected.split(' ').collect();
     match words[..] {
         ["true", "or", "false"] => of_type("boolean"),

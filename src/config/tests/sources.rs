@@ -22,7 +22,8 @@ fn sources_come_from_flags_else_from_the_file_else_the_demo_exchange_runs() {
         let config = loaded(line, &[]).config;
         assert_eq!(sources(&config), expected, "{line:?}");
         assert_eq!(config.demo.map(|demo| demo.seed), demo, "{line:?}");
-        assert_eq!(config.demo_source().is_some(), demo.is_some(), "{line:?}");
+        let runs = config.sources.iter().any(|source| source.dialect == DEMO);
+        assert_eq!(runs, demo.is_some(), "{line:?}");
     };
     let demo = "demo|binance||BTC/USDT,ETH/USDT|*";
     check(&[], Some(1), &[demo]);

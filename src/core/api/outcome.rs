@@ -150,13 +150,13 @@ pub enum StreamedSymbols {
 }
 
 impl StreamedSymbols {
-    /// Those that the request names, as far as they are known.
-    pub fn named(&self) -> impl Iterator<Item = SymbolId> {
+    /// Those that the request names, as far as they are known, with their places.
+    pub fn named(&self) -> impl Iterator<Item = (usize, SymbolId)> {
         let named: &[_] = match self {
             StreamedSymbols::Named(symbols) => symbols,
             StreamedSymbols::All => &[],
         };
-        named.iter().flatten().copied()
+        (0..).zip(named).filter_map(|(at, symbol)| Some((at, (*symbol)?)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/`: the page for people, and the index of all addresses for programs; and the files of the page.
 //!
-//! Owns which of the two a client gets, the files, and what a browser may do with them. The page is built in
+//! Owns which of the two a client gets, the files, and what a browser may do with them. The page links to the
+//! configuration in effect. The page is built in
 //! unless the feature `page` is off; then everybody gets the index.
 
 use super::body;
@@ -35,8 +36,9 @@ macro_rules! files {
 /// The files of the page. The first is the page itself.
 #[rustfmt::skip]
 static FILES: &[PageFile] = if described::HAS_PAGE { files! {
-    "index.html" "page.css" "app.js" "api.js" "chart.js" "draw.js" "feed.js" "panel.js" "series.js"
-    "service.js" "slots.js" "spark.js" "table.js" "text.js"
+    "index.html" "page.css" "api.js" "app.js" "axis.js" "chart.js" "choices.js" "digits.js" "dom.js"
+    "draw.js" "feed.js" "hub.js" "keep.js" "links.js" "overlay.js" "panel.js" "rates.js" "row.js" "series.js"
+    "service.js" "slots.js" "spark.js" "table.js" "text.js" "time.js" "tools.js" "views.js"
 } } else { &[] };
 
 /// Responds to `/`, and leads a client there that has left out the slash.
@@ -58,6 +60,9 @@ pub fn root(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
 
 /// Responds to the address of a file of the page.
 pub fn file(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    if call.rest == b"config.json" {
+        return Ok(configuration(call, responder));
+    }
     let is_asked = |file: &&PageFile| file.address.as_bytes()["/page/".len()..] == *call.rest;
     // The page itself is at `/`, where its references lead to the others.
     let file = FILES.iter().skip(1).find(is_asked);
@@ -76,9 +81,13 @@ fn send(
         Some("css") => ContentType::Css,
         _ => ContentType::JavaScript,
     };
+    let mut fields = POLICY.as_bytes().to_vec();
+    if by_media {
+        preload(&mut fields);
+    }
     let head = Head {
         content_type,
-        fields: POLICY.as_bytes(),
+        fields: &fields,
         by_media,
         // There is one version of it in each run.
         ..Head::json(Some(ETag::new(0, b'p')), Cache::NoCache)
@@ -87,6 +96,24 @@ fn send(
     body::send(call.view, responder, head, key, text.len(), |out| {
         out.bytes().extend_from_slice(text);
     })
+}
+
+/// Names the page's scripts, so that a browser asks for all of them at once.
+fn preload(fields: &mut Vec<u8>) {
+    let addresses = FILES.iter().map(|file| file.address);
+    let scripts = addresses.filter(|address| address.ends_with(".js"));
+    // Relative to the page.
+    let links = scripts.map(|address| format!("<{}>; rel=modulepreload", &address[1..]));
+    let links = links.collect::<Vec<_>>().join(", ");
+    fields.extend_from_slice(format!("Link: {links}\r\n").as_bytes());
+}
+
+/// Sends the configuration in effect, as `--print-config` prints it: without users and passwords.
+fn configuration(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Outcome {
+    let text = call.view.config.to_json();
+    let head = Head { fields: POLICY.as_bytes(), ..Head::json(None, Cache::NoCache) };
+    let key = CacheKey::new("/page/config.json", ());
+    Body::from_text(text.as_bytes()).send(call.view, responder, head, b'c', key)
 }
 
 /// Sends all addresses of this listener.

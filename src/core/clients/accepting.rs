@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// Connections that one look over all of them finds to make room: a look takes as long as serving some.
 const FOUND: usize = 64;
 
-/// Between two looks, if the last one has found none.
+/// Between two looks, if the last one has found none for the one that has come.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// See the module's page.
@@ -95,7 +95,7 @@ impl Acceptor {
 
     /// Refuses a new connection. Above half of the room for such connections, the oldest is closed for it.
     fn refuse(&mut self, key: Key, connections: &mut Table<Connection>, cx: &mut Context) {
-        connections.get_mut(key).into_iter().for_each(Connection::refuse);
+        connections.get_mut(key).into_iter().for_each(|it| it.reason = Some(CloseReason::Refused));
         self.refused.push_back(key);
         while self.refused.len() > MOST_REFUSED / 2
             && let Some(oldest) = self.refused.pop_front()
@@ -113,20 +113,42 @@ impl Acceptor {
         peer: Option<IpAddr>,
         cx: &mut Context,
     ) -> bool {
-        if self.leaving.is_empty() && cx.now.mono >= self.next_look {
-            self.leaving = self.look(connections, cx.now.mono);
+        if self.close_first(connections, peer, cx) {
+            return true;
         }
+        if cx.now.mono < self.next_look {
+            return false;
+        }
+        self.leaving = self.look(connections, cx.now.mono);
+        let has_room = self.close_first(connections, peer, cx);
+        if !has_room {
+            self.next_look = cx.now.mono + LOOK_PAUSE;
+        }
+        has_room
+    }
+
+    /// Closes the first one that may make room, if it does so for this peer. Otherwise it stays the first
+    /// one, for peers that hold less.
+    fn close_first(
+        &mut self,
+        connections: &mut Table<Connection>,
+        peer: Option<IpAddr>,
+        cx: &mut Context,
+    ) -> bool {
         let own = self.addresses.count(peer);
-        while let Some(key) = self.leaving.pop_front() {
-            if let Some(connection) = connections.get_mut(key)
+        while let Some(key) = self.leaving.front() {
+            if let Some(connection) = connections.get_mut(*key)
                 && let Some((rank, _)) = standing(connection, cx.now.mono)
-                && (rank == Standing::Silent || self.addresses.count(connection.peer) > own + 1)
             {
-                connection.close(CloseReason::MadeRoom, cx);
-                return true;
+                let leaves =
+                    rank == Standing::Silent || self.addresses.count(connection.peer) > own + 1;
+                if leaves {
+                    connection.close(CloseReason::MadeRoom, cx);
+                }
+                return leaves;
             }
+            self.leaving.pop_front();
         }
-        self.next_look = cx.now.mono + LOOK_PAUSE;
         false
     }
 
@@ -248,5 +270,22 @@ mod tests {
         cx.now.mono = cx.now.mono + SILENCE;
         assert_eq!(accept(&mut cx).1, None);
         assert_eq!(cx.actions, [Action::Close(oldest)]);
+    }
+
+    #[test]
+    fn an_address_that_holds_all_and_comes_again_and_again_keeps_nobody_out() {
+        let mut cx = context(|config| config.limits.max_connections = 3);
+        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut accept = |peer: &str| {
+            let key = acceptor.accept(&mut table, peer.parse().ok(), Service::Api, &mut cx);
+            let connection = key.and_then(|key| table.get_mut(key)).expect("there is room");
+            connection.served = 1;
+            connection.reason
+        };
+        assert_eq!([(); 3].map(|()| accept("192.0.2.1")), [None; 3]);
+        for _ in 0..3 {
+            assert_eq!(accept("192.0.2.1"), Some(CloseReason::Refused));
+            assert_eq!(accept("192.0.2.2"), None);
+        }
     }
 }

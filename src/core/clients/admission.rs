@@ -27,25 +27,6 @@ pub struct Admission {
     next_warning: Mono,
 }
 
-/// What came of a request's admission.
-#[derive(Clone, Copy, Debug)]
-pub struct Admitted {
-    /// The client address that it counts for, if known.
-    pub client: Option<IpAddr>,
-    /// What this address has left, if there is a limit.
-    pub quota: Option<Quota>,
-    /// `Some` if the address has used up its limit: seconds until the next request is admitted.
-    pub retry_s: Option<u32>,
-}
-
-impl Admitted {
-    /// Without a limit.
-    #[inline]
-    pub fn unlimited(client: Option<IpAddr>) -> Admitted {
-        Admitted { client, quota: None, retry_s: None }
-    }
-}
-
 impl Admission {
     /// As configured.
     pub fn new(config: &Config) -> Admission {
@@ -65,7 +46,8 @@ impl Admission {
         self.trusted = config.trusted_proxies.clone().into();
     }
 
-    /// Admits a request of this peer, or not.
+    /// Admits a request of this peer, or not. Returns the client address that it counts for, if known, and
+    /// what that has left, if there is a limit.
     #[inline]
     pub fn admit(
         &mut self,
@@ -73,9 +55,9 @@ impl Admission {
         request: &Request<'_>,
         endpoint: Endpoint,
         cx: &mut Context,
-    ) -> Admitted {
+    ) -> (Option<IpAddr>, Option<Quota>) {
         match peer.is_some() && self.trusted.is_empty() && !self.rates.is_on() {
-            true => Admitted::unlimited(peer),
+            true => (peer, None),
             false => self.check(peer, request, endpoint, cx),
         }
     }
@@ -86,32 +68,25 @@ impl Admission {
         request: &Request<'_>,
         endpoint: Endpoint,
         cx: &mut Context,
-    ) -> Admitted {
+    ) -> (Option<IpAddr>, Option<Quota>) {
         let client = self.client(peer, request.fields);
         // A probe that is refused would take the service out of its balancer, and a page whose preflight
         // is refused could not read why. Neither costs more than a 429 does.
         let is_limited = self.rates.is_on() && endpoint.is_limited();
         let Some(address) = client.filter(|_| is_limited) else {
-            return Admitted::unlimited(client);
+            return (client, None);
         };
-        let taken = self.rates.take(address, cx.now.mono);
-        if taken.forgot {
-            self.note_forgotten(cx);
+        let (quota, forgot) = self.rates.take(address, cx.now.mono);
+        if forgot {
+            cx.stats.http.rates_forgotten += 1;
+            if cx.now.mono >= self.next_warning {
+                self.next_warning = cx.now.mono + WARN_EVERY;
+                let limit = cx.config.limits.request_addresses;
+                log::warn!(target: HTTP, "rate limit forgot addresses limit={limit}");
+            }
         }
-        cx.stats.http.rate_limited += u64::from(taken.retry_s.is_some());
-        Admitted { client, quota: Some(taken.quota), retry_s: taken.retry_s }
-    }
-
-    fn note_forgotten(&mut self, cx: &mut Context) {
-        cx.stats.http.rates_forgotten += 1;
-        if cx.now.mono >= self.next_warning {
-            self.next_warning = cx.now.mono + WARN_EVERY;
-            log::warn!(
-                target: HTTP,
-                "rate limit forgot addresses limit={}",
-                cx.config.limits.request_addresses
-            );
-        }
+        cx.stats.http.rate_limited += u64::from(quota.is_used_up);
+        (client, Some(quota))
     }
 
     /// The address that a request counts for: the peer, or the client that trusted proxies name. Each

@@ -31,11 +31,12 @@
 //! may: events, earlier responses, or `100 Continue`.
 
 use crate::config::Limits;
-use crate::core::clients::pending::{Pending, PendingBody};
+use crate::core::clients::pending::Pending;
 use crate::core::clients::streams::EventStream;
+use crate::core::held::HeldByClients;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::http::{EndlessBody, Output, Request};
+use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest, Request};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
@@ -66,7 +67,7 @@ pub struct Connection {
     /// Why it will close, once that is decided. `Refused` from the start if it is above a limit.
     pub reason: Option<CloseReason>,
     /// What it adds to the current figures, as last counted.
-    counted: Figures,
+    pub counted: HeldByClients,
 }
 
 /// See the table on the module's page.
@@ -76,7 +77,7 @@ pub enum Phase {
     /// The inbox has a part of a head.
     Head,
     /// A request with a body: the request is kept, the body is dropped.
-    Body(Box<PendingBody>),
+    Body(Box<(OwnedRequest, BodyReader)>),
     /// The response is deferred.
     Waiting(Box<Pending>),
     /// The output is being sent.
@@ -91,16 +92,6 @@ pub enum Phase {
     Lingering,
     /// The driver is to drop the socket.
     Closed,
-}
-
-/// What a connection adds to the current figures.
-#[derive(Clone, Copy, Debug, Default)]
-struct Figures {
-    in_flight: u64,
-    pending: u64,
-    making: u64,
-    streams: u64,
-    held: u64,
 }
 
 impl Connection {
@@ -118,13 +109,8 @@ impl Connection {
             blank: 0,
             served: 0,
             reason: None,
-            counted: Figures::default(),
+            counted: HeldByClients::default(),
         }
-    }
-
-    /// It is above a limit: it is served its health at most.
-    pub fn refuse(&mut self) {
-        self.reason = Some(CloseReason::Refused);
     }
 
     /// Enters a phase, whose deadline runs from now on. To enter `Head`, `Writing` or `Finishing` again
@@ -176,76 +162,30 @@ impl Connection {
         }
     }
 
-    /// Memory of requests that are not served yet.
-    #[inline]
-    pub fn held_bytes(&self) -> usize {
-        let head = match &self.phase {
-            Phase::Body(pending) => pending.request.head_bytes(),
-            Phase::Waiting(pending) => pending.request.head_bytes(),
-            _ => 0,
-        };
-        self.inbox.capacity() + head
-    }
-
     /// Updates the current figures. To be called after every change.
     #[inline]
     pub fn recount(&mut self, http: &mut HttpStatus) {
         if self.service == Service::Demo {
             return;
         }
-        let making = match &self.phase {
-            Phase::Waiting(pending) => pending.held(),
-            _ => 0,
+        let (head, making) = match &self.phase {
+            Phase::Body(body) => (body.0.head_bytes(), 0),
+            Phase::Waiting(pending) => (pending.request.head_bytes(), pending.held()),
+            _ => (0, 0),
         };
-        let after = Figures {
+        let after = HeldByClients {
             in_flight: u64::from(self.is_busy()),
             pending: self.output.len() as u64,
             making: making as u64,
             streams: self.stream.as_ref().map_or(0, |stream| stream.held() as u64),
-            held: self.held_bytes() as u64,
+            requests: (self.inbox.capacity() + head) as u64,
         };
-        self.count(after, http);
+        http.held.replace(std::mem::replace(&mut self.counted, after), after);
     }
 
     /// Takes it out of the current figures: its socket is dropped.
     pub fn uncount(&mut self, http: &mut HttpStatus) {
-        self.count(Figures::default(), http);
-    }
-
-    fn count(&mut self, after: Figures, http: &mut HttpStatus) {
-        let before = std::mem::replace(&mut self.counted, after);
-        http.pending = http.pending + after.pending - before.pending;
-        http.making = http.making + after.making - before.making;
-        http.streams = http.streams + after.streams - before.streams;
-        http.in_flight = http.in_flight + after.in_flight - before.in_flight;
-        http.held = http.held + after.held - before.held;
-    }
-
-    /// Keeps bytes that are not served yet, behind those that are kept already.
-    pub fn keep(&mut self, bytes: &[u8]) {
-        self.inbox.extend_from_slice(bytes);
-    }
-
-    /// Takes out what is kept, to serve it.
-    pub fn take_inbox(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.inbox)
-    }
-
-    /// Puts back what was taken out, but for the first bytes, which are used.
-    pub fn put_back(&mut self, mut inbox: Vec<u8>, used: usize) {
-        if used < inbox.len() {
-            inbox.drain(..used);
-            if inbox.len() < inbox.capacity() / 4 {
-                inbox.shrink_to(2 * inbox.len());
-            }
-            self.inbox = inbox;
-        }
-    }
-
-    /// Counts bytes of empty lines before the next request. Returns how many there were.
-    pub fn skip(&mut self, blank: usize) -> usize {
-        self.blank += blank;
-        self.blank
+        http.held.replace(std::mem::take(&mut self.counted), HeldByClients::default());
     }
 
     /// The kernel has taken output. This renews the deadline of a client that reads.
@@ -263,23 +203,14 @@ impl Connection {
         }
     }
 
-    /// A deferred response is written. The requests behind it in the inbox wait for the connection's turn.
+    /// A deferred response is written, or events: the client has its time to take them. The requests behind
+    /// a response in the inbox wait for the connection's turn.
     pub fn flush(&mut self, cx: &mut Context) {
-        if matches!(self.phase, Phase::Idle) {
-            self.enter(Phase::Writing, cx);
+        match self.phase {
+            Phase::Idle => self.enter(Phase::Writing, cx),
+            Phase::Streaming(_) => self.since = cx.now.mono,
+            _ => {}
         }
-        cx.actions.push_back(Action::Flush(self.key));
-    }
-
-    /// A stream begins.
-    pub fn begin_stream(&mut self, stream: EventStream, body: EndlessBody, cx: &Context) {
-        self.stream = Some(Box::new(stream));
-        self.enter(Phase::Streaming(body), cx);
-    }
-
-    /// Events are written: the client has its time to take them.
-    pub fn flush_events(&mut self, cx: &mut Context) {
-        self.since = cx.now.mono;
         cx.actions.push_back(Action::Flush(self.key));
     }
 
@@ -362,7 +293,7 @@ impl Connection {
                     body.write(self.output.bytes(), |out| stream.write_alive(out, cx.now.unix));
                     cx.stats.streams.events += 1;
                 }
-                self.flush_events(cx);
+                self.flush(cx);
             }
             Phase::Writing | Phase::Streaming(_) | Phase::Finishing => {
                 cx.stats.http.timeouts += 1;

@@ -11,7 +11,7 @@
 use crate::config::Limits;
 use crate::core::api::{Outcome, SeriesSlots, View};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::pending::{Pending, Stage};
+use crate::core::clients::pending::Pending;
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::Mono;
@@ -49,41 +49,35 @@ impl DeferredResponses {
         self.waiting.len() < WAITING
     }
 
-    /// Takes in a connection whose response is at this stage.
-    pub fn insert(&mut self, key: Key, stage: Stage) {
-        match stage {
-            Stage::Waits { until, .. } => {
-                self.waiting.push(key);
-                self.next_due = Some(self.next_due.map_or(until, |due| due.min(until)));
-            }
-            Stage::InLine => self.running.push_back(key),
-            Stage::Begun => self.running.push_front(key),
+    /// A response waits for candles until this deadline.
+    pub fn wait(&mut self, key: Key, until: Mono) {
+        self.waiting.push(key);
+        self.next_due = Some(self.next_due.map_or(until, |due| due.min(until)));
+    }
+
+    /// A response runs: it stands in line, or takes turns if it is begun.
+    pub fn run(&mut self, key: Key, is_begun: bool) {
+        match is_begun {
+            false => self.running.push_back(key),
+            true => self.running.push_front(key),
         }
     }
 
-    /// The candles of a response have come, or do not come.
-    fn run(&mut self, key: Key, stage: &mut Stage) {
-        let is_begun = matches!(stage, Stage::Waits { is_begun: true, .. });
-        *stage = if is_begun { Stage::Begun } else { Stage::InLine };
-        self.insert(key, *stage);
-    }
-
-    /// Removes a connection from those that wait for candles. If its response runs, `step` passes it over.
-    pub fn forget(&mut self, key: Key) {
-        if let Some(at) = self.waiting.iter().position(|it| *it == key) {
-            self.waiting.swap_remove(at);
-        }
+    /// Removes a connection from those that wait for candles. Returns true if it was there. If its response
+    /// runs, `step` passes it over.
+    pub fn forget(&mut self, key: Key) -> bool {
+        let at = self.waiting.iter().position(|it| *it == key);
+        at.map(|at| self.waiting.swap_remove(at)).is_some()
     }
 
     /// The candles that this response waits for will not come: it runs, unless it is patient.
     pub fn go_without(&mut self, key: Key, connections: &mut Table<Connection>) {
-        if let Some(Pending { kind: Outcome::Deferred(response), stage, .. }) =
+        if let Some(Pending { kind: Outcome::Deferred(response), is_begun, .. }) =
             pending(connections, key)
-            && matches!(stage, Stage::Waits { .. })
             && !response.is_patient()
+            && self.forget(key)
         {
-            self.forget(key);
-            self.run(key, stage);
+            self.run(key, *is_begun);
         }
     }
 
@@ -114,16 +108,16 @@ impl DeferredResponses {
     ) {
         self.next_due = None;
         for key in std::mem::take(&mut self.waiting) {
-            if let Some(Pending { kind: Outcome::Deferred(response), stage, .. }) =
+            if let Some(Pending { kind: Outcome::Deferred(response), served, is_begun, .. }) =
                 pending(connections, key)
-                && let Stage::Waits { until, .. } = *stage
             {
+                let until = served.waits_until(view.config);
                 let missing = response.missing(view);
                 let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
                 let some_come = missing.iter().any(|it| response.is_patient() || is_coming(it));
                 match until > view.now.mono && some_come {
-                    true => self.insert(key, *stage),
-                    false => self.run(key, stage),
+                    true => self.wait(key, until),
+                    false => self.run(key, *is_begun),
                 }
             }
         }
@@ -174,13 +168,13 @@ mod tests {
     use crate::core::api::Endpoint;
     use crate::core::api::compressed_cache::CompressedBodies;
     use crate::core::api::{Advance, Deferred};
-    use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::Served;
     use crate::core::{Context, Service, Status};
     use crate::http::{HeadLimits, OwnedRequest, Parsed, Responder, parse};
     use crate::interval::Stored;
     use crate::market::{Market, SourceId, SymbolId};
     use crate::time::{Now, UnixMs};
+    use std::time::Duration;
 
     /// A response of so many parts, which needs a candle.
     struct Parts(usize);
@@ -214,11 +208,12 @@ mod tests {
     }
 
     impl Bench {
-        /// At most so many take turns.
+        /// At most so many take turns. One that waits does so for a millisecond.
         fn new(making: usize) -> Bench {
             let now = Now { mono: Mono(1), unix: UnixMs(1) };
             let mut config = Config::default();
             config.limits.deferred_responses = making;
+            config.limits.chart_wait = Duration::from_millis(1);
             let market = Market::new(&config);
             let stats = Status::new(std::iter::empty(), now);
             Bench {
@@ -228,7 +223,7 @@ mod tests {
             }
         }
 
-        fn defer(&mut self, parts: usize, until: Option<Mono>) -> Key {
+        fn defer(&mut self, parts: usize, waits: bool) -> Key {
             let new = |key| Connection::new(key, Service::Api, None, Mono(0));
             let key = self.connections.insert_with(new).expect("room");
             let limits = HeadLimits::from(&self.cx.config.limits);
@@ -239,16 +234,18 @@ mod tests {
             let served = Served {
                 endpoint: Endpoint::Unknown,
                 closing: None,
-                admitted: Admitted::unlimited(None),
+                client: None,
+                quota: None,
                 line: None,
                 asked_at: self.cx.now.mono,
             };
-            let waits = |until| Stage::Waits { until, is_begun: false };
-            let stage = until.map_or(Stage::InLine, waits);
-            self.queue.insert(key, stage);
+            match waits {
+                true => self.queue.wait(key, served.waits_until(&self.cx.config)),
+                false => self.queue.run(key, false),
+            }
             let (request, kind) =
                 (OwnedRequest::new(&request), Outcome::Deferred(Box::new(Parts(parts))));
-            let pending = Box::new(Pending { request, served, kind, stage });
+            let pending = Box::new(Pending { request, served, kind, is_begun: false });
             let connection = self.connections.get_mut(key).expect("it is there");
             connection.enter(Phase::Waiting(pending), &self.cx);
             key
@@ -281,7 +278,7 @@ mod tests {
     #[test]
     fn the_first_few_take_turns_and_the_others_wait_in_line() {
         let mut bench = Bench::new(2);
-        let [long, short, third] = [3, 2, 1].map(|parts| bench.defer(parts, None));
+        let [long, short, third] = [3, 2, 1].map(|parts| bench.defer(parts, false));
         let done: Vec<Option<Key>> = (0..6).map(|_| bench.step()).collect();
         let expected = [None, None, None, Some(short), Some(long), Some(third)];
         assert_eq!(done, expected);
@@ -291,18 +288,18 @@ mod tests {
     #[test]
     fn a_response_waits_for_candles_that_come_until_its_deadline() {
         let mut bench = Bench::new(1);
-        let key = bench.defer(1, Some(Mono(1000)));
+        let key = bench.defer(1, true);
         bench.wake(true);
         assert_eq!(bench.queue.depths(), (1, 0));
-        assert_eq!(bench.queue.next_due, Some(Mono(1000)));
-        bench.cx.now.mono = Mono(1000);
+        assert_eq!(bench.queue.next_due, Some(Mono(1001)));
+        bench.cx.now.mono = Mono(1001);
         bench.wake(true);
         assert_eq!((bench.queue.depths(), bench.queue.next_due), ((0, 1), None));
         assert_eq!(bench.step(), Some(key));
-        let lost = bench.defer(1, Some(Mono(2000)));
+        let lost = bench.defer(1, true);
         bench.wake(false);
         assert_eq!(bench.step(), Some(lost), "nobody has asked for its candles");
-        let impatient = bench.defer(1, Some(Mono(2000)));
+        let impatient = bench.defer(1, true);
         bench.queue.go_without(impatient, &mut bench.connections);
         bench.queue.go_without(impatient, &mut bench.connections);
         assert_eq!(bench.queue.depths(), (0, 1));
@@ -311,21 +308,19 @@ mod tests {
     #[test]
     fn a_response_that_was_begun_and_has_waited_comes_before_those_in_line() {
         let mut bench = Bench::new(1);
-        let [begun, in_line] = [1, 1].map(|parts| bench.defer(parts, None));
+        let [begun, in_line] = [1, 1].map(|parts| bench.defer(parts, false));
         assert_eq!(bench.queue.next(), Some(begun));
-        let mut stage = Stage::Waits { until: Mono(1000), is_begun: true };
-        bench.queue.insert(begun, stage);
+        bench.queue.wait(begun, Mono(1000));
         assert_eq!(bench.queue.depths(), (1, 1));
-        bench.queue.forget(begun);
-        bench.queue.run(begun, &mut stage);
-        assert_eq!(stage, Stage::Begun);
+        assert!(bench.queue.forget(begun));
+        bench.queue.run(begun, true);
         assert_eq!([bench.step(), bench.step()], [Some(begun), Some(in_line)]);
     }
 
     #[test]
     fn a_connection_that_is_gone_is_passed_over() {
         let mut bench = Bench::new(1);
-        let [waits, runs] = [Some(Mono(1000)), None].map(|until| bench.defer(1, until));
+        let [waits, runs] = [true, false].map(|waits| bench.defer(1, waits));
         for key in [waits, runs] {
             let closed = bench.connections.remove(key);
             assert!(closed.is_some());

@@ -32,14 +32,9 @@ pub struct HeadCache {
 struct Place {
     /// The hash of the whole head that asked for this place last.
     last: u64,
-    head: Option<Box<CachedHead>>,
-}
-
-/// A head that is kept.
-#[derive(Debug)]
-pub struct CachedHead {
-    request: OwnedRequest,
-    /// The prepared request, and its endpoint.
+    /// The head that is kept.
+    request: Option<OwnedRequest>,
+    /// What was prepared of it.
     prepared: Option<(Validity, Endpoint, Box<dyn Prepared>)>,
 }
 
@@ -59,21 +54,32 @@ impl HeadCache {
     }
 
     /// The request at the start of `bytes`, if its head is kept in its place.
-    #[inline]
+    #[inline(always)]
     pub fn find<'b>(&self, place: usize, bytes: &'b [u8]) -> Option<Request<'b>> {
-        self.places[place].head.as_ref()?.request.find(bytes)
+        self.places[place].request.as_ref()?.find(bytes)
     }
 
-    /// Takes out the head that was found in this place. It is put back once it is answered.
+    /// True if a request was prepared for the head in this place.
     #[inline]
-    pub fn take(&mut self, place: usize) -> Option<Box<CachedHead>> {
-        self.places[place].head.take()
+    pub fn is_prepared(&self, place: usize) -> bool {
+        self.places[place].prepared.is_some()
     }
 
-    /// Puts a head back.
+    /// What was prepared of the head in this place, if that is still valid.
     #[inline]
-    pub fn put_back(&mut self, place: usize, head: Option<Box<CachedHead>>) {
-        self.places[place].head = head;
+    pub fn prepared(&self, place: usize, at: Validity) -> Option<(Endpoint, &dyn Prepared)> {
+        let (valid_at, endpoint, prepared) = self.places[place].prepared.as_ref()?;
+        (*valid_at == at).then_some((*endpoint, &**prepared))
+    }
+
+    /// Keeps what was prepared of the head in this place.
+    pub fn keep(
+        &mut self,
+        place: usize,
+        at: Validity,
+        (endpoint, prepared): (Endpoint, Box<dyn Prepared>),
+    ) {
+        self.places[place].prepared = Some((at, endpoint, prepared));
     }
 
     /// Notes a request that was parsed because it was not found in its place. One that a body follows is
@@ -86,23 +92,8 @@ impl HeadCache {
         let came_before = std::mem::replace(&mut place.last, hash) == hash;
         let may_be_kept = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
         if came_before && may_be_kept {
-            let request = OwnedRequest::new(request);
-            place.head = Some(Box::new(CachedHead { request, prepared: None }));
+            (place.request, place.prepared) = (Some(OwnedRequest::new(request)), None);
         }
-    }
-}
-
-impl CachedHead {
-    /// The prepared request, if there is one that is still valid.
-    #[inline]
-    pub fn prepared(&self, wanted: Validity) -> Option<(Endpoint, &dyn Prepared)> {
-        let (valid_for, endpoint, prepared) = self.prepared.as_ref()?;
-        (*valid_for == wanted).then_some((*endpoint, &**prepared))
-    }
-
-    /// Keeps the prepared request.
-    pub fn keep(&mut self, valid_for: Validity, endpoint: Endpoint, it: Box<dyn Prepared>) {
-        self.prepared = Some((valid_for, endpoint, it));
     }
 }
 
@@ -173,7 +164,7 @@ mod tests {
         let path = "x".repeat(KEY_BYTES);
         let head = |number: u8| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nX: {number}\r\n\r\n");
         (0..9).for_each(|number| _ = look(&mut cache, head(number).as_bytes()));
-        assert!(cache.places.iter().all(|place| place.head.is_none()), "none has come twice");
+        assert!(cache.places.iter().all(|place| place.request.is_none()), "none has come twice");
     }
 
     #[test]
@@ -190,11 +181,11 @@ mod tests {
             quoted: false,
         };
         let prepared = Box::new(ChartRequest { symbol: SymbolId(1), spec, source: None }) as _;
-        let mut cached = cache.take(cache.place(raw)).expect("it has come three times");
-        assert!(cached.prepared((Service::Api, 7)).is_none());
-        cached.keep((Service::Api, 7), Endpoint::Chart, prepared);
-        assert!(cached.prepared((Service::Api, 7)).is_some());
-        assert!(cached.prepared((Service::Both, 7)).is_none());
-        assert!(cached.prepared((Service::Api, 8)).is_none());
+        let place = cache.place(raw);
+        assert!(cache.prepared(place, (Service::Api, 7)).is_none());
+        cache.keep(place, (Service::Api, 7), (Endpoint::Chart, prepared));
+        assert!(cache.prepared(place, (Service::Api, 7)).is_some());
+        assert!(cache.prepared(place, (Service::Both, 7)).is_none());
+        assert!(cache.prepared(place, (Service::Api, 8)).is_none());
     }
 }

@@ -10,12 +10,13 @@
 //!   `deferred`).
 //! - `streaming`: clients that are told what changes (`streams`).
 //!
-//! The way of a response has these types. A [`Connection`] keeps the bytes of a
+//! The way of a response has these types. A [`Connection`], in its [`Phase`], keeps the bytes of a
 //! [`Request`](crate::http::Request). [`Responses`] finds what the request is for, often a
-//! [`Prepared`](crate::core::api::Prepared) one, and lets it write to a
-//! [`Responder`](crate::http::Responder). What it hands back is an
+//! [`Prepared`](crate::core::api::Prepared) one of the head cache, asks whether it is admitted, and lets it
+//! write to a [`Responder`](crate::http::Responder). What it hands back is an
 //! [`Outcome`](crate::core::api::Outcome): the response is sent, or waits in the connection as a
-//! [`Pending`](pending::Pending) one.
+//! [`Pending`](pending::Pending) one, in line with others. It is counted and logged as
+//! [`Served`](pending::Served).
 //!
 //! To add a limit: `config/limits.rs`.
 
@@ -37,8 +38,8 @@ mod sweeping;
 use crate::config::{Config, Limits};
 use crate::core::CloseReason;
 use crate::core::api::{Error, View};
-use crate::core::{Census, Context, Event, LongWork, Service, Status};
-use crate::demo::Demo;
+use crate::core::{Census, Context, Event, LongWork, Service, Status, WorkSet};
+use crate::demo::{Demo, DemoScript};
 use crate::http::Outgoing;
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
@@ -69,6 +70,7 @@ pub struct Clients {
     peak_bytes: u64,
     /// When they last held a quarter of that.
     crowded_at: Mono,
+    has_shrunk: bool,
 }
 
 impl Clients {
@@ -82,12 +84,20 @@ impl Clients {
             responses: Responses::new(demo, cx),
             peak_bytes: 0,
             crowded_at: cx.now.mono,
+            has_shrunk: false,
         }
     }
 
     /// Takes in a new configuration, in place of one with these limits.
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
         self.responses.reconfigure(old, config);
+    }
+
+    /// The demo exchange follows this script from now on, and sets its clock if the script says so.
+    pub fn follow_script(&mut self, script: DemoScript, cx: &mut Context) {
+        if let Some(at) = self.responses.demo.as_mut().and_then(|demo| demo.follow(script)) {
+            cx.set_demo_clock(at);
+        }
     }
 
     /// True if a key may be that of a client. Every other key is that of a connection to an exchange, or to
@@ -151,10 +161,15 @@ impl Clients {
         }
     }
 
-    /// Sets the date of responses. Returns true once a second, if it has changed.
+    /// Sets the date of responses. Returns true once a second, if it has changed: then the memory that
+    /// clients take is looked at as well.
     #[inline]
-    pub fn set_date(&mut self, now: UnixMs) -> bool {
-        self.responses.stamp.refresh(now)
+    pub fn set_date(&mut self, now: UnixMs, cx: &Context) -> bool {
+        let is_new = self.responses.stamp.refresh(now);
+        if is_new {
+            self.watch_memory(cx);
+        }
+        is_new
     }
 
     /// What all responses have cost so far. It only rises.
@@ -166,27 +181,34 @@ impl Clients {
     /// Handles deadlines and the limits on the bytes of all connections.
     pub fn handle_timeout(&mut self, cx: &mut Context) {
         let Clients { connections, sweeper, responses, .. } = self;
-        let is_due = sweeper.due() <= cx.now.mono
+        let is_due = sweeper.next_sweep <= cx.now.mono
             && (!connections.is_empty() || responses.compressed.is_keeping());
         if is_due && sweeper.sweep(connections, responses, cx) {
             responses.compressed.sweep();
         }
         responses.streams.handle_timeout(&responses.compressed, cx);
         sweeper.shed(connections, cx);
+        let now = cx.now.mono;
+        for delayed in responses.delayed.extract_if(.., |it| it.until <= now) {
+            if let Some(connection) = connections.get_mut(delayed.key) {
+                delayed.send(connection, cx);
+            }
+        }
     }
 
     /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
     pub fn due(&self) -> Mono {
-        let Responses { deferred, compressed, .. } = &self.responses;
+        let Responses { deferred, compressed, delayed, .. } = &self.responses;
+        let delayed = delayed.iter().map(|it| it.until).min().unwrap_or(Mono::NEVER);
         let is_swept = !self.connections.is_empty() || compressed.is_keeping();
-        let sweep = if is_swept { self.sweeper.due() } else { Mono::NEVER };
-        sweep.min(deferred.next_due.unwrap_or(Mono::NEVER))
+        let sweep = if is_swept { self.sweeper.next_sweep } else { Mono::NEVER };
+        sweep.min(deferred.next_due.unwrap_or(Mono::NEVER)).min(delayed)
     }
 
     /// Closes the connections that are between two requests, and ends all streams: marketd stops.
     pub fn shut_down(&mut self, cx: &mut Context) {
-        let Clients { connections, responses, .. } = self;
-        sweeping::sweep(connections, responses, 0..usize::MAX, usize::MAX, cx);
+        self.sweeper = Sweeper::new(cx.now.mono);
+        self.handle_timeout(cx);
         for key in self.responses.streams.keys() {
             self.on(Some(key), cx, |responses, connection, cx| {
                 responses.streams.end(connection, cx);
@@ -194,16 +216,14 @@ impl Clients {
         }
     }
 
-    /// By kind, from [`LongWork::Requests`] on: true if [`Clients::work`] has something to do.
+    /// What [`Clients::work`] has to do.
     #[inline]
-    pub fn has_work(&self, cx: &Context) -> [bool; 4] {
-        let responses = &self.responses;
-        [
-            !responses.queue.is_empty(),
-            responses.deferred.has_work(),
-            responses.compressed.has_work(),
-            responses.streams.has_work(cx),
-        ]
+    pub fn has_work(&self, cx: &Context) -> WorkSet {
+        let Responses { queue, deferred, compressed, streams, .. } = &self.responses;
+        LongWork::Requests.if_any(!queue.is_empty())
+            | LongWork::Responses.if_any(deferred.has_work())
+            | LongWork::Compression.if_any(compressed.has_work())
+            | LongWork::Streams.if_any(streams.has_work(cx))
     }
 
     /// Does one slice of work of this kind: the next requests of a queued connection, a part of a deferred
@@ -261,11 +281,7 @@ impl Clients {
         let Responses { deferred, compressed, .. } = &self.responses;
         let view = View::new(cx, compressed);
         for (key, needed, missing) in deferred.choose_again(&mut self.connections, &view) {
-            for (series, slots) in needed {
-                let now = cx.exchange_time(series.source);
-                cx.market.charts.want(series, slots, now);
-            }
-            cx.wish(Some(key), missing);
+            cx.wish(Some(key), needed, missing);
         }
     }
 
@@ -300,21 +316,21 @@ impl Clients {
         (stats.queues.compressing, stats.compressed_bytes) = compressed.depths();
     }
 
-    /// True if clients have held less than a quarter of the most that they held since the last time for so
-    /// long that memory is worth giving back.
-    pub fn has_shrunk(&mut self, cx: &Context) -> bool {
+    /// True once when clients have held less than a quarter of the most that they held since the last time
+    /// for so long that memory is worth giving back.
+    pub fn take_shrunk(&mut self) -> bool {
+        std::mem::take(&mut self.has_shrunk)
+    }
+
+    fn watch_memory(&mut self, cx: &Context) {
         let held = cx.stats.http.client_bytes();
         self.peak_bytes = self.peak_bytes.max(held);
-        if self.peak_bytes < CROWD_BYTES {
-            return false;
-        }
         if held >= self.peak_bytes / 4 {
             self.crowded_at = cx.now.mono;
         }
-        let has_shrunk = cx.now.mono.since(self.crowded_at) >= CROWD_PAUSE;
-        if has_shrunk {
+        if self.peak_bytes >= CROWD_BYTES && cx.now.mono.since(self.crowded_at) >= CROWD_PAUSE {
             self.peak_bytes = held;
+            self.has_shrunk = true;
         }
-        has_shrunk
     }
 }

@@ -3,11 +3,12 @@
 //! The connection that waits for the response owns it (`Phase::Waiting`), so that it is dropped with the
 //! connection. It never touches a connection.
 
+use crate::config::Config;
 use crate::core::api::{Endpoint, Outcome};
-use crate::core::clients::admission::Admitted;
 use crate::core::{CloseReason, Context};
-use crate::http::{BodyReader, Output, OwnedRequest, Responder, Stamp};
+use crate::http::{Output, OwnedRequest, Quota, Responder, Stamp};
 use crate::time::Mono;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// What one connection may cost at a time, in bytes of responses: some 0.05 ms, and 0.3 ms if none of
@@ -22,27 +23,8 @@ pub struct Pending {
     pub served: Served,
     /// How the response comes about.
     pub kind: Outcome,
-    /// How far it is, if it is made in parts.
-    pub stage: Stage,
-}
-
-/// A request whose body is being read.
-pub struct PendingBody {
-    /// The request.
-    pub request: OwnedRequest,
-    /// Follows the framing.
-    pub reader: BodyReader,
-}
-
-/// How far a response is that is made in parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// It waits for candles until this deadline. `is_begun`: some of it was made before.
-    Waits { until: Mono, is_begun: bool },
-    /// It is in line, and holds only what its request needs.
-    InLine,
-    /// It is being made.
-    Begun,
+    /// True if it is made in parts, and some of it is made: before, it holds only what its request needs.
+    pub is_begun: bool,
 }
 
 impl Pending {
@@ -63,7 +45,7 @@ impl Pending {
     ) -> (R, u16) {
         let request = self.request.get();
         let mut responder = Responder::new(out, stamp, &request, self.served.closing.is_none());
-        responder.tell_quota(self.served.admitted.quota);
+        responder.tell_quota(self.served.quota);
         let result = write(&mut responder);
         (result, responder.status())
     }
@@ -75,8 +57,10 @@ pub struct Served {
     pub endpoint: Endpoint,
     /// Why the connection closes after the response, if it does.
     pub closing: Option<CloseReason>,
-    /// For which address the request counts.
-    pub admitted: Admitted,
+    /// The address that the request counts for, if known.
+    pub client: Option<IpAddr>,
+    /// What this address has left, if there is a limit.
+    pub quota: Option<Quota>,
     /// The request's part of the line in the access log.
     pub line: Option<Box<str>>,
     /// When the request was read.
@@ -92,8 +76,8 @@ impl Served {
     }
 
     /// Until when the response waits for candles, however often it does.
-    pub fn waits_until(&self, cx: &Context) -> Mono {
-        self.asked_at + cx.config.limits.chart_wait
+    pub fn waits_until(&self, config: &Config) -> Mono {
+        self.asked_at + config.limits.chart_wait
     }
 
     /// Counts the response.

@@ -43,17 +43,6 @@ struct Bucket {
     full_at: Mono,
 }
 
-/// What came of taking one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// What is left, for the head of the response.
-    pub quota: Quota,
-    /// `Some` if the bucket was empty: seconds until it holds a request again.
-    pub retry_s: Option<u32>,
-    /// True if another address was forgotten for this one.
-    pub forgot: bool,
-}
-
 impl RateLimiter {
     /// A limiter in which every bucket is full, or no limit.
     pub fn new(limits: &Limits) -> RateLimiter {
@@ -77,22 +66,20 @@ impl RateLimiter {
         !self.sets.is_empty()
     }
 
-    /// Takes one request out of an address's bucket, unless it is empty.
-    pub fn take(&mut self, address: IpAddr, now: Mono) -> Taken {
+    /// Takes one request out of an address's bucket, unless it is empty. Returns what is left, and whether
+    /// another address was forgotten for this one.
+    pub fn take(&mut self, address: IpAddr, now: Mono) -> (Quota, bool) {
         let (each_us, limit) = (self.each_us, self.burst);
         let whole_us = u64::from(limit) * each_us;
         let (bucket, forgot) = self.bucket(network(address), now);
         let taken_us = bucket.full_at.0.saturating_sub(now.0) + each_us;
-        if taken_us > whole_us {
-            // `RateLimit-Reset` and `Retry-After` name the same moment.
-            let reset_s = seconds(taken_us - whole_us);
-            let quota = Quota { limit, remaining: 0, reset_s };
-            return Taken { quota, retry_s: Some(reset_s), forgot };
+        let is_used_up = taken_us > whole_us;
+        let reset_us = if is_used_up { taken_us - whole_us } else { taken_us };
+        if !is_used_up {
+            bucket.full_at = Mono(now.0 + taken_us);
         }
-        bucket.full_at = Mono(now.0 + taken_us);
-        let remaining = ((whole_us - taken_us) / each_us) as u32;
-        let quota = Quota { limit, remaining, reset_s: seconds(taken_us) };
-        Taken { quota, retry_s: None, forgot }
+        let remaining = (whole_us.saturating_sub(taken_us) / each_us) as u32;
+        (Quota { limit, remaining, reset_s: seconds(reset_us), is_used_up }, forgot)
     }
 
     /// The bucket of an address, and whether another one that was not full was dropped for it.
@@ -154,29 +141,28 @@ mod tests {
     fn a_bucket_empties_by_one_a_request_and_fills_at_its_pace() {
         let mut rates = rates(60, 3, 64);
         let second = 1_000_000;
-        let mut check = |us: u64, left: u32, reset_s: u32, retry_s: Option<u32>| {
+        let mut check = |us: u64, left: u32, reset_s: u32, is_used_up: bool| {
             let taken = rates.take(at("192.0.2.1"), Mono(7 * second + us));
-            let quota = Quota { limit: 3, remaining: left, reset_s };
-            let expected = Taken { quota, retry_s, forgot: false };
-            assert_eq!(taken, expected, "after {us} us");
+            let quota = Quota { limit: 3, remaining: left, reset_s, is_used_up };
+            assert_eq!(taken, (quota, false), "after {us} us");
         };
-        check(0, 2, 1, None);
-        check(0, 1, 2, None);
-        check(1, 0, 3, None);
-        check(2, 0, 1, Some(1));
-        check(999_999, 0, 1, Some(1));
+        check(0, 2, 1, false);
+        check(0, 1, 2, false);
+        check(1, 0, 3, false);
+        check(2, 0, 1, true);
+        check(999_999, 0, 1, true);
         // One is back, to the microsecond.
-        check(second, 0, 3, None);
-        check(second, 0, 1, Some(1));
-        check(2 * second, 0, 3, None);
+        check(second, 0, 3, false);
+        check(second, 0, 1, true);
+        check(2 * second, 0, 3, false);
         // Never more than all of them.
-        check(3600 * second, 2, 1, None);
+        check(3600 * second, 2, 1, false);
     }
 
     #[test]
     fn one_subscriber_has_one_bucket() {
         let mut rates = rates(1, 2, 64);
-        let mut left = |text: &str| rates.take(at(text), Mono(0)).quota.remaining;
+        let mut left = |text: &str| rates.take(at(text), Mono(0)).0.remaining;
         assert_eq!(left("192.0.2.1"), 1);
         assert_eq!(left("::ffff:192.0.2.1"), 0);
         assert_eq!(left("192.0.2.2"), 1);
@@ -205,13 +191,13 @@ mod tests {
                 let whole = u64::from(burst) * each_us;
                 let (left, then) = model.get(&who).copied().unwrap_or((whole, now));
                 let left = (left + (now.0 - then.0)).min(whole);
-                let taken = rates.take(v4(who), now);
-                assert_eq!(taken.retry_s.is_none(), left >= each_us, "seed {seed}");
+                let (quota, _) = rates.take(v4(who), now);
+                assert_eq!(!quota.is_used_up, left >= each_us, "seed {seed}");
                 let left = if left >= each_us { left - each_us } else { left };
-                assert_eq!(u64::from(taken.quota.remaining), left / each_us);
-                if let Some(retry_s) = taken.retry_s {
+                assert_eq!(u64::from(quota.remaining), left / each_us);
+                if quota.is_used_up {
                     let missing = each_us - left;
-                    assert!(u64::from(retry_s) * 1_000_000 >= missing, "seed {seed}");
+                    assert!(u64::from(quota.reset_s) * 1_000_000 >= missing, "seed {seed}");
                 }
                 model.insert(who, (left, now));
             }
@@ -224,18 +210,18 @@ mod tests {
         let places = rates.sets.len() * WAYS;
         assert_eq!(places, 1024);
         // One that has used up all it had.
-        while rates.take(at("192.0.2.1"), Mono(1)).retry_s.is_none() {}
+        while !rates.take(at("192.0.2.1"), Mono(1)).0.is_used_up {}
         let mut forgotten = 0;
         for number in 0..100_000u32 {
             let network = u128::from(0x2001_0db8_0000_0000 | u64::from(number)) << 64;
-            let taken = rates.take(Ipv6Addr::from_bits(network).into(), Mono(2));
-            assert_eq!(taken.retry_s, None, "a newcomer is let in");
-            forgotten += u32::from(taken.forgot);
+            let (quota, forgot) = rates.take(Ipv6Addr::from_bits(network).into(), Mono(2));
+            assert!(!quota.is_used_up, "a newcomer is let in");
+            forgotten += u32::from(forgot);
         }
         assert_eq!(rates.sets.len() * WAYS, places);
         // All but those that found a free place took one of somebody.
         assert!(forgotten as usize >= 100_000 - places, "{forgotten}");
-        let spent = rates.take(at("192.0.2.1"), Mono(3));
-        assert!(spent.retry_s.is_some(), "the flood has not washed it clean");
+        let (spent, _) = rates.take(at("192.0.2.1"), Mono(3));
+        assert!(spent.is_used_up, "the flood has not washed it clean");
     }
 }

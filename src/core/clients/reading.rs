@@ -11,7 +11,7 @@
 //! responses.
 
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::pending::{PendingBody, SHARE};
+use crate::core::clients::pending::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event};
 use crate::http::{
@@ -64,9 +64,11 @@ impl Responses {
         }
         if connection.inbox.is_empty() {
             let used = self.serve(connection, bytes, false, cx);
-            connection.keep(&bytes[used..]);
+            if used < bytes.len() {
+                connection.inbox.extend_from_slice(&bytes[used..]);
+            }
         } else {
-            connection.keep(bytes);
+            connection.inbox.extend_from_slice(bytes);
             self.serve_inbox(connection, false, cx);
         }
     }
@@ -99,9 +101,15 @@ impl Responses {
 
     /// Serves what is in the inbox. `is_turn`: the connection's turn in the queue has come.
     fn serve_inbox(&mut self, connection: &mut Connection, is_turn: bool, cx: &mut Context) {
-        let inbox = connection.take_inbox();
+        let mut inbox = std::mem::take(&mut connection.inbox);
         let used = self.serve(connection, &inbox, is_turn, cx);
-        connection.put_back(inbox, used);
+        if used < inbox.len() {
+            inbox.drain(..used);
+            if inbox.len() < inbox.capacity() / 4 {
+                inbox.shrink_to(2 * inbox.len());
+            }
+            connection.inbox = inbox;
+        }
     }
 
     /// Serves requests from `bytes` as far as possible. Returns how many bytes are used.
@@ -159,12 +167,11 @@ impl Responses {
         if connection.blank == 0
             && let Some(request) = self.heads.find(place, bytes)
         {
-            if is_heavy(&request) {
+            // Nothing is prepared for heavy ones.
+            if !self.heads.is_prepared(place) && is_heavy(&request) {
                 return self.put_off(connection, cx);
             }
-            let mut cached = self.heads.take(place);
-            self.respond(connection, &request, cached.as_deref_mut(), cx);
-            self.heads.put_back(place, cached);
+            self.respond(connection, &request, Some(place), cx);
             return self.taken(request.head.len());
         }
         // Empty lines before it count, including those that are dropped already.
@@ -185,7 +192,8 @@ impl Responses {
                 // Some clients send an empty line after a body. It does not begin a request, and renews no
                 // deadline.
                 let blank = empty_lines(bytes);
-                if connection.skip(blank) >= cx.config.limits.head_bytes {
+                connection.blank += blank;
+                if connection.blank >= cx.config.limits.head_bytes {
                     self.reject(connection, Error::HEADERS_TOO_LARGE, bytes, cx);
                     return Break(bytes.len());
                 }
@@ -225,8 +233,8 @@ impl Responses {
                 if request.expect_continue {
                     connection.output.bytes().extend_from_slice(CONTINUE);
                 }
-                let request = OwnedRequest::new(request);
-                connection.enter(Phase::Body(Box::new(PendingBody { request, reader })), cx);
+                let body = Box::new((OwnedRequest::new(request), reader));
+                connection.enter(Phase::Body(body), cx);
             }
             Err(error) => self.reject(connection, error.into(), request.head, cx),
         }
@@ -234,12 +242,13 @@ impl Responses {
 
     /// Drops a part of a request's body, and serves the request at the end of the body.
     fn read_body(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) -> Step {
-        let Phase::Body(pending) = &mut connection.phase else {
+        let Phase::Body(body) = &mut connection.phase else {
             return Break(0);
         };
+        let reader = &mut body.1;
         let mut used = 0;
-        while used < bytes.len() && !pending.reader.is_done() {
-            match pending.reader.decode(&bytes[used..]) {
+        while used < bytes.len() && !reader.is_done() {
+            match reader.decode(&bytes[used..]) {
                 Ok(piece) => used += piece.used,
                 Err(error) => {
                     self.reject(connection, error.into(), b"", cx);
@@ -247,11 +256,11 @@ impl Responses {
                 }
             }
         }
-        if pending.reader.is_done()
-            && let Phase::Body(pending) = std::mem::replace(&mut connection.phase, Phase::Idle)
+        if reader.is_done()
+            && let Phase::Body(body) = std::mem::replace(&mut connection.phase, Phase::Idle)
         {
             connection.enter(Phase::Idle, cx);
-            self.respond(connection, &pending.request.get(), None, cx);
+            self.respond(connection, &body.0.get(), None, cx);
         }
         Continue(used)
     }

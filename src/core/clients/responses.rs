@@ -9,20 +9,38 @@ use crate::config::{Config, Limits};
 use crate::core::api::compressed_cache::CompressedBodies;
 use crate::core::api::{self, Advance, Deferred, Destination, Endpoint, Error, Outcome, View};
 use crate::core::clients::access_log::AccessLog;
-use crate::core::clients::admission::{Admission, Admitted};
+use crate::core::clients::admission::Admission;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::DeferredResponses;
-use crate::core::clients::head_cache::{CachedHead, HeadCache};
-use crate::core::clients::pending::{Pending, SHARE, Served, Stage};
+use crate::core::clients::head_cache::HeadCache;
+use crate::core::clients::pending::{Pending, SHARE, Served};
 use crate::core::clients::streaming::Streams;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::demo::Demo;
+use crate::demo::{Demo, DemoHead};
 use crate::http::{Cache, Head, Output, OwnedRequest, Request, Responder, Stamp, normal_path};
 use crate::table::Key;
+use crate::time::Mono;
 use std::collections::VecDeque;
 
 /// Seconds after which a client that was refused may try again.
 const RETRY_REFUSED_S: u32 = 1;
+
+/// A response that is made, and to be sent later.
+pub struct DelayedResponse {
+    pub until: Mono,
+    pub key: Key,
+    output: Output,
+    closing: Option<CloseReason>,
+}
+
+impl DelayedResponse {
+    /// Sends it.
+    pub fn send(self, connection: &mut Connection, cx: &mut Context) {
+        connection.output = self.output;
+        connection.responded(self.closing, cx);
+        connection.flush(cx);
+    }
+}
 
 /// See the module's page.
 pub struct Responses {
@@ -37,7 +55,9 @@ pub struct Responses {
     admission: Admission,
     /// Buffers for the next response.
     pub spare: Output,
-    demo: Option<Demo>,
+    pub demo: Option<Demo>,
+    /// Of the demo exchange; at most one of each connection.
+    pub delayed: Vec<DelayedResponse>,
     /// Reused for the bodies of the demo exchange.
     scratch: Vec<u8>,
     /// What all requests and responses have cost so far, in bytes of responses. It only rises.
@@ -58,6 +78,7 @@ impl Responses {
             admission: Admission::new(&cx.config),
             spare: Output::default(),
             demo,
+            delayed: Vec::new(),
             scratch: Vec::new(),
             spent: 0,
         }
@@ -72,12 +93,13 @@ impl Responses {
         self.access_log.reconfigure();
     }
 
-    /// Responds to a request, or defers the response.
+    /// Responds to a request, or defers the response. `place`: that of its head in the cache, if it was found
+    /// there.
     pub fn respond(
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
-        cached: Option<&mut CachedHead>,
+        place: Option<usize>,
         cx: &mut Context,
     ) {
         let closing = connection.count_request(request, cx);
@@ -89,7 +111,7 @@ impl Responses {
         let begin = connection.output.len();
         let valid_for = (service, cx.market.catalog.version());
         let path;
-        let prepared = cached.as_deref().and_then(|it| it.prepared(valid_for));
+        let prepared = place.and_then(|place| self.heads.prepared(place, valid_for));
         let route = match prepared {
             Some((endpoint, prepared)) => Destination::Prepared(endpoint, prepared),
             None => {
@@ -99,13 +121,13 @@ impl Responses {
         };
         let endpoint = route.endpoint();
         let is_refused = connection.reason == Some(CloseReason::Refused);
-        let admitted = self.admission.admit(connection.peer, request, endpoint, cx);
+        let (client, quota) = self.admission.admit(connection.peer, request, endpoint, cx);
         cx.stats.http.requests += 1;
         let keep = closing.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
-        responder.tell_quota(admitted.quota);
+        responder.tell_quota(quota);
         let mut newly_prepared = None;
-        let kind = match admitted.retry_s {
+        let kind = match quota.filter(|quota| quota.is_used_up) {
             // One above a limit is there for its health alone: probes must not take a full service for dead.
             _ if is_refused && endpoint != Endpoint::Health => {
                 cx.stats.http.rejected += 1;
@@ -117,24 +139,24 @@ impl Responses {
                 route.respond(&view, request, &mut responder, &mut newly_prepared)
             }
             // The connection stays: to open another one would cost more than this response.
-            Some(retry_s) => {
-                let error = Error::TOO_MANY_REQUESTS.retry_after(retry_s);
+            Some(quota) => {
+                let error = Error::TOO_MANY_REQUESTS.retry_after(quota.reset_s);
                 api::send_error(&error, &mut responder)
             }
         };
         let (status, weight) = (responder.status(), responder.weight());
-        if let (Some(cached), Some(prepared)) = (cached, newly_prepared) {
-            cached.keep(valid_for, endpoint, prepared);
+        if let (Some(place), Some(prepared)) = (place, newly_prepared) {
+            self.heads.keep(place, valid_for, (endpoint, prepared));
         }
-        let line = self.access_log.describe(request);
-        let served = Served { endpoint, closing, admitted, line, asked_at: cx.now.mono };
+        let line = self.access_log.describe(request.head);
+        let served = Served { endpoint, closing, client, quota, line, asked_at: cx.now.mono };
         if let Outcome::Sent = kind {
             self.spent += weight as u64;
             return self.complete(connection, &served, (status, begin), cx);
         }
         self.spent += SHARE;
         let request = OwnedRequest::new(request);
-        self.defer(connection, Pending { request, served, kind, stage: Stage::InLine }, cx);
+        self.defer(connection, Pending { request, served, kind, is_begun: false }, cx);
     }
 
     /// Responds to a request to the demo exchange, which counts for nothing.
@@ -148,13 +170,25 @@ impl Responses {
         self.spent += SHARE;
         let keep = closing.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
-        if let Some(demo) = &mut self.demo {
-            self.scratch.clear();
-            let status = demo.respond(request.path, request.query, cx.now.unix, &mut self.scratch);
-            let head = Head { status, ..Head::json(None, Cache::NoStore) };
-            responder.send(&head, &self.scratch);
+        let Some(demo) = &mut self.demo else {
+            return connection.close(CloseReason::Stopping, cx);
+        };
+        self.scratch.clear();
+        let Some(DemoHead { status, fields, delay }) =
+            demo.serve(request.path, request.query, cx.now, &mut self.scratch)
+        else {
+            return connection.close(CloseReason::Broken, cx);
+        };
+        let fields = fields.as_bytes();
+        let head = Head { status, fields, ..Head::json(None, Cache::NoStore) };
+        responder.send(&head, &self.scratch);
+        if delay.is_zero() {
+            return connection.responded(closing, cx);
         }
-        connection.responded(closing, cx);
+        let output = std::mem::take(&mut connection.output);
+        connection.enter(Phase::Queued, cx);
+        let until = cx.now.mono + delay;
+        self.delayed.push(DelayedResponse { until, key: connection.key, output, closing });
     }
 
     /// Counts a response that stands in the output from `begin` on, and lets its connection go on.
@@ -181,7 +215,7 @@ impl Responses {
     /// The request of a connection is not complete in time.
     pub fn time_out(&mut self, it: &mut Connection, reason: CloseReason, cx: &mut Context) {
         cx.stats.http.timeouts += 1;
-        let begun = it.take_inbox();
+        let begun = std::mem::take(&mut it.inbox);
         self.fail(it, &Error::REQUEST_TIMEOUT, &begun, reason, cx);
         cx.actions.push_back(Action::Flush(it.key));
     }
@@ -199,12 +233,12 @@ impl Responses {
         cx.stats.http.requests += 1;
         let begin = connection.output.len();
         let head = match &connection.phase {
-            Phase::Body(pending) => pending.request.get().head,
+            Phase::Body(body) => body.0.get().head,
             _ => bytes,
         };
         let mut responder = Responder::closing(&mut connection.output, &self.stamp, head);
         api::send_error(error, &mut responder);
-        connection.take_inbox();
+        connection.inbox = Vec::new();
         if connection.service == Service::Demo {
             return connection.responded(Some(reason), cx);
         }
@@ -212,8 +246,9 @@ impl Responses {
         let served = Served {
             endpoint: Endpoint::Unread,
             closing: Some(reason),
-            admitted: Admitted::unlimited(connection.peer),
-            line: is_unknown.then(|| self.access_log.describe_unknown(bytes)).flatten(),
+            client: connection.peer,
+            quota: None,
+            line: is_unknown.then(|| self.access_log.describe(bytes)).flatten(),
             asked_at: cx.now.mono,
         };
         self.complete(connection, &served, (error.status, begin), cx);
@@ -230,11 +265,7 @@ impl Responses {
                 return self.send_error(connection, &pending, &Error::overloaded(), cx);
             }
             Outcome::Deferred(response) => {
-                if self.asks(key, &**response, cx) {
-                    let until = pending.served.waits_until(cx);
-                    pending.stage = Stage::Waits { until, is_begun: false };
-                }
-                self.deferred.insert(key, pending.stage);
+                self.line_up(key, (&**response, &pending.served), false, cx);
             }
             Outcome::ToCompress(response) => {
                 let body = std::mem::take(&mut response.body);
@@ -249,7 +280,7 @@ impl Responses {
         let Outcome::Stream(asked) = std::mem::replace(&mut pending.kind, Outcome::Sent) else {
             return;
         };
-        if let Some(error) = self.streams.refusal(pending.served.admitted.client, cx) {
+        if let Some(error) = self.streams.refusal(pending.served.client, cx) {
             return self.send_error(connection, &pending, &error, cx);
         }
         pending.served.closing.get_or_insert(CloseReason::Answered);
@@ -286,16 +317,20 @@ impl Responses {
         }
     }
 
-    /// Wishes for the candles that a response lacks. Returns true if it is to wait for them.
-    fn asks(&mut self, key: Key, response: &dyn Deferred, cx: &mut Context) -> bool {
+    /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, it runs.
+    fn line_up(
+        &mut self,
+        key: Key,
+        (response, served): (&dyn Deferred, &Served),
+        is_begun: bool,
+        cx: &mut Context,
+    ) {
         let missing = response.missing(&View::new(cx, &self.compressed));
-        for (series, slots) in response.needs() {
-            let now = cx.exchange_time(series.source);
-            cx.market.charts.want(series, slots, now);
+        match !missing.is_empty() && self.deferred.has_room() {
+            true => self.deferred.wait(key, served.waits_until(&cx.config)),
+            false => self.deferred.run(key, is_begun),
         }
-        let waits = !missing.is_empty() && self.deferred.has_room();
-        cx.wish(Some(key), missing);
-        waits
+        cx.wish(Some(key), response.needs(), missing);
     }
 
     /// Makes one part of a deferred response whose turn has come, and writes it if that was the last part.
@@ -304,25 +339,19 @@ impl Responses {
         let Phase::Waiting(pending) = &mut connection.phase else {
             return;
         };
-        let Pending { kind: Outcome::Deferred(response), stage, served, .. } = &mut **pending
+        let Pending { kind: Outcome::Deferred(response), is_begun, served, .. } = &mut **pending
         else {
             return self.finish(connection, cx);
         };
         // It would be one more that holds a body. One that is begun is made to its end.
         let own = response.held() as u64;
-        if *stage == Stage::InLine && cx.stats.http.is_overloaded(own, &cx.config.limits) {
+        if !*is_begun && cx.stats.http.is_overloaded(own, &cx.config.limits) {
             return self.refuse(connection, &Error::overloaded(), cx);
         }
-        *stage = Stage::Begun;
+        *is_begun = true;
         match response.step(&View::new(cx, &self.compressed)) {
             Advance::More => self.deferred.put_back(key, &cx.config.limits),
-            Advance::Waits => {
-                if self.asks(key, &**response, cx) {
-                    let until = served.waits_until(cx);
-                    *stage = Stage::Waits { until, is_begun: true };
-                }
-                self.deferred.insert(key, *stage);
-            }
+            Advance::Waits => self.line_up(key, (&**response, served), true, cx),
             Advance::Done => self.finish(connection, cx),
         }
     }

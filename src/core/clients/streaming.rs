@@ -47,10 +47,8 @@ const RETRY_REFUSED_S: u32 = 5;
 
 /// See the module's page.
 pub struct Streams {
-    /// Their connections and the addresses that they count for, in the order in which they began.
-    open: BTreeMap<u64, (Key, Option<IpAddr>)>,
-    /// How many have begun.
-    begun: u64,
+    /// When they were asked for, and their connections, with the addresses that they count for.
+    open: BTreeMap<(Mono, Key), Option<IpAddr>>,
     addresses: AddressCounts,
     /// The connections whose streams make room for others.
     leaving: Vec<Key>,
@@ -69,7 +67,6 @@ impl Streams {
     pub fn new(seed: u64) -> Streams {
         Streams {
             open: BTreeMap::new(),
-            begun: 0,
             addresses: AddressCounts::default(),
             leaving: Vec::new(),
             quotes: QuoteReaders::default(),
@@ -103,10 +100,10 @@ impl Streams {
     /// Lets the oldest stream of the address that has most make room, if that has more than so many and one.
     fn make_room(&mut self, own: usize) -> bool {
         let most = self.addresses.most().filter(|most| self.addresses.count(Some(*most)) > own + 1);
-        let oldest = self.open.values().find(|(key, address)| {
+        let oldest = self.open.iter().find(|((_, key), address)| {
             most.is_some() && address.map(network) == most && !self.leaving.contains(key)
         });
-        self.leaving.extend(oldest.map(|(key, _)| *key));
+        self.leaving.extend(oldest.map(|((_, key), _)| *key));
         oldest.is_some()
     }
 
@@ -129,27 +126,22 @@ impl Streams {
         let wait_ms = self.wait_ms(RETRY_MS);
         let view = View::new(cx, compressed);
         let (key, body) = (connection.key, request.body);
-        self.begun += 1;
-        let begin = (self.begun, wait_ms);
-        let stream = EventStream::new(request, served, begin, (self.shared.noted, &view));
+        let stream = EventStream::new(request, served, wait_ms, (self.shared.noted, &view));
         self.quotes.add(key, &stream.symbols, stream.source, (stream.charts.len(), &view));
-        let mut candles = Vec::new();
-        for place in 0..stream.charts.len() {
-            let chart = stream.chart(place);
-            let added = chart.map(|chart| self.shared.charts.add(chart, (key, place), &view));
-            candles.extend(added.flatten());
-        }
+        let add = |place| self.shared.charts.add(stream.chart(place)?, (key, place), &view);
+        let candles = (0..stream.charts.len()).filter_map(add).collect();
         // This stream is sent the status with the figures of now. If the health has just changed, the status
         // is left to `note_changes`, which renders it and queues the other streams too.
         if is_first || self.shared.health_changes == view.status.health_changes {
             self.shared.render_status(&view);
         }
-        let address = stream.served.admitted.client;
+        let address = stream.served.client;
         self.addresses.enter(address);
-        self.open.insert(stream.number, (key, address));
-        stream.symbols.named().for_each(|symbol| cx.followed.enter(symbol));
-        connection.begin_stream(stream, body, cx);
-        cx.wish(None, candles);
+        self.open.insert((stream.served.asked_at, key), address);
+        stream.symbols.named().for_each(|(_, symbol)| cx.followed.enter(symbol));
+        connection.stream = Some(Box::new(stream));
+        connection.enter(Phase::Streaming(body), cx);
+        cx.wish(None, Vec::new(), candles);
         cx.stats.streams.open += 1;
         cx.stats.streams.opened += 1;
     }
@@ -231,7 +223,7 @@ impl Streams {
             shared.render_status(&View::new(cx, compressed));
         }
         if is_new || has_status {
-            for (key, _) in self.open.values() {
+            for (_, key) in self.open.keys() {
                 if let Some(stream) = stream_of(connections, *key) {
                     enqueue(queue, *key, stream);
                 }
@@ -264,10 +256,7 @@ impl Streams {
                 let at = (connection.key, place);
                 match stream.chart(place) {
                     Some(chart) => _ = self.shared.charts.add(chart, at, &view),
-                    None => {
-                        let symbol = stream.symbol(place).into_iter();
-                        symbol.for_each(|it| self.quotes.add_one(at, it, stream.source, &view));
-                    }
+                    None => self.quotes.add_one(at, stream.symbol(place), stream.source, &view),
                 }
             }
         }
@@ -282,7 +271,7 @@ impl Streams {
             }
             return;
         }
-        connection.flush_events(cx);
+        connection.flush(cx);
     }
 
     /// A client has taken so many bytes of its stream.
@@ -304,9 +293,9 @@ impl Streams {
         reason: CloseReason,
         cx: &mut Context,
     ) {
-        self.open.remove(&stream.number);
-        stream.symbols.named().for_each(|symbol| cx.followed.leave(symbol));
-        self.addresses.leave(stream.served.admitted.client);
+        self.open.remove(&(stream.served.asked_at, key));
+        stream.symbols.named().for_each(|(_, symbol)| cx.followed.leave(symbol));
+        self.addresses.leave(stream.served.client);
         cx.stats.streams.open -= 1;
         cx.stats.streams.closes[reason as usize] += 1;
         self.quotes.remove(key, &stream.symbols, stream.source);
@@ -323,7 +312,7 @@ impl Streams {
 
     /// The connections that have one.
     pub fn keys(&self) -> Vec<Key> {
-        self.open.values().map(|(key, _)| *key).collect()
+        self.open.keys().map(|(_, key)| *key).collect()
     }
 
     /// Ends a stream: marketd stops.
@@ -343,7 +332,7 @@ impl Streams {
         if !self.open.is_empty() && cx.now.mono >= self.charts_due {
             self.charts_due = cx.now.mono + CHARTS_PAUSE;
             let candles = self.shared.charts.without_series(&View::new(cx, compressed));
-            cx.wish(None, candles);
+            cx.wish(None, Vec::new(), candles);
         }
     }
 }

@@ -2,17 +2,17 @@
 //! those between two requests if marketd stops.
 //!
 //! Owns when these are looked for, and which ones are slow (`SlowReader`, `SlowSender`). No timer is kept for
-//! a connection: a sweep over all of them once a second is cheaper. [`Connection::expire`] decides what a
-//! passed deadline leads to.
+//! a connection: a sweep over all of them once a second, and more often at the end, is cheaper.
+//! [`Connection::expire`] decides what a passed deadline leads to.
 
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::responses::Responses;
+use crate::core::held::HeldByClients;
 use crate::core::{CloseReason, Context, Service};
 use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 use std::time::Duration;
 
 /// The part of a limit, an eighth, that is freed at once when the limit is exceeded: to find the slowest
@@ -29,6 +29,9 @@ const SHED_PAUSE: Duration = Duration::from_millis(100);
 /// Between two sweeps.
 const SWEEP: Duration = Duration::from_secs(1);
 
+/// The least between two sweeps while marketd stops: its end waits for the clients, as long as they linger.
+const SWEEP_OF_END: Duration = Duration::from_millis(25);
+
 /// Between two parts of one sweep.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
@@ -41,7 +44,8 @@ const SWEEP_EXPIRED: usize = 128;
 /// See the module's page.
 #[derive(Debug)]
 pub struct Sweeper {
-    next_sweep: Mono,
+    /// When the next sweep is due.
+    pub next_sweep: Mono,
     /// The place at which the current sweep goes on.
     next_place: usize,
     /// When slow readers may be looked for again.
@@ -54,12 +58,8 @@ impl Sweeper {
         Sweeper { next_sweep: now, next_place: 0, next_shed: now }
     }
 
-    /// When the next sweep is due.
-    pub fn due(&self) -> Mono {
-        self.next_sweep
-    }
-
-    /// Does one part of a sweep. Returns true if that was its last part. Thousands of connections whose
+    /// Does one part of a sweep: handles the deadlines that have passed, and closes the connections between
+    /// two requests if marketd stops. Returns true if that was its last part. Thousands of connections whose
     /// deadlines pass together are handled in several turns.
     pub fn sweep(
         &mut self,
@@ -67,11 +67,32 @@ impl Sweeper {
         responses: &mut Responses,
         cx: &mut Context,
     ) -> bool {
-        let places = self.next_place..self.next_place + SWEEP_PLACES;
-        let next = sweep(connections, responses, places, SWEEP_EXPIRED, cx);
+        let (places, mut expired) = (self.next_place..self.next_place + SWEEP_PLACES, 0);
+        let mut rest = None;
+        for (key, connection) in connections.range_mut(places.clone()) {
+            if connection.deadline(&cx.config.limits) <= cx.now.mono {
+                if expired == SWEEP_EXPIRED {
+                    rest = Some(key);
+                    break;
+                }
+                expired += 1;
+                if let Some(reason) = connection.expire(cx) {
+                    responses.time_out(connection, reason, cx);
+                }
+            } else if cx.stats.stopping && matches!(connection.phase, Phase::Idle) {
+                connection.half_close(CloseReason::Stopping, cx);
+            }
+            connection.recount(&mut cx.stats.http);
+        }
+        let next = rest.map_or(places.end, |key| connections.slot(key));
         let is_done = next >= connections.slots();
         self.next_place = if is_done { 0 } else { next };
-        self.next_sweep = cx.now.mono + if is_done { SWEEP } else { SWEEP_PAUSE };
+        let pause = match is_done {
+            true if cx.stats.stopping => cx.config.limits.linger.clamp(SWEEP_OF_END, SWEEP),
+            true => SWEEP,
+            false => SWEEP_PAUSE,
+        };
+        self.next_sweep = cx.now.mono + pause;
         is_done
     }
 
@@ -82,56 +103,24 @@ impl Sweeper {
     pub fn shed(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
         let (limits, now) = (&cx.config.limits, cx.now.mono);
         let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);
-        let pending = cx.stats.http.pending;
+        let HeldByClients { pending, requests, .. } = cx.stats.http.held;
         let is_over = pending > most_out;
         if is_over || pending > most_out / 2 && now >= self.next_shed {
             self.next_shed = now + SHED_PAUSE;
-            let readers = slow(connections, |it| {
+            let slow = |it: &Connection| {
                 let since = unread_since(it)?;
                 let is_slow = is_over || since + SHED_AFTER <= now;
-                is_slow.then_some((since, it.output.len()))
-            });
+                is_slow.then_some((since, it.output.len() as u64))
+            };
             let most = if is_over { most_out } else { most_out / 2 };
-            let spared = usize::from(is_over);
-            close(connections, readers, (pending, most, spared), CloseReason::SlowReader, cx);
+            let excess = (pending, most, usize::from(is_over));
+            close_slowest(connections, slow, excess, CloseReason::SlowReader, cx);
         }
-        let held = cx.stats.http.held;
-        if held > most_in {
-            let senders = slow(connections, |it| Some((holds_since(it, now)?, it.held_bytes())));
-            close(connections, senders, (held, most_in, 0), CloseReason::SlowSender, cx);
+        if requests > most_in {
+            let slow = |it: &Connection| Some((holds_since(it, now)?, it.counted.requests));
+            close_slowest(connections, slow, (requests, most_in, 0), CloseReason::SlowSender, cx);
         }
     }
-}
-
-/// Handles the deadlines that have passed of the connections in these places, until there were
-/// `most_expired`, and closes those that are between two requests if marketd stops. Returns the place to go
-/// on at.
-pub fn sweep(
-    connections: &mut Table<Connection>,
-    responses: &mut Responses,
-    places: Range<usize>,
-    most_expired: usize,
-    cx: &mut Context,
-) -> usize {
-    let mut expired = 0;
-    let end = places.end;
-    let mut rest = None;
-    for (key, connection) in connections.range_mut(places) {
-        if connection.deadline(&cx.config.limits) <= cx.now.mono {
-            if expired == most_expired {
-                rest = Some(key);
-                break;
-            }
-            expired += 1;
-            if let Some(reason) = connection.expire(cx) {
-                responses.time_out(connection, reason, cx);
-            }
-        } else if cx.stats.stopping && matches!(connection.phase, Phase::Idle) {
-            connection.half_close(CloseReason::Stopping, cx);
-        }
-        connection.recount(&mut cx.stats.http);
-    }
-    rest.map_or(end, |key| connections.slot(key))
 }
 
 /// Since when the client has taken no byte of its output, or, with an incomplete request, since that began.
@@ -148,41 +137,33 @@ fn unread_since(it: &Connection) -> Option<Mono> {
 /// took some of its output; `now` if it waits for us. `None` if it holds none.
 fn holds_since(it: &Connection, now: Mono) -> Option<Mono> {
     match it.phase {
-        _ if it.service == Service::Demo || it.held_bytes() == 0 => None,
+        _ if it.counted.requests == 0 => None,
         Phase::Lingering | Phase::Closed => None,
         Phase::Idle | Phase::Waiting(_) | Phase::Queued => Some(now),
         _ => Some(it.since),
     }
 }
 
-/// Connections: since when each of them is slow, and how many bytes it holds. The slowest is on top.
-type Slow = BinaryHeap<Reverse<(Mono, Key, usize)>>;
-
-/// The connections for which there are such a time and number.
-fn slow(
-    connections: &Table<Connection>,
-    look: impl Fn(&Connection) -> Option<(Mono, usize)>,
-) -> Slow {
-    let all = connections.iter();
-    all.filter_map(|(key, it)| look(it).map(|(since, bytes)| Reverse((since, key, bytes))))
-        .collect()
-}
-
 /// Closes the slowest connections but for `spared` of them, until an eighth of the limit is free again.
-fn close(
+/// `look`: since when a connection is slow, if it is, and how many bytes it holds.
+fn close_slowest(
     connections: &mut Table<Connection>,
-    mut slow: Slow,
+    look: impl Fn(&Connection) -> Option<(Mono, u64)>,
     (bytes, most, spared): (u64, u64, usize),
     reason: CloseReason,
     cx: &mut Context,
 ) {
+    let all = connections.iter();
+    let all =
+        all.filter_map(|(key, it)| look(it).map(|(since, bytes)| Reverse((since, key, bytes))));
+    let mut slow: BinaryHeap<Reverse<(Mono, Key, u64)>> = all.collect();
     let mut excess = bytes.saturating_sub(most - most / SHED_PART);
     while excess > 0
         && slow.len() > spared
         && let Some(Reverse((_, key, bytes))) = slow.pop()
         && let Some(connection) = connections.get_mut(key)
     {
-        excess = excess.saturating_sub(bytes as u64);
+        excess = excess.saturating_sub(bytes);
         connection.close(reason, cx);
         connection.recount(&mut cx.stats.http);
     }

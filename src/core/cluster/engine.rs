@@ -13,7 +13,7 @@ use super::route::EngineRoute;
 use super::scripts::Script;
 use crate::config::ClusterConfig;
 use crate::core::context::Context;
-use crate::core::upstream::Upstream;
+use crate::core::upstream::{ConnectState, Upstream};
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::rng::Rng;
@@ -23,12 +23,13 @@ use std::collections::VecDeque;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// First wait before the next try, doubled with each up to [`MOST_BACKOFF`], less up to half.
+/// First wait before the next try, doubled with each up to [`BACKOFF`], less up to half: a node that has lost
+/// one reply is back before its lease ends.
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
 /// Longest wait before the next try: all nodes are to be back soon after the engine is. An engine that was
 /// up for less than this counts as one that failed again.
-const MOST_BACKOFF: Duration = Duration::from_secs(1);
+const BACKOFF: Duration = Duration::from_secs(1);
 
 /// Heartbeats from which the time of the engine is computed. The one with the shortest trip is the most
 /// exact.
@@ -141,22 +142,22 @@ impl Engine {
 
     /// True if nothing waits to be sent, or nothing can be.
     pub fn has_sent(&self) -> bool {
-        !self.is_up || self.links[Which::Commands as usize].has_sent()
+        !self.is_up || self.links[Which::Commands as usize].outgoing().is_empty()
     }
 
     /// True if it has been up for so long that every node has found it.
     pub fn is_settled(&self, now: Mono) -> bool {
-        self.is_up && now.since(self.up_since) > 4 * MOST_BACKOFF + self.lease
+        self.is_up && now.since(self.up_since) > 4 * BACKOFF + self.lease
     }
 
-    /// True if this connection carries commands.
-    pub fn is_open(&self, which: Which) -> bool {
-        self.upstream.is_open(which as usize)
+    /// What a connection waits for. It carries commands once it is open.
+    pub fn state(&self, which: Which) -> ConnectState {
+        self.upstream.state(which as usize)
     }
 
     /// When [`Engine::handle_timeout`] is wanted.
     pub fn due(&self) -> Mono {
-        let is_closed = self.upstream.is_closed(Which::Commands as usize);
+        let is_closed = self.state(Which::Commands) == ConnectState::Closed;
         let retry = is_closed.then_some(self.retry_at);
         let replies = self.links.iter().filter_map(Link::due);
         replies.chain(retry).chain(self.upstream.due()).min().unwrap_or(Mono::NEVER)
@@ -173,7 +174,7 @@ impl Engine {
         if self.links.iter().any(|it| it.due().is_some_and(|due| due <= now)) {
             return self.fail("no reply in time", cx);
         }
-        if self.upstream.is_closed(Which::Commands as usize) && self.retry_at <= now {
+        if self.state(Which::Commands) == ConnectState::Closed && self.retry_at <= now {
             self.upstream.want(Which::Commands as usize, now + self.timeout(), cx);
         }
     }
@@ -217,7 +218,7 @@ impl Engine {
         if self.zeros.len() > TIMES {
             self.zeros.pop_front();
         }
-        if self.upstream.is_closed(Which::Reader as usize) {
+        if self.state(Which::Reader) == ConnectState::Closed {
             self.upstream.want(Which::Reader as usize, cx.now.mono + self.timeout(), cx);
         }
     }
@@ -254,7 +255,7 @@ impl Engine {
         words: &[&[u8]],
         cx: &mut Context,
     ) {
-        if self.is_open(which) {
+        if self.state(which) == ConnectState::Open {
             let blocks = command == EngineCommand::Read;
             let block = if blocks { self.lease / BLOCKS } else { Duration::ZERO };
             let deadline = cx.now.mono + block + self.timeout();
@@ -321,18 +322,16 @@ impl Engine {
             log::warn!(target: CLUSTER, "engine down address={} error={}", self.route.url(), quoted(why));
             self.trouble = Some(why.to_string());
         }
-        if self.is_up && cx.now.mono.since(self.up_since) > MOST_BACKOFF {
-            self.failures = 0;
-        }
+        let was_up = self.is_up && cx.now.mono.since(self.up_since) > BACKOFF;
+        let failures = if was_up { 0 } else { self.failures };
+        self.failures = failures.saturating_add(1);
+        let pause = BACKOFF.min(FIRST_BACKOFF * 2u32.pow(failures.min(16)));
+        let less = Duration::from_micros(self.rng.below(pause.as_micros() as u64 / 2));
+        self.retry_at = cx.now.mono + (pause - less);
         self.upstream.failed(Which::Commands as usize, cx.now.mono, cx);
         self.close(cx);
-        if self.route.failed(self.upstream.has_other()) {
+        if self.route.failed(self.upstream.addresses.has_good()) {
             self.upstream.reroute(self.route.direct(), cx);
         }
-        let doubled = FIRST_BACKOFF * 2u32.saturating_pow(self.failures.min(16));
-        let step = doubled.min(MOST_BACKOFF);
-        self.failures += 1;
-        let less = self.rng.below(step.as_micros() as u64 / 2);
-        self.retry_at = cx.now.mono + (step - Duration::from_micros(less));
     }
 }

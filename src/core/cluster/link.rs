@@ -42,7 +42,6 @@ pub struct Link {
     /// The commands that wait for a reply, the oldest first.
     pub pending: VecDeque<PendingCommand>,
     out: Vec<u8>,
-    sent: usize,
 }
 
 /// A command that waits for its reply.
@@ -58,8 +57,8 @@ pub struct PendingCommand {
 impl Link {
     /// True if there is room for one more command with so many bytes.
     pub fn has_room(&self, bytes: usize) -> bool {
-        let waiting = self.out.len() - self.sent;
-        (waiting == 0 || waiting + bytes <= MOST_WAITING) && self.pending.len() < MOST_PENDING
+        let is_free = self.out.is_empty() || self.out.len() + bytes <= MOST_WAITING;
+        is_free && self.pending.len() < MOST_PENDING
     }
 
     /// Adds a command, to be sent now.
@@ -70,29 +69,17 @@ impl Link {
 
     /// Bytes to send.
     pub fn outgoing(&self) -> &[u8] {
-        &self.out[self.sent..]
+        &self.out
     }
 
     /// So many of them were sent.
     pub fn sent_bytes(&mut self, count: usize) {
-        self.sent += count;
-        if self.has_sent() {
-            self.sent = 0;
-            empty(&mut self.out);
-        }
-    }
-
-    /// True if nothing waits to be sent.
-    pub fn has_sent(&self) -> bool {
-        self.sent == self.out.len()
+        drop_first(&mut self.out, count);
     }
 
     /// Puts back what follows the first `used` bytes of what has come.
     pub fn put_back(&mut self, mut inbox: Vec<u8>, used: usize) {
-        match used == inbox.len() {
-            true => empty(&mut inbox),
-            false => drop(inbox.drain(..used)),
-        }
+        drop_first(&mut inbox, used);
         self.inbox = inbox;
     }
 
@@ -109,10 +96,10 @@ impl Link {
     }
 }
 
-/// Empties a buffer, and gives back a large one.
-fn empty(buffer: &mut Vec<u8>) {
-    match buffer.capacity() > KEPT_BYTES {
-        true => *buffer = Vec::new(),
-        false => buffer.clear(),
+/// Drops the first bytes of a buffer, and gives back the memory of a large one that is empty.
+fn drop_first(buffer: &mut Vec<u8>, count: usize) {
+    buffer.drain(..count);
+    if buffer.is_empty() {
+        buffer.shrink_to(KEPT_BYTES);
     }
 }

@@ -10,6 +10,7 @@ use super::streams::{EntryId, StreamKey, Unread};
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::Sources;
+use crate::core::upstream::ConnectState;
 use crate::log_targets::{CLUSTER, quoted};
 use crate::market::SourceId;
 use crate::replication::{Entry, EntryError, Markets, Update, decode};
@@ -137,7 +138,7 @@ impl Cluster {
 
     /// Waits for more entries, if all that was read is applied.
     pub(super) fn read_on(&mut self, cx: &mut Context) {
-        let is_open = self.engine.is_open(Which::Reader);
+        let is_open = self.engine.state(Which::Reader) == ConnectState::Open;
         let is_reading = !self.engine.link(Which::Reader).pending.is_empty();
         let is_open = is_open && self.engine.is_up && self.reads_from <= cx.now.mono;
         if !is_open || is_reading || !self.unread.is_empty() {

@@ -3,7 +3,7 @@
 use super::names::name_of;
 use crate::core::context::Context;
 use crate::history::Batch;
-use crate::market::floor_slot;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Between two looks for candles that are older than what is kept.
@@ -20,16 +20,19 @@ pub const SLOTS_A_BATCH: i64 = 4096;
 /// archived from now on.
 pub fn evict(batch: &mut Batch, cx: &mut Context) -> bool {
     let charts = &cx.market.charts;
+    // The window ends with the newest candle of any market of the source: what a clock says, which may be
+    // years ahead, evicts nothing.
+    let mut newest = BTreeMap::new();
+    for (key, archived) in charts.archives() {
+        let newest = newest.entry((key.source, key.interval)).or_default();
+        *newest = archived.last().unwrap_or(0).max(*newest);
+    }
     let (mut leaving, mut left) = (Vec::new(), SLOTS_A_BATCH);
     for (key, archived) in charts.archives() {
-        let source = &cx.stats[key.source];
         let keep = charts.keep(key.interval);
-        let before = floor_slot(key.interval, source.exchange_time(cx.now), keep);
-        let old = archived.first().filter(|first| *first < before - keep / SLACK);
-        // Only by a clock on which two witnesses agree: one alone may be years ahead, and would evict
-        // everything.
-        let is_known = source.clock.is_some() && source.clock_doubt.is_none();
-        if let Some(first) = old.filter(|_| is_known) {
+        let present = key.interval.slot_of(cx.exchange_time(key.source));
+        let before = present.min(newest[&(key.source, key.interval)] + 1) - keep;
+        if let Some(first) = archived.first().filter(|first| *first < before - keep / SLACK) {
             let end = before.min(first + left);
             left -= end - first;
             leaving.push((key, end));

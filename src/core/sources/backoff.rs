@@ -76,7 +76,7 @@ impl Failures {
     /// True if another way to the exchange may do better: for so long after a poll was due, no quotes have
     /// come, or no list, because it is not reached or fails.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
-        let span = span + cx.config.sources[self.source.index()].poll;
+        let span = span + cx.config.sources[self.source.index()].poll.usual();
         let kinds = [RequestKind::Quotes, RequestKind::List].map(|kind| &self.kinds[kind as usize]);
         cx.now.mono.since(self.quotes_at) >= span
             && kinds.into_iter().any(|it| it.steps > 0 && it.is_unreached)
@@ -97,24 +97,26 @@ impl Failures {
         self.kinds[RequestKind::Quotes as usize].until = until;
     }
 
-    /// Takes in a failure of a request that began at `began`, and halts the host if it concerns that. Returns
-    /// whom it concerns.
+    /// Takes in a failure of a request that began at `began` to a host of so many addresses, and halts the
+    /// host if it concerns that. Returns whom it concerns.
     ///
     /// The back-off of a kind begins at `pollMs` and doubles with each failure in a row, at most
-    /// `limits.backoffMaxMs`, less up to a tenth so that many daemons do not come back at once.
+    /// `limits.backoffMaxMs`, less up to a tenth so that many daemons do not come back at once. If one of
+    /// several addresses is at fault, each has its turn within that time, but no sooner than after `pollMs`.
     pub fn failed(
         &mut self,
         task: &Task,
         fault: &Fault,
-        began: Mono,
+        (began, addresses): (Mono, u32),
         host: &mut Host,
         cx: &mut Context,
     ) -> Blame {
-        let (now, blame) = (cx.now.mono, fault.blame(task.is_of_one_market()));
+        let (now, blame) = (cx.now.mono, fault.blame(task.may_blame_market(fault)));
         let config = &cx.config.sources[self.source.index()];
         let it = &mut self.kinds[task.kind() as usize];
         if blame == Blame::Market {
-            it.in_a_row += u32::from(!fault.is_unknown_market());
+            let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
+            it.in_a_row += u32::from(is_one && !fault.is_unknown_market());
             if it.steps == 0 && it.in_a_row < FAILURES_IN_A_ROW {
                 return blame;
             }
@@ -126,8 +128,14 @@ impl Failures {
             it.steps = it.steps.saturating_add(1);
             it.since = now;
         }
-        let doubled = config.poll * 2u32.saturating_pow((it.steps - 1).min(16));
-        let step = doubled.min(cx.config.limits.backoff_max);
+        let poll = config.poll.usual();
+        let doubled = poll * 2u32.saturating_pow((it.steps - 1).min(16));
+        let most = doubled.min(cx.config.limits.backoff_max);
+        // One that leads to no open connection has had them all tried.
+        let step = match fault.is_of_address() && blame != Blame::Host {
+            true => (most / addresses.max(1)).max(poll.min(most)),
+            false => most,
+        };
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         it.until = it.until.max(now + step);
         let asked = fault.retry_after().map(|after| match after {

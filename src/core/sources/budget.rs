@@ -4,10 +4,11 @@
 //! counts every request, at the cost that the dialect of its source states, so all limits hold for the sum of
 //! the sources. Two rules of an account decide when a request may be sent:
 //!
-//! - *Window.* A unit counts from its sending until a window and a slack later. What counts and the next
-//!   request stay within `PERCENT_MOST` of the limit. So no window ever sees more than the limit, whatever
-//!   the calls cost. What the exchange itself has counted, and what was sent since it said so, is the least
-//!   that counts, until its window must have ended.
+//! - *Window.* A unit counts from the choice of its request until a window and a slack after its sending.
+//!   What counts and the next request stay within `PERCENT_MOST` of the limit. So no window ever sees more
+//!   than the limit, whatever the calls cost and however long a connection takes to open. What the exchange
+//!   itself has counted, and what was sent since it said so, is the least that counts, until its window must
+//!   have ended. If it says so before a chosen request is sent, that one may fit no longer.
 //! - *Pace.* Within a window, requests are spread: on average, `PERCENT_RATE` of the limit is spent, and a
 //!   burst may be ahead of that. The more urgent a request is, the further ahead it may be ([`Purpose`]). So
 //!   history yields first and named quotes last, also to requests of other sources.
@@ -29,8 +30,8 @@ const PERCENT_BURST: u64 = 10;
 /// Share of the pace that quotes take while other requests wait.
 const PERCENT_QUOTES: u64 = 75;
 
-/// From the choice of a request to its arrival at the exchange, at most: a connection may have to be opened.
-/// Clocks drift and packets bunch by a share of the window, one in `SLACK_PARTS`.
+/// From the sending of a request to its arrival at the exchange, at most. Clocks drift and packets bunch by
+/// a share of the window, one in `SLACK_PARTS`.
 const SLACK: Duration = Duration::from_millis(200);
 const SLACK_PARTS: u32 = 20;
 
@@ -73,8 +74,12 @@ pub struct Budget {
     accounts: Vec<Account>,
     /// The cost of the dearest request without which nothing is served.
     dearest: u32,
-    /// Units spent since the start.
+    /// Units of all chosen requests since the start.
     spent: u64,
+    /// Those of the chosen requests that are not sent yet.
+    pub unsent: u64,
+    /// Units of all requests that were sent since the start.
+    sent: u64,
     /// In a cluster: what was spent when the other nodes were last told what is left.
     told: Option<u64>,
 }
@@ -83,8 +88,6 @@ pub struct Budget {
 #[derive(Debug)]
 struct Account {
     limit: Limit,
-    /// Units spent since the start.
-    spent: i64,
     /// What still counts, the oldest first.
     pieces: VecDeque<Piece>,
     /// The counts of the exchange that count, the oldest first: each is above all that came later.
@@ -105,13 +108,12 @@ struct Piece {
     units: u64,
 }
 
-/// What the exchange itself has counted in its running window.
+/// What the exchange itself has counted in its running window, with what was sent since.
 #[derive(Clone, Copy, Debug)]
 struct Reported {
     /// When it last said so.
     at: Mono,
-    /// By how much its count was above all that was spent here before the request that was told it.
-    ahead: i64,
+    units: u64,
 }
 
 impl Budget {
@@ -136,7 +138,8 @@ impl Budget {
         if untold > 0 && untold + u64::from(cost) > self.untold_most(parts) {
             return now + TELL_PAUSE;
         }
-        let of = |it: &Account| it.ready_at(cost, purpose, (parts, self.dearest), now);
+        let of =
+            |it: &Account| it.ready_at((cost, self.unsent), purpose, (parts, self.dearest), now);
         let at = self.accounts.iter().map(of).max().unwrap_or(now);
         at.max(now).min(now + LONGEST)
     }
@@ -150,10 +153,11 @@ impl Budget {
         self.accounts.iter().map(of).max().unwrap_or(now).min(now + LONGEST)
     }
 
-    /// Takes the cost of a request that is sent now.
-    pub fn spend(&mut self, cost: u32, purpose: Purpose, parts: u32, now: Mono) {
+    /// Chooses a request of this cost: it takes its share of the pace, and counts until it is sent.
+    pub fn choose(&mut self, cost: u32, purpose: Purpose, parts: u32, now: Mono) {
         let cost = u64::from(cost);
         self.spent += cost;
+        self.unsent += cost;
         for account in &mut self.accounts {
             let time = account.time_of(cost, parts);
             account.paid_until = account.paid_until.max(now) + Duration::from_micros(time);
@@ -161,22 +165,32 @@ impl Budget {
                 let time = Duration::from_micros(time * 100 / PERCENT_QUOTES);
                 account.quotes_paid_until = account.quotes_paid_until.max(now) + time;
             }
-            account.spent += cost as i64;
-            account.count(cost, now);
         }
     }
 
+    /// True if a chosen request of this cost may be sent: others have not spent meanwhile what it needs.
+    pub fn fits(&self, cost: u32, now: Mono) -> bool {
+        let fits = |it: &Account| it.counted(now) + self.unsent <= it.most().max(cost.into());
+        self.accounts.iter().all(fits)
+    }
+
+    /// A chosen request of this cost is sent now. Returns the units of all that were sent so far.
+    pub fn send(&mut self, cost: u32, now: Mono) -> u64 {
+        self.unsent = self.unsent.saturating_sub(cost.into());
+        self.sent += u64::from(cost);
+        self.accounts.iter_mut().for_each(|it| it.count(cost.into(), now));
+        self.sent
+    }
+
     /// The exchange tells, in the response to a request sent at `sent`, how many units of this limit it has
-    /// counted in its running window. If a request that was sent after it last told more is told less, by
-    /// more than what may be on its way, a new window has begun.
-    pub fn note_used(&mut self, limit: Limit, used: u64, sent: Mono, now: Mono) {
-        let on_the_way = 3 * i64::from(self.dearest);
+    /// counted in its running window. `units` were sent so far with the request. If a request that was sent
+    /// after it last told more is told less, by more than what may be on its way, a new window has begun.
+    pub fn note_used(&mut self, limit: Limit, used: u64, (sent, units): (Mono, u64), now: Mono) {
+        let on_the_way = u64::from(self.dearest);
+        let since = self.sent.saturating_sub(units);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
-            let since = account.pieces.iter().filter(|piece| piece.last > sent);
-            let since: u64 = since.map(|piece| piece.units).sum();
-            let used = used.min(u64::from(limit.units)) + since;
-            let new = Reported { at: now, ahead: used as i64 - account.spent };
-            let is_less = |it: Reported| it.at <= sent && new.ahead + on_the_way < it.ahead;
+            let new = Reported { at: now, units: used.min(limit.units.into()) + since };
+            let is_less = |it: Reported| it.at <= sent && new.units + on_the_way < it.units;
             if account.running(now).is_some_and(is_less) {
                 account.reports.clear();
             }
@@ -189,7 +203,7 @@ impl Budget {
         let of = |it: &Account| {
             let told = it.running(now).filter(|told| told.at >= it.since)?;
             let own: u64 = it.counting(now).map(|piece| piece.units).sum();
-            let units = it.told(told).saturating_sub(own);
+            let units = told.units.saturating_sub(own);
             let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
             is_much.then_some(units)
         };
@@ -203,7 +217,7 @@ impl Budget {
 
     /// Whole units that may be spent at once.
     pub fn left(&self, parts: u32, now: Mono) -> u64 {
-        let of = |it: &Account| it.left((parts, self.dearest), now);
+        let of = |it: &Account| it.left((parts, self.dearest), self.unsent, now);
         self.accounts.iter().map(of).min().unwrap_or(0)
     }
 }
@@ -252,7 +266,6 @@ impl Account {
     fn new(limit: Limit, now: Mono) -> Account {
         Account {
             limit,
-            spent: 0,
             pieces: VecDeque::new(),
             reports: VecDeque::new(),
             paid_until: now,
@@ -278,27 +291,26 @@ impl Account {
         self.reports.iter().find(|it| now < it.at + span).copied()
     }
 
-    /// Keeps a count, in place of those that are not above it.
+    /// Keeps a count, in place of those that are not above it, and of those that count no more.
     fn keep(&mut self, mut new: Reported) {
+        let span = self.span();
+        while self.reports.front().is_some_and(|it| it.at + span <= new.at) {
+            self.reports.pop_front();
+        }
         while let Some(last) = self.reports.pop_back() {
-            if last.ahead > new.ahead && self.reports.len() + 1 < PIECES as usize {
+            if last.units > new.units && self.reports.len() + 1 < PIECES as usize {
                 self.reports.push_back(last);
                 break;
             }
-            new.ahead = new.ahead.max(last.ahead);
+            new.units = new.units.max(last.units);
         }
         self.reports.push_back(new);
-    }
-
-    /// The exchange's count, with what was sent since.
-    fn told(&self, told: Reported) -> u64 {
-        (self.spent + told.ahead).max(0) as u64
     }
 
     /// The units that count at this time, if nothing else is spent.
     fn counted(&self, at: Mono) -> u64 {
         let own = self.counting(at).map(|piece| piece.units).sum();
-        self.running(at).map_or(0, |it| self.told(it)).max(own)
+        self.running(at).map_or(0, |it| it.units).max(own)
     }
 
     /// The most that counts at a time.
@@ -307,10 +319,11 @@ impl Account {
     }
 
     /// The units by which the spending may be ahead of the average. They suffice for what history leaves to
-    /// the dearest request, and for history.
+    /// the dearest request, and for history. Nobody knows what an earlier run has just spent: if that was the
+    /// average, this run may begin with such a burst as well.
     fn burst(&self, dearest: u32) -> u64 {
         let units = u64::from(self.limit.units);
-        (units * PERCENT_BURST / 100).max(3 * u64::from(dearest)).clamp(1, units.max(1))
+        (units * PERCENT_BURST / 100).max(5 * u64::from(dearest) / 2).clamp(1, units.max(1))
     }
 
     /// The microseconds by which the spending may be ahead when this request is sent. A divided pace does not
@@ -331,16 +344,18 @@ impl Account {
 
     fn ready_at(
         &self,
-        cost: u32,
+        (cost, unsent): (u32, u64),
         purpose: Purpose,
         (parts, dearest): (u32, u32),
         now: Mono,
     ) -> Mono {
         let most = self.most();
         let cost_most = u64::from(cost).min(most);
-        let ends = self.counting(now).map(|piece| piece.last);
+        // What is chosen counts as if it was sent now.
+        let ends = self.counting(now).map(|piece| piece.last).chain([now]);
         let ends = ends.chain(self.reports.iter().map(|it| it.at)).map(|at| at + self.span());
-        let fits = |at: &Mono| self.counted(*at) + cost_most <= most;
+        let unsent = |at: Mono| if at < now + self.span() { unsent } else { 0 };
+        let fits = |at: &Mono| self.counted(*at) + unsent(*at) + cost_most <= most;
         let later = ends.filter(|at| *at > now);
         let at = std::iter::once(now).chain(later).filter(fits).min().unwrap_or(now);
         // In quarters of the dearest request. A cheap one that yields must not overtake it.
@@ -359,6 +374,7 @@ impl Account {
 
     /// Counts units from now on.
     fn count(&mut self, units: u64, now: Mono) {
+        self.reports.iter_mut().for_each(|it| it.units += units);
         let span = self.span();
         while self.pieces.front().is_some_and(|piece| piece.last + span <= now) {
             self.pieces.pop_front();
@@ -372,8 +388,8 @@ impl Account {
         }
     }
 
-    fn left(&self, (parts, dearest): (u32, u32), now: Mono) -> u64 {
-        let counted = self.counted(now);
+    fn left(&self, (parts, dearest): (u32, u32), unsent: u64, now: Mono) -> u64 {
+        let counted = self.counted(now) + unsent;
         let paid = self.paid_until.since(now).as_micros() as u64;
         let ahead = self.time_of(self.burst(dearest), 1).saturating_sub(paid);
         let by_pace = ahead / self.time_of(1, parts).max(1);
@@ -396,8 +412,27 @@ mod tests {
         budget
     }
 
+    /// Chooses a request that is sent at once.
+    fn spend(budget: &mut Budget, cost: u32, purpose: Purpose, parts: u32, now: Mono) {
+        budget.choose(cost, purpose, parts, now);
+        budget.send(cost, now);
+    }
+
+    /// The exchange tells what is used, in the response to what was sent last, at this time.
+    fn told(budget: &mut Budget, limit: Limit, used: u64, now: Mono) {
+        budget.note_used(limit, used, (now, budget.sent), now);
+    }
+
     const PURPOSES: [Purpose; 4] =
         [Purpose::Named, Purpose::Quotes, Purpose::Newest, Purpose::History];
+
+    fn judge(limits: &[Limit], spent: &[(Mono, u64)], now: Mono, seed: u64) {
+        for limit in limits {
+            let within = |(at, _): &&(Mono, u64)| now.since(*at) < limit.per;
+            let sum: u64 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
+            assert!(sum <= limit.units.into(), "seed {seed}: {sum} of {limit:?}");
+        }
+    }
 
     #[test]
     fn no_window_of_any_limit_sees_more_than_the_limit_whatever_the_calls_cost() {
@@ -414,10 +449,20 @@ mod tests {
             let mut budget = Budget::default();
             budget.configure(&limits, dearest, now);
             let mut spent: Vec<(Mono, u64)> = Vec::new();
+            // Chosen requests, and when their connections are open.
+            let mut chosen: Vec<(Mono, u32)> = Vec::new();
             for _ in 0..400 {
                 // Bursts, and pauses in which the budget comes back.
                 let pause = 1 << rng.below(26);
                 now = now + Duration::from_micros(rng.below(pause));
+                for (_, cost) in chosen.extract_if(.., |it| it.0 <= now) {
+                    if budget.fits(cost, now) {
+                        budget.send(cost, now);
+                        spent.push((now, cost.into()));
+                    }
+                }
+                budget.unsent = chosen.iter().map(|it| u64::from(it.1)).sum();
+                judge(&limits, &spent, now, seed);
                 // Any cost, also such as the dialect does not name among the dearest.
                 let most = 1 + rng.below(least);
                 let cost = 1 + rng.below(most) as u32;
@@ -427,23 +472,44 @@ mod tests {
                 if at == now + LONGEST {
                     continue;
                 }
+                if chosen.iter().any(|it| it.0 <= at) {
+                    continue;
+                }
                 now = at;
                 // Others may have been told of the same window.
                 if rng.below(8) == 0 {
-                    budget.note_used(limits[0], rng.below(1 + least), now, now);
+                    told(&mut budget, limits[0], rng.below(1 + least), now);
                     continue;
                 }
-                assert_eq!(budget.ready_at(cost, purpose, parts, now), now, "seed {seed}");
-                budget.spend(cost, purpose, parts, now);
-                spent.push((now, cost.into()));
-                for limit in &limits {
-                    let within = |(at, _): &&(Mono, u64)| now.since(*at) < limit.per;
-                    let sum: u64 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
-                    assert!(sum <= limit.units.into(), "seed {seed}: {sum} of {limit:?}");
+                if budget.ready_at(cost, purpose, parts, now) > now {
+                    // What is chosen and not sent may be sent now.
+                    assert!(!chosen.is_empty(), "seed {seed}");
+                    continue;
                 }
+                budget.choose(cost, purpose, parts, now);
+                let opening = 1 << rng.below(26);
+                chosen.push((now + Duration::from_micros(rng.below(opening)), cost));
             }
             assert!(budget.accounts.iter().all(|it| it.pieces.len() <= 2 * PIECES as usize));
         }
+    }
+
+    #[test]
+    fn a_chosen_request_counts_from_its_sending_and_fits_no_longer_once_others_have_spent_all() {
+        let minute = limit(1000, 60);
+        let mut budget = budget(&[minute], 100);
+        budget.choose(100, Purpose::Named, 1, Mono(0));
+        // Its connection takes long to open.
+        let sent = Mono(40_000_000);
+        assert!(budget.fits(100, sent));
+        assert_eq!(budget.left(1, sent), 250);
+        budget.send(100, sent);
+        assert!(!budget.is_unused(Mono(99_000_000)));
+        budget.choose(100, Purpose::Named, 1, sent);
+        told(&mut budget, minute, 800, sent);
+        assert!(budget.fits(100, sent));
+        told(&mut budget, minute, 900, sent);
+        assert!(!budget.fits(100, sent));
     }
 
     #[test]
@@ -453,7 +519,7 @@ mod tests {
         for step in 0..200 {
             let cost = if step % 3 == 0 { 5 } else { 1 };
             now = budget.ready_at(cost, Purpose::Newest, 1, now);
-            budget.spend(cost, Purpose::Newest, 1, now);
+            spend(&mut budget, cost, Purpose::Newest, 1, now);
             spent.push((now, cost));
             let within = |(at, _): &&(Mono, u32)| now.since(*at) < Duration::from_secs(10);
             let sum: u32 = spent.iter().rev().take_while(within).map(|it| it.1).sum();
@@ -466,10 +532,10 @@ mod tests {
     fn what_the_exchange_has_counted_is_a_floor_until_its_window_ends() {
         let sixty = limit(6000, 60);
         let mut budget = budget(&[sixty], 80);
-        budget.note_used(sixty, 5_990, Mono(0), Mono(0));
+        told(&mut budget, sixty, 5_990, Mono(0));
         assert_eq!(budget.left(1, Mono(0)), 0);
         // A figure that is a little better gives nothing back.
-        budget.note_used(sixty, 5_800, Mono(500_000), Mono(500_000));
+        told(&mut budget, sixty, 5_800, Mono(500_000));
         for second in [1, 30, 59] {
             let now = Mono(second * 1_000_000);
             assert!(budget.ready_at(1, Purpose::Named, 1, now) >= Mono(60_000_000), "{second}");
@@ -478,18 +544,32 @@ mod tests {
         assert!(at <= Mono(64_000_000), "{at:?}");
         assert_eq!(budget.left(1, at), 600);
         assert_eq!(budget.spent_by_others(Mono(0)), None, "it may have been an earlier run");
-        budget.note_used(sixty, 10, Mono(2_000_000), Mono(2_000_000));
+        told(&mut budget, sixty, 10, Mono(2_000_000));
         assert_eq!(budget.left(1, Mono(2_000_000)), 600, "a new window has begun");
+    }
+
+    #[test]
+    fn a_count_whose_window_has_ended_is_no_floor_however_many_there_were() {
+        let minute = limit(1200, 60);
+        let mut budget = budget(&[minute], 80);
+        for at in 0..200 {
+            let now = Mono(at * 70_000_000);
+            told(&mut budget, minute, 1000 - 4 * at, now);
+            assert_eq!(budget.accounts[0].reports.len(), 1, "those of earlier windows are gone");
+        }
+        let now = Mono(200 * 70_000_000);
+        told(&mut budget, minute, 10, now);
+        assert_eq!(budget.spent_by_others(now), None);
     }
 
     #[test]
     fn a_count_of_the_next_window_outlives_that_of_the_one_before() {
         let minute = limit(1200, 60);
         let mut budget = budget(&[minute], 80);
-        budget.note_used(minute, 900, Mono(10_000_000), Mono(10_000_000));
-        budget.spend(200, Purpose::Named, 1, Mono(30_000_000));
+        told(&mut budget, minute, 900, Mono(10_000_000));
+        spend(&mut budget, 200, Purpose::Named, 1, Mono(30_000_000));
         // In the next window others spend more, so that the count is nearly the same.
-        budget.note_used(minute, 1_060, Mono(65_000_000), Mono(65_000_000));
+        told(&mut budget, minute, 1_060, Mono(65_000_000));
         let at = budget.ready_at(82, Purpose::Named, 1, Mono(65_000_000));
         assert!(at >= Mono(120_000_000), "{at:?}");
         assert!(at <= Mono(129_000_000), "{at:?}");
@@ -499,14 +579,14 @@ mod tests {
     fn what_was_spent_before_the_exchange_s_window_hides_nothing_of_what_others_spend_in_it() {
         let minute = limit(1500, 60);
         let mut budget = budget(&[minute], 80);
-        budget.spend(700, Purpose::Named, 1, Mono(0));
+        spend(&mut budget, 700, Purpose::Named, 1, Mono(0));
         // Of these, most are others'.
-        let told = Mono(40_000_000);
-        budget.note_used(minute, 644, told, told);
-        let (mut now, mut since) = (told, 0);
+        let at = Mono(40_000_000);
+        told(&mut budget, minute, 644, at);
+        let (mut now, mut since) = (at, 0);
         while now < Mono(103_000_000) {
             if budget.ready_at(80, Purpose::Named, 1, now) <= now {
-                budget.spend(80, Purpose::Named, 1, now);
+                spend(&mut budget, 80, Purpose::Named, 1, now);
                 since += 80;
                 assert!(644 + since <= 1500, "{since} units since then at {now:?}");
             }
@@ -519,10 +599,10 @@ mod tests {
     fn others_that_spend_are_told_as_long_as_they_do() {
         let sixty = limit(6000, 60);
         let mut budget = budget(&[sixty], 80);
-        budget.spend(80, Purpose::Named, 1, Mono(70_000_000));
-        budget.note_used(sixty, 80, Mono(70_100_000), Mono(70_100_000));
+        spend(&mut budget, 80, Purpose::Named, 1, Mono(70_000_000));
+        told(&mut budget, sixty, 80, Mono(70_100_000));
         assert_eq!(budget.spent_by_others(Mono(70_100_000)), None);
-        budget.note_used(sixty, 700, Mono(70_200_000), Mono(70_200_000));
+        told(&mut budget, sixty, 700, Mono(70_200_000));
         assert_eq!(budget.spent_by_others(Mono(70_200_000)), Some(620));
         assert_eq!(budget.spent_by_others(Mono(140_000_000)), None);
     }
@@ -532,7 +612,7 @@ mod tests {
         let mut budget = budget(&[limit(6000, 60)], 80);
         let mut history = 0;
         while budget.ready_at(2, Purpose::History, 1, Mono(0)) == Mono(0) {
-            budget.spend(2, Purpose::History, 1, Mono(0));
+            spend(&mut budget, 2, Purpose::History, 1, Mono(0));
             history += 2;
         }
         let at = PURPOSES.map(|purpose| budget.ready_at(80, purpose, 1, Mono(0)));
@@ -543,7 +623,7 @@ mod tests {
         while now < Mono(60_000_000) {
             let at = budget.ready_at(10, Purpose::Quotes, 1, now);
             now = at.max(budget.quotes_turn(10, 1, now));
-            budget.spend(10, Purpose::Quotes, 1, now);
+            spend(&mut budget, 10, Purpose::Quotes, 1, now);
             quotes += 10;
         }
         assert!((3_500..=4_300).contains(&quotes), "{quotes}");
@@ -555,7 +635,7 @@ mod tests {
         let (wide, narrow) = (limit(600, 60), limit(20, 1));
         let mut both = budget(&[wide, narrow, wide], 2);
         assert_eq!(both.accounts.len(), 2);
-        both.spend(19, Purpose::Named, 1, Mono(0));
+        spend(&mut both, 19, Purpose::Named, 1, Mono(0));
         assert!(both.ready_at(2, Purpose::Named, 1, Mono(0)) >= Mono(1_000_000));
         both.configure(&[narrow], 2, Mono(0));
         assert!(both.ready_at(2, Purpose::Named, 1, Mono(0)) >= Mono(1_000_000));
@@ -565,7 +645,7 @@ mod tests {
     #[test]
     fn a_request_dearer_than_the_limit_still_goes_some_day() {
         let mut budget = budget(&[limit(1, 1)], 1);
-        budget.spend(1, Purpose::Named, 1, Mono(0));
+        spend(&mut budget, 1, Purpose::Named, 1, Mono(0));
         let next = budget.ready_at(1, Purpose::Named, 1, Mono(0));
         assert_eq!(next, Mono(1_250_000));
         assert_eq!(budget.ready_at(1, Purpose::Named, 1, next), next);

@@ -12,15 +12,19 @@ use crate::exchange::Dialect;
 use crate::interval::Stored;
 use crate::log_targets::FETCH;
 use crate::market::{
-    APART, IntervalSet, Market, REREAD, SeriesKey, SourceId, SymbolId, refresh_ms,
+    IntervalSet, Market, REREAD, SeriesKey, SourceId, SymbolId, TOGETHER, refresh_ms,
 };
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 /// The fewest known slots in a row that show that a series was polled. What a client requests once is
 /// mostly shorter. A larger configured backfill counts instead.
 const FOLLOWED: i64 = 1000;
+
+/// Between two readings of the newest candles of an exchange whose clock is faster than ours.
+const FASTEST_REFRESH: Duration = Duration::from_millis(50);
 
 /// A page of candles to request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +47,7 @@ pub struct CandlePlans {
     plans: BTreeMap<SeriesKey, SeriesPlan>,
     /// The market that traded last, as quotes tell, and when.
     lively: Option<(SymbolId, Mono)>,
-    /// Which candles of a lively market that is not followed were last requested, by interval, and when.
+    /// Of a lively market, which newest candles were last requested, by interval, and when.
     lively_asked: BTreeMap<Stored, (SeriesKey, Mono)>,
 }
 
@@ -102,10 +106,13 @@ impl CandlePlans {
         self.plans.keys().copied()
     }
 
-    /// The newest candles of every series are due now.
-    pub fn refresh_all(&mut self, now: Now) {
-        for plan in self.plans.values_mut() {
-            plan.refresh_at = plan.refresh_at.min(now.mono);
+    /// The newest candles of every series are due now. What clients want of slots ahead, since the clock was
+    /// wrong when they asked, is left out.
+    pub fn refresh_all(&mut self, cx: &Context) {
+        let time = cx.exchange_time(self.source);
+        for (key, plan) in &mut self.plans {
+            plan.refresh_at = plan.refresh_at.min(cx.now.mono);
+            plan.asked.remove(key.interval.slot_of(time) + 1..i64::MAX);
         }
     }
 
@@ -126,9 +133,11 @@ impl CandlePlans {
         let Some(series) = cx.market.charts.get(key) else {
             return false;
         };
-        let exchange = cx.exchange_time(self.source);
-        let oldest = self.oldest_served(key.interval.slot_of(exchange));
-        let unknown = slots.start.max(oldest)..slots.end;
+        let sure = cx.stats[self.source].sure_time(cx.now);
+        let current = key.interval.slot_of(sure);
+        let oldest = self.oldest_served(key.interval, current);
+        let start = slots.start.max(oldest);
+        let unknown = start..slots.end.min(current + 1).max(start);
         let unknown = series.askable(unknown, cx.now.mono);
         let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
@@ -170,10 +179,9 @@ impl CandlePlans {
         let next = idle.map(|(key, plan)| (plan.next(cx.now), *key, plan));
         let rank = |(when, urgency): (Mono, Urgency)| (when.max(cx.now.mono), urgency, when);
         let ((when, urgency), key, plan) = next.min_by_key(|(next, ..)| rank(*next))?;
-        let charts = &cx.market.charts;
         let exchange = cx.exchange_time(self.source);
-        let (current, rows) = (key.interval.slot_of(exchange), self.rows());
-        let series = charts.get(key);
+        let (current, rows) = (key.interval.slot_of(exchange), self.rows(key.interval));
+        let series = cx.market.charts.get(key);
         let slots = match (urgency, plan.asked.iter().next_back()) {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
@@ -189,20 +197,17 @@ impl CandlePlans {
                 }
             }
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
-            _ => {
-                let has_some = cx.config.history.depth(key.interval).backfill > 0
-                    || series.is_some_and(|series| series.newest_known().is_some());
-                let series = series.filter(|_| has_some);
-                let from = series.map_or(current, |it| refreshed_from(it, current, rows));
-                // What is older than what is kept would be dropped at once.
-                let oldest_kept = current.saturating_sub(charts.keep(key.interval));
-                from.max(oldest_kept).min(current)..current + 1
-            }
+            _ => self.newest(key, cx),
         };
-        // The newest part of it that a page holds.
-        let slots = slots.start.max(slots.end.saturating_sub(rows))..slots.end;
         let page = PlannedPage { when, urgency, series: key, slots };
-        self.lively_first(&page, cx).or(Some(page))
+        let lively = self.lively_first(&page, cx).filter(|it| !is_in_flight(it.series));
+        let mut page = lively.unwrap_or(page);
+        // What a witness takes for the future cannot be judged.
+        let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
+        let end = page.slots.end.min(sure + 1);
+        // The newest part of it that a page holds.
+        page.slots = page.slots.start.max(end.saturating_sub(rows))..end;
+        (!page.slots.is_empty()).then_some(page)
     }
 
     /// Quotes tell that somebody traded in this market just now.
@@ -210,35 +215,59 @@ impl CandlePlans {
         self.lively = Some((symbol, now));
     }
 
-    /// The newest candles of a market that trades, if this page depends on them: where all followed markets
-    /// are quiet, nothing else tells that the exchange's candles go on, so no silence would ever be proven.
+    /// The newest candles of a market that trades, if this page depends on them: where no candle of another
+    /// market was read a moment ago, nothing tells that the exchange's candles go on, so that no silence
+    /// would ever be proven.
     fn lively_first(&self, page: &PlannedPage, cx: &Context) -> Option<PlannedPage> {
         let (source, interval, now) = (self.source, page.series.interval, cx.now.mono);
-        let exchange = cx.exchange_time(source);
+        let exchange = cx.stats[source].sure_time(cx.now);
         let charts = &cx.market.charts;
         let is_silent = charts.get(page.series)?.is_silent(&page.slots);
-        let recent = interval.slot_of(exchange + -2 * refresh_ms(interval));
-        if !is_silent || charts.alive(source, interval) >= recent {
+        let recent = interval.slot_of(exchange + -2 * refresh_ms(Stored::M1));
+        if !is_silent || charts.alive(source, interval, now).is_some_and(|slot| slot >= recent) {
             return None;
         }
-        let is_recent = |at: Mono| now.since(at) < APART;
+        let is_recent = |at: Mono| now.since(at) < TOGETHER;
         let (symbol, _) = self.lively.filter(|(_, at)| is_recent(*at))?;
         let series = SeriesKey { source, symbol, interval };
         let is_asked = self.lively_asked.get(&interval).is_some_and(|(_, at)| is_recent(*at));
         let is_listed = cx.market.catalog.listing(source, symbol).is_some();
-        let current = interval.slot_of(exchange);
-        (is_listed && !is_asked && !self.plans.contains_key(&series)).then(|| PlannedPage {
+        (is_listed && !is_asked && !self.is_new(series)).then(|| PlannedPage {
             series,
-            slots: current - 1..current + 1,
+            slots: self.newest(series, cx),
             ..page.clone()
         })
+    }
+
+    /// The newest candles of a series that are read again, or the newest two of one that is not followed.
+    fn newest(&self, key: SeriesKey, cx: &Context) -> Range<i64> {
+        let current = key.interval.slot_of(cx.exchange_time(self.source));
+        let charts = &cx.market.charts;
+        let from = match charts.get(key) {
+            None => current - 1,
+            Some(series) => {
+                let has_some = cx.config.history.depth(key.interval).backfill > 0
+                    || series.newest_known().is_some();
+                match has_some {
+                    true => refreshed_from(series, current, self.rows(key.interval)),
+                    false => current,
+                }
+            }
+        };
+        // What is older than what is kept would be dropped at once.
+        let oldest_kept = current.saturating_sub(charts.keep(key.interval));
+        from.max(oldest_kept).min(current)..current + 1
     }
 
     /// Notes that a page is being requested. The first one fixes the slot after which no slot may stay
     /// missing ([`Series::reach`](crate::market::Series::reach)); what clients request later does not move
     /// it.
-    pub fn note_reach(&mut self, key: SeriesKey, cx: &Context) {
+    pub fn note_reach(&mut self, key: SeriesKey, slots: &Range<i64>, cx: &Context) {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
+        let is_lively = self.lively.is_some_and(|(symbol, _)| symbol == key.symbol);
+        if is_lively && slots.end > current {
+            self.lively_asked.insert(key.interval, (key, cx.now.mono));
+        }
         let depth = cx.config.history.depth(key.interval);
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.reach.get_or_insert_with(|| {
@@ -246,8 +275,6 @@ impl CandlePlans {
                 let series = cx.market.charts.get(key)?;
                 series.reach(oldest_kept, depth.backfill.max(FOLLOWED))
             });
-        } else {
-            self.lively_asked.insert(key.interval, (key, cx.now.mono));
         }
     }
 
@@ -257,7 +284,7 @@ impl CandlePlans {
             self.plans.remove(&key);
             return;
         };
-        let exchange = cx.exchange_time(self.source);
+        let exchange = cx.stats[self.source].sure_time(cx.now);
         let current = key.interval.slot_of(exchange);
         let depth = self.depth(key, history, cx);
         // Slots evicted from memory are not requested again, unless the file keeps them: they would only
@@ -275,15 +302,21 @@ impl CandlePlans {
             key.interval.name(),
             series.covered().len(),
         );
-        let rows = self.rows();
+        let rows = self.rows(key.interval);
         if let Some(plan) = self.plans.get_mut(&key) {
+            let before = plan.refresh_at;
             plan.applied(series, page, (oldest, rows), exchange, cx.now);
+            let speed = cx.stats[self.source].clock_speed();
+            if speed > 1 && plan.refresh_at != before {
+                let wait = plan.refresh_at.since(cx.now.mono) / speed;
+                plan.refresh_at = cx.now.mono + wait.max(FASTEST_REFRESH);
+            }
         }
     }
 
     /// The rows of a page.
-    fn rows(&self) -> i64 {
-        self.dialect.page().rows as i64
+    fn rows(&self, interval: Stored) -> i64 {
+        self.dialect.page(interval).rows as i64
     }
 
     /// A request has failed, and the failure is the series' own or not: the series rests, and clients need
@@ -323,12 +356,12 @@ impl CandlePlans {
         let reach = self.plans.get(&key).and_then(|plan| plan.reach.flatten());
         let reach = reach.filter(|_| history.keeps(key, cx));
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
-        let served = current - self.oldest_served(current);
+        let served = current - self.oldest_served(key.interval, current);
         depth.backfill.max(missed).min(served).min(depth.keep)
     }
 
     /// The oldest slot that the exchange still serves, if `current` is the newest.
-    fn oldest_served(&self, current: i64) -> i64 {
-        self.dialect.page().depth.map_or(0, |depth| current - (depth as i64 - 1))
+    fn oldest_served(&self, interval: Stored, current: i64) -> i64 {
+        self.dialect.page(interval).depth.map_or(0, |depth| current - (depth as i64 - 1))
     }
 }

@@ -36,16 +36,13 @@ const VOTES: u32 = 2;
 /// The votes that a clock needs to hold: those of two witnesses.
 const NEEDED: u32 = 3;
 
-/// The newest ticker tells the time once it has kept pace with our monotonic clock for so long: that of a
-/// quiet market stands still.
+/// The newest ticker counts once it has kept pace with our clock for so long: a quiet market's stands still.
 const IN_STEP: Duration = Duration::from_secs(10);
 
-/// While the time is in doubt, this machine's clock counts as ahead by so much: nobody knows how well it is
-/// set.
+/// In doubt, this machine's clock counts as ahead by so much: nobody knows how well it is set.
 const MACHINE_OFF_MS: i64 = 300_000;
 
-/// The pause before the time call is read again while the clock is in doubt. It grows with the doubt, up to
-/// [`RETRY_MAX`].
+/// The first pause before the time call is read again while the clock is in doubt.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The longest pause in doubt, and the pause after a time call that has failed while the clock is known.
@@ -105,6 +102,8 @@ pub struct ExchangeClock {
     pub due: Mono,
     /// When it was last read.
     asked_at: Option<Mono>,
+    /// True once it was answered, or has failed. Before that, tickers alone have people told of no doubt.
+    has_ended: bool,
     /// By witness.
     stories: [Option<Story>; NAMES.len()],
     /// The last clock that held, as in a [`Story`].
@@ -124,6 +123,7 @@ impl ExchangeClock {
             source,
             due: now,
             asked_at: None,
+            has_ended: false,
             stories: [None; NAMES.len()],
             estimate: None,
             is_running: false,
@@ -151,6 +151,7 @@ impl ExchangeClock {
     /// The time call has failed. That says something of the clock only if the exchange answers others. How
     /// soon it is read again while the clock is in doubt, its back-off decides.
     pub fn failed(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+        self.has_ended = true;
         if cx.stats[self.source].ok > 0 {
             self.judge(plans, cx);
         }
@@ -201,6 +202,7 @@ impl ExchangeClock {
                 self.call_again(RETRY_MAX, now);
             }
         }
+        self.has_ended |= witness == Witness::Call;
         self.judge(plans, cx);
         if witness != Witness::Call {
             return;
@@ -259,8 +261,12 @@ impl ExchangeClock {
         }
     }
 
-    /// Finds the time that most witnesses tell, and whether it holds.
-    fn judge(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+    /// Finds the time that most witnesses tell, and whether it holds. That of the demo exchange is given.
+    pub fn judge(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+        if let Some(clock) = cx.given_clock(self.source) {
+            cx.stats[self.source].given_clock = Some(clock);
+            return self.hold(clock.zero, plans, cx);
+        }
         // What was told before another witness began to tell something else proves nothing against that.
         let begun = self.heard().map(|it| it.since).max().unwrap_or_default();
         let heard: Vec<Story> = self.heard().filter(|it| it.until >= begun).copied().collect();
@@ -279,7 +285,8 @@ impl ExchangeClock {
             is_alone || is_enough && running.iter().chain(&heard).all(is_outvoted)
         };
         let Some(best) = running.iter().chain(&heard).find(holds).copied() else {
-            return self.begin_doubt(self.told(cx), cx);
+            let why = (self.has_ended || !heard.is_empty()).then(|| self.told(cx));
+            return self.begin_doubt(why.unwrap_or_default(), cx);
         };
         let running = self.running();
         for (witness, story) in self.stories.iter_mut().enumerate() {
@@ -299,10 +306,13 @@ impl ExchangeClock {
     /// Sets the exchange's clock, which holds from now on. `zero`: what it showed when our monotonic clock
     /// was zero.
     fn hold(&mut self, zero: i64, plans: &mut CandlePlans, cx: &mut Context) {
-        let source = self.source;
+        let (source, is_given) = (self.source, cx.stats[self.source].given_clock.is_some());
         let used = zero_of(cx.exchange_time(source), cx.now.mono);
         let former = self.estimate.replace(zero);
-        let before = former.map_or(used, |it| it.max(used));
+        let before = match is_given {
+            true => former.unwrap_or(zero),
+            false => former.map_or(used, |it| it.max(used)),
+        };
         self.is_running = true;
         cx.stats[source].clock = Some(zero);
         let moved_ms = zero.saturating_sub(before);
@@ -311,14 +321,14 @@ impl ExchangeClock {
             cx.market.charts.hide_from(source, time);
         }
         let has_moved = moved_ms.saturating_abs() > TOLERANCE_MS;
-        if has_moved {
-            plans.refresh_all(cx.now);
+        if has_moved || former.is_none() {
+            plans.refresh_all(cx);
         }
-        if has_moved && former.is_some() {
+        if has_moved && former.is_some() && !is_given {
             self.quotes_from = cx.now.mono + IN_STEP;
         }
         if let Some(since) = self.in_doubt_since.take() {
-            if cx.stats[source].clock_doubt.take().is_some() {
+            if cx.stats[source].clock_doubt.take().is_some_and(|it| it.is_told()) {
                 let (id, s) = (&cx.stats[source].id, cx.now.mono.since(since).as_secs());
                 log::info!(target: SOURCE, "clock known source={id} moved_ms={moved_ms} after_s={s}");
             }
@@ -329,21 +339,21 @@ impl ExchangeClock {
         }
     }
 
-    /// The time is not known from now on, and is read again soon.
+    /// The time is not known from now on, and is read again soon. Without a reason, people are not told.
     pub fn begin_doubt(&mut self, why: String, cx: &mut Context) {
         let (source, now) = (self.source, cx.now.mono);
         if self.in_doubt_since.is_none() {
             self.in_doubt_since = Some(now);
             self.call_again(RETRY, now);
         }
-        let (machine, told) = (wall_zero(cx.now), || self.heard().map(|it| it.earliest));
+        let (machine, told) = (wall_zero(cx.now), self.heard().map(|it| it.earliest));
         let status = &mut cx.stats[source];
-        // Until a time has held, that one is shown which this machine thinks most likely.
-        status.clock = self.estimate.or(told().min_by_key(|it| it.abs_diff(machine)));
-        if status.clock_doubt.is_none() {
+        // Until a time has held, this machine's counts.
+        status.clock = self.estimate;
+        if !why.is_empty() && !status.clock_doubt.as_ref().is_some_and(ClockDoubt::is_told) {
             log::warn!(target: SOURCE, "clock in doubt source={} reason={}", status.id, quoted(&why));
         }
-        let earliest = told().chain(self.estimate).fold(machine - MACHINE_OFF_MS, i64::min);
+        let earliest = told.chain(self.estimate).fold(machine - MACHINE_OFF_MS, i64::min);
         status.clock_doubt = Some(ClockDoubt { why: why.into(), earliest });
         let sure = status.sure_time(cx.now);
         cx.market.charts.doubt_clock(source, Some(sure));

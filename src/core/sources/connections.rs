@@ -11,6 +11,7 @@
 //! is no third.
 
 use crate::core::context::Context;
+use crate::core::sources::budget::Budget;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
 use crate::core::sources::task::Profile;
@@ -78,19 +79,26 @@ impl Connections {
         self.requests[conn].as_deref().is_some_and(RequestInFlight::is_decompressing)
     }
 
-    /// Takes in what happened to a connection. Returns the request that has ended.
+    /// Takes in what happened to a connection. Returns the request that has ended. Once its connection is
+    /// open, a request that does not fit into the budget any more is put back.
     pub fn handle(
         &mut self,
-        conn: usize,
-        key: Key,
+        (conn, key): (usize, Key),
         event: Event<'_>,
+        budget: &mut Budget,
         cx: &mut Context,
     ) -> Option<EndedRequest> {
-        let request = self.requests[conn].as_mut();
+        let (request, now) = (self.requests[conn].as_mut(), cx.now);
         match (self.upstream.handle(conn, key, event, cx), request) {
             (Err(ended), _) => self.lost(conn, ended, cx),
+            (Ok(Some(Event::Connected)), Some(it)) if !budget.fits(it.unsent, now.mono) => {
+                self.rest(conn, RequestEnd::PutBack, cx)
+            }
             (Ok(Some(Event::Sent(count))), Some(request)) => {
-                request.sent(count, cx.now);
+                if request.sent_at.is_none() {
+                    request.units = budget.send(request.unsent, now.mono);
+                }
+                request.sent(count, now);
                 None
             }
             (Ok(Some(Event::Received(bytes))), Some(request)) => {
@@ -159,11 +167,14 @@ impl Connections {
             Err(fault) => self.end(conn, RequestEnd::Failed(fault), cx),
             Ok(()) if !request.is_complete() => None,
             Ok(()) if !request.keeps_alive() => self.end(conn, RequestEnd::Complete, cx),
-            Ok(()) => {
-                self.upstream.rest(conn, cx.now);
-                Some((conn, self.requests[conn].take()?, RequestEnd::Complete))
-            }
+            Ok(()) => self.rest(conn, RequestEnd::Complete, cx),
         }
+    }
+
+    /// Ends a request whose connection can carry another one.
+    fn rest(&mut self, conn: usize, how: RequestEnd, cx: &Context) -> Option<EndedRequest> {
+        self.upstream.rest(conn, cx.now);
+        self.requests[conn].take().map(|request| (conn, request, how))
     }
 
     /// Ends a request, and its connection with it.

@@ -1,5 +1,6 @@
 //! The faults of requests to exchanges: text for the log, and whom to blame.
 
+use crate::config::Secret;
 use crate::core::upstream::Ended;
 use crate::exchange::{ReadError, RefusalKind};
 use crate::http::{Fields, RetryAfter};
@@ -115,9 +116,37 @@ impl Fault {
         Fault::Transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
     }
 
+    /// The same without the key of the source, which an exchange may repeat.
+    pub fn without(mut self, key: Option<&Secret>) -> Fault {
+        let hide = |text: &mut String| {
+            if let Some(key) = key {
+                *text = key.hide_in(text);
+            }
+        };
+        match &mut self {
+            Fault::Transport(text) | Fault::Content(text) => hide(text),
+            Fault::Body { error: ReadError::Refused { code, message, .. }, .. } => {
+                hide(code);
+                hide(message);
+            }
+            Fault::Status { message, .. } => message.iter_mut().for_each(hide),
+            Fault::Ended(_) | Fault::Body { .. } => {}
+        }
+        self
+    }
+
     /// True if the exchange does not know the market.
     pub fn is_unknown_market(&self) -> bool {
         self.kind() == RefusalKind::UnknownMarket
+    }
+
+    /// True if the exchange has answered that it will not serve this request.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Fault::Body { error, .. } => matches!(error, ReadError::Refused { .. }),
+            Fault::Status { status, .. } => (400..500).contains(status),
+            Fault::Ended(_) | Fault::Transport(_) | Fault::Content(_) => false,
+        }
     }
 
     /// True if something has taken too long.
@@ -167,16 +196,16 @@ impl Fault {
         }
     }
 
-    /// What it concerns. If the request was for one market (`is_of_one_market`), an error status, a body or a
-    /// response that takes too long may concern that market alone.
-    pub fn blame(&self, is_of_one_market: bool) -> Blame {
+    /// What it concerns. If that may be one market alone (`may_be_market`), an error status, a body or a
+    /// response that takes too long is blamed on that.
+    pub fn blame(&self, may_be_market: bool) -> Blame {
         match (self.kind(), self) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
             (RefusalKind::Banned, _) => Blame::Host,
             (_, Fault::Ended(ended)) if !ended.was_open => Blame::Host,
             (_, Fault::Ended(_)) if !self.is_timeout() => Blame::Kind,
             (_, Fault::Transport(_)) => Blame::Kind,
-            _ if !is_of_one_market || self.retry_after().is_some() => Blame::Kind,
+            _ if !may_be_market || self.retry_after().is_some() => Blame::Kind,
             _ => Blame::Market,
         }
     }

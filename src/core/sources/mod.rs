@@ -3,7 +3,8 @@
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
 //! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
 //! one exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
-//! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`.
+//! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`. What comes
+//! in pages waits for the last of them in `pages`.
 //!
 //! No client is served here. Quotes and candles go to the market.
 
@@ -19,6 +20,8 @@ mod failover;
 mod fault;
 mod host;
 mod jobs;
+mod pages;
+mod quote_plan;
 mod quote_round;
 mod reload;
 mod replica;
@@ -29,7 +32,7 @@ mod source;
 mod staged;
 mod task;
 
-use crate::config::{Config, SourceChange};
+use crate::config::{Config, DEMO, SourceChange};
 use crate::core::history::History;
 use crate::core::stats::SourceStatus;
 use crate::core::{Context, Event, Resolved};
@@ -145,9 +148,13 @@ impl Sources {
         let elsewhere = others().map(Source::in_flight).sum();
         let is_shared = others().any(|it| it.uses(place));
         let others_wait = others().any(|it| it.uses(place) && it.schedule.others_wait);
+        let requests = self.all.iter().filter(|it| it.host == place);
+        let requests = requests.flat_map(|it| it.connections.requests());
+        let unsent = requests.map(|it| u64::from(it.unsent)).sum();
         let host = &mut self.hosts[place];
         (host.in_flight_elsewhere, host.is_shared) = (elsewhere, is_shared);
         host.others_wait = others_wait;
+        host.budget.unsent = unsent;
         let (halted, was_in_flight) = (host.halted_until, self.all[id.index()].in_flight());
         let done = act(&mut self.all[id.index()], host, cx);
         let until = self.hosts[place].halted_until;
@@ -336,6 +343,15 @@ impl Sources {
     /// The history file holds more, or less, than before.
     pub fn note_stored(&mut self, now: Now) {
         self.all.iter_mut().for_each(|it| it.note_stored(now));
+    }
+
+    /// The demo exchange has others to tell.
+    pub fn demo_changed(&mut self, cx: &mut Context) {
+        for source in &mut self.all {
+            if cx.config.sources[source.id.index()].dialect == DEMO {
+                source.request_all(cx);
+            }
+        }
     }
 
     /// The machine's clocks have moved against each other.

@@ -1,15 +1,17 @@
-//! A round of quotes, market by market, for exchanges that have no call for all of them.
+//! A round of quotes, some markets at a time, if they are not requested all at once.
 //!
 //! [`QuoteRound`] owns which markets of the running round are still to be requested, and the 24-hour figures,
 //! which are requested separately and less often. A round begins at each tick at which the last one is over,
 //! with its urgent markets: those that the configuration names, and those that a stream follows. At a tick
 //! during a longer round, the urgent ones come again before the rest ([`SHARE_OF_REST`]). A market that the
-//! exchange does not know is left out of more and more rounds.
+//! exchange does not know is left out of more and more rounds. If a request for several is refused, half of
+//! them are requested at a time, until it is known which one was to blame.
 
 use crate::core::sources::staged::Newest;
+use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::market::SymbolId;
-use crate::record::Stats;
+use crate::record::{Stats, Ticker};
 use crate::time::Mono;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -19,6 +21,10 @@ const STATS_AGE: Duration = Duration::from_secs(60);
 
 /// The same in rounds, if these take long: so the figures take a tenth of what quotes take, at most.
 const STATS_ROUNDS: u32 = 10;
+
+/// The same in the times that the budget needs for the figures of all markets: they leave the rest of it to
+/// candles.
+const STATS_PARTS: u32 = 4;
 
 /// The longest pause of a market that the exchange does not know: listings change a few times a day.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
@@ -47,6 +53,13 @@ pub struct QuoteRound {
     urgent_left: usize,
     /// How many of the rest were requested since the urgent ones came last.
     rest_sent: usize,
+    /// The markets of this round.
+    total: usize,
+    /// The most markets of a request.
+    most: usize,
+    /// The same after refusals: it doubles with each good response.
+    most_now: usize,
+    /// Requests in flight.
     in_flight: usize,
     /// True if a market of this round has been answered well.
     has_good: bool,
@@ -68,37 +81,47 @@ pub struct QuoteRound {
 }
 
 impl QuoteRound {
-    /// Begins a round over these markets, the urgent ones first. New ones get their 24-hour figures read
-    /// first.
+    /// Begins a round over these markets, the urgent ones first, at most so many in a request. New ones get
+    /// their 24-hour figures read first.
     pub fn begin(
         &mut self,
-        mut urgent: Vec<SymbolId>,
-        mut rest: Vec<SymbolId>,
+        (mut urgent, mut rest): (Vec<SymbolId>, Vec<SymbolId>),
+        most: usize,
         has_stats: bool,
         now: Mono,
     ) {
+        if self.most != most {
+            (self.most, self.most_now) = (most, most);
+        }
         let listed: HashSet<SymbolId> = urgent.iter().chain(&rest).copied().collect();
         self.paused.retain(|symbol, _| listed.contains(symbol));
         self.failed.retain(|(_, symbol)| listed.contains(symbol));
+        self.stats.retain(|symbol, _| listed.contains(symbol));
         urgent.retain(|symbol| !self.is_paused(*symbol, now));
         rest.retain(|symbol| !self.is_paused(*symbol, now));
         if has_stats {
-            let wanted: HashSet<SymbolId> = urgent.iter().chain(&rest).copied().collect();
-            self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
-            let known: HashSet<SymbolId> = self.stats_due.iter().map(|(_, known)| *known).collect();
-            // The first one is put in front last.
-            let all = rest.iter().chain(urgent.iter().rev());
-            for symbol in all.filter(|symbol| !known.contains(*symbol)) {
-                self.stats_due.push_front((now, *symbol));
-            }
-            self.stats.retain(|symbol, _| listed.contains(symbol));
+            self.plan_stats(&urgent, &rest, now);
         }
         (self.has_good, self.is_abandoned) = (false, false);
         self.newest = Newest::default();
         (self.urgent_left, self.rest_sent) = (urgent.len(), 0);
         self.left = urgent.into();
         self.left.extend(rest);
+        self.total = self.left.len();
         self.began = Some(now);
+    }
+
+    /// Plans to read the 24-hour figures of these markets and no others. Of the new ones, the urgent come
+    /// first.
+    pub fn plan_stats(&mut self, urgent: &[SymbolId], rest: &[SymbolId], now: Mono) {
+        let wanted: HashSet<SymbolId> = urgent.iter().chain(rest).copied().collect();
+        self.stats_due.retain(|(_, symbol)| wanted.contains(symbol));
+        let known: HashSet<SymbolId> = self.stats_due.iter().map(|(_, known)| *known).collect();
+        // The first one is put in front last.
+        let all = rest.iter().chain(urgent.iter().rev());
+        for symbol in all.filter(|symbol| !known.contains(*symbol)) {
+            self.stats_due.push_front((now, *symbol));
+        }
     }
 
     /// A tick during the round: the urgent markets come again, unless some of them still wait or nothing but
@@ -122,9 +145,12 @@ impl QuoteRound {
         self.took.max(self.began.map(|began| now.since(began)).filter(|_| !self.is_over()))
     }
 
-    /// The market to request next, and whether it is urgent.
-    pub fn next(&self) -> Option<(SymbolId, bool)> {
-        Some((*self.left.front()?, self.urgent_left > 0))
+    /// What to request next, and whether it is urgent.
+    pub fn next(&self) -> Option<(Task, bool)> {
+        let symbols: Vec<_> = self.left.iter().take(self.most_now).copied().collect();
+        let is_whole = symbols.len() == self.total;
+        let task = Task::TickersOf { symbols, is_whole };
+        (!self.left.is_empty()).then_some((task, self.urgent_left > 0))
     }
 
     /// The market whose 24-hour figures are read next, and when.
@@ -132,24 +158,29 @@ impl QuoteRound {
         self.stats_due.front().copied()
     }
 
-    /// A market is being requested.
-    pub fn sent(&mut self, symbol: SymbolId) {
-        if self.left.front() == Some(&symbol) {
-            self.left.pop_front();
-            match self.urgent_left.checked_sub(1) {
-                Some(left) => self.urgent_left = left,
-                None => self.rest_sent += 1,
+    /// These markets are being requested.
+    pub fn sent(&mut self, symbols: &[SymbolId]) {
+        for symbol in symbols {
+            if self.left.front() == Some(symbol) {
+                self.left.pop_front();
+                match self.urgent_left.checked_sub(1) {
+                    Some(left) => self.urgent_left = left,
+                    None => self.rest_sent += 1,
+                }
             }
         }
         self.in_flight += 1;
     }
 
-    /// A market's 24-hour figures are being requested. They are due again later, whatever comes.
-    pub fn sent_stats(&mut self, symbol: SymbolId, now: Mono) {
+    /// A market's 24-hour figures are being requested, for which the budget needs this time. They are due
+    /// again later, whatever comes.
+    pub fn sent_stats(&mut self, symbol: SymbolId, takes: Duration, now: Mono) {
         if self.stats_due.front().is_some_and(|(_, due)| *due == symbol) {
             self.stats_due.pop_front();
         }
         let age = self.duration(now).map_or(STATS_AGE, |took| STATS_AGE.max(took * STATS_ROUNDS));
+        let markets = self.stats_due.len() as u32 + 1;
+        let age = age.max(takes.saturating_mul(markets.saturating_mul(STATS_PARTS)));
         self.stats_due.push_back((now + age, symbol));
     }
 
@@ -161,11 +192,18 @@ impl QuoteRound {
         self.stats_due.retain(|(_, symbol)| is_kept(*symbol));
     }
 
-    /// A market that was being requested is to be requested again, first.
-    pub fn put_back(&mut self, symbol: SymbolId) {
+    /// Markets that were being requested are to be requested again, first.
+    pub fn put_back(&mut self, symbols: &[SymbolId]) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.left.push_front(symbol);
-        self.urgent_left += 1;
+        symbols.iter().rev().for_each(|symbol| self.left.push_front(*symbol));
+        self.urgent_left += symbols.len();
+    }
+
+    /// A request for these markets was refused, because of one of them: they are requested again, half of
+    /// them at a time.
+    pub fn divide(&mut self, symbols: &[SymbolId]) {
+        self.most_now = symbols.len().div_ceil(2);
+        self.put_back(symbols);
     }
 
     /// A market's 24-hour figures are to be requested again.
@@ -174,9 +212,12 @@ impl QuoteRound {
         self.stats_due.push_front((now, symbol));
     }
 
-    /// The request for a market has ended, well or not.
+    /// A request of the round has ended, well or not.
     pub fn ended(&mut self, is_good: bool, now: Mono) -> RoundEnd {
         self.in_flight = self.in_flight.saturating_sub(1);
+        if is_good {
+            self.most_now = (2 * self.most_now).min(self.most);
+        }
         self.has_good |= is_good;
         if !self.is_over() || self.is_abandoned {
             return RoundEnd::NotYet;
@@ -206,6 +247,13 @@ impl QuoteRound {
         self.began = None;
     }
 
+    /// Completes the ticker of a market by its 24-hour figures.
+    pub fn complete(&self, symbol: SymbolId, ticker: &mut Ticker) {
+        if let Some(stats) = self.stats.get(&symbol) {
+            ticker.fill_from(stats);
+        }
+    }
+
     /// Leaves a market alone for this long, or twice as long as the last time.
     pub fn pause(&mut self, symbol: SymbolId, first: Duration, now: Mono) {
         let last = self.paused.get(&symbol).map(|(length, _)| *length);
@@ -213,14 +261,16 @@ impl QuoteRound {
         self.paused.insert(symbol, (length, now + length));
     }
 
-    /// A request of this kind for a market was answered well, or not.
-    pub fn note(&mut self, kind: RequestKind, symbol: SymbolId, is_good: bool) {
-        match is_good {
-            true => self.failed.remove(&(kind, symbol)),
-            false => self.failed.insert((kind, symbol)),
-        };
-        if is_good && kind == RequestKind::Quotes {
-            self.paused.remove(&symbol);
+    /// A request of this kind for these markets was answered well, or not.
+    pub fn note(&mut self, kind: RequestKind, symbols: &[SymbolId], is_good: bool) {
+        for symbol in symbols {
+            match is_good {
+                true => self.failed.remove(&(kind, *symbol)),
+                false => self.failed.insert((kind, *symbol)),
+            };
+            if is_good && kind == RequestKind::Quotes {
+                self.paused.remove(symbol);
+            }
         }
     }
 
@@ -242,24 +292,79 @@ mod tests {
 
     fn round_of(urgent: u32, rest: u32) -> QuoteRound {
         let mut round = QuoteRound::default();
-        round.begin(symbols(0..urgent), symbols(urgent..urgent + rest), false, Mono(0));
+        let all = (symbols(0..urgent), symbols(urgent..urgent + rest));
+        round.begin(all, 1, false, Mono(0));
         round
+    }
+
+    /// What is requested next, and whether it is urgent.
+    fn next(round: &QuoteRound) -> Option<(Vec<SymbolId>, bool)> {
+        match round.next()? {
+            (Task::TickersOf { symbols, .. }, is_urgent) => Some((symbols, is_urgent)),
+            (task, _) => panic!("{task:?}"),
+        }
+    }
+
+    /// Requests the next markets.
+    fn send_all(round: &mut QuoteRound) -> Vec<SymbolId> {
+        let (symbols, _) = next(round).unwrap_or_default();
+        round.sent(&symbols);
+        symbols
     }
 
     /// Requests the next market.
     fn send(round: &mut QuoteRound) -> Option<SymbolId> {
-        let (symbol, _) = round.next()?;
-        round.sent(symbol);
-        Some(symbol)
+        next(round)?;
+        send_all(round).first().copied()
+    }
+
+    #[test]
+    fn a_refused_request_is_divided_until_it_is_known_which_market_is_to_blame() {
+        let mut round = QuoteRound::default();
+        round.begin((Vec::new(), symbols(0..45)), 20, false, Mono(0));
+        let bad = SymbolId(27);
+        let (mut good, mut requests) = (Vec::new(), 0);
+        while !round.is_over() {
+            let symbols = send_all(&mut round);
+            requests += 1;
+            match symbols.contains(&bad) {
+                true if symbols.len() > 1 => round.divide(&symbols),
+                is_bad => {
+                    round.ended(!is_bad, Mono(0));
+                    good.extend(symbols.into_iter().filter(|_| !is_bad));
+                }
+            }
+        }
+        good.sort();
+        assert_eq!(good, symbols(0..45).into_iter().filter(|it| *it != bad).collect::<Vec<_>>());
+        assert!(requests <= 16, "{requests}");
+    }
+
+    #[test]
+    fn urgent_markets_share_requests_with_the_rest() {
+        let mut round = QuoteRound::default();
+        round.begin((symbols(0..3), symbols(3..25)), 20, false, Mono(0));
+        assert!(matches!(round.next(), Some((Task::TickersOf { is_whole: false, .. }, true))));
+        assert_eq!(send_all(&mut round), symbols(0..20));
+        assert_eq!(next(&round), Some((symbols(20..25), false)));
+        round.repeat(symbols(0..3), Mono(0));
+        assert_eq!(
+            send_all(&mut round),
+            symbols(0..3).into_iter().chain(symbols(20..25)).collect::<Vec<_>>()
+        );
+        round.put_back(&symbols(20..25));
+        assert_eq!(next(&round), Some((symbols(20..25), true)));
+        round.begin((symbols(0..3), Vec::new()), 20, false, Mono(0));
+        assert!(matches!(round.next(), Some((Task::TickersOf { is_whole: true, .. }, true))));
     }
 
     #[test]
     fn a_round_is_over_when_every_market_has_ended() {
         assert!(QuoteRound::default().is_over());
         let mut round = round_of(1, 1);
-        assert_eq!(round.next(), Some((SymbolId(0), true)));
+        assert_eq!(next(&round), Some((vec![SymbolId(0)], true)));
         send(&mut round);
-        assert_eq!(round.next(), Some((SymbolId(1), false)));
+        assert_eq!(next(&round), Some((vec![SymbolId(1)], false)));
         assert_eq!(round.ended(true, Mono(0)), RoundEnd::NotYet);
         send(&mut round);
         assert_eq!(round.duration(Mono(3_000_000)), Some(SECOND * 3), "it runs");
@@ -315,7 +420,7 @@ mod tests {
             send(&mut round);
             round.repeat(symbols(0..3), Mono(0));
         }
-        assert_eq!(round.next(), None);
+        assert_eq!(next(&round), None);
     }
 
     #[test]
@@ -324,7 +429,7 @@ mod tests {
         for _ in 0..3 {
             send(&mut round);
         }
-        round.put_back(SymbolId(2));
+        round.put_back(&[SymbolId(2)]);
         assert_eq!(send(&mut round), Some(SymbolId(2)));
         assert_eq!(send(&mut round), Some(SymbolId(3)));
         assert_eq!(send(&mut round), None);
@@ -335,8 +440,8 @@ mod tests {
         let (a, b) = (SymbolId(1), SymbolId(2));
         let mut round = QuoteRound::default();
         let has_a = |round: &mut QuoteRound, at: Mono| {
-            round.begin(vec![a, b], Vec::new(), false, at);
-            round.next() == Some((a, true))
+            round.begin((vec![a, b], Vec::new()), 1, false, at);
+            next(round) == Some((vec![a], true))
         };
         let mut now = Mono(0);
         round.pause(a, SECOND, now);
@@ -350,12 +455,12 @@ mod tests {
             round.pause(a, SECOND, now);
         }
         assert!(has_a(&mut round, now + PAUSE_MAX));
-        round.note(RequestKind::Quotes, a, true);
+        round.note(RequestKind::Quotes, &[a], true);
         assert!(has_a(&mut round, now), "it was answered meanwhile");
         round.pause(a, SECOND, now);
-        round.note(RequestKind::Quotes, a, false);
+        round.note(RequestKind::Quotes, &[a], false);
         assert!(round.has_failed(RequestKind::Quotes) && !round.has_failed(RequestKind::Stats));
-        round.begin(vec![b], Vec::new(), false, now);
+        round.begin((vec![b], Vec::new()), 1, false, now);
         assert!(round.paused.is_empty() && round.failed.is_empty(), "it has left the list");
     }
 
@@ -363,24 +468,36 @@ mod tests {
     fn every_market_has_its_day_read_in_turn_and_new_ones_first() {
         let (a, b, c) = (SymbolId(1), SymbolId(2), SymbolId(3));
         let mut round = QuoteRound::default();
-        round.begin(vec![b], vec![a], true, Mono(5));
+        round.begin((vec![b], vec![a]), 1, true, Mono(5));
         assert_eq!(round.next_stats(), Some((Mono(5), b)), "the urgent ones first");
-        round.sent_stats(b, Mono(5));
-        round.sent_stats(a, Mono(6));
+        round.sent_stats(b, SECOND, Mono(5));
+        round.sent_stats(a, SECOND, Mono(6));
         assert_eq!(round.next_stats(), Some((Mono(5) + STATS_AGE, b)));
-        round.begin(Vec::new(), vec![a, c], true, Mono(7));
+        round.begin((Vec::new(), vec![a, c]), 1, true, Mono(7));
         assert_eq!(round.next_stats(), Some((Mono(7), c)));
-        round.sent_stats(c, Mono(7));
+        round.sent_stats(c, SECOND, Mono(7));
         assert_eq!(round.next_stats(), Some((Mono(6) + STATS_AGE, a)));
     }
 
     #[test]
     fn figures_of_the_day_take_a_tenth_of_what_slow_rounds_take() {
         let mut round = QuoteRound::default();
-        round.begin(Vec::new(), symbols(0..1), true, Mono(0));
+        round.begin((Vec::new(), symbols(0..1)), 1, true, Mono(0));
         send(&mut round);
         round.ended(true, Mono(66_000_000));
-        round.sent_stats(SymbolId(0), Mono(66_000_000));
+        round.sent_stats(SymbolId(0), SECOND, Mono(66_000_000));
         assert_eq!(round.next_stats(), Some((Mono(726_000_000), SymbolId(0))));
+    }
+
+    #[test]
+    fn figures_of_the_day_take_a_quarter_of_the_budget() {
+        let mut round = QuoteRound::default();
+        round.plan_stats(&symbols(0..1), &symbols(1..100), Mono(0));
+        assert_eq!(round.next_stats(), Some((Mono(0), SymbolId(0))), "the urgent ones first");
+        round.sent_stats(SymbolId(0), SECOND, Mono(0));
+        let last = round.stats_due.back();
+        assert_eq!(last, Some(&(Mono(400_000_000), SymbolId(0))));
+        round.plan_stats(&[], &symbols(5..6), Mono(7));
+        assert_eq!(round.stats_due.len(), 1, "the others have left the list");
     }
 }

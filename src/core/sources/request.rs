@@ -13,12 +13,10 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{Caps, Meter, ReadError, Reading, RefusalKind};
+use crate::exchange::{Meter, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
-    write_request,
 };
-use crate::log_targets::SOURCE;
 use crate::market::Catalog;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -33,6 +31,10 @@ const LOCATION_TOLD: usize = 200;
 pub struct RequestInFlight {
     /// When it was decided to ask.
     pub began: Mono,
+    /// What it costs of the budget, as long as nothing of it is sent.
+    pub unsent: u32,
+    /// The units of the budget that were sent with it and before it, once it is sent.
+    pub units: u64,
     /// When the first byte was sent.
     pub sent_at: Option<Now>,
     /// How long it may take to bring the next bytes.
@@ -56,6 +58,8 @@ pub struct RequestInFlight {
     /// The field of the head that tells how the budget stands.
     meter: Option<&'static str>,
     reading: Reading,
+    /// The page that is requested, if it is not the first one.
+    pub page: Option<NextPage>,
     /// The first bytes of the body.
     begin: Vec<u8>,
 }
@@ -73,10 +77,10 @@ pub enum RequestEnd {
 /// What a head says of the exchange. It is used as soon as the head has come: the body may take long.
 #[derive(Debug)]
 pub struct HeadFacts {
-    /// When the response was made, if no cache has kept it.
+    /// When the response was made, if it is a success and no cache has kept it.
     pub date: Option<UnixMs>,
-    /// When the request was sent.
-    pub sent: Mono,
+    /// When the request was sent, and the units of the budget that were sent up to it.
+    pub sent: (Mono, u64),
     /// How the budget stands, in the exchange's own count.
     pub metered: Option<u64>,
 }
@@ -89,41 +93,37 @@ struct Head {
 }
 
 impl RequestInFlight {
-    /// A request for a task. Nothing of it is sent yet.
-    pub fn new(profile: &Profile, task: Task, cx: &Context) -> RequestInFlight {
-        let call = profile.call(&task, cx);
-        let target = format!("{}{}", profile.url.path, profile.dialect.target(&call));
-        log::debug!(
-            target: SOURCE,
-            "request source={} what={:?} target={target:?} cost={}",
-            profile.config.id,
-            task.describe(&cx.market),
-            profile.dialect.cost(&call),
-        );
-        let mut request = Vec::with_capacity(256);
-        write_request(&mut request, &profile.url.authority(), &target);
-        let meter = profile.dialect.meter().map(|meter| match meter {
-            Meter::Used(name) | Meter::Left(name) => name,
-        });
+    /// A request of this cost for a task. Nothing of it is sent yet.
+    pub fn new(
+        profile: &Profile,
+        task: Task,
+        page: Option<NextPage>,
+        cost: u32,
+        cx: &Context,
+    ) -> RequestInFlight {
+        let (request, reading) = profile.request(&task, page.as_ref(), cx);
         // A market list is up to a hundred times the size of anything else, and nobody waits for it. So it
         // may take longer, as long as it goes on.
         let patience = if task == Task::Markets { 4 } else { 1 };
         let timeout = profile.config.timeout;
         RequestInFlight {
             began: cx.now.mono,
+            unsent: cost,
+            units: 0,
             sent_at: None,
             timeout,
             end_by: cx.now.mono + timeout * patience,
             is_on_reused: false,
             received: 0,
-            reading: Reading::new(profile.dialect, &call, Caps::from(&cx.config.limits)),
+            reading,
+            page,
             staged: Staged::new(profile.id, task),
             request,
             inbox: Vec::new(),
             head: None,
             gunzip: None,
             head_facts: None,
-            meter,
+            meter: profile.dialect.meter().map(Meter::field),
             begin: Vec::new(),
         }
     }
@@ -141,6 +141,7 @@ impl RequestInFlight {
     /// Notes that `count` more bytes were sent.
     pub fn sent(&mut self, count: usize, now: Now) {
         self.request.drain(..count);
+        self.unsent = 0;
         self.sent_at = self.sent_at.or(Some(now));
     }
 
@@ -168,11 +169,12 @@ impl RequestInFlight {
             return Ok(());
         };
         let metered = self.meter.and_then(|name| response.fields.get(name));
-        let date = read_current_date(response.fields);
+        // The page of a failing front may come from anywhere, with any clock.
+        let date = read_current_date(response.fields).filter(|_| response.head.status / 100 == 2);
         self.head_facts = Some(HeadFacts {
             metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
             date,
-            sent: self.sent_at.map_or(self.began, |at| at.mono),
+            sent: (self.sent_at.map_or(self.began, |at| at.mono), self.units),
         });
         if let Some(date) = date {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
@@ -271,21 +273,22 @@ impl RequestInFlight {
         }
     }
 
-    /// The items of a complete response.
-    pub fn finish(self) -> Result<Staged, Fault> {
+    /// The items of a complete response, and where the next page begins, if there is one.
+    pub fn finish(self) -> Result<(Staged, Option<NextPage>), Fault> {
         let head = self.head.expect("complete responses have a head");
         let ResponseHead { status, retry_after, .. } = head.told;
         let by_status = self.reading.status_kind(status);
         let unpacked = self.gunzip.map_or(Ok(()), |mut gunzip| gunzip.finish());
-        // It has seen every fault of the body.
-        match (self.reading.finish(status), unpacked) {
+        let next = self.reading.next_page(self.page.as_ref());
+        // The end of the reading has seen every fault of the body.
+        match (self.reading.finish(status).and(next), unpacked) {
             (Err(ref refusal @ ReadError::Refused { kind, .. }), _) if !head.is_success() => {
                 Err(head.fault(kind, Some(refusal.to_string())))
             }
             _ if !head.is_success() => Err(head.fault(by_status, head.redirect.clone())),
             (_, Err(why)) => Err(Fault::malformed(why)),
             (Err(error), _) => Err(Fault::body(error, &self.begin, retry_after)),
-            (Ok(()), Ok(())) => Ok(self.staged),
+            (Ok(next), Ok(())) => Ok((self.staged, next)),
         }
     }
 }

@@ -12,6 +12,8 @@
 //! the exchange's clock), and the back-offs. A tick is planned from the last due time; a missed one is
 //! skipped, never queued. A request waits until the budget of the [`Host`] has what it costs.
 
+mod ended;
+
 use crate::config::Config;
 use crate::core::context::Context;
 use crate::core::history::Pace;
@@ -19,13 +21,14 @@ use crate::core::sources::backoff::Failures;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::{ExchangeClock, Witness};
-use crate::core::sources::fault::Blame;
 use crate::core::sources::host::Host;
-use crate::core::sources::quote_round::{QuoteRound, RoundEnd};
+use crate::core::sources::pages::Paging;
+use crate::core::sources::quote_plan::QuotePlan;
+use crate::core::sources::quote_round::QuoteRound;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::Meter;
-use crate::exchange::RequestKind;
+use crate::exchange::{BudgetLimit, Meter, RequestKind};
+use crate::log_targets::SOURCE;
 use crate::market::{Awaited, SourceId, SymbolId};
 use crate::time::{Mono, Now, UnixMs};
 use std::mem::discriminant;
@@ -49,8 +52,12 @@ pub struct Schedule {
     pub list_due: Mono,
     /// True once the first market list is in place.
     pub has_list: bool,
-    /// Quotes market by market, if the exchange has no call for all of them.
+    /// How tickers are requested.
+    pub plan: QuotePlan,
+    /// Quotes by that plan, if it does not bring all of them at once.
     pub round: QuoteRound,
+    /// What has come of a market list or of all tickers, if they come in pages.
+    pub pages: Paging,
     /// Candles.
     pub candles: CandlePlans,
     /// The exchange's clock.
@@ -79,7 +86,9 @@ impl Schedule {
             is_first: false,
             list_due: now,
             has_list: false,
+            plan: QuotePlan::new(&profile),
             round: QuoteRound::default(),
+            pages: Paging::default(),
             candles: CandlePlans::new(&profile),
             clock: ExchangeClock::new(profile.id, now),
             failures: Failures::new(profile.id, seed, now),
@@ -92,7 +101,8 @@ impl Schedule {
     /// Takes in new settings. Back-offs go on.
     pub fn reconfigure(&mut self, config: &Config, now: Mono) {
         self.profile = self.profile.renewed(config);
-        let latest = now + self.profile.config.poll;
+        self.forget_pages(now);
+        let latest = now + self.profile.poll;
         if self.quotes_due > latest {
             self.begin_quotes(latest);
         }
@@ -106,16 +116,14 @@ impl Schedule {
 
     /// Quotes are requested now: sets when they are due next.
     fn plan_quotes(&mut self, now: Now) {
-        let poll = self.profile.config.poll;
-        self.quotes_due = match std::mem::take(&mut self.is_first) {
-            true => now.mono + self.profile.until_phase(now.unix),
-            false => {
-                // Missed ticks are skipped.
-                let poll = poll.as_micros().max(1) as u64;
-                let missed = now.mono.0.saturating_sub(self.quotes_due.0) / poll;
-                Mono(self.quotes_due.0.saturating_add((missed + 1).saturating_mul(poll)))
-            }
-        };
+        if std::mem::take(&mut self.is_first) {
+            self.quotes_due = now.mono + self.profile.until_phase(now.unix);
+            return;
+        }
+        // Missed ticks are skipped.
+        let poll = self.profile.poll.as_micros().max(1) as u64;
+        let missed = now.mono.0.saturating_sub(self.quotes_due.0) / poll;
+        self.quotes_due = Mono(self.quotes_due.0.saturating_add((missed + 1).saturating_mul(poll)));
     }
 
     /// When the next quotes are due, the back-off included.
@@ -123,21 +131,35 @@ impl Schedule {
         self.quotes_due.max(self.failures.until(RequestKind::Quotes))
     }
 
-    /// Begins a round of quotes if one is due and the last one is over. If it is not, the urgent quotes come
-    /// again.
-    pub fn begin_round(&mut self, cx: &mut Context) {
-        let (id, dialect) = (self.profile.id, self.profile.dialect);
-        let is_due = self.has_list && self.next_quotes() <= cx.now.mono && !cx.stats.stopping;
-        if dialect.tickers_at_once() || !is_due {
+    /// When the next round of quotes begins, or all are requested. While the service stops, never.
+    pub fn next_round(&self, cx: &Context) -> Option<Mono> {
+        (self.has_list && !cx.stats.stopping).then(|| self.next_quotes())
+    }
+
+    /// Begins a round of quotes, on so many connections, if one is due and the last one is over. If that is
+    /// not over, the urgent quotes come again.
+    pub fn begin_round(&mut self, connections: usize, cx: &mut Context) {
+        let id = self.profile.id;
+        if self.next_round(cx).is_none_or(|due| due > cx.now.mono) {
             return;
         }
+        if self.round.is_over() && self.pages.next(&Task::Tickers).is_none() {
+            let tracked = cx.market.catalog.tracked_by(id);
+            self.plan.choose(tracked, connections, &mut self.profile);
+            let (plan, ms) = (self.plan.name(), self.profile.poll.as_millis());
+            if std::mem::replace(&mut cx.stats[id].plan, plan) != plan {
+                let source = &cx.stats[id].id;
+                log::info!(target: SOURCE, "quotes planned source={source} plan={plan} poll_ms={ms}");
+            }
+        }
+        let Some(most) = self.plan.markets() else {
+            return;
+        };
         self.plan_quotes(cx.now);
-        let catalog = &cx.market.catalog;
-        let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
-        let symbols = catalog.known().iter().copied().filter(is_listed);
-        let (urgent, rest) = symbols.partition(|symbol| is_urgent(id, *symbol, cx));
+        let (urgent, rest) = markets(id, cx);
         if self.round.is_over() {
-            self.round.begin(urgent, rest, dialect.has_stats(), cx.now.mono);
+            let has_stats = self.profile.dialect.has_stats();
+            self.round.begin((urgent, rest), most, has_stats, cx.now.mono);
             cx.market.quotes.arrived(id, Awaited::Poll);
         } else {
             self.round.repeat(urgent, cx.now.mono);
@@ -161,18 +183,16 @@ impl Schedule {
         // One connection stays free for quotes, unless there is only one.
         let has_spare = host.has_room(in_flight.len() + 1, connections) || in_flight.is_empty();
         let mut offers = self.offers(in_flight, pace, cx);
-        let is_quotes = |offer: &mut Offer| offer.task.is_quotes();
-        let quotes = offers.extract_if(.., is_quotes).next();
+        let quotes = offers.extract_if(.., |it| it.task.is_quotes()).next();
         // Of the others that are due, the most urgent: the first of the least.
         let other = offers.into_iter().min_by_key(|offer| offer.due.max(now));
         let parts = self.parts(host, now);
         self.others_wait = other.as_ref().is_some_and(|it| it.due <= now);
         let other = other.filter(|it| has_spare || it.purpose == Purpose::Named);
-        let is_turn = self.others_wait || host.others_wait;
         let ready = |Offer { due, task, purpose }: Offer| {
             let cost = self.profile.cost(&task, cx);
             let mut at = host.budget.ready_at(cost, purpose, parts, now);
-            if task.is_quotes() && is_turn {
+            if task.is_quotes() && (self.others_wait || host.others_wait) {
                 // Both need the budget: quotes leave the others their share.
                 at = at.max(host.budget.quotes_turn(cost, parts, now));
             }
@@ -188,44 +208,41 @@ impl Schedule {
 
     /// The tasks that may be requested, the most urgent first, and when each is due.
     fn offers(&self, in_flight: &[&Task], pace: Pace, cx: &Context) -> Vec<Offer> {
-        let (has_list, in_doubt) = (self.has_list, self.clock.is_in_doubt());
-        let goes_on = !cx.stats.stopping;
+        let (has_list, goes_on) = (self.has_list, !cx.stats.stopping);
+        let in_doubt = self.clock.is_in_doubt();
         let is_in_flight =
             |task: &Task| in_flight.iter().any(|it| discriminant(*it) == discriminant(task));
         let offer = |is_wanted: bool, due: Mono, task: Task, purpose: Purpose| {
             (is_wanted && goes_on && !is_in_flight(&task)).then_some(Offer { due, task, purpose })
         };
+        // The next page is due when one has come.
+        let due = |task: &Task, due| self.pages.next(task).map_or(due, |_| Mono::default());
+        let list_due = due(&Task::Markets, self.list_due);
         let purpose = |is_urgent| if is_urgent { Purpose::Named } else { Purpose::Quotes };
-        let quotes = match self.profile.dialect.tickers_at_once() {
-            true => {
+        let quotes = match self.plan.markets() {
+            None => {
                 let purpose = purpose(!self.profile.config.symbols.is_empty());
-                offer(has_list, self.quotes_due, Task::Tickers, purpose)
+                offer(has_list, due(&Task::Tickers, self.quotes_due), Task::Tickers, purpose)
             }
             // Several of them may be in flight.
-            false => self.round.next().filter(|_| goes_on).map(|(symbol, is_urgent)| Offer {
+            Some(_) => self.round.next().filter(|_| goes_on).map(|(task, is_urgent)| Offer {
                 due: Mono::default(),
-                task: Task::Ticker(symbol),
+                task,
                 purpose: purpose(is_urgent),
             }),
         };
-        let stats = self.round.next_stats();
         // No candles before the market list has come, which tells their names; and none while the history
         // file has yet to tell which of them it holds, or has too much to write.
-        let has_page = has_list && pace != Pace::Hold;
+        let has_page = has_list && pace != Pace::Hold && !is_in_flight(&Task::Time);
         let is_asked = |key| {
             let is_same =
                 |task: &&Task| matches!(task, Task::Candles { series, .. } if *series == key);
             in_flight.iter().any(is_same)
         };
-        let page =
-            (has_page && !is_in_flight(&Task::Time)).then(|| self.candles.next(is_asked, cx));
-        let page = page.flatten().filter(|page| {
-            let is_client = page.urgency == Urgency::Client;
-            // What a witness takes for the future cannot be judged.
-            let sure = cx.stats[self.profile.id].sure_time(cx.now);
-            (goes_on || is_client)
+        let page = has_page.then(|| self.candles.next(is_asked, cx)).flatten();
+        let page = page.filter(|page| {
+            (goes_on || page.urgency == Urgency::Client)
                 && (pace == Pace::Free || page.urgency <= Urgency::Newest)
-                && page.slots.end <= page.series.interval.slot_of(sure) + 1
         });
         let candles = |purpose: Purpose| {
             let is_history = purpose == Purpose::History;
@@ -233,15 +250,16 @@ impl Schedule {
             let task = Task::Candles { series: page.series, slots: page.slots };
             Some(Offer { due: page.when, task, purpose })
         };
-        let newest = Purpose::Newest;
         let all = [
-            offer(!has_list, self.list_due, Task::Markets, Purpose::Named),
+            offer(!has_list, list_due, Task::Markets, Purpose::Named),
             quotes,
-            offer(in_doubt, self.clock.due, Task::Time, newest),
-            candles(newest),
-            offer(has_list, self.list_due, Task::Markets, newest),
-            offer(!in_doubt, self.clock.due, Task::Time, newest),
-            stats.and_then(|(due, symbol)| offer(true, due, Task::Stats(symbol), newest)),
+            offer(in_doubt, self.clock.due, Task::Time, Purpose::Newest),
+            candles(Purpose::Newest),
+            offer(has_list, list_due, Task::Markets, Purpose::Newest),
+            offer(!in_doubt, self.clock.due, Task::Time, Purpose::Newest),
+            self.round
+                .next_stats()
+                .and_then(|(due, it)| offer(true, due, Task::Stats(it), Purpose::Newest)),
             candles(Purpose::History),
         ];
         // A failing kind gets one request at a time.
@@ -256,85 +274,43 @@ impl Schedule {
         all.into_iter().flatten().filter(may_go).map(after_backoff).collect()
     }
 
-    /// A request for this task is being sent: sets when the task is due next, and pays for it.
-    pub fn sent(&mut self, task: &Task, purpose: Purpose, host: &mut Host, cx: &mut Context) {
+    /// A request for this task is chosen: sets when the task is due next, and pays for it. Returns its cost.
+    pub fn choose(
+        &mut self,
+        task: &Task,
+        purpose: Purpose,
+        host: &mut Host,
+        cx: &mut Context,
+    ) -> u32 {
         let (id, now) = (self.profile.id, cx.now.mono);
         match task {
+            Task::Tickers | Task::Markets if self.pages.next(task).is_some() => {}
             Task::Tickers => {
                 self.plan_quotes(cx.now);
+                if self.profile.dialect.has_stats() {
+                    let (urgent, rest) = markets(id, cx);
+                    self.round.plan_stats(&urgent, &rest, now);
+                }
                 cx.market.quotes.arrived(id, Awaited::Poll);
             }
-            Task::Ticker(symbol) => self.round.sent(*symbol),
-            Task::Stats(symbol) => self.round.sent_stats(*symbol, now),
+            Task::TickersOf { symbols, .. } => self.round.sent(symbols),
+            Task::Stats(symbol) => {
+                let BudgetLimit { units, per } = self.profile.limit;
+                let takes = per * self.profile.cost(task, cx) / units;
+                self.round.sent_stats(*symbol, takes, now);
+            }
             Task::Markets => {
                 self.list_due = now + HOURLY;
                 cx.market.catalog.begin_list(id);
             }
             Task::Time => self.clock.asked(now),
-            Task::Candles { series, .. } => self.candles.note_reach(*series, cx),
+            Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),
         }
         let (cost, parts) = (self.profile.cost(task, cx), self.parts(host, now));
-        host.budget.spend(cost, purpose, parts, now);
+        host.budget.choose(cost, purpose, parts, now);
         cx.stats[id].polls += 1;
         cx.stats[id].budget_spent += u64::from(cost);
-    }
-
-    /// A request has come to nothing through nobody's fault: its task is due again, at once.
-    pub fn put_back(&mut self, task: &Task, now: Mono) {
-        match task {
-            Task::Tickers => self.quotes_due = now,
-            Task::Ticker(symbol) => self.round.put_back(*symbol),
-            Task::Stats(symbol) => self.round.put_back_stats(*symbol, now),
-            Task::Markets => self.list_due = now,
-            Task::Time => self.clock.due = now,
-            // It is due as long as its slots are missing.
-            Task::Candles { .. } => {}
-        }
-    }
-
-    /// A request has failed, which concerns `blame`: sets when its task is due again. Returns what that means
-    /// for the round.
-    pub fn failed(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
-        match task {
-            Task::Candles { series, .. } => {
-                self.candles.failed(*series, blame == Blame::Market, cx.now);
-            }
-            Task::Markets => {
-                // Without a first list nothing is served: then only the back-off counts.
-                self.list_due = match self.has_list {
-                    true => cx.now.mono + HOURLY_RETRY,
-                    false => cx.now.mono,
-                };
-                cx.market.catalog.abandon_list(self.profile.id);
-            }
-            Task::Time => self.clock.failed(&mut self.candles, cx),
-            Task::Ticker(symbol) => {
-                self.round.note(RequestKind::Quotes, *symbol, false);
-                return self.market_ended(false, cx);
-            }
-            Task::Stats(symbol) => self.round.note(RequestKind::Stats, *symbol, false),
-            Task::Tickers => {}
-        }
-        RoundEnd::NotYet
-    }
-
-    /// One market of a round has been answered well, or not: the last one ends the round.
-    pub fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
-        let id = self.profile.id;
-        let end = self.round.ended(is_good, cx.now.mono);
-        match end {
-            RoundEnd::NotYet => return end,
-            RoundEnd::WithQuotes => {
-                cx.market.quotes.end_poll(id, cx.now);
-                self.clock.note_newest(&self.round.newest, cx.now.mono, &mut self.candles, cx);
-            }
-            // The exchange answers, and has none of the markets: nothing is waited for, and the source
-            // must not pass for up.
-            RoundEnd::WithoutQuotes => self.failures.back_off(cx),
-        }
-        cx.market.quotes.arrived(id, Awaited::PollEnd);
-        cx.stats[id].quotes_polled = true;
-        end
+        cost
     }
 
     /// A response to a request that was sent at `sent` tells that the exchange's time was between these two.
@@ -352,24 +328,23 @@ impl Schedule {
     }
 
     /// The head of a response tells how the budget stands.
-    pub fn metered(&self, units: u64, sent: Mono, host: &mut Host, now: Mono) {
+    pub fn metered(&self, told: u64, sent: (Mono, u64), host: &mut Host, now: Mono) {
         let limit = self.profile.limit;
         let used = match self.profile.dialect.meter() {
-            Some(Meter::Used(_)) => units,
-            Some(Meter::Left(_)) => u64::from(limit.units).saturating_sub(units),
+            Some(Meter::Used(_)) => told,
+            Some(Meter::Left(_)) => u64::from(limit.units).saturating_sub(told),
             None => return,
         };
         host.budget.note_used(limit, used, sent, now);
     }
+}
 
-    /// True if a request of this kind failed for some market, and has not been answered well since.
-    pub fn has_failing_market(&self, kind: RequestKind) -> bool {
-        match kind {
-            RequestKind::Candles => self.candles.has_failing(),
-            RequestKind::Quotes | RequestKind::Stats => self.round.has_failed(kind),
-            RequestKind::List | RequestKind::Time => false,
-        }
-    }
+/// The urgent markets of a source, and the others.
+fn markets(id: SourceId, cx: &Context) -> (Vec<SymbolId>, Vec<SymbolId>) {
+    let catalog = &cx.market.catalog;
+    let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
+    let symbols = catalog.known().iter().copied().filter(is_listed);
+    symbols.partition(|symbol| is_urgent(id, *symbol, cx))
 }
 
 /// True if the configuration names this symbol for the source, or a stream follows it.
@@ -390,7 +365,7 @@ mod tests {
             sources: sources.iter().map(|id| SourceConfig::new(id)).collect(),
             ..Config::default()
         };
-        let poll = config.sources[0].poll;
+        let poll = config.sources[0].poll.usual();
         let zero = Now { mono: Mono(5_000_000), unix: UnixMs(1_700_000_000_123) };
         let stats = Status::new(sources.iter().copied(), zero);
         let mut cx = Context::new(config.clone(), Market::new(&config), stats, zero);
@@ -404,7 +379,7 @@ mod tests {
                 let due = schedule.next_quotes();
                 let unix = zero.unix + due.since(zero.mono).as_millis() as i64;
                 cx.now = Now { mono: due, unix };
-                schedule.sent(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
+                schedule.choose(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
                 due
             };
             [(); 5].map(|()| next()).to_vec()

@@ -12,6 +12,10 @@ use std::time::Duration;
 /// From a candle's end to the first try to read it as closed: exchanges need a moment to write it.
 const WRITTEN_AFTER: Duration = Duration::from_millis(500);
 
+/// A series in which nobody trades is read so long after the others, whose candles tell that the exchange's
+/// go on.
+const AFTER_OTHERS: Duration = Duration::from_secs(3);
+
 /// First rest of a series whose requests fail. It doubles, up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -111,7 +115,11 @@ impl SeriesPlan {
         let current = series.interval().slot_of(exchange);
         self.keep_asked(series, &page.told, exchange, now);
         self.unasked = next_unasked(series, (oldest, rows), exchange, now);
-        let next = next_refresh(series.interval(), exchange, now);
+        let after_others = match series.is_silent(&page.slots) {
+            true => AFTER_OTHERS,
+            false => Duration::ZERO,
+        };
+        let next = next_refresh(series.interval(), exchange, now) + after_others;
         let has_newest = series.covered().covers(current - 1..current);
         if page.slots.end > current {
             let was_cut = page.told.end < current && !has_newest;
@@ -127,6 +135,8 @@ impl SeriesPlan {
         self.failures = (self.failures + u32::from(is_own)).max(1);
         self.asked = IntervalSet::default();
         self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
+        // Whatever was requested: only an answer tells that it can be requested again.
+        self.refresh_at = self.refresh_at.min(self.rest_until);
     }
 
     /// A request has been answered well.
@@ -171,13 +181,13 @@ fn next_unasked(
         None => {
             let (part, at) = open.iter().min_by_key(|(_, at)| *at)?;
             // Without a newer candle in the same response, others must tell that the exchange's candles go
-            // on: those of other markets, which are read with the next refresh.
+            // on: those of another market, which are read a moment before.
             let has_newer = series.next_candle(part.end..part.start + rows).is_some();
             let wait = at.since(now.mono).as_millis() as i64;
             let due = Now { mono: *at, unix: now.unix };
             let at = match has_newer {
                 true => *at,
-                false => next_refresh(series.interval(), exchange + wait, due),
+                false => next_refresh(Stored::M1, exchange + wait, due) + AFTER_OTHERS,
             };
             (part.clone(), at)
         }

@@ -141,6 +141,15 @@ impl Source {
         self.wake_at = (!self.has_ended).then_some(now.mono);
     }
 
+    /// What its exchange tells may be others: market list, quotes and newest candles are due at once.
+    pub fn request_all(&mut self, cx: &mut Context) {
+        let Schedule { clock, candles, list_due, quotes_due, .. } = &mut self.schedule;
+        (*list_due, *quotes_due) = (cx.now.mono, cx.now.mono);
+        clock.judge(candles, cx);
+        candles.refresh_all(cx);
+        self.wake_up(cx.now);
+    }
+
     /// The history file holds more, or less, than before.
     pub fn note_stored(&mut self, now: Now) {
         self.jobs.push(self.progress.stored(now).map(Job::Count));
@@ -164,17 +173,17 @@ impl Source {
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        let ended = self.connections.handle(conn, key, event, cx);
+        let ended = self.connections.handle((conn, key), event, &mut host.budget, cx);
         if self.connections.is_decompressing(conn) {
             self.jobs.push([Job::Decompress(conn)]);
         }
         if let Some(HeadFacts { date, sent, metered }) = self.connections.head_facts.take() {
             if let Some(date) = date {
                 // It has whole seconds.
-                self.schedule.note_time(Witness::Date, (date, date + 999), sent, cx);
+                self.schedule.note_time(Witness::Date, (date, date + 999), sent.0, cx);
             }
-            if let Some(units) = metered {
-                self.schedule.metered(units, sent, host, cx.now.mono);
+            if let Some(told) = metered {
+                self.schedule.metered(told, sent, host, cx.now.mono);
             }
         }
         let has_ended = self.ended(ended, host, cx);
@@ -218,7 +227,7 @@ impl Source {
         if !self.replica.role().collects() {
             return self.request_due(history, cx);
         }
-        self.schedule.begin_round(cx);
+        self.schedule.begin_round(self.connections.len(), cx);
         let mut next = None;
         // What has come is applied first: what is due next may depend on it.
         while self.staged() == 0
@@ -236,16 +245,18 @@ impl Source {
                 next = Some(when);
                 break;
             }
-            self.schedule.sent(&task, purpose, host, cx);
+            let cost = self.schedule.choose(&task, purpose, host, cx);
             if task.is_quotes() {
                 self.quotes_sent_at = cx.now.mono;
             }
-            let request = RequestInFlight::new(&self.schedule.profile, task, cx);
+            let page = self.schedule.pages.next(&task).cloned();
+            let request = RequestInFlight::new(&self.schedule.profile, task, page, cost, cx);
+            cx.stats[self.id].bytes_sent += request.outgoing().len() as u64;
             self.connections.send(conn, Box::new(request), cx);
         }
         let schedule = &self.schedule;
-        let has_rounds = !schedule.profile.dialect.tickers_at_once() && schedule.has_list;
-        let round = has_rounds.then(|| schedule.next_quotes());
+        // A request for all quotes is a task among the others.
+        let round = schedule.next_round(cx).filter(|_| schedule.plan.markets().is_some());
         let all = [self.connections.upstream.due(), next, round, schedule.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
         let next_poll = schedule.next_quotes();
@@ -340,6 +351,7 @@ impl Source {
         match result {
             Ok(()) => self.connections.upstream.worked(conn, cx),
             Err(fault) => {
+                let fault = fault.without(self.schedule.profile.config.key.as_ref());
                 if fault.is_of_address() {
                     self.connections.upstream.failed(conn, began, cx);
                 }

@@ -90,6 +90,15 @@ impl StagedTickers {
         self.pieces.is_empty()
     }
 
+    /// Sets the time of those that have none of their own.
+    fn date(&mut self) {
+        if let Some(time) = self.default_time.take() {
+            for (_, ticker) in self.pieces.iter_mut().flatten() {
+                ticker.timestamp.get_or_insert(time);
+            }
+        }
+    }
+
     /// Adds a ticker.
     pub fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
         match self.pieces.back_mut() {
@@ -116,7 +125,7 @@ pub struct Staged {
     pub stats: Option<Stats>,
     /// How many tickers or markets have come, untracked ones included. Markets are in the catalog already,
     /// which serves none of them before the list ends.
-    seen: u64,
+    pub seen: u64,
     /// Items that were refused.
     pub rejected: u64,
     /// True if one of them is a candle whose slot is unknown.
@@ -148,18 +157,31 @@ impl Staged {
         }
     }
 
+    /// Adds the items of the next page.
+    pub fn add(&mut self, mut page: Staged) {
+        // Each page has a time of its own.
+        self.tickers.date();
+        page.tickers.date();
+        self.tickers.pieces.append(&mut page.tickers.pieces);
+        self.seen += page.seen;
+        self.rejected += page.rejected;
+        self.first_refusal = self.first_refusal.take().or(page.first_refusal);
+        self.has_refused_tracked |= page.has_refused_tracked;
+        self.known = self.known.max(page.known);
+    }
+
     /// The fault of a response without a good item. If its items were refused, the dialect does not fit it; a
     /// refused ticker of an untracked market means nothing beside others. Having no candles is sound: nobody
     /// traded.
     pub fn fault(&self) -> Option<Fault> {
         let is_empty = match &self.task {
-            Task::Tickers | Task::Ticker(_) | Task::Markets => self.seen == 0,
+            Task::Tickers | Task::TickersOf { .. } | Task::Markets => self.seen == 0,
             Task::Candles { .. } => false,
             Task::Time => self.time.is_none(),
             Task::Stats(_) => self.stats.is_none(),
         };
         let is_refused = match &self.task {
-            Task::Tickers | Task::Ticker(_) => {
+            Task::Tickers | Task::TickersOf { .. } => {
                 let is_each = self.has_refused_tracked || self.seen == self.rejected;
                 self.tickers.is_empty() && is_each
             }
@@ -204,6 +226,11 @@ impl Sink for Stager<'_> {
         self.staged.seen += u64::from(self.staged.task.is_quotes());
         self.symbol = self.catalog.by_ticker_id(self.staged.source, ticker_id);
         self.symbol.is_some()
+    }
+
+    fn assets(&self, _ticker_id: &str) -> Option<[&str; 2]> {
+        let name = self.catalog.name(self.symbol?);
+        Some([name.base(), name.quote()])
     }
 
     fn ticker(&mut self, _ticker_id: &str, ticker: Ticker) {

@@ -1,16 +1,25 @@
 //! The kinds of requests to an exchange, and the settings of a source, which a reload replaces.
 
-use crate::config::{Config, SourceConfig, Url};
+use crate::config::{Config, DEMO, Poll, SourceConfig, Url};
 use crate::core::context::Context;
-use crate::exchange::RequestKind;
-use crate::exchange::{BudgetLimit, Call, Dialect};
+use crate::core::sources::fault::Fault;
+use crate::exchange::{BudgetLimit, Call, Caps, Dialect, NextPage, Reading, RequestKind};
+use crate::http::write_request;
+use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::ops::Range;
 use std::time::Duration;
 
+/// Share of the budget that quotes may take in the long run, in percent.
+pub const PERCENT_UNITS: u64 = 50;
+
+/// The least and the most time between two polls where the budget tells it: those that may be configured.
+const LEAST_POLL: Duration = Duration::from_millis(100);
+const MOST_POLL: Duration = Duration::from_secs(3600);
+
 /// The demo exchange speaks Binance's dialect, and nobody else uses it.
-const DEMO_BUDGET: BudgetLimit = BudgetLimit { units: 1_000_000, per: Duration::from_secs(1) };
+const DEMO_BUDGET: BudgetLimit = BudgetLimit { units: 100_000_000, per: Duration::from_secs(1) };
 
 /// What one request asks of an exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +30,13 @@ pub enum Task {
     Time,
     /// All its tickers.
     Tickers,
-    /// The ticker of one market.
-    Ticker(SymbolId),
+    /// The tickers of some markets.
+    TickersOf {
+        /// The markets.
+        symbols: Vec<SymbolId>,
+        /// True if the source requests no other.
+        is_whole: bool,
+    },
     /// The 24-hour figures of one market, if its ticker lacks them.
     Stats(SymbolId),
     /// Candles of these slots.
@@ -38,7 +52,7 @@ impl Task {
     /// Its kind.
     pub fn kind(&self) -> RequestKind {
         match self {
-            Task::Tickers | Task::Ticker(_) => RequestKind::Quotes,
+            Task::Tickers | Task::TickersOf { .. } => RequestKind::Quotes,
             Task::Candles { .. } => RequestKind::Candles,
             Task::Markets => RequestKind::List,
             Task::Time => RequestKind::Time,
@@ -51,9 +65,16 @@ impl Task {
         self.kind() == RequestKind::Quotes
     }
 
-    /// True if it is about one market only.
-    pub fn is_of_one_market(&self) -> bool {
-        matches!(self, Task::Candles { .. } | Task::Ticker(_) | Task::Stats(_))
+    /// True if this fault of it may concern one market only.
+    pub fn may_blame_market(&self, fault: &Fault) -> bool {
+        match self {
+            Task::Candles { .. } | Task::Stats(_) => true,
+            Task::TickersOf { symbols, is_whole } => match symbols.len() {
+                1 => !is_whole || fault.is_unknown_market(),
+                _ => fault.is_refusal(),
+            },
+            Task::Markets | Task::Time | Task::Tickers => false,
+        }
     }
 
     /// The task in words, for the log and the metrics.
@@ -63,7 +84,10 @@ impl Task {
             Task::Markets => "market list".to_string(),
             Task::Time => "clock".to_string(),
             Task::Tickers => "quotes".to_string(),
-            Task::Ticker(symbol) => format!("quote of {}", name(*symbol).as_str()),
+            Task::TickersOf { symbols, .. } => match symbols[..] {
+                [symbol] => format!("quote of {}", name(symbol).as_str()),
+                _ => format!("quotes of {} markets", symbols.len()),
+            },
             Task::Stats(symbol) => format!("24 hours of {}", name(*symbol).as_str()),
             Task::Candles { series, .. } => {
                 let symbol = name(series.symbol).as_str();
@@ -85,9 +109,12 @@ pub struct Profile {
     pub url: Url,
     /// How much may be asked in which time.
     pub limit: BudgetLimit,
-    /// Where in each `pollMs` of the wall clock the source is polled: sources are spread over it, on all
-    /// nodes of a cluster together. `None`: wherever it begins, because there is no other source.
-    phase: Option<Duration>,
+    /// From the start of one poll of quotes to the start of the next.
+    pub poll: Duration,
+    /// Where in each such time of the wall clock the source is polled, as a place among so many: sources are
+    /// spread over it, on all nodes of a cluster together. `None`: wherever it begins, because there is no
+    /// other source.
+    phase: Option<(u32, u32)>,
 }
 
 impl Profile {
@@ -118,23 +145,36 @@ impl Profile {
             id,
             dialect,
             url: source.url.clone().unwrap_or_else(own),
-            limit: match config.demo_source() {
-                Some(demo) if demo == id.index() => DEMO_BUDGET,
-                _ => dialect.budget(),
-            },
-            phase: (count > 1).then(|| source.poll * place / count),
+            limit: if source.dialect == DEMO { DEMO_BUDGET } else { dialect.budget() },
+            poll: source.poll.usual(),
+            phase: (count > 1).then_some((place, count)),
             config: source,
+        }
+    }
+
+    /// A poll costs so many units: sets how often that is done, where nobody has said how often.
+    pub fn set_cost(&mut self, units: u64) {
+        if self.config.poll == Poll::Auto {
+            let time = self.limit.per * 100 / PERCENT_UNITS as u32;
+            let time = time.as_micros() * u128::from(units) / u128::from(self.limit.units.max(1));
+            let time = Duration::from_micros(u64::try_from(time).unwrap_or(u64::MAX));
+            self.poll = time.clamp(LEAST_POLL, MOST_POLL);
         }
     }
 
     /// How long it is until the source's phase comes the next time, after now: at most `pollMs`.
     pub fn until_phase(&self, now: UnixMs) -> Duration {
-        let Some(phase) = self.phase else {
-            return self.config.poll;
+        let Some((place, count)) = self.phase else {
+            return self.poll;
         };
-        let [poll, phase] = [self.config.poll, phase].map(|it| it.as_millis() as i64);
+        let [poll, phase] = [self.poll, self.poll * place / count].map(|it| it.as_millis() as i64);
         let since = (now.0 - phase).rem_euclid(poll.max(1));
         Duration::from_millis((poll - since) as u64)
+    }
+
+    /// True if its exchange is the demo.
+    pub fn is_demo(&self) -> bool {
+        self.config.dialect == DEMO
     }
 
     /// The cost of the dearest request without which nothing is served.
@@ -149,15 +189,46 @@ impl Profile {
 
     /// What a task costs of the exchange's limit.
     pub fn cost(&self, task: &Task, cx: &Context) -> u32 {
-        self.dialect.cost(&self.call(task, cx))
+        self.with_call(task, cx, |call| self.dialect.cost(call))
     }
 
-    /// A task in the words of the dialect.
-    pub fn call<'m>(&self, task: &Task, cx: &'m Context) -> Call<'m> {
+    /// The bytes that request a task, or a later page of it, and what reads the answer.
+    pub fn request(
+        &self,
+        task: &Task,
+        page: Option<&NextPage>,
+        cx: &Context,
+    ) -> (Vec<u8>, Reading) {
+        let caps = Caps::from(&cx.config.limits);
+        let (target, reading, cost) = self.with_call(task, cx, |call| {
+            let dialect = self.dialect;
+            (dialect.page_target(call, page), Reading::new(dialect, call, caps), dialect.cost(call))
+        });
+        let target = format!("{}{target}", self.url.path);
+        log::debug!(
+            target: SOURCE,
+            "request source={} what={:?} target={target:?} cost={cost}",
+            self.config.id,
+            task.describe(&cx.market),
+        );
+        let mut bytes = Vec::with_capacity(256);
+        let key = self.dialect.key_field(self.config.key.as_ref());
+        let key = key.as_ref().map(|(name, value)| (*name, &**value));
+        write_request(&mut bytes, &self.url.authority(), &target, key);
+        (bytes, reading)
+    }
+
+    /// Does something with a task in the words of the dialect.
+    pub fn with_call<T>(&self, task: &Task, cx: &Context, act: impl FnOnce(&Call<'_>) -> T) -> T {
         let listing = |symbol: SymbolId| cx.market.catalog.listing(self.id, symbol);
         let ticker_id = |symbol| listing(symbol).map_or("", |listing| &listing.ticker_id);
-        match task {
-            Task::Ticker(symbol) => Call::Ticker { id: ticker_id(*symbol) },
+        let ids: Vec<&str>;
+        let call = match task {
+            Task::TickersOf { symbols, .. } if self.dialect.has_several() => {
+                ids = symbols.iter().map(|symbol| ticker_id(*symbol)).collect();
+                Call::Several { ids: &ids }
+            }
+            Task::TickersOf { symbols, .. } => Call::Ticker { id: ticker_id(symbols[0]) },
             Task::Stats(symbol) => Call::Stats { id: ticker_id(*symbol) },
             Task::Markets => Call::Markets,
             Task::Time => Call::Time,
@@ -170,6 +241,7 @@ impl Profile {
                 to: series.interval.open_of(slots.end - 1),
                 now: cx.exchange_time(self.id),
             },
-        }
+        };
+        act(&call)
     }
 }

@@ -21,7 +21,8 @@ use crate::market::SourceId;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use addresses::Addresses;
-use connection::{ConnectState, UpstreamConnection};
+pub use connection::ConnectState;
+use connection::UpstreamConnection;
 pub use route::Route;
 use std::fmt;
 use std::time::Duration;
@@ -34,7 +35,8 @@ pub struct Upstream {
     /// Its user: a source, or the engine.
     user: SourceId,
     route: Route,
-    addresses: Addresses,
+    /// The addresses of the host.
+    pub addresses: Addresses,
     all: Vec<UpstreamConnection>,
 }
 
@@ -86,24 +88,14 @@ impl Upstream {
         }
     }
 
-    /// True if what its user sends is sent.
-    pub fn is_open(&self, conn: usize) -> bool {
-        self.all[conn].state == ConnectState::Open
-    }
-
-    /// True if it has to be wanted first.
-    pub fn is_closed(&self, conn: usize) -> bool {
-        self.all[conn].state == ConnectState::Closed
+    /// What a connection waits for.
+    pub fn state(&self, conn: usize) -> ConnectState {
+        self.all[conn].state
     }
 
     /// True if this is the key of its present socket.
     pub fn has_key(&self, conn: usize, key: Key) -> bool {
         self.all[conn].key == Some(key)
-    }
-
-    /// True if an address of the host has not failed since it last answered well.
-    pub fn has_other(&self) -> bool {
-        self.addresses.has_good()
     }
 
     /// When [`Upstream::handle_timeout`] is wanted.

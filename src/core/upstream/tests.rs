@@ -1,7 +1,7 @@
 //! A source in virtual time whose exchange has several addresses, some of them dead in one way or another,
 //! and whose name server may be.
 
-use crate::config::{Config, Proxy, SourceConfig, Url};
+use crate::config::{Config, Poll, Proxy, SourceConfig, Url};
 use crate::core::{Action, Broken, Core, Event, LookUp, ProcessFacts, Resolved, SourceState};
 use crate::demo::Demo;
 use crate::interval::Stored;
@@ -38,6 +38,8 @@ enum Manner {
     Fails,
     /// Answers requests for quotes with 503.
     FailsQuotes,
+    /// Answers all but requests for the time, of which it says nothing.
+    HangsOnTime,
     /// Opens no tunnel.
     Refuses,
     /// Answers this, and keeps the connection.
@@ -71,6 +73,8 @@ struct World {
     connects: Vec<SocketAddr>,
     /// Requests for candles.
     asked: usize,
+    /// Markets that the exchange has besides its own: more than are applied at once.
+    more: usize,
     is_proxied: bool,
 }
 
@@ -90,7 +94,7 @@ impl World {
         let source = SourceConfig {
             url: Url::parse("http://a.com").ok(),
             proxy: proxy.map(|host| Proxy { host: host.to_string(), port: 80, credentials: None }),
-            poll: Duration::from_millis(poll_ms),
+            poll: Poll::Every(Duration::from_millis(poll_ms)),
             timeout: Duration::from_millis(TIMEOUT_MS.min(3 * poll_ms)),
             ..SourceConfig::new("binance")
         };
@@ -108,6 +112,7 @@ impl World {
             conns: HashMap::new(),
             connects: Vec::new(),
             asked: 0,
+            more: 0,
             is_proxied: proxy.is_some(),
         };
         world.lead_to(names);
@@ -178,7 +183,11 @@ impl World {
                     self.core.closed(key);
                 }
                 Some(other) => panic!("{other:?}"),
-                None if self.core.has_work() => self.core.work(self.now()),
+                None if self.core.has_work() => {
+                    self.core.work(self.now());
+                    // Something else may be ready between two steps.
+                    self.core.backend.watch(&mut self.core.cx);
+                }
                 None => return,
             }
         }
@@ -226,9 +235,11 @@ impl World {
                 Manner::FailsQuotes if sent.starts_with(b"GET /api/v3/ticker") => {
                     answer(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n");
                 }
-                Manner::Serves | Manner::HangsOnCandles | Manner::FailsQuotes => {
-                    self.serve(key, &sent);
-                }
+                Manner::HangsOnTime if sent.starts_with(b"GET /api/v3/time") => return,
+                Manner::Serves
+                | Manner::HangsOnCandles
+                | Manner::HangsOnTime
+                | Manner::FailsQuotes => self.serve(key, &sent),
                 Manner::Answers(text) => answer(text.as_bytes()),
                 Manner::Refuses => answer(b"HTTP/1.1 502 Bad Gateway\r\n\r\n"),
                 Manner::Stalls => answer(b"HTTP/1.1 200 OK\r\nContent-"),
@@ -249,8 +260,22 @@ impl World {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (mut body, now) = (Vec::new(), self.now());
         self.demo.respond(path.as_bytes(), query.as_bytes(), now.unix, &mut body);
+        self.add_markets(&mut body);
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
         self.core.handle(key, Event::Received(&[head.as_bytes(), &body].concat()), now);
+    }
+
+    /// Adds further markets to a list, or their tickers to those of all.
+    fn add_markets(&self, body: &mut Vec<u8>) {
+        let text = String::from_utf8_lossy(body).into_owned();
+        let begin = "{\"symbol\":\"BTCUSDT\"";
+        if let Some((before, rest)) = text.split_once(begin)
+            && let Some((item, behind)) = rest.split_once(",{\"symbol\":")
+        {
+            let of = |name: &str| format!("{begin}{item},").replace("BTC", name);
+            let more: String = (0..self.more).map(|at| of(&format!("M{at}"))).collect();
+            *body = format!("{before}{more}{begin}{item},{{\"symbol\":{behind}").into_bytes();
+        }
     }
 
     /// Nothing comes on the connections that stand now.
@@ -326,21 +351,20 @@ fn an_address_that_dies_is_left_for_where_the_name_leads_now() {
 
 #[test]
 fn with_all_dead_the_first_that_lives_is_found_within_a_pause() {
-    for manner in [Manner::Hangs, Manner::Fails, Manner::Rejects] {
+    let manners = [Manner::Hangs, Manner::Fails, Manner::Closes, Manner::Rejects];
+    let cases = manners.into_iter().flat_map(|it| [(it, A, 100), (it, B, 100), (it, B, 115)]);
+    for (manner, living, dead_s) in cases {
         let mut world = World::settled(&[(A, Manner::Serves), (B, Manner::Serves)], &[A, B]);
         (world.names, world.name_ms) = (None, 10_000);
         world.set(A, manner);
         world.set(B, manner);
-        world.run(120_000);
-        let status = &world.core.cx.stats.sources[0];
-        let pause = status.backoff_until.map_or(0, |until| until.0 - world.now().unix.0).max(0);
+        world.run(dead_s * 1000);
         assert!(world.errors() > 2);
-        world.set(B, Manner::Serves);
-        // The pause, and the other address, if that comes first.
-        let all = world.core.cx.config.limits.backoff_max.as_millis() as u64;
-        world.run(pause as u64 + all + TIMEOUT_MS + 2000);
-        assert!(world.age_ms() <= 2 * POLL_MS, "{manner:?}: {} ms", world.age_ms());
-        world.all_are_at(B);
+        world.set(living, Manner::Serves);
+        let pause = world.core.cx.config.limits.backoff_max.as_millis() as u64;
+        world.run(pause + 2 * TIMEOUT_MS + 2000);
+        assert!(world.age_ms() <= 2 * POLL_MS, "{manner:?}, {living}: {} ms", world.age_ms());
+        world.all_are_at(living);
     }
 }
 
@@ -465,15 +489,31 @@ fn a_failure_is_told_by_the_health_at_once() {
 }
 
 #[test]
+fn the_health_takes_one_step_when_quotes_come_for_the_first_time() {
+    // Also while the time call is on its way.
+    for (more, manner) in [(0, Manner::HangsOnTime), (1000, Manner::Serves)] {
+        let mut world = World::new(&[(A, manner)], &[A], None, POLL_MS);
+        world.more = more;
+        world.run(2000);
+        assert_eq!(world.core.cx.stats.sources[0].state, SourceState::Up);
+        assert_eq!(world.core.cx.stats.health_changes, 1, "{manner:?}");
+    }
+}
+
+#[test]
 fn the_health_takes_one_step_when_quotes_come_again() {
-    let serves = [(A, Manner::Serves)];
-    for (mut world, manner) in [
-        // Quotes have failed before any came, then for longer than those that came stay fresh.
-        (World::new(&serves, &[A], None, POLL_MS), Manner::FailsQuotes),
-        (World::settled(&serves, &[A]), Manner::FailsQuotes),
-        (World::settled(&serves, &[A]), Manner::Fails),
-        (World::new(&serves, &[A], None, POLL_MS), Manner::Fails),
+    // Quotes have failed before any came, or for longer than those that came stay fresh.
+    for (more, well_ms, manner) in [
+        (0, 0, Manner::FailsQuotes),
+        (0, 10_000, Manner::FailsQuotes),
+        (0, 10_000, Manner::Fails),
+        (0, 0, Manner::Fails),
+        (1000, 10_000, Manner::Fails),
     ] {
+        let mut world = World::new(&[(A, Manner::Serves)], &[A], None, POLL_MS);
+        world.more = more;
+        world.run(well_ms);
+        assert_eq!(world.errors(), 0);
         world.set(A, manner);
         world.run(120_000);
         assert!(world.errors() > 0);

@@ -2,6 +2,7 @@
 //! Binance's members and codes.
 
 use super::*;
+use crate::time::Mono;
 use serde_json::json;
 
 /// The names of the members, in the order of the alphabet.
@@ -47,7 +48,7 @@ fn klines_have_binances_shape() {
             .iter()
             .map(|value| if value.is_string() { 's' } else { 'n' })
             .collect();
-        assert_eq!(types, "nsssss");
+        assert_eq!(types, "nsssssnsnsss");
     }
 }
 
@@ -55,7 +56,7 @@ fn klines_have_binances_shape() {
 fn the_market_list_has_binances_shape_and_the_prices_keep_its_steps() {
     let demo = Demo::new(1);
     let info = get(&demo, "/api/v3/exchangeInfo", "", NOW);
-    assert_eq!(keys(&info), ["symbols"]);
+    assert_eq!(keys(&info), ["serverTime", "symbols", "timezone"]);
     let fields = fields("markets");
     let symbols = info["symbols"].as_array().unwrap();
     assert_eq!(symbols.len(), 24);
@@ -93,6 +94,41 @@ fn the_market_list_has_binances_shape_and_the_prices_keep_its_steps() {
 }
 
 #[test]
+fn some_markets_are_those_that_are_named() {
+    let demo = Demo::new(1);
+    for list in ["[%22ETHBTC%22,%22BTCUSDT%22]", "%5B\"ETHBTC\"%2C\"BTCUSDT\"%5D"] {
+        let query = format!("symbols={list}");
+        let two = get(&demo, "/api/v3/ticker/24hr", &query, NOW);
+        let expected = ["ETHBTC", "BTCUSDT"].map(|name| ticker(&demo, name, NOW));
+        assert_eq!(two, json!(expected), "{list}");
+        let info = get(&demo, "/api/v3/exchangeInfo", &query, NOW);
+        assert_eq!(info["symbols"][1]["symbol"], "BTCUSDT");
+        assert_eq!(info["symbols"].as_array().unwrap().len(), 2);
+    }
+    let one = get(&demo, "/api/v3/exchangeInfo", "symbol=BTCEUR", NOW);
+    assert_eq!(one["symbols"][0]["symbol"], "BTCEUR");
+    let query = "symbols=[%22BTCUSDT%22,%22NONE%22]";
+    assert_eq!(call(&demo, "/api/v3/ticker/24hr", query, NOW).0, 400);
+}
+
+#[test]
+fn the_weight_of_a_minute_is_told() {
+    let mut demo = Demo::new(1);
+    let mut used = |path: &str, query: &str, mono_ms: u64| {
+        let now = Now { mono: Mono(mono_ms * 1000), unix: UnixMs(NOW) };
+        let head = demo.serve(path.as_bytes(), query.as_bytes(), now, &mut Vec::new()).unwrap();
+        assert_eq!(head.status, 200);
+        head.fields
+    };
+    let told = |used: u32| format!("X-MBX-USED-WEIGHT-1M: {used}\r\n");
+    assert_eq!(used("/api/v3/ticker/24hr", "", 59_000), told(80));
+    assert_eq!(used("/api/v3/ticker/24hr", "symbol=BTCUSDT", 59_999), told(82));
+    assert_eq!(used("/api/v3/exchangeInfo", "", 60_000), told(20));
+    assert_eq!(used("/api/v3/klines", "symbol=BTCUSDT&interval=1m", 61_000), told(22));
+    assert_eq!(used("/api/v3/ping", "", 119_999), told(23));
+}
+
+#[test]
 fn the_time_is_told() {
     let expected = (200, r#"{"serverTime":1790000123456}"#.to_owned());
     assert_eq!(call(&Demo::new(1), "/api/v3/time", "", NOW), expected);
@@ -112,19 +148,21 @@ fn what_is_wrong_is_refused_with_the_codes_of_binance() {
     check("/", "", 404, -1000);
     check("/api/v3/klines/", "", 404, -1000);
     check("/api/v3/order", "", 404, -1000);
-    for bad in ["", "symbol=&", "symbol=BTCUSD&", "symbol=btcusdt&", "symbol=BTC%2FUSDT&"] {
+    for bad in ["symbol=&", "symbol=BTCUSD&", "symbol=btcusdt&", "symbol=BTC%2FUSDT&"] {
         check(klines, &format!("{bad}interval=1m"), 400, -1121);
     }
-    for bad in ["", "&interval=", "&interval=7m", "&interval=1H"] {
-        check(klines, &format!("symbol=BTCUSDT{bad}"), 400, -1130);
+    for bad in ["&interval=", "&interval=7m", "&interval=1H"] {
+        check(klines, &format!("symbol=BTCUSDT{bad}"), 400, -1120);
     }
+    check(klines, "interval=1m", 400, -1102);
+    check(klines, "symbol=BTCUSDT", 400, -1102);
     check("/api/v3/ticker/24hr", "symbol=FOO", 400, -1121);
     check("/api/v3/ticker/24hr", "symbol=", 400, -1121);
     let good = "symbol=BTCUSDT&interval=1m";
     for bad in
         ["startTime=x", "endTime=-1", "startTime=", "limit=1e3", "startTime=99999999999999999999"]
     {
-        check(klines, &format!("{good}&{bad}"), 400, -1130);
+        check(klines, &format!("{good}&{bad}"), 400, -1100);
         let (_, body) = call(&Demo::new(1), klines, &format!("{good}&{bad}"), NOW);
         let (name, _) = bad.split_once('=').unwrap();
         assert!(body.contains(&format!("'{name}'")), "{body}");

@@ -57,8 +57,8 @@ fn a_fault_names_its_line_and_member() {
     check(
         "/day",
         "/{day}",
-        "16: tickers.stats.call.target: unknown placeholder {day}: expected one of {id}, {interval}, {limit}, \
-         {slots}, {back}, {from}, {to}",
+        "16: tickers.stats.call.target: unknown placeholder {day}: expected one of {id}, {ids}, {interval}, {limit}, \
+         {slots}, {back}, {from}, {to}, {page}, {offset}, {cursor}",
     );
     check(
         "\"/tickers\", \"cost\": 3",
@@ -89,7 +89,7 @@ fn a_fault_names_its_line_and_member() {
     check(
         "\"rows\": 300",
         "\"rows\": 1000000",
-        "42: candles.rows: expected a whole number from 1 to 10000, found 1000000",
+        "42: candles.rows: expected a whole number from 1 to 10000, or such numbers by interval, found 1000000",
     );
     check(
         "\"closed\": \"1\",",
@@ -128,6 +128,146 @@ fn a_clock_and_the_names_of_markets_are_said_in_one_way() {
     check(members, &format!("{members} \"name\": \"base\","), nameless);
     let zero = "found \"{base}{quote:0}\"";
     check(members, &format!("{members} \"pair\": [\"{{base}}{{quote:0}}\"],"), zero);
+}
+
+#[test]
+fn what_a_file_says_in_vain_is_a_fault() {
+    let check = |old: &str, new: &str, expected: &str| {
+        let found = faults(&[(old, new)]);
+        assert_eq!(found.len(), 1, "{new}: {found:?}");
+        assert!(found[0].ends_with(expected), "{new}: {found:?}");
+    };
+    let markets = "\"items\": \"result{}\" },";
+    let also = |what: &str| format!("{markets} {what},");
+    let c = "\"c\": [\"last\"],";
+    check(c, "\"c\": [\"last\", \"bid\"],", "tickers.fields: two members are `bid`");
+    check("null, \"volume\"", "\"low\", \"volume\"", "candles.fields: two members are `low`");
+    let day = "\"high\": \"high\" }";
+    let rest = "expected open, high, low, baseVolume and quoteVolume alone";
+    let expected = format!("tickers.stats.fields: `stats` brings no `last`: {rest}");
+    check(day, "\"high\": \"high\", \"l\": \"last\" }", &expected);
+    let kinds = also("\"kinds\": [\"spot\"]");
+    check(markets, &kinds, "markets.kinds: nothing reads it: no member is `kind`");
+    check("\"alt\": \"candleId\"", "\"alt\": \"kind\"", "expected the kinds that are taken");
+    check("\"trading\": \"status\",", "", "markets.open: nothing reads it: no member is `status`");
+    check("\"open\": [\"true\"],", "", "expected those of a market that trades");
+    check("\"fee\": \"taker maker\",", "", "nothing reads it: no member is `taker` or `maker`");
+    check(", \"volume\", \"closed\"]", ", \"volume\"]", "nothing reads it: no column is `closed`");
+    let pair = also("\"pair\": [\"{base}-{quote}\"]");
+    let found = faults(&[(markets, &pair), ("\"pair\": \"pair\",", "")]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].ends_with("markets.pair: nothing reads it: no member is `pair`"), "{found:?}");
+    let codes = faults(&[("\"code\": \"error\",", "")]);
+    assert_eq!(codes.len(), 4, "{codes:?}");
+    let asset = "expected an asset of 1 to 20 A-Z and 0-9, found \"b/c\"";
+    check("\"XBT\": \"BTC\"", "\"XBT\": \"b/c\"", asset);
+    assert_eq!(faults(&[("\"XBT\": \"BTC\"", "\"XBT\": \"XBT\"")]).len(), 1, "it says nothing");
+}
+
+#[test]
+fn a_key_has_a_field_of_its_own() {
+    let budget = "\"left\": \"x-left\" },";
+    let of = |key: &str| faults(&[(budget, &format!("{budget} \"key\": {key},"))]);
+    assert_eq!(of("{ \"header\": \"authorization\", \"prefix\": \"Bearer \" }"), [""; 0]);
+    let check = |key: &str, expected: &str| assert_eq!(of(key), [expected], "{key}");
+    check("{}", "4: key.header: missing, expected a text");
+    let name = "4: key.header: expected the name of a header field in lower case";
+    check("{ \"header\": \"X-Key\" }", name);
+    check("{ \"header\": \"a: b\" }", name);
+    check("{ \"header\": \"host\" }", "4: key.header: every request has this field already");
+    let prefix = "4: key.prefix: expected printable characters of ASCII";
+    check("{ \"header\": \"x\", \"prefix\": \"a\\r\\nb\" }", prefix);
+}
+
+#[test]
+fn constants_are_numbers_or_assets_that_no_member_is() {
+    let (candles, markets, tickers) =
+        ("\"rows\": 300,", "\"fees\": \"percent\",", "\"time\": \"iso\",");
+    let check = |place: &str, constants: &str, expected: &str| {
+        let found = faults(&[(place, &format!("{place} \"constants\": {constants},"))]);
+        assert_eq!(found.join("; "), expected, "{constants}");
+    };
+    check(markets, "{ \"quote\": \"USD\", \"amountMax\": \"1e3\" }", "");
+    check(tickers, "{ \"baseVolume\": \"0\" }", "");
+    let volume = "candles.constants.volume: some member is this field already";
+    check(candles, "{ \"volume\": \"0\" }", &format!("42: {volume}"));
+    check(candles, "{ \"time\": \"0\" }", &format!("42: {}", volume.replace("volume", "time")));
+    let none =
+        "42: candles.constants.size: expected one of time, open, high, low, close, volume, closed";
+    check(candles, "{ \"size\": \"0\" }", none);
+    let found =
+        faults(&[(markets, &format!("{markets} \"constants\": {{ \"taker\": \"much\" }},"))]);
+    assert!(found[0].starts_with("53: markets.constants.taker: expected a number or"), "{found:?}");
+    let twice = format!("{markets} \"quote\": \"A\", \"constants\": {{ \"quote\": \"B\" }},");
+    assert_eq!(faults(&[(markets, &twice)]), ["53: markets.constants.quote: given twice"]);
+}
+
+#[test]
+fn only_lists_and_tickers_of_all_markets_have_pages() {
+    let check = |place: &str, pages: &str, expected: &str| {
+        let found = faults(&[(place, &format!("{place}, \"pages\": {pages}"))]);
+        let found = found.join("; ");
+        assert!(found.ends_with(expected) && found.is_empty() == expected.is_empty(), "{found}");
+    };
+    let (list, one) = ("\"/markets\"", "\"/products/{id}/ticker\"");
+    check(list, "{ \"target\": \"/m?p={page}\" }", "");
+    check(list, "{ \"target\": \"/m?p={cursor}\", \"cursor\": \"next\", \"most\": 200 }", "");
+    let which = "49: markets.call.pages.target: expected one placeholder: {cursor} if there is a `cursor`, \
+                 else {page} or {offset}";
+    for wrong in ["/m", "/m?p={cursor}", "/m?p={id}", "/m?p={page}&o={offset}", "/m?{limit}"] {
+        check(list, &format!("{{ \"target\": \"{wrong}\" }}"), which);
+    }
+    check(list, "{ \"target\": \"/m?p={page}\", \"cursor\": \"next\" }", which);
+    let size = "{ \"target\": \"/m?p={cursor}\", \"cursor\": \"next\", \"size\": 9 }";
+    check(list, size, "49: markets.call.pages.size: nothing reads it: the last page has no cursor");
+    let most = "{ \"target\": \"/m?p={page}\", \"most\": 201 }";
+    check(list, most, "pages.most: expected a whole number from 2 to 200, found 201");
+    let all = "only the market list and the tickers of all markets have pages";
+    check(one, "{ \"target\": \"/m?p={page}\" }", &format!("14: tickers.one.call.pages: {all}"));
+    let target = "49: markets.call.target: this call has no value for the placeholder {page}";
+    assert_eq!(faults(&[("\"/markets\"", "\"/markets/{page}\"")]), [target]);
+}
+
+#[test]
+fn only_members_of_tickers_are_named_after_assets() {
+    let check = |old: &str, new: &str, expected: &str| {
+        assert_eq!(faults(&[(old, new)]), [expected], "{new}");
+    };
+    let ratio = "\"ratio\": \"ratio\"";
+    assert_eq!(faults(&[(ratio, "\"x\": { \"{base}\": \"baseVolume\" }")]), [""; 0]);
+    let odd = "24: tickers.fields.x.\"{bose}\": expected {base} or {quote}";
+    check(ratio, "\"x\": { \"{bose}\": \"baseVolume\" }", odd);
+    let only = "54: markets.fields: only members of tickers are named after assets";
+    check("\"alt\": \"candleId\"", "\"{base}\": \"candleId\"", only);
+}
+
+#[test]
+fn several_markets_are_asked_for_in_sizes_of_known_costs() {
+    let one = "\"items\": \"result\" } },\n    \"stats\"";
+    let of = |several: &str| {
+        let with =
+            format!("\"items\": \"result\" }} }},\n    \"several\": {several},\n    \"stats\"");
+        faults(&[(one, &with)])
+    };
+    let call = "\"call\": { \"target\": \"/t?m={ids}\", \"items\": \"result{}\" }";
+    let good = format!(
+        "{{ {call}, \"between\": \"%2C\", \"sizes\": [{{ \"most\": 5 }}, {{ \"most\": 9, \"cost\": 2 }}] }}"
+    );
+    assert_eq!(of(&good), [""; 0]);
+    for (old, new, expected) in [
+        ("{ids}", "{id}", "target: this call has no value for the placeholder {id}"),
+        ("\"most\": 9", "\"most\": 5", "sizes: expected the fewest markets first"),
+        ("\"cost\": 2", "\"cost\": 11", "sizes: expected costs from 1 to that of the budget (10)"),
+        ("%2C", "\\u001b", "expected the characters of a path and a query, found '\\u{1b}'"),
+    ] {
+        let found = of(&good.replace(old, new));
+        assert!(found.first().is_some_and(|it| it.ends_with(expected)), "{new}: {found:?}");
+    }
+    let found = of(&format!("{{ {call} }}"));
+    assert!(
+        found[0].ends_with("expected the sizes of `several`, and of no other call"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -305,4 +445,26 @@ fn no_file_crashes_the_reader() {
         }
     }
     assert!(good > 500 && bad > 5000, "{good} {bad}");
+}
+
+#[test]
+fn ids_of_a_list_may_have_another_form_in_tickers_and_some_are_skipped() {
+    let text = SAMPLE.replacen(
+        "\"skipped\": [\".d\"],",
+        "\"skipped\": [\".d\", \"f*\"], \"id\": \"t{id}\",",
+        1,
+    );
+    let dialect = Dialect::read("sample.json", &text).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let dialect: &'static Dialect = Box::leak(Box::new(dialect));
+    let mut notes = Notes::default();
+    let caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
+    let mut reading = Reading::new(dialect, &Call::Markets, caps);
+    let market = r#"{"base":"A","quote":"B","trading":"true"}"#;
+    let body = format!(r#"{{"result":{{"AB":{market},"fAB":{market},"AB.d":{market}}}}}"#);
+    assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
+    assert_eq!(reading.finish(200), Ok(()));
+    let ids: Vec<&str> = notes.markets.iter().map(|it| &*it.ticker_id).collect();
+    assert_eq!(ids, ["tAB"]);
+    let wrong = faults(&[("\"skipped\"", "\"id\": \"t{base}\", \"skipped\"")]);
+    assert!(wrong[0].contains("markets.id: expected a form like \"t{id}\""), "{wrong:?}");
 }

@@ -2,7 +2,7 @@
 //! has no clock, and one that names its markets by one asset.
 
 use super::testing::{Notes, candles, read, read_with};
-use crate::exchange::{Call, Caps, Dialect, ReadError, Reading, RefusalKind};
+use crate::exchange::{Call, Caps, Dialect, NextPage, ReadError, Reading, RefusalKind};
 use crate::interval::Stored;
 use crate::time::UnixMs;
 use std::sync::LazyLock;
@@ -127,4 +127,165 @@ fn a_time_among_the_tickers_is_that_of_all_and_no_ticker() {
     let times = notes.tickers.iter().map(|(_, ticker)| ticker.timestamp);
     let time = Some(UnixMs(1_795_358_368_485));
     assert_eq!(times.collect::<Vec<_>>(), [time, time]);
+}
+
+/// Volumes under the names of both assets, an index without a volume, and a list that names no quote asset.
+static ASSETS: LazyLock<&Dialect> = LazyLock::new(|| {
+    dialect(
+        r#"{
+        "name": "assets", "baseUrl": "https://assets.invalid", "budget": { "units": 5, "perMs": 1000 },
+        "tickers": {
+            "one": { "call": { "target": "/t/{id}", "items": "." } },
+            "time": "ms", "constants": { "askVolume": "0.5" },
+            "fields": {
+                "last": "last",
+                "volume": { "{base}": "baseVolume", "{quote}": "quoteVolume", "timestamp": "time" }
+            }
+        },
+        "candles": {
+            "call": { "target": "/c/{id}/{interval}", "items": "[]" }, "intervals": { "1d": "1d" },
+            "rows": 100, "time": "ms", "constants": { "volume": "0" },
+            "fields": ["time", "open", "high", "low", "close"]
+        },
+        "markets": {
+            "call": { "target": "/list", "items": "[]" }, "fields": { "name": "id base", "fee": "taker" },
+            "renamed": { "XBT": "BTC" },
+            "constants": { "quote": "USD", "priceStep": "0.010", "taker": "0.002" }
+        },
+        "time": { "call": { "target": "/now", "items": "now" }, "unit": "ms" }
+    }"#,
+    )
+});
+
+#[test]
+fn members_may_be_named_after_the_assets_of_a_market() {
+    let check = |body: &str, assets: Option<[&'static str; 2]>, expected: [Option<&str>; 2]| {
+        let caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
+        let mut notes = Notes { assets, ..Notes::default() };
+        let mut reading = Reading::new(&ASSETS, &Call::Ticker { id: "xbtusd" }, caps);
+        assert_eq!(reading.feed(body.as_bytes(), &mut notes), Ok(()));
+        assert_eq!((reading.finish(200), &notes.rejected[..]), (Ok(()), &[][..]), "{body}");
+        let (_, ticker) = &notes.tickers[0];
+        let shown = |it: &Option<crate::decimal::Decimal>| it.as_ref().map(ToString::to_string);
+        let volumes = [shown(&ticker.base_volume), shown(&ticker.quote_volume)];
+        assert_eq!(volumes, expected.map(|it| it.map(str::to_owned)), "{body}");
+        assert_eq!(ticker.timestamp, Some(UnixMs(1_715_769_425_000)));
+        assert_eq!(shown(&ticker.ask_volume), Some("0.5".into()));
+    };
+    let body = |names: &str| {
+        format!(r#"{{"last":"64000.5","volume":{{{names},"timestamp":1715769425000}}}}"#)
+    };
+    let bitcoin = Some(["BTC", "USD"]);
+    let both = body(r#""XBT":"12.30","USD":"1234567890.123456789012345""#);
+    check(&both, bitcoin, [Some("12.3"), Some("1234567890.123456789012345")]);
+    check(&body(r#""usd":"2","xbt":"1""#), bitcoin, [Some("1"), Some("2")]);
+    // It is named by the exchange's own name, and another market's asset is none of it.
+    check(&body(r#""BTC":"1","ETH":"2","{base}x":"3""#), bitcoin, [None, None]);
+    check(&both, Some(["ETH", "EUR"]), [None, None]);
+    check(&both, None, [None, None]);
+}
+
+#[test]
+fn what_no_item_sends_may_be_constant() {
+    let (notes, end) = read(&ASSETS, &candles(Stored::D1, 0, 0, 0), "[[0,1,4,0.5,2.50]]");
+    assert_eq!((end, notes.candles[0].0.volume.to_string()), (Ok(()), "0".into()));
+    let (notes, end) =
+        read(&ASSETS, &Call::Markets, r#"[{"name":"XBT"},{"name":"ETH","fee":"0.001"}]"#);
+    assert_eq!((end, &notes.rejected[..]), (Ok(()), &[][..]));
+    let shown = |at: usize| {
+        let market = &notes.markets[at];
+        let fee = market.rules.taker.as_ref().map(ToString::to_string).unwrap_or_default();
+        format!("{}/{} {:?} {fee}", market.base, market.quote, market.rules.price_places)
+    };
+    assert_eq!([shown(0), shown(1)], ["BTC/USD Some(2) 0.002", "ETH/USD Some(2) 0.001"]);
+}
+
+/// A list by a cursor, and tickers by the number of a page.
+const PAGED: &str = r#"{
+    "name": "paged", "baseUrl": "https://paged.invalid", "budget": { "units": 5, "perMs": 1000 },
+    "tickers": {
+        "all": { "call": {
+            "target": "/t?n=2", "items": "[]",
+            "pages": { "target": "/t?n=2&p={page-}&o={offset}", "size": 2, "most": 3 }
+        } },
+        "fields": ["id", "last"]
+    },
+    "candles": {
+        "call": { "target": "/c/{id}/{interval}", "items": "[]" }, "intervals": { "1m": "1m" },
+        "rows": 100, "time": "ms", "fields": ["time", "open", "high", "low", "close", "volume"]
+    },
+    "markets": {
+        "call": {
+            "target": "/list", "items": "rows[]",
+            "pages": { "target": "/list?from={cursor}", "cursor": "next" }
+        },
+        "fields": "id pair"
+    },
+    "time": { "call": { "target": "/now", "items": "now" }, "unit": "ms" }
+}"#;
+
+/// Where the page behind this body begins, and its target.
+fn next(
+    dialect: &'static Dialect,
+    call: &Call<'_>,
+    body: &str,
+    this: Option<&NextPage>,
+) -> Result<Option<(NextPage, String)>, ReadError> {
+    let mut notes = Notes::default();
+    let mut reading = Reading::new(dialect, call, Caps { item_bytes: 100, envelope_bytes: 9999 });
+    for byte in body.as_bytes().chunks(1) {
+        let _ = reading.feed(byte, &mut notes);
+    }
+    let next = reading.next_page(this)?;
+    Ok(next.map(|next| (next.clone(), dialect.page_target(call, Some(&next)))))
+}
+
+#[test]
+fn pages_are_counted_until_one_is_not_full() {
+    let dialect = dialect(&PAGED.replace("&o={offset}", ""));
+    let full = r#"[["A/B",1],["C/D","much"]]"#;
+    assert_eq!(dialect.target(&Call::Tickers), "/t?n=2");
+    let (second, target) = next(dialect, &Call::Tickers, full, None).expect("good").expect("more");
+    assert_eq!((second.number, second.offset, &*target), (2, 2, "/t?n=2&p=1"));
+    for last in [r#"[["A/B",1]]"#, "[]"] {
+        assert_eq!(next(dialect, &Call::Tickers, last, Some(&second)), Ok(None), "{last}");
+    }
+    let (third, target) =
+        next(dialect, &Call::Tickers, full, Some(&second)).expect("good").expect("more");
+    assert_eq!((third.number, third.offset, &*target), (3, 4, "/t?n=2&p=2"));
+    let end = next(dialect, &Call::Tickers, full, Some(&third));
+    assert_eq!(end, Err(ReadError::TooManyPages { most: 3 }));
+    assert_eq!(ReadError::TooManyPages { most: 3 }.to_string(), "more than 3 pages");
+    // A body that is cut short has no next page.
+    assert_eq!(next(dialect, &Call::Tickers, &full[..full.len() - 1], None), Ok(None));
+    let by_offset = PAGED.replace("&p={page-}", "").replace("\"size\": 2, ", "");
+    let by_offset = super::habits::dialect(&by_offset);
+    let one = next(by_offset, &Call::Tickers, r#"[["A/B",1]]"#, None).expect("good");
+    assert_eq!(one.map(|it| it.1).as_deref(), Some("/t?n=2&o=1"), "an empty page is the last");
+}
+
+#[test]
+fn a_cursor_leads_from_page_to_page_and_never_back() {
+    let dialect = dialect(&PAGED.replace("&o={offset}", ""));
+    let page = |cursor: &str, this: Option<&NextPage>| {
+        let body = format!(r#"{{"rows":["A/B"],"next":{cursor}}}"#);
+        next(dialect, &Call::Markets, &body, this)
+    };
+    let (second, target) = page(r#""a/b c\u0026""#, None).expect("good").expect("more");
+    assert_eq!(target, "/list?from=a%2Fb%20c%26");
+    let (third, target) = page("17", Some(&second)).expect("good").expect("more");
+    assert_eq!((third.number, &*target), (3, "/list?from=17"));
+    for last in ["null", "\"\"", "false"] {
+        assert_eq!(page(last, Some(&third)), Ok(None), "{last}");
+    }
+    assert_eq!(next(dialect, &Call::Markets, r#"{"rows":[]}"#, Some(&third)), Ok(None));
+    for wrong in ["17", r#""a/b c&""#, "[]", "{}", "true", &format!("\"{}\"", "x".repeat(2000))] {
+        assert_eq!(page(wrong, Some(&third)), Err(ReadError::WrongCursor), "{wrong}");
+    }
+    // The pages of a list are bounded, also if each names another cursor.
+    let mut this = third;
+    while let Ok(Some((next, _))) = page(&format!("{}", 100 + this.number), Some(&this)) {
+        this = next;
+    }
+    assert_eq!(this.number, 20);
 }

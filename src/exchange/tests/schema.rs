@@ -3,9 +3,10 @@
 use super::testing::{candles, read};
 use crate::config::tests::describe::{Described, Schema, Types, write};
 use crate::exchange::dialect::DialectForm;
-use crate::exchange::pair::Pair;
+use crate::exchange::endpoint::{Counts, IntervalCounts};
+use crate::exchange::fields::{Constants, TableOf};
+use crate::exchange::pair::{IdForm, Pair};
 use crate::exchange::path::{Path, Place};
-use crate::exchange::shape::TableOf;
 use crate::exchange::target::TargetTemplate;
 use crate::exchange::{Call, Dialect};
 use crate::interval::Stored;
@@ -13,20 +14,37 @@ use serde_json::{Value, json};
 
 /// Makes texts of a form of their own.
 macro_rules! texts {
-    ($($type:ident $about:literal)+) => { $(
+    ($($type:ident $pattern:literal $about:literal)+) => { $(
         impl Schema for $type {
             fn schema(types: &mut Types) -> Value {
-                types.name(stringify!($type), json!({ "type": "string", "description": $about }))
+                let text = json!({ "type": "string", "pattern": $pattern, "description": $about });
+                types.name(stringify!($type), text)
             }
         }
     )+ };
 }
 
 texts! {
-    TargetTemplate "Path and query, with the placeholders {id}, {interval}, {limit}, {slots}, {back}, {from} and {to}."
-    Path "A path from the body's top: `data.list`, `data[0].ts`, `result.*`, or `.` for the whole body."
-    Place "A path, and what is there: `data.list[]` the elements of an array, `result{}` the members of an object, `data` the one item itself."
-    Pair "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."
+    TargetTemplate "^/($|[^/])" "Path and query, with the placeholders {id}, {ids}, {interval}, {limit}, {slots}, {back}, {from} and {to}, and of pages {page}, {offset} and {cursor}."
+    Path "^[^ ]+$" "A path from the body's top: `data.list`, `data[0].ts`, `result.*`, or `.` for the whole body."
+    Place "^[^ ]+$" "A path, and what is there: `data.list[]` the elements of an array, `result{}` the members of an object, `data` the one item itself."
+    IdForm "[{]id[}]" "A form of an id: `t{id}`."
+    Pair "[{]base.*[{]quote|[{]quote.*[{]base" "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."
+}
+
+impl Schema for Counts {
+    fn schema(types: &mut Types) -> Value {
+        let each = IntervalCounts::schema(types);
+        json!({ "anyOf": [{ "type": "integer" }, each] })
+    }
+}
+
+impl<F: Described> Schema for Constants<F> {
+    fn schema(_: &mut Types) -> Value {
+        let about = "Texts by the names of fields: what no item sends.";
+        json!({ "type": "object", "description": about, "propertyNames": { "enum": F::NAMES },
+            "additionalProperties": { "type": "string" } })
+    }
 }
 
 impl<F: Described> Schema for TableOf<F> {
@@ -131,4 +149,17 @@ fn the_other_example_of_the_documentation_works() {
     let (_, end) = read(dialect, &ticker, shown("- Errors: `"));
     let refused = end.map_err(|error| error.to_string());
     assert_eq!(refused, Err("refused: no such market (no such market)".into()));
+}
+
+/// Of what the check refuses, the schema refuses numbers out of their bounds, and texts of another form.
+#[test]
+fn the_schema_has_the_bounds_and_the_forms_of_the_check() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../dialects/schema.json")).expect("JSON");
+    let of = |object: &str, member: &str| schema["$defs"][object]["properties"][member].clone();
+    assert_eq!(of("BudgetForm", "units")["minimum"], 1);
+    assert_eq!(of("Candles", "rows")["anyOf"][0]["maximum"], 10_000);
+    assert_eq!(of("Statuses", "banned")["items"]["maximum"], 65_535);
+    assert_eq!(schema["properties"]["name"]["pattern"], "^[a-z0-9-]{1,32}$");
+    assert_eq!(schema["$defs"]["TargetTemplate"]["pattern"], "^/($|[^/])");
 }

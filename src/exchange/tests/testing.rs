@@ -39,6 +39,7 @@ const CAPS: Caps = Caps { item_bytes: 1000, envelope_bytes: 1000 };
 #[derive(Debug, Default, PartialEq)]
 pub(in crate::exchange) struct Notes {
     pub(in crate::exchange) unwanted: Option<&'static str>,
+    pub(in crate::exchange) assets: Option<[&'static str; 2]>,
     pub(in crate::exchange) tickers: Vec<(String, Ticker)>,
     pub(in crate::exchange) stats: Vec<(String, Stats)>,
     pub(in crate::exchange) candles: Vec<(Candle, bool)>,
@@ -50,6 +51,9 @@ pub(in crate::exchange) struct Notes {
 impl Sink for Notes {
     fn wants(&mut self, ticker_id: &str) -> bool {
         self.unwanted != Some(ticker_id)
+    }
+    fn assets(&self, _: &str) -> Option<[&str; 2]> {
+        self.assets
     }
     fn ticker(&mut self, ticker_id: &str, ticker: Ticker) {
         self.tickers.push((ticker_id.to_owned(), ticker));

@@ -3,6 +3,7 @@
 //! Owns the connection and its settings. This is the only file that names `rusqlite`. It knows
 //! nothing of candles, and never waits longer than [`BUSY`] for another program.
 
+use super::header::beside;
 use crate::decimal::Decimal;
 use crate::history::StoreError;
 use rusqlite::backup::{Backup, StepResult};
@@ -12,6 +13,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 pub(super) use rusqlite::{OpenFlags, OptionalExtension, Result, Row, params_from_iter};
 pub(super) use rusqlite::{types::Value, types::ValueRef};
 use std::ffi::OsStr;
+use std::fs;
 use std::ops::Deref;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -99,11 +101,16 @@ impl Database {
         Database::open(Path::new(OsStr::from_bytes(&uri)), flags)
     }
 
-    /// Writes a copy without unused pages to a file that does not exist.
+    /// Writes a copy without unused pages to a file that does not exist. If it fails, the caller removes
+    /// that file: SQLite's journal beside it is removed here.
     pub(super) fn copy_into(&self, path: &Path) -> Result<(), StoreError> {
         let name = path.to_str();
         let name = name.ok_or_else(|| StoreError::Internal("its name is not UTF-8".to_string()))?;
-        self.0.execute("VACUUM INTO ?1", [name])?;
+        let copied = self.0.execute("VACUUM INTO ?1", [name]);
+        if copied.is_err() {
+            let _ = fs::remove_file(beside(path, "-journal"));
+        }
+        copied?;
         Ok(())
     }
 

@@ -137,8 +137,11 @@ fn markets(db: &Database) -> Result<StoredMarkets, StoreError> {
     for (name, _) in read::records::<SavedQuote>(db)?.0 {
         all.entry(name).or_default().has_quote = true;
     }
-    for (name, _) in read::records::<MarketRules>(db)?.0 {
-        all.entry(name).or_default().has_rules = true;
+    // Who only reads leaves a file of version 1 as it is, without this table.
+    if db.number("SELECT count(*) FROM sqlite_schema WHERE name = 'market'")? > 0 {
+        for (name, _) in read::records::<MarketRules>(db)?.0 {
+            all.entry(name).or_default().has_rules = true;
+        }
     }
     Ok(all)
 }

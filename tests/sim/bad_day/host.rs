@@ -29,6 +29,8 @@ pub struct Host {
     /// By its `Retry-After`, nothing may be asked before.
     pub quiet_until: u64,
     reported: Option<Reported>,
+    /// When the daemon that asks began.
+    met: u64,
     /// The last window in which others have spent, and how many units.
     spent_by_others: (u64, u64),
     /// Answers of a kind that each spell has bent or refused.
@@ -73,6 +75,7 @@ impl Host {
             begin_ms,
             has_date: rng.chance(3, 4),
             spent: VecDeque::new(),
+            met: 0,
             quiet_until: 0,
             reported: None,
             spent_by_others: (0, 0),
@@ -82,8 +85,8 @@ impl Host {
     }
 
     /// Another daemon has not read what the last one was told.
-    pub fn is_met_anew(&mut self) {
-        (self.quiet_until, self.reported) = (0, None);
+    pub fn is_met_anew(&mut self, us: u64) {
+        (self.quiet_until, self.reported, self.met) = (0, None, us);
     }
 
     /// Its clock.
@@ -99,6 +102,21 @@ impl Host {
 
     pub fn has(&self, us: u64, is_it: impl Fn(Ill) -> bool) -> bool {
         self.ills(us).any(|(_, spell)| is_it(spell.ill))
+    }
+
+    /// Whether the only witness of its time lies, or has until some minutes ago: it is believed.
+    pub fn deceives(&self, us: u64) -> bool {
+        let was_on = |is_it: fn(Ill) -> bool| {
+            let mut spells = self.spells.iter();
+            spells.any(|it| is_it(it.ill) && (it.from..it.until + 10 * MINUTE).contains(&us))
+        };
+        let is_untold = |ill| match ill {
+            Ill::ClockMissing { .. } => true,
+            Ill::Refuses { kind, .. } => kind.is_none_or(|kind| kind == Kind::Clock),
+            _ => false,
+        };
+        let are_lies = |ill| matches!(ill, Ill::TickersDated { all: true, .. });
+        !self.has_date && was_on(is_untold) && was_on(are_lies)
     }
 
     /// Whether a market list of the last hour, by which the next one comes, may have lacked a market. With
@@ -139,7 +157,10 @@ impl Host {
         while self.spent.front().is_some_and(|(at, _)| at + WINDOW <= us) {
             self.spent.pop_front();
         }
-        let sum: u64 = self.spent.iter().map(|(_, units)| units).sum();
+        // What a killed daemon has spent nobody knows but the exchange, which counts by whole windows.
+        let known = self.met.min(us / WINDOW * WINDOW);
+        let sum = self.spent.iter().filter(|(at, _)| *at >= known);
+        let sum: u64 = sum.map(|(_, units)| units).sum();
         let budget = self.budget;
         judge.check(sum <= budget, Fault::OverBudget, us, || {
             format!("{target} makes {sum} of {budget} units in a window")

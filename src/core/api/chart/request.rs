@@ -42,16 +42,28 @@ pub struct ChartsRequest {
     pub spec: ChartSpec,
     /// Of this source, if given.
     pub source: Option<SourceId>,
+    /// Where candles that are not in memory come from.
+    pub fetch: Fetch,
+}
+
+/// Where several charts get the candles that are not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// From the file and the exchange: the charts wait for them.
+    Missing,
+    /// From nowhere: the charts are made at once, and cost the exchange nothing.
+    Nothing,
 }
 
 /// Reads the parameters.
 pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     #[rustfmt::skip]
     let [
-        symbol, symbols, interval, resolution, from, start_time, to, end_time, limit, fill, source, decimals,
+        symbol, symbols, interval, resolution, from, start_time, to, end_time, limit, fill, fetch, source,
+        decimals,
     ] = call.params([
         "symbol", "symbols", "interval", "resolution", "from", "startTime", "to", "endTime", "limit", "fill",
-        "source", "decimals",
+        "fetch", "source", "decimals",
     ])?;
     let (name, value) = either(("symbol", symbol), ("symbols", symbols))?;
     let is_one = name == "symbol";
@@ -85,6 +97,12 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=most)?;
     let fills = [("none", false), ("previous", true)];
     let fill = one_of(&fill, Error::bad("invalid_fill", "fill", ""), fills)?;
+    let fetches = [("missing", Fetch::Missing), ("none", Fetch::Nothing)];
+    let fetch = one_of(&fetch, Error::bad("invalid_fetch", "fetch", ""), fetches)?;
+    if is_one && fetch == Some(Fetch::Nothing) {
+        let message = "\"fetch=none\" is for charts of several markets: it needs \"symbols\".";
+        return Err(Error::bad("invalid_fetch", "fetch", message));
+    }
     let spec = ChartSpec {
         interval,
         from,
@@ -96,7 +114,12 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let source = call.source(&source)?;
     Ok(match markets {
         Ok(symbol) => Box::new(ChartRequest { symbol, spec, source }),
-        Err(markets) => Box::new(ChartsRequest { markets, spec, source }),
+        Err(markets) => Box::new(ChartsRequest {
+            markets,
+            spec,
+            source,
+            fetch: fetch.unwrap_or(Fetch::Missing),
+        }),
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Each chart is made as if it were requested alone. They wait for their candles together.
 
-use super::request::{ChartRequest, ChartsRequest};
+use super::request::{ChartRequest, ChartsRequest, Fetch};
 use super::response::coverage;
 use super::{DeferredChart, choose};
 use crate::core::api::body::Body;
@@ -24,6 +24,7 @@ const CHARTS_A_STEP: usize = 8;
 struct DeferredCharts {
     charts: Vec<DeferredChart>,
     spec: ChartSpec,
+    fetch: Fetch,
     /// The items of the member `errors`, joined.
     errors: Vec<u8>,
     /// How many charts are done.
@@ -47,9 +48,10 @@ impl Prepared for ChartsRequest {
                 Err(error) => write_item_error(&mut errors, name, &error),
             }
         }
-        let (spec, mut body) = (self.spec.clone(), Body::default());
+        let (spec, fetch, mut body) = (self.spec.clone(), self.fetch, Body::default());
         body.fixed(b"{");
-        Ok(Outcome::Deferred(Box::new(DeferredCharts { charts, spec, errors, at: 0, body })))
+        let deferred = DeferredCharts { charts, spec, fetch, errors, at: 0, body };
+        Ok(Outcome::Deferred(Box::new(deferred)))
     }
 }
 
@@ -82,10 +84,16 @@ impl DeferredCharts {
 
 impl Deferred for DeferredCharts {
     fn needs(&self) -> Vec<SeriesSlots> {
+        if self.fetch == Fetch::Nothing {
+            return Vec::new();
+        }
         self.charts.iter().flat_map(Deferred::needs).collect()
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
+        if self.fetch == Fetch::Nothing {
+            return Vec::new();
+        }
         let charts = self.charts.iter();
         charts.flat_map(|chart| chart.missing(view)).collect()
     }

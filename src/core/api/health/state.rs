@@ -121,7 +121,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
         };
         let codes = [
             by_state,
-            source.clock_doubt.as_ref().map(|_| Code::SourceClockInDoubt),
+            source.clock_doubt.as_ref().filter(|it| it.is_told()).map(|_| Code::SourceClockInDoubt),
             source.candles_failing_since.map(|_| Code::SourceCandles),
             source.is_round_slow.then_some(Code::SourceRound),
             source.spent_by_others.map(|_| Code::SourceBudget),
@@ -388,7 +388,7 @@ pub mod tests {
             all(&bench);
         }
         bench.up();
-        bench.status.sources[0].clock_doubt = Some(ClockDoubt::default());
+        bench.status.sources[0].clock_doubt = Some(ClockDoubt { why: "?".into(), earliest: 0 });
         assert_eq!(codes(&bench), [SourceClockInDoubt]);
         bench.status.sources[0].clock_doubt = None;
         bench.now.mono = bench.now.mono + Duration::from_secs(86_400);

@@ -92,7 +92,8 @@ impl FollowedCharts {
             chart.refresh(&followed, view);
         }
         chart.readers.insert(stream, place);
-        missing(&followed, view)
+        let key = followed.series(view).ok()?;
+        Some((key, followed.missing(view, key)?))
     }
 
     /// A chart is not served any more: it begins anew with its next candle.
@@ -184,12 +185,6 @@ impl FollowedCharts {
         *closed = part.cut_at.or((*closed).max(newest.closed));
         (&part.events, part.cut_at.is_none())
     }
-}
-
-/// The candles that a chart lacks.
-fn missing(followed: &Followed, view: &View<'_>) -> Option<SeriesSlots> {
-    let key = followed.series(view).ok()?;
-    Some((key, followed.missing(view, key)?))
 }
 
 impl Chart {

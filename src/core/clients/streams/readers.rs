@@ -44,16 +44,12 @@ impl Readers {
     }
 }
 
-/// The streams that read quotes.
+/// The streams that read quotes: by symbol, or `None` for those that read every symbol, and by source.
 #[derive(Default)]
-pub struct QuoteReaders {
-    /// Those that name a symbol, by symbol and source.
-    named: BTreeMap<(SymbolId, Option<SourceId>), Group>,
-    /// Those that read every symbol, by source, with the place of the first one.
-    all: BTreeMap<Option<SourceId>, Group>,
-}
+pub struct QuoteReaders(BTreeMap<(Option<SymbolId>, Option<SourceId>), Group>);
 
 /// Readers of the same quotes.
+#[derive(Default)]
 struct Group {
     readers: Readers,
     /// By symbol, counted from the first one: the version that the readers were told of last, 0 if of none.
@@ -66,29 +62,14 @@ fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
     served_quote(view, symbol, source).map_or(0, |quote| quote.version)
 }
 
-impl Group {
-    /// Without readers. The first one is told of what is served now.
-    fn new(
-        symbols: impl Iterator<Item = SymbolId>,
-        source: Option<SourceId>,
-        view: &View<'_>,
-    ) -> Group {
-        let told = symbols.map(|symbol| version(view, symbol, source)).collect();
-        Group { readers: Readers::default(), told }
-    }
-
-    /// Passes the readers to `note`, unless they were told of this version last. So a change of a source that
-    /// is not served costs nothing more than this look. Returns how many there were.
-    fn note(&mut self, offset: usize, version: u64, note: &mut impl FnMut(Key, usize)) -> usize {
-        if self.told.len() <= offset {
-            self.told.resize(offset + 1, 0);
-        }
-        if std::mem::replace(&mut self.told[offset], version) == version {
-            return 0;
-        }
-        self.readers.iter().for_each(|(key, place)| note(key, place + offset));
-        self.readers.len()
-    }
+/// What a stream of these symbols reads, each with its place. `first`: the place of the first one.
+fn read_by(
+    symbols: &StreamedSymbols,
+    first: usize,
+) -> impl Iterator<Item = (Option<SymbolId>, usize)> {
+    let all = matches!(symbols, StreamedSymbols::All).then_some((None, first));
+    let named = symbols.named().map(move |(at, symbol)| (Some(symbol), first + at));
+    all.into_iter().chain(named)
 }
 
 impl QuoteReaders {
@@ -100,72 +81,69 @@ impl QuoteReaders {
         source: Option<SourceId>,
         (first, view): (usize, &View<'_>),
     ) {
-        match symbols {
-            StreamedSymbols::All => {
-                let all = 0..view.market.catalog.symbols_ever() as u32;
-                let new = || Group::new(all.map(SymbolId), source, view);
-                self.all.entry(source).or_insert_with(new).readers.insert(key, first);
-            }
-            StreamedSymbols::Named(symbols) => {
-                let places = symbols.iter().zip(first..);
-                for (symbol, place) in places.filter_map(|(it, place)| Some(((*it)?, place))) {
-                    self.add_one((key, place), symbol, source, view);
-                }
-            }
+        for (symbol, place) in read_by(symbols, first) {
+            self.add_one((key, place), symbol, source, view);
         }
     }
 
-    /// A stream reads one more symbol from now on, at this place.
+    /// A stream reads one more symbol from now on, or all of them, at this place. The first one is told of
+    /// what is served now.
     pub fn add_one(
         &mut self,
         (key, place): (Key, usize),
-        symbol: SymbolId,
+        symbol: Option<SymbolId>,
         source: Option<SourceId>,
         view: &View<'_>,
     ) {
-        let new = || Group::new(std::iter::once(symbol), source, view);
-        self.named.entry((symbol, source)).or_insert_with(new).readers.insert(key, place);
+        let group = self.0.entry((symbol, source)).or_default();
+        if group.readers.is_empty() {
+            let all = 0..view.market.catalog.symbols_ever() as u32;
+            let version = |symbol| version(view, symbol, source);
+            group.told = match symbol {
+                Some(symbol) => vec![version(symbol)],
+                None => all.map(SymbolId).map(version).collect(),
+            };
+        }
+        group.readers.insert(key, place);
     }
 
     /// A stream does not read them any more.
     pub fn remove(&mut self, key: Key, symbols: &StreamedSymbols, source: Option<SourceId>) {
-        match symbols {
-            StreamedSymbols::All => leave(&mut self.all, &source, key),
-            StreamedSymbols::Named(symbols) => {
-                for symbol in symbols.iter().flatten() {
-                    leave(&mut self.named, &(*symbol, source), key);
+        for (symbol, _) in read_by(symbols, 0) {
+            if let Some(group) = self.0.get_mut(&(symbol, source)) {
+                group.readers.remove(key);
+                if group.readers.is_empty() {
+                    self.0.remove(&(symbol, source));
                 }
             }
         }
     }
 
-    /// Passes the readers of a symbol to `note` who were not told of the quote that is served to them.
-    /// Returns how many there were, and one for each quote that was looked up.
+    /// Passes the readers of a symbol to `note` who were not told of the quote that is served to them. So a
+    /// change of a source that is not served costs nothing more than a look. Returns how many there were,
+    /// and one for each quote that was looked up.
     pub fn changed(
         &mut self,
         symbol: SymbolId,
         view: &View<'_>,
         mut note: impl FnMut(Key, usize),
     ) -> usize {
-        let named = self.named.range_mut((symbol, None)..);
-        let named = named.take_while(|((it, _), _)| *it == symbol);
-        let named = named.map(|((_, source), group)| (source, 0, group));
-        let all = self.all.iter_mut().map(|(source, group)| (source, symbol.index(), group));
         let mut count = 0;
-        for (source, offset, group) in named.chain(all) {
-            count += 1 + group.note(offset, version(view, symbol, *source), &mut note);
+        for (read, offset) in [(Some(symbol), 0), (None, symbol.index())] {
+            let groups = self.0.range_mut((read, None)..).take_while(|((it, _), _)| *it == read);
+            for ((_, source), Group { readers, told }) in groups {
+                count += 1;
+                let version = version(view, symbol, *source);
+                if told.len() <= offset {
+                    told.resize(offset + 1, 0);
+                }
+                if std::mem::replace(&mut told[offset], version) != version {
+                    readers.iter().for_each(|(key, place)| note(key, place + offset));
+                    count += readers.len();
+                }
+            }
         }
         count
-    }
-}
-
-/// Removes a stream from the readers of one thing.
-fn leave<K: Ord>(groups: &mut BTreeMap<K, Group>, of: &K, stream: Key) {
-    if let Some(group) = groups.get_mut(of) {
-        group.readers.remove(stream);
-        if group.readers.is_empty() {
-            groups.remove(of);
-        }
     }
 }
 
@@ -175,7 +153,6 @@ mod tests {
     use crate::config::{Config, SourceConfig};
     use crate::core::api::compressed_cache::CompressedBodies;
     use crate::core::api::{Endpoint, StreamRequest};
-    use crate::core::clients::admission::Admitted;
     use crate::core::clients::pending::Served;
     use crate::core::clients::streams::stream::{EventStream, SharedEvents};
     use crate::core::{Context, Status};
@@ -220,11 +197,12 @@ mod tests {
         let served = Served {
             endpoint: Endpoint::Unknown,
             closing: None,
-            admitted: Admitted::unlimited(None),
+            client: None,
+            quota: None,
             line: None,
             asked_at: view.now.mono,
         };
-        EventStream::new(request, served, (0, 0), (0, view))
+        EventStream::new(request, served, 0, (0, view))
     }
 
     #[test]
@@ -278,6 +256,6 @@ mod tests {
         readers.remove(keys[1], &StreamedSymbols::All, None);
         readers.remove(keys[0], &named(), None);
         readers.remove(keys[2], &named(), None);
-        assert!(readers.named.is_empty() && readers.all.is_empty());
+        assert!(readers.0.is_empty());
     }
 }

@@ -50,8 +50,6 @@ pub struct EventStream {
     pub symbols: StreamedSymbols,
     /// All of this source, if given.
     pub source: Option<SourceId>,
-    /// How many streams had begun with it.
-    pub number: u64,
     decimals: Decimals,
     /// By place: the names that stand for no symbol yet.
     unknown: BTreeMap<usize, Box<[u8]>>,
@@ -102,7 +100,7 @@ impl EventStream {
     pub fn new(
         request: StreamRequest,
         served: Served,
-        (number, retry_ms): (u64, u64),
+        retry_ms: u64,
         (noted, view): (u64, &View<'_>),
     ) -> EventStream {
         let StreamRequest { symbols, charts, unknown, source, decimals, resumed, .. } = request;
@@ -121,7 +119,6 @@ impl EventStream {
             charts: charts.collect(),
             symbols,
             source,
-            number,
             decimals,
             unknown,
             catalog: view.market.catalog.version(),

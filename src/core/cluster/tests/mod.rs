@@ -5,7 +5,7 @@
 mod drills;
 mod model;
 
-use crate::config::{ClusterConfig, Config, EngineUrl, SourceConfig, Url};
+use crate::config::{ClusterConfig, Config, EngineUrl, Poll, SourceConfig, Url};
 use crate::core::stats::ClusterStatus;
 use crate::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use crate::demo::Demo;
@@ -139,7 +139,7 @@ impl World {
         let source = |id: &&str| SourceConfig {
             id: id.to_string(),
             url: Url::parse(&format!("http://10.0.0.1:{}/{id}", port(id))).ok(),
-            poll: self.poll,
+            poll: Poll::Every(self.poll),
             ..SourceConfig::new("binance")
         };
         Config {
@@ -351,7 +351,7 @@ impl World {
         let target = text.split(' ').nth(1).expect("a request has a target");
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (source, path) = path[1..].split_once('/').expect("the base path is the source");
-        if path.ends_with("24hr") && query.is_empty() {
+        if path.ends_with("24hr") {
             self.polls.push((self.ms, source.to_string(), at));
         }
         if node.is_shut_in {

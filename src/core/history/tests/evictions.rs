@@ -23,8 +23,8 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     let key = bench.key("BTC/USDT");
     bench.pass(61);
-    let before = BEGIN + 1 - 1000;
-    assert_eq!(bench.archived(key), [(-999, -10)]);
+    let before = BEGIN - 10 - 1000;
+    assert_eq!(bench.archived(key), [(-1010, -10)]);
     bench.pass(5);
     assert_eq!(bench.jobs.len(), 1, "it is under way");
     let (number, batch) = bench.batch();
@@ -36,7 +36,7 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let result = Ok(Written { evicted: 2001, ..bench.on_disk() });
     bench.tell(Reply::Written { number, result });
     assert_eq!(bench.cx.stats.history.evicted, 2001);
-    assert_eq!(bench.archived(key), [(-999, -10)]);
+    assert_eq!(bench.archived(key), [(-1010, -10)]);
     bench.pass(120);
     assert!(bench.jobs.is_empty());
 }
@@ -74,12 +74,13 @@ fn a_batch_evicts_only_so_many_slots_and_the_next_ones_the_rest() {
 }
 
 #[test]
-fn a_clock_that_the_exchange_has_not_confirmed_evicts_nothing() {
-    let mut bench = Bench::unopened(|_| {});
-    bench.cx.stats.sources[0].clock = None;
-    bench.cx.now.unix = UnixMs(bench.cx.now.unix.0 * 3);
+fn no_clock_evicts_anything_that_is_not_older_than_newer_candles() {
+    let mut bench = Bench::unopened(|config| {
+        config.history = Keep { m1: Depth { keep: 1000, backfill: 0 }, ..Keep::default() };
+    });
+    bench.cx.stats.sources[0].clock = Some(bench.cx.now.unix.0 * 3);
     bench.open();
-    bench.head("BTC/USDT", ago(3000, 10));
+    bench.head("BTC/USDT", ago(1000, 10));
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     bench.pass(200);
     assert!(bench.jobs.is_empty());

@@ -1,6 +1,7 @@
 //! Applies responses, at once or by a job that is stepped, and records failures.
 
 use super::Source;
+use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
@@ -8,10 +9,11 @@ use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::{Job, SymbolsLeft};
+use crate::core::sources::pages::Whole;
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
-use crate::core::sources::staged::{Newest, Staged, StagedTickers};
+use crate::core::sources::staged::{Newest, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
@@ -46,12 +48,26 @@ impl Source {
             request.received,
             took.as_millis(),
         );
-        let staged = request.finish()?;
+        let (bytes, task, page) = (request.received, request.task().clone(), request.page.clone());
+        let (staged, next) = request.finish()?;
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
-        if let Some(fault) = staged.fault() {
+        if page.as_ref() != self.schedule.pages.next(&task) {
+            // The pages before it have been dropped since it was requested.
+            self.schedule.put_back(&task, cx.now.mono);
+            return Ok(());
+        }
+        let page = Whole { staged, sent: [sent_at; 2], received: cx.now, bytes, pages: 1 };
+        let Some(mut whole) = self.schedule.pages.add(page, next) else {
+            status.ok += 1;
+            return Ok(());
+        };
+        let is_repeated = whole.staged.excess(&cx.market.catalog);
+        let fault = is_repeated.map(|why| Fault::Content(why.to_string()));
+        if let Some(fault) = fault.or_else(|| whole.staged.fault()) {
             return Err(fault);
         }
+        let staged = &whole.staged;
         status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
@@ -61,8 +77,8 @@ impl Source {
             self.schedule.failures.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        let task = staged.task.clone();
-        self.apply(staged, sent_at, cx)?;
+        self.schedule.plan.note(&whole, cx.now);
+        self.apply(whole, cx)?;
         self.answered(&task, host, cx);
         Ok(())
     }
@@ -71,7 +87,8 @@ impl Source {
     fn answered(&mut self, task: &Task, host: &mut Host, cx: &mut Context) {
         let (kind, schedule) = (task.kind(), &mut self.schedule);
         match task {
-            Task::Ticker(symbol) | Task::Stats(symbol) => schedule.round.note(kind, *symbol, true),
+            Task::TickersOf { symbols, .. } => schedule.round.note(kind, symbols, true),
+            Task::Stats(symbol) => schedule.round.note(kind, &[*symbol], true),
             Task::Candles { series, .. } => schedule.candles.answered(*series, cx.now),
             Task::Tickers | Task::Markets | Task::Time => {}
         }
@@ -91,7 +108,8 @@ impl Source {
         cx: &mut Context,
     ) {
         let schedule = &mut self.schedule;
-        let blame = schedule.failures.failed(task, &fault, began, host, cx);
+        let begun = (began, self.connections.upstream.addresses.len());
+        let blame = schedule.failures.failed(task, &fault, begun, host, cx);
         schedule.failures.log_failure(task, &fault, cx);
         let what = task.describe(&cx.market);
         let text = format!("{what}: {fault}");
@@ -112,12 +130,13 @@ impl Source {
         if task.kind() == RequestKind::Candles {
             status.candles_error = Some(text.clone());
         }
-        if let Task::Ticker(symbol) = task
+        if let Task::TickersOf { symbols, .. } = task
+            && let [symbol] = symbols[..]
             && fault.is_unknown_market()
         {
             // It is left alone for a while, and longer each time.
-            let poll = schedule.profile.config.poll;
-            schedule.round.pause(*symbol, poll * 2, cx.now.mono);
+            let poll = schedule.profile.poll;
+            schedule.round.pause(symbol, poll * 2, cx.now.mono);
         }
         if schedule.failed(task, blame, cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.
@@ -169,16 +188,17 @@ impl Source {
 
     /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
     /// of a cluster are told when it is applied, so that they apply responses in the same order.
-    fn apply(&mut self, staged: Staged, sent_at: Now, cx: &mut Context) -> Result<(), Fault> {
+    fn apply(&mut self, whole: Whole, cx: &mut Context) -> Result<(), Fault> {
+        let Whole { staged, sent: [_, sent_at], received, .. } = whole;
         match staged.task {
             Task::Tickers => {
                 let mut newest = Newest::default();
                 staged.tickers.note_times(&mut newest, cx.now.mono);
                 let Schedule { clock, candles, .. } = &mut self.schedule;
                 clock.note_newest(&newest, sent_at.mono, candles, cx);
-                self.jobs.push([Job::ApplyTickers(staged.tickers, cx.now)]);
+                self.jobs.push([Job::ApplyTickers(staged.tickers, received)]);
             }
-            Task::Ticker(_) => self.apply_of_round(staged.tickers, cx),
+            Task::TickersOf { .. } => self.apply_of_round(staged.tickers, cx),
             Task::Stats(symbol) => {
                 if let Some(stats) = staged.stats
                     && let Some(listing) = cx.market.catalog.listing(self.id, symbol)
@@ -211,14 +231,12 @@ impl Source {
         Ok(())
     }
 
-    /// Puts the ticker of one market of a round into the market.
+    /// Puts the tickers of one request of a round into the market.
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
         tickers.note_times(&mut self.schedule.round.newest, cx.now.mono);
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
-            if let Some(stats) = self.schedule.round.stats.get(symbol) {
-                ticker.fill_from(stats);
-            }
+            self.schedule.round.complete(*symbol, ticker);
         }
         let tickers = self.to_publish(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
@@ -236,7 +254,10 @@ impl Source {
         cx: &mut Context,
     ) -> bool {
         let (is_first, is_last) = tickers.ends();
-        let piece = tickers.next_piece().unwrap_or_default();
+        let mut piece = tickers.next_piece().unwrap_or_default();
+        for (symbol, ticker) in &mut piece {
+            self.schedule.round.complete(*symbol, ticker);
+        }
         let told = Update::Quotes { is_first, is_last, tickers: self.to_publish(&piece, cx) };
         self.publish(told, received, cx);
         self.apply_piece(piece, received, cx);
@@ -245,8 +266,9 @@ impl Source {
             cx.market.quotes.end_poll(id, cx.now);
             cx.market.quotes.arrived(id, Awaited::PollEnd);
             cx.stats[id].quotes_polled = true;
-            self.schedule.failures.quotes_served(cx);
         }
+        // With the first piece: some quotes are fresh from then on.
+        self.schedule.failures.quotes_served(cx);
         is_last
     }
 
@@ -256,6 +278,7 @@ impl Source {
         let id = self.id;
         let is_known = self.schedule.clock.dates_quotes(cx.now.mono);
         let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
+        let speed = i64::from(cx.stats[id].clock_speed());
         let Market { quotes, charts, catalog } = &mut cx.market;
         for (symbol, ticker) in piece {
             if catalog.listing(id, symbol).is_none() {
@@ -269,7 +292,7 @@ impl Source {
                     charts.tick(id, symbol, &last, exchange);
                     if let Some(before) = before {
                         self.schedule.candles.note_trade(symbol, cx.now.mono);
-                        let ms = cx.now.mono.since(before).as_millis() as i64;
+                        let ms = cx.now.mono.since(before).as_millis() as i64 * speed;
                         charts.note_trade(id, symbol, exchange + -ms, exchange);
                     }
                 }
@@ -292,7 +315,9 @@ impl Source {
             let doubted = catalog.doubt_list(id, is_quoted);
             if doubted > 0 {
                 log::warn!(target: SOURCE, "market list doubted source={source} missing={doubted}");
-                schedule.list_due = cx.now.mono + HOURLY_RETRY;
+                let is_demo = schedule.profile.config.dialect == DEMO;
+                let pause = if is_demo { schedule.profile.poll } else { HOURLY_RETRY };
+                schedule.list_due = cx.now.mono + pause;
             }
         }
         let change = catalog.refresh_list(id, cx.now.unix);
@@ -354,6 +379,7 @@ impl Source {
 
     /// Drops the quotes and candles that are not applied yet. They are requested again.
     pub(super) fn drop_records(&mut self, cx: &Context) {
+        self.schedule.forget_pages(cx.now.mono);
         self.jobs.retain(|job| match job {
             Job::ApplyTickers(..) => {
                 self.schedule.quotes_due = cx.now.mono;
@@ -369,6 +395,7 @@ impl Source {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
+    use crate::core::sources::staged::Staged;
     use crate::core::sources::staged::Stager;
     use crate::core::stats::Status;
     use crate::decimal::Decimal;
@@ -399,21 +426,22 @@ mod tests {
         let symbols = cx.market.catalog.known().to_vec();
         // What ends of each market: whether it begins the round for the others, and whether it ends it.
         let mut check = |ends: [bool; 2], expected: &[(bool, bool, usize)]| {
-            source.schedule.round.begin(Vec::new(), symbols.clone(), false, now.mono);
+            source.schedule.round.begin((Vec::new(), symbols.clone()), 1, false, now.mono);
             for (symbol, is_good) in symbols.iter().zip(ends) {
-                source.schedule.round.sent(*symbol);
+                source.schedule.round.sent(&[*symbol]);
                 if is_good {
                     let mut tickers = StagedTickers::default();
                     tickers.push(*symbol, Ticker::of_last(Decimal::from(5)));
                     source.apply_of_round(tickers, &mut cx);
                 } else {
+                    let task = Task::TickersOf { symbols: vec![*symbol], is_whole: false };
                     let fault = Fault::Status {
                         status: 500,
                         kind: RefusalKind::Other,
                         retry_after: None,
                         message: None,
                     };
-                    source.failed(&Task::Ticker(*symbol), fault, now.mono, &mut host, &mut cx);
+                    source.failed(&task, fault, now.mono, &mut host, &mut cx);
                 }
             }
             let mut found = Vec::new();
@@ -451,7 +479,8 @@ mod tests {
         assert!(stager.wants("BTCUSDT"));
         stager.ticker("BTCUSDT", Ticker::of_last(Decimal::from(5)));
         let symbol = stager.symbol.expect("it is listed");
-        source.apply(staged, received, &mut cx).expect("it is sound");
+        let whole = Whole { staged, sent: [received; 2], received, bytes: 0, pages: 1 };
+        source.apply(whole, &mut cx).expect("it is sound");
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };

@@ -90,7 +90,7 @@ impl Source {
             self.schedule.begin_quotes(cx.now.mono);
         }
         if role == Role::Follower {
-            self.schedule.candles.refresh_all(cx.now);
+            self.schedule.candles.refresh_all(cx);
         }
         if self.schedule.has_list {
             self.list_changed();
@@ -308,7 +308,7 @@ impl Source {
             return self.schedule.candles.retain(|it| *it != key);
         }
         self.schedule.candles.answered(key, cx.now);
-        self.schedule.candles.note_reach(key, cx);
+        self.schedule.candles.note_reach(key, &page.series.slots, cx);
         // This node's monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
         let sent_at =
@@ -385,7 +385,7 @@ impl Source {
                 key.interval.name(),
                 slots.end - slots.start,
             );
-            plans.note_reach(key, cx);
+            plans.note_reach(key, &slots, cx);
             self.replica.outbound.push_back(Outbound::Ask(series_part(key, slots.clone(), cx)));
             asked.push(AskedRange { key, slots, until: cx.now.mono + REQUEST_TIMEOUT });
         }

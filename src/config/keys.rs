@@ -1,0 +1,99 @@
+//! Keys of exchanges: where the key of a source comes from.
+//!
+//! A dialect says which header field carries a key. The key comes from the file that the source's `keyFile`
+//! names, or else from a variable that is named after the source. A dialect names neither: a file from
+//! somebody else must not choose which secret is sent where. No message repeats a key.
+
+use std::fmt;
+
+/// Longest key: servers take header fields of 8 KiB.
+const KEY_BYTES: usize = 4096;
+
+/// So many bytes of a key tell nothing of it. From there on, a part of it is hidden as well.
+const TOLD_BYTES: usize = 6;
+
+/// What a message shows in the place of a key.
+const HIDDEN: &str = "(hidden)";
+
+/// A key. It is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(HIDDEN)
+    }
+}
+
+impl Secret {
+    /// Reads a key, without the blanks and line ends around it. The error says what was expected, and
+    /// nothing of the text.
+    pub(super) fn parse(text: &str) -> Result<Secret, String> {
+        let text = text.trim();
+        let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+        match (1..=KEY_BYTES).contains(&text.len()) && text.bytes().all(is_plain) {
+            true => Ok(Secret(text.to_owned())),
+            false if text.is_empty() => Err("expected a key, found nothing".to_owned()),
+            false => Err(format!(
+                "expected a key of at most {KEY_BYTES} printable characters of ASCII, in one line"
+            )),
+        }
+    }
+
+    /// The key itself, for the field of a header.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// A text of an exchange without the key, which it may repeat, and may cut off.
+    pub fn hide_in(&self, text: &str) -> String {
+        let begin = &self.0[..self.0.len().min(TOLD_BYTES)];
+        let (mut out, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find(begin) {
+            let pairs = rest[at..].bytes().zip(self.0.bytes());
+            let same = pairs.take_while(|(told, own)| told == own).count();
+            out = out + &rest[..at] + HIDDEN;
+            rest = &rest[at + same..];
+        }
+        out + rest
+    }
+}
+
+/// The variable that has the key of the source of this id: `MARKETD_KEY_TALLY_2` for `tally-2`.
+pub(super) fn variable_of(id: &str) -> String {
+    format!("MARKETD_KEY_{}", id.to_ascii_uppercase().replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_one_line_and_is_never_printed() {
+        let key = Secret::parse(" hunter2-hunter2\n").expect("a key");
+        assert_eq!((key.expose(), &*format!("{key:?}")), ("hunter2-hunter2", "(hidden)"));
+        for (text, why) in [("", "found nothing"), (" \r\n", "found nothing")] {
+            assert!(Secret::parse(text).is_err_and(|it| it.contains(why)), "{text:?}");
+        }
+        for text in ["hunter2\nhunter3", "hunt\u{e9}r2", "a\tb", &"x".repeat(KEY_BYTES + 1)] {
+            let told = Secret::parse(text).expect_err("no key");
+            assert!(told.contains("one line") && !told.contains("hunt"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_hidden_in_what_an_exchange_sends_also_if_its_end_is_cut_off() {
+        let key = Secret::parse("hunter2-hunter2").expect("a key");
+        let check = |text: &str, expected: &str| assert_eq!(key.hide_in(text), expected);
+        check("bad key hunter2-hunter2.", "bad key (hidden).");
+        check("hunter2-hunter2hunter2-hun", "(hidden)(hidden)");
+        check("a hunt, and hunter", "a hunt, and (hidden)");
+        check("nothing", "nothing");
+        assert_eq!(Secret::parse("abc").expect("a key").hide_in("xabcx"), "x(hidden)x");
+    }
+
+    #[test]
+    fn a_variable_is_named_after_the_source() {
+        assert_eq!(variable_of("tally-2"), "MARKETD_KEY_TALLY_2");
+    }
+}

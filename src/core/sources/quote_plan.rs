@@ -1,0 +1,176 @@
+//! The plan of a source: whether it requests all tickers of its exchange, several at a time or one at a time.
+//!
+//! [`QuotePlan`] owns what responses have told of the size and the duration of each way to request tickers,
+//! and chooses the cheapest one: that of the fewest bytes, among those that fit the budget and are over soon.
+//! Ways of about the same bytes are judged by their units. It sends nothing.
+
+use crate::config::Poll;
+use crate::core::sources::pages::Whole;
+use crate::core::sources::task::{PERCENT_UNITS, Profile, Task};
+use crate::exchange::Way;
+use crate::time::Now;
+use std::time::Duration;
+
+/// A round of several requests takes no longer than `pollMs` or, if that is more, one in so many parts of
+/// `staleAfterMs`.
+const PARTS_OF_STALE: u32 = 4;
+
+/// Bytes of a response beside its tickers: a head, mostly.
+const HEAD_BYTES: u64 = 500;
+
+/// Ways whose bytes are within this share of the least count as equal, in percent. So the plan does not
+/// change with every response.
+const PERCENT_EQUAL: u64 = 125;
+
+/// What a request takes as long as none has told it.
+const LATENCY: Duration = Duration::from_millis(100);
+
+/// See the module's page.
+#[derive(Debug)]
+pub struct QuotePlan {
+    /// The first is `all`, if the exchange has that.
+    ways: Vec<Known>,
+    current: usize,
+    /// The markets of the exchange, tracked or not; 0 until this node has read its list.
+    listed: usize,
+}
+
+/// A way, and what is known of it.
+#[derive(Clone, Debug)]
+struct Known {
+    way: Way,
+    /// Bytes of a ticker, by the responses so far.
+    bytes: u64,
+    /// What a request takes, or all pages of it.
+    took: Duration,
+    /// The pages of a poll of all tickers.
+    pages: u64,
+    is_learned: bool,
+}
+
+/// What a poll by some way takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cost {
+    bytes: u64,
+    units: u64,
+    fits: bool,
+}
+
+impl QuotePlan {
+    /// The plan of a source that has requested nothing yet. If it may request all tickers, it does.
+    pub fn new(profile: &Profile) -> QuotePlan {
+        let mut ways = profile.dialect.ways();
+        if profile.is_demo() {
+            // What it sends comes from memory.
+            ways.retain(|way| way.markets.is_none());
+        }
+        let ways = ways.into_iter().map(Known::new).collect();
+        QuotePlan { ways, current: 0, listed: 0 }
+    }
+
+    /// The most markets of a request; `None`: one request brings all tickers.
+    pub fn markets(&self) -> Option<usize> {
+        self.ways[self.current].way.markets
+    }
+
+    /// Chooses the way to request so many tickers, on so many connections, and how often.
+    pub fn choose(&mut self, tracked: usize, lanes: usize, profile: &mut Profile) {
+        let cost = |it: &Known| it.cost(tracked, self.listed, lanes, profile);
+        let costs: Vec<Cost> = self.ways.iter().map(cost).collect();
+        // Where nearly all markets are tracked, all are requested, however slow that is. Where none is, the
+        // source must know whether it is up. Of a list that another node has read, the length is not known.
+        let has_all = self.ways[0].way.markets.is_none();
+        let least = costs.iter().map(|it| it.bytes).min().unwrap_or(0);
+        let all =
+            Some(0).filter(|_| has_all && (tracked * self.listed == 0 || costs[0].is_near(least)));
+        let fitting = || (0..costs.len()).filter(|at| costs[*at].fits);
+        let least = fitting().map(|at| costs[at].bytes).min().unwrap_or(0);
+        let near = fitting().filter(|at| costs[*at].is_near(least));
+        let best = near.min_by_key(|at| costs[*at].units);
+        let cheapest = (0..costs.len()).min_by_key(|at| (costs[*at].units, costs[*at].bytes));
+        self.current = all.or(best).or(cheapest).unwrap_or(self.current);
+        profile.set_cost(costs[self.current].units);
+    }
+
+    /// Takes in a response, whose last page has come now.
+    pub fn note(&mut self, whole: &Whole, now: Now) {
+        let (staged, bytes) = (&whole.staged, whole.bytes);
+        let took = now.mono.since(whole.sent[0].mono);
+        match &staged.task {
+            Task::Markets => {
+                self.listed = staged.seen as usize;
+                // Ways that were too slow may be fast by now.
+                self.ways.iter_mut().for_each(|it| it.took = it.took.min(LATENCY));
+            }
+            Task::Tickers => {
+                self.learn(None, bytes, took);
+                let all = self.ways.iter_mut().find(|it| it.way.markets.is_none());
+                all.into_iter().for_each(|it| it.pages = whole.pages.into());
+            }
+            Task::TickersOf { symbols, .. } => self.learn(Some(symbols.len()), bytes, took),
+            Task::Candles { .. } | Task::Stats(_) | Task::Time => {}
+        }
+    }
+
+    /// Takes in a response with the tickers of so many markets, or with all.
+    fn learn(&mut self, markets: Option<usize>, bytes: u64, took: Duration) {
+        let tickers = markets.unwrap_or(self.listed).max(1) as u64;
+        let bytes = (bytes.saturating_sub(HEAD_BYTES) / tickers).max(1);
+        let guess = u64::from(self.ways[self.current].way.bytes);
+        for it in &mut self.ways {
+            // The ways of several markets differ in their number only.
+            let is_meant = it.way.markets.is_some() == markets.is_some();
+            match (is_meant, it.is_learned) {
+                (true, true) => {
+                    (it.bytes, it.took) = ((3 * it.bytes + bytes) / 4, (3 * it.took + took) / 4);
+                }
+                (true, false) => (it.bytes, it.took, it.is_learned) = (bytes, took, true),
+                // If one guess was too low, as for an exchange that does not compress, so is the other.
+                (false, false) => it.bytes = u64::from(it.way.bytes) * bytes.max(guess) / guess,
+                (false, true) => {}
+            }
+        }
+    }
+
+    /// Its name in the metrics.
+    pub fn name(&self) -> &'static str {
+        match self.markets() {
+            None => "all",
+            Some(1) => "one",
+            Some(_) => "several",
+        }
+    }
+}
+
+impl Cost {
+    fn is_near(&self, least: u64) -> bool {
+        self.bytes * 100 <= least * PERCENT_EQUAL
+    }
+}
+
+impl Known {
+    fn new(way: Way) -> Known {
+        Known { way, bytes: way.bytes.into(), took: LATENCY, pages: 1, is_learned: false }
+    }
+
+    /// What a poll takes that brings so many tickers of all that are listed.
+    fn cost(&self, tracked: usize, listed: usize, lanes: usize, profile: &Profile) -> Cost {
+        let (requests, tickers) = match self.way.markets {
+            None => (self.pages, listed.max(tracked)),
+            Some(most) => (tracked.div_ceil(most) as u64, tracked),
+        };
+        let rounds = if self.way.markets.is_none() { 1 } else { requests };
+        let units = requests * u64::from(self.way.cost);
+        let (limit, poll) = (profile.limit, profile.poll);
+        let most = u128::from(limit.units) * poll.as_millis() * u128::from(PERCENT_UNITS);
+        let fits_budget = profile.config.poll == Poll::Auto
+            || u128::from(units) * limit.per.as_millis() * 100 <= most;
+        let took = self.took.as_micros() * u128::from(rounds) / lanes.max(1) as u128;
+        let most_time = poll.max(profile.config.stale_after / PARTS_OF_STALE).as_micros();
+        Cost {
+            bytes: requests * HEAD_BYTES + tickers as u64 * self.bytes,
+            units,
+            fits: fits_budget && (rounds <= 1 || took <= most_time),
+        }
+    }
+}

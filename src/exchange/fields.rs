@@ -1,0 +1,299 @@
+//! Tables of fields: how a dialect's file says which member of an item is which field, and which is none.
+//!
+//! Owns the form of tables and constants in JSON, and what is wrong with them. `shape` walks through items
+//! along a table.
+
+use super::json::Raw;
+use super::path::Step;
+use crate::config::members::{Named, Words};
+use crate::config::values::{KeyType, KeyValue as _, Wrong};
+use crate::config::{Node, Report};
+use crate::decimal::Decimal;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+/// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
+const ENTRIES: usize = 100;
+const DEPTH: usize = 8;
+
+const TABLE: &str = "the name of a field, or a table of members or positions";
+
+/// The member of a table that says by which member objects of several kinds are told apart.
+const BY: &str = "$by";
+
+/// Names of members that stand for the assets of the item's market: base and quote.
+pub(super) const ASSETS: [&str; 2] = ["{base}", "{quote}"];
+
+/// Where a value goes. A field is its place in [`ItemFields`].
+pub(super) enum MemberTable {
+    /// It is this field: `"last"`.
+    Is(usize),
+    /// It is each of these fields: `"taker maker"`.
+    Each(Vec<usize>),
+    /// An object with such members: `{ "price": "last" }`.
+    In(Entries),
+    /// An array with such elements, by position: `["time", null, "close"]`.
+    At(Vec<Option<MemberTable>>),
+    /// An array of objects of several kinds: `{ "$by": "type", "LOT": { "min": "amountMin" } }`.
+    Tagged {
+        /// The path to the member that tells the kind.
+        tag: [Step; 1],
+        /// What the members of each kind are.
+        kinds: Entries,
+    },
+}
+
+/// Members by name, ideally in the order in which they are sent.
+pub(super) type Entries = Vec<(Box<str>, MemberTable)>;
+
+/// A table of fields of this kind.
+pub(super) struct TableOf<F>(MemberTable, PhantomData<F>);
+
+impl<F> Deref for TableOf<F> {
+    type Target = MemberTable;
+
+    fn deref(&self) -> &MemberTable {
+        &self.0
+    }
+}
+
+impl<F> Default for TableOf<F> {
+    fn default() -> TableOf<F> {
+        TableOf(MemberTable::Each(Vec::new()), PhantomData)
+    }
+}
+
+impl<F: Named> KeyType for TableOf<F> {
+    type Rule = ();
+
+    fn expected((): &()) -> String {
+        TABLE.to_owned()
+    }
+
+    fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<TableOf<F>, Wrong> {
+        Ok(TableOf(MemberTable::read(node, F::NAMES, 0, report), PhantomData))
+    }
+}
+
+/// Values of fields of this kind that no item sends, or not each.
+pub(super) struct Constants<F>(Vec<(usize, Box<str>)>, PhantomData<F>);
+
+impl<F> Default for Constants<F> {
+    fn default() -> Constants<F> {
+        Constants(Vec::new(), PhantomData)
+    }
+}
+
+impl<F> Deref for Constants<F> {
+    type Target = Vec<(usize, Box<str>)>;
+
+    fn deref(&self) -> &Vec<(usize, Box<str>)> {
+        &self.0
+    }
+}
+
+impl<F: Named> KeyType for Constants<F> {
+    type Rule = ();
+
+    fn expected((): &()) -> String {
+        "texts by the names of fields".to_owned()
+    }
+
+    fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<Constants<F>, Wrong> {
+        let mut constants = Constants::default();
+        for (name, text) in Words::read(&(), node, report)? {
+            match F::named(&name) {
+                Some(field) => constants.0.push((field.place(), text)),
+                None => {
+                    let names = F::NAMES.join(", ");
+                    report.fault(&node.path_of(&name), format!("expected one of {names}"));
+                }
+            }
+        }
+        Ok(constants)
+    }
+}
+
+impl<F: Named> Constants<F> {
+    /// True if there is one of this field.
+    pub(super) fn has(&self, field: F) -> bool {
+        self.0.iter().any(|(place, _)| *place == field.place())
+    }
+
+    /// Adds one.
+    pub(super) fn add(&mut self, field: F, text: &str) {
+        self.0.push((field.place(), text.into()));
+    }
+
+    /// Reports constants that are none: fields other than these numbers and assets, numbers that cannot be
+    /// read.
+    pub(super) fn check(&self, numbers: &[F], assets: &[F], member: &str, report: &mut Report) {
+        let is_of = |fields: &[F], place: usize| fields.iter().any(|field| field.place() == place);
+        for (at, (place, text)) in self.iter().enumerate() {
+            let member = format!("{member}.{}", F::NAMES[*place]);
+            if self[..at].iter().any(|(other, _)| other == place) {
+                report.fault(&member, "given twice");
+            }
+            let fits = match is_of(numbers, *place) {
+                true => Decimal::parse(text.as_bytes()).is_ok(),
+                false => is_of(assets, *place) && !text.is_empty(),
+            };
+            let names = numbers.iter().chain(assets).map(|field| field.name());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let message = format!("expected a number or an asset, as a text, of one of {names}");
+            report.expect(fits, &member, &message);
+        }
+    }
+
+    /// Reports fields that are a constant and a member of this table.
+    pub(super) fn check_beside(&self, fields: &TableOf<F>, member: &str, report: &mut Report) {
+        for field in F::ALL.iter().filter(|field| self.has(**field) && fields.has(**field)) {
+            let member = format!("{member}.{}", field.name());
+            report.fault(&member, "some member is this field already");
+        }
+    }
+}
+
+impl<F: Named> TableOf<F> {
+    /// True if some member is this field.
+    pub(super) fn has(&self, field: F) -> bool {
+        let mut found = false;
+        self.walk(&mut |other| found |= other == field.place());
+        found
+    }
+
+    /// A field that two members are, but for members of which an item has only one.
+    pub(super) fn given_twice(&self) -> Option<F> {
+        let (mut seen, mut twice) = (Vec::new(), None);
+        self.0.collect(&mut seen, &mut twice);
+        twice.map(|place| F::ALL[place])
+    }
+}
+
+impl MemberTable {
+    /// Notes the fields of the table, and one of them that is there already.
+    fn collect(&self, seen: &mut Vec<usize>, twice: &mut Option<usize>) {
+        match self {
+            MemberTable::Tagged { kinds, .. } => {
+                let before = seen.clone();
+                for (_, table) in kinds {
+                    let mut own = before.clone();
+                    table.collect(&mut own, twice);
+                    seen.extend(own);
+                }
+            }
+            MemberTable::In(named) => named.iter().for_each(|(_, it)| it.collect(seen, twice)),
+            MemberTable::At(tables) => {
+                tables.iter().flatten().for_each(|it| it.collect(seen, twice))
+            }
+            plain => plain.walk(&mut |field| {
+                *twice = twice.or(Some(field).filter(|field| seen.contains(field)));
+                seen.push(field);
+            }),
+        }
+    }
+
+    /// Calls `each` for each field of the table.
+    pub(super) fn walk(&self, each: &mut dyn FnMut(usize)) {
+        match self {
+            MemberTable::Is(field) => each(*field),
+            MemberTable::Each(fields) => fields.iter().for_each(|field| each(*field)),
+            MemberTable::At(tables) => tables.iter().flatten().for_each(|table| table.walk(each)),
+            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
+                named.iter().for_each(|(_, table)| table.walk(each));
+            }
+        }
+    }
+
+    /// True if some member is named after an asset.
+    pub(super) fn names_assets(&self) -> bool {
+        match self {
+            MemberTable::Is(_) | MemberTable::Each(_) => false,
+            MemberTable::At(tables) => tables.iter().flatten().any(MemberTable::names_assets),
+            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
+                let is_it = |name: &str| ASSETS.contains(&name);
+                named.iter().any(|(name, table)| is_it(name) || table.names_assets())
+            }
+        }
+    }
+
+    /// True if this is the table of such a value.
+    pub(super) fn takes(&self, value: Raw<'_>) -> bool {
+        let fits = (self, value);
+        matches!(fits, (MemberTable::In(_), Raw::Object(_)) | (MemberTable::At(_), Raw::Array(_)))
+    }
+
+    /// True if it is of a value that is neither an array nor an object.
+    pub(super) fn is_of_plain(&self) -> bool {
+        matches!(self, MemberTable::Is(_) | MemberTable::Each(_))
+    }
+
+    /// What an item is, and what this table says that it is, for messages.
+    pub(super) fn shapes(&self, item: &[u8]) -> [&'static str; 2] {
+        let found = match item.trim_ascii_start().first() {
+            Some(b'{') => "an object",
+            Some(b'[') => "an array",
+            Some(b'"') => "a text",
+            Some(b'-' | b'0'..=b'9') => "a number",
+            _ => "a word",
+        };
+        let expected = match self {
+            MemberTable::In(_) => "an object",
+            MemberTable::At(_) | MemberTable::Tagged { .. } => "an array",
+            MemberTable::Is(_) | MemberTable::Each(_) => "a text",
+        };
+        [found, expected]
+    }
+
+    /// Reads a table that lies so deep in others. The fields have these names.
+    fn read(node: &Node<'_>, names: &[&str], depth: usize, report: &mut Report) -> MemberTable {
+        if let Some(text) = node.text() {
+            let place = |name| names.iter().position(|known| *known == name);
+            let fields: Option<Vec<usize>> = text.split(' ').map(place).collect();
+            match fields.as_deref() {
+                None => node.refuse(None, format!("one of {}", names.join(", ")), report),
+                Some([field]) => return MemberTable::Is(*field),
+                Some(_) => {}
+            }
+            return MemberTable::Each(fields.unwrap_or_default());
+        }
+        let (items, members) = (node.items(), node.members());
+        let count = items.as_ref().map(Vec::len).or(members.as_ref().map(Vec::len));
+        if depth == DEPTH || count.is_some_and(|count| count > ENTRIES) {
+            let most = format!("at most {DEPTH} tables in each other, of {ENTRIES} entries each");
+            node.refuse(None, most, report);
+            return MemberTable::Each(Vec::new());
+        }
+        if let Some(items) = items {
+            let mut table = |item: &Node<'_>| {
+                report.place(&item.path, item.offset);
+                (!item.is_null()).then(|| MemberTable::read(item, names, depth + 1, report))
+            };
+            return MemberTable::At(items.iter().map(&mut table).collect());
+        }
+        let Some(members) = members else {
+            node.refuse(None, TABLE.to_owned(), report);
+            return MemberTable::Each(Vec::new());
+        };
+        let (mut tag, mut kinds) = (None, Entries::new());
+        for (name, member) in members {
+            report.place(&member.path, member.offset);
+            if kinds.iter().any(|(known, _)| **known == *name) {
+                report.fault(&member.path, "given twice");
+            }
+            if name.starts_with('{') && !ASSETS.contains(&&*name) {
+                report.fault(&member.path, format!("expected {}", ASSETS.join(" or ")));
+            }
+            match &*name {
+                BY => (tag.get_or_insert_with(Box::default), &()).read(&member, report),
+                _ => {
+                    kinds.push((name.into(), MemberTable::read(&member, names, depth + 1, report)))
+                }
+            }
+        }
+        match tag {
+            Some(key) => MemberTable::Tagged { tag: [Step::Key(key)], kinds },
+            None => MemberTable::In(kinds),
+        }
+    }
+}

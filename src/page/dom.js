@@ -1,0 +1,21 @@
+// Makes elements, and waits for the next frame.
+
+/** An element with attributes, and children that are elements or texts. A button is a plain one. */
+export function make(name, attributes = {}, ...children) {
+	const made = document.createElement(name);
+	if (name === "button") made.type = "button";
+	for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+	made.append(...children);
+	return made;
+}
+
+/** A function that does its work once in the next frame, however often it is called. */
+export function inFrame(work) {
+	let frame = null;
+	return () => {
+		frame ??= requestAnimationFrame(() => {
+			frame = null;
+			work();
+		});
+	};
+}

@@ -1,0 +1,250 @@
+// What all tabs of a browser share: one stream of what they show, and a slow list of everything else.
+// It runs in a shared worker, or in the page where the browser has none: a browser has only six
+// connections for one host, and a stream keeps one.
+
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 10_000;
+/** A stream that is open says so every 15 seconds, unless the limit is set otherwise. */
+const SILENCE_MS = 20_000;
+const PROBE_MS = 5000;
+/** How often the list is read: while it has markets that the stream has not, and else for new ones. */
+const LIST_MS = { some: 10_000, none: 30_000 };
+const LIST_TIMEOUT_MS = 15_000;
+/** What marketd takes in one stream, and names that may stay in it although nobody looks any more. */
+const MOST_CHARTS = 16,
+	MOST_NAMES = 400,
+	SPARE = 150;
+
+const NAMES = ["quote", "candle", "status", "gone", "alive", "bye"];
+
+/** An address of marketd. Symbols keep their `/`, `:` and `,`. */
+const at = (path) => new URL(`../${path}`, import.meta.url).href;
+const isChart = (name) => name.includes(":");
+
+/** An `EventSource` that is opened again when it was closed for good, and when it hangs. */
+class Stream {
+	/** `on` has `event(name, text)` and `state(state, retryAt)`. */
+	constructor(path, on) {
+		this.url = at(path);
+		this.on = on;
+		this.pause = FIRST_PAUSE_MS;
+		this.open();
+	}
+
+	open() {
+		this.close();
+		const source = (this.source = new EventSource(this.url));
+		this.wait();
+		source.onopen = () => {
+			this.pause = FIRST_PAUSE_MS;
+			this.on.state("live");
+			this.wait();
+		};
+		source.onerror = () => this.failed();
+		for (const name of NAMES) {
+			source.addEventListener(name, (event) => {
+				this.wait();
+				if (name === "bye") this.on.state("lost");
+				else this.on.event(name, event.data);
+			});
+		}
+	}
+
+	/** The browser tries again by itself unless it got a response that is no stream. */
+	failed() {
+		if (this.source.readyState !== EventSource.CLOSED) return this.on.state("lost");
+		const wait = this.pause * (0.75 + Math.random() / 2);
+		this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
+		this.timer = setTimeout(() => this.open(), wait);
+		this.on.state("lost", Date.now() + wait);
+	}
+
+	wait() {
+		clearTimeout(this.silence);
+		this.silence = setTimeout(() => this.silent(), SILENCE_MS);
+	}
+
+	/** Nothing was heard for too long: the stream is dead, and marketd may be. */
+	async silent() {
+		const { source } = this;
+		const lives = await fetch(at("health/live"), {
+			cache: "no-store",
+			signal: AbortSignal.timeout(PROBE_MS),
+		}).then(
+			(response) => response.ok,
+			() => false,
+		);
+		if (source !== this.source) return;
+		if (!lives) this.on.state("lost");
+		this.open();
+	}
+
+	close() {
+		clearTimeout(this.timer);
+		clearTimeout(this.silence);
+		this.source?.close();
+		this.source = null;
+	}
+}
+
+export class Hub {
+	constructor() {
+		/** The port of each tab, and the names that it shows: symbols, and a chart like "BTC/USDT:1h". */
+		this.tabs = new Map();
+		this.reset();
+	}
+
+	reset() {
+		this.stream?.close();
+		this.next?.close();
+		/** The stream, and the one that takes its place as soon as it is open. */
+		this.stream = this.next = null;
+		this.state = "connecting";
+		/** The names in the newest stream; "*" alone stands for all symbols. */
+		this.followed = new Set();
+		/** For tabs that come later: the newest list, its markets, and each name's newest event, as text. */
+		this.list = null;
+		this.listed = 0;
+		this.held = new Map();
+		this.health = null;
+		/** Charts of which a candle may have been missed. */
+		this.unsure = new Set();
+		clearTimeout(this.reading);
+	}
+
+	/** Listens to a tab. It says `{ join: true }`, `{ names }`, `{ retry: true }` and `{ leave: true }`. */
+	listen(port) {
+		port.onmessage = ({ data }) => {
+			if (data.join) this.join(port);
+			else if (data.leave) this.leave(port);
+			else if (data.retry) this.retry();
+			else this.show(port, data.names);
+		};
+	}
+
+	join(port) {
+		const isFirst = !this.tabs.size;
+		this.tabs.set(port, []);
+		if (isFirst) this.read();
+		if (this.list) port.postMessage({ list: this.list });
+		if (this.health) port.postMessage({ events: [["status", this.health]] });
+		port.postMessage({ state: this.state });
+	}
+
+	leave(port) {
+		this.tabs.delete(port);
+		if (!this.tabs.size) this.reset();
+	}
+
+	retry() {
+		(this.next ?? this.stream)?.open();
+		this.read();
+	}
+
+	/** A tab shows something else. */
+	show(port, names) {
+		this.tabs.set(port, names);
+		const held = names.filter((name) => this.held.has(name));
+		if (held.length)
+			port.postMessage({
+				events: held.map((name) => [isChart(name) ? "candle" : "quote", this.held.get(name)]),
+			});
+		this.follow();
+	}
+
+	/** Reads the list of all quotes, and again after a while. */
+	async read() {
+		clearTimeout(this.reading);
+		const reading = (this.reading = setTimeout(() => this.read(), LIST_TIMEOUT_MS + LIST_MS.some));
+		const text = await fetch(at("api/v1/quotes?symbols=*&decimals=string"), {
+			signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
+		}).then(
+			(response) => (response.ok ? response.text() : null),
+			() => null,
+		);
+		if (reading !== this.reading) return;
+		clearTimeout(reading);
+		if (text) {
+			this.list = text;
+			this.listed = text.match(/"symbol":/g)?.length ?? 0;
+			this.tell({ list: text });
+		}
+		this.follow();
+		const streamed = [...this.followed].filter((name) => !isChart(name)).length;
+		const pause = this.listed && this.listed <= streamed ? LIST_MS.none : LIST_MS.some;
+		this.reading = setTimeout(() => this.read(), pause);
+	}
+
+	/**
+	 * Opens a stream of what the tabs show, if the one that is there lacks something. The old one goes on
+	 * until the new one is open.
+	 */
+	follow() {
+		const names = [...new Set([...this.tabs.values()].flat())];
+		const charts = names.filter(isChart).slice(-MOST_CHARTS);
+		const symbols = names.filter((name) => !isChart(name)).slice(-MOST_NAMES);
+		// The tabs will soon say which of the list they show. Where there is no list, everything is news.
+		if (!names.length && (this.listed || this.followed.size || !this.tabs.size)) return;
+		const wanted = new Set(names.length ? [...symbols, ...charts] : ["*"]);
+		const has = [...wanted].every((name) => this.followed.has(name));
+		if (has && this.followed.size <= wanted.size + SPARE) return;
+		const before = this.followed;
+		this.followed = wanted;
+		for (const name of this.held.keys()) if (!wanted.has(name)) this.held.delete(name);
+		const query = [
+			symbols.length || !names.length ? `symbols=${symbols.join(",") || "*"}` : "",
+			charts.length ? `charts=${charts.join(",")}` : "",
+			"decimals=string",
+		];
+		this.next?.close();
+		const stream = (this.next = new Stream(`api/v1/stream?${query.filter(Boolean).join("&")}`, {
+			event: (name, text) => this.event(name, text),
+			state: (state, retryAt) => {
+				if (stream === this.next) {
+					this.stream?.close();
+					this.stream = stream;
+					this.next = null;
+				}
+				if (state === "live") for (const chart of charts) if (before.has(chart)) this.unsure.add(chart);
+				for (const chart of charts) before.add(chart);
+				this.set(state, retryAt);
+			},
+		}));
+	}
+
+	/** After a loss everything may be different. */
+	set(state, retryAt) {
+		if (state === "live" && this.state === "lost") this.read();
+		this.state = state;
+		this.tell({ state, retryAt });
+	}
+
+	event(name, text) {
+		if (name === "status") this.health = text;
+		if (!["quote", "candle", "gone"].includes(name)) return this.tell({ events: [[name, text]] });
+		const key = nameOf(text);
+		const resumed = this.unsure.delete(key) && openOf(this.held.get(key)) !== openOf(text);
+		if (name === "gone") this.held.delete(key);
+		else this.held.set(key, text);
+		for (const [port, names] of this.tabs)
+			if (names.includes(key) || (!names.length && !isChart(key)))
+				port.postMessage({ events: [[name, text]], resumed });
+	}
+
+	tell(message) {
+		for (const port of this.tabs.keys()) port.postMessage(message);
+	}
+}
+
+/** What an event is about: a symbol, or a chart. */
+const nameOf = (text) =>
+	["symbol", "interval"]
+		.map((key) => text.match(`"${key}":"([^"]+)"`)?.[1])
+		.filter(Boolean)
+		.join(":");
+const openOf = (text) => text?.match(/"candle":\["?(\d+)/)?.[1];
+
+if (typeof SharedWorkerGlobalScope === "function" && globalThis instanceof SharedWorkerGlobalScope) {
+	const hub = new Hub();
+	globalThis.onconnect = (event) => hub.listen(event.ports[0]);
+}

@@ -1,0 +1,64 @@
+// What is drawn over the candles of a chart: averages of their closes, and the highest and lowest price.
+
+/** How many closes each average has, and its colour. */
+const AVERAGES = [
+	[20, "accent"],
+	[50, "warn"],
+];
+/** A quiet market has slots without a candle: so many more are looked through. */
+const LOOK_BACK = 4;
+
+/** The averages of the closes, a line each, with its number at the end. */
+export function drawAverages(context, series, geometry, colors) {
+	for (const [length, name] of AVERAGES) {
+		const closes = [];
+		let sum = 0,
+			end = null;
+		context.strokeStyle = context.fillStyle = colors[name];
+		context.beginPath();
+		for (let slot = geometry.first - length * LOOK_BACK; slot <= geometry.last + 1; slot++) {
+			const candle = series.candles.get(slot);
+			if (!candle) continue;
+			sum += candle.close;
+			if (closes.push(candle.close) > length) sum -= closes.shift();
+			if (closes.length < length || slot < geometry.first) continue;
+			const place = [geometry.x(slot), geometry.y(sum / length)];
+			if (end) context.lineTo(...place);
+			else context.moveTo(...place);
+			end = place;
+		}
+		context.stroke();
+		context.textAlign = "left";
+		if (end) context.fillText(length, Math.min(end[0] + 4, geometry.plot.width - 16), end[1] + 4);
+	}
+}
+
+export function drawLine(context, series, geometry, color) {
+	context.strokeStyle = color;
+	context.lineWidth = 1.5;
+	context.beginPath();
+	let begun = false;
+	for (let slot = geometry.first - 1; slot <= geometry.last + 1; slot++) {
+		const candle = series.candles.get(slot);
+		if (!candle) continue;
+		if (begun) context.lineTo(geometry.x(slot), geometry.y(candle.close));
+		else context.moveTo(geometry.x(slot), geometry.y(candle.close));
+		begun = true;
+	}
+	context.stroke();
+	context.lineWidth = 1;
+}
+
+/** The highest and the lowest price in view, with the digits that were sent. */
+export function drawExtremes(context, { highest, lowest }, geometry, color) {
+	context.fillStyle = color;
+	for (const [candle, text, y] of [
+		[highest, highest.text[1], geometry.y(highest.high) - 2],
+		[lowest, lowest.text[2], geometry.y(lowest.low) + 10],
+	]) {
+		const x = geometry.x(candle.slot),
+			isLeft = x < geometry.plot.width / 2;
+		context.textAlign = isLeft ? "left" : "right";
+		context.fillText(isLeft ? `← ${text}` : `${text} →`, x + (isLeft ? 3 : -3), y);
+	}
+}

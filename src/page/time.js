@@ -1,0 +1,32 @@
+// Times for people, in UTC or in the zone of the browser.
+
+export const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
+export const pad = (n) => String(n).padStart(2, "0");
+
+let isLocal = false;
+export function useLocal(is) {
+	isLocal = is;
+}
+export const zoneName = () => (isLocal ? "local time" : "UTC");
+
+/** A date whose UTC fields are those of the zone. */
+export const zoned = (ms) => new Date(isLocal ? ms - new Date(ms).getTimezoneOffset() * 60_000 : ms);
+
+export const clock = (ms) => zoned(ms).toISOString().slice(11, 19);
+
+/** A date, and with `minutes` the time of day too. A day is one of UTC, whatever the zone. */
+export function date(ms, minutes) {
+	const d = minutes ? zoned(ms) : new Date(ms);
+	const day = `${d.getUTCDate()} ${MONTHS[d.getUTCMonth()]} ${d.getUTCFullYear()}`;
+	return minutes ? `${day} ${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}` : day;
+}
+
+/** A length of time that runs out, as a clock shows it. */
+export function countdown(ms) {
+	const s = Math.max(0, Math.ceil(ms / 1000));
+	const [days, hours] = [Math.floor(s / 86_400), Math.floor(s / 3600) % 24];
+	if (days) return `${days} d ${hours} h`;
+	const clock = `${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`;
+	return hours ? `${hours}:${clock}` : clock;
+}

@@ -1,0 +1,87 @@
+// The tabs over the table: all markets, favourites, those that rose and fell most, the categories that the
+// configuration names, and one for each of the largest quote assets.
+
+import { get } from "./api.js";
+import { choices } from "./choices.js";
+import { make } from "./dom.js";
+import { keep, kept } from "./keep.js";
+
+/** Each has its name in the address, its text, and the order that fits it. */
+const TABS = [
+	["all", "All"],
+	["favourites", "★"],
+	["gainers", "Gainers", "-percentage"],
+	["losers", "Losers", "percentage"],
+];
+const MOST_ASSETS = 12;
+
+/** How many quotes have each value of a field. */
+export function countBy(quotes, field) {
+	const counts = new Map();
+	for (const { [field]: value } of quotes) counts.set(value, (counts.get(value) ?? 0) + 1);
+	return counts;
+}
+
+export class Views {
+	/** `choose(values)` shows another tab, and `changed()` is called when the markets of one are known. */
+	constructor(element, choose, changed) {
+		Object.assign(this, { element, choose, changed });
+		this.favourites = new Set(kept("favourites"));
+		this.tabs = TABS;
+		/** The symbols of each category that the configuration names; null until they are asked for. */
+		this.members = new Map();
+	}
+
+	/** Takes the categories: those of quote assets are told by the quotes that there are. */
+	know(categories, quotes) {
+		const counts = countBy(quotes, "quote");
+		const isAsset = ({ id, name }) => id === name.toLowerCase() && counts.has(name);
+		const assets = categories.filter(isAsset).sort((a, b) => b.marketCount - a.marketCount);
+		const named = categories.filter((category) => !isAsset(category));
+		for (const { id } of named) if (!this.members.has(id)) this.members.set(id, null);
+		const shown = [...named, ...(assets.length > 1 ? assets.slice(0, MOST_ASSETS) : [])];
+		this.tabs = [...TABS, ...shown.map(({ id, name }) => [id, name])];
+		this.update();
+	}
+
+	update() {
+		const { show } = choices;
+		const focused = document.activeElement?.dataset.show;
+		const buttons = this.tabs.map(([name, text, sort]) => {
+			const about = { "data-show": name, "aria-pressed": name === show };
+			if (text === "★") about["aria-label"] = "Favourites";
+			const button = make("button", about, text);
+			button.addEventListener("click", () => this.choose(sort ? { show: name, sort } : { show: name }));
+			return button;
+		});
+		this.element.replaceChildren(...buttons);
+		buttons.find((button) => button.dataset.show === focused)?.focus();
+		if (this.members.get(show) === null) this.load(show);
+	}
+
+	async load(id) {
+		this.members.set(id, new Set());
+		try {
+			const { body } = await get(`api/v1/categories/${id}/markets`);
+			this.members.set(id, new Set(body.markets.map((market) => market.symbol)));
+			this.changed();
+		} catch {
+			this.members.set(id, null);
+		}
+	}
+
+	/** True if the tab that is chosen has a quote. */
+	has({ symbol, quote, percentage }) {
+		const { show } = choices;
+		if (show === "favourites") return this.favourites.has(symbol);
+		if (show === "gainers") return Number(percentage) > 0;
+		if (show === "losers") return Number(percentage) < 0;
+		return show === "all" || (this.members.get(show)?.has(symbol) ?? show === quote.toLowerCase());
+	}
+
+	/** Makes a market a favourite, or takes it back. */
+	star(symbol) {
+		if (!this.favourites.delete(symbol)) this.favourites.add(symbol);
+		keep("favourites", [...this.favourites]);
+	}
+}
