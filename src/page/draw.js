@@ -8,8 +8,8 @@ import { date } from "./time.js";
 const TIME_AXIS = 24;
 const VOLUME_SHARE = 0.16;
 const TICK_Y = 46;
-/** Pixels from one label of the price axis to the next, at least. */
-const LABEL = 15;
+/** From the newest price and its countdown to a label. */
+const LABEL = 24;
 const MOST_LABELS = 60;
 
 /** Air over and under the candles, as a share of their heights together. */
@@ -230,7 +230,7 @@ const stepAt = (geometry, y) => niceStep(geometry.price(y - TICK_Y) - geometry.p
 
 function priceAxis({ context, series, geometry, colors }) {
 	const newest = series.candles.get(series.newest);
-	const taken = newest ? geometry.y(newest.close) : -Infinity;
+	const taken = newest ? geometry.y(newest.close) + 9 : -Infinity;
 	context.textAlign = "left";
 	for (let at = geometry.top + geometry.room + 8, n = 0; at > 6 && n < MOST_LABELS; n++) {
 		const { step, places } = stepAt(geometry, at);
