@@ -21,12 +21,17 @@ use std::time::SystemTime;
 const MOST_FIELDS: usize = 128;
 
 /// Appends a GET of `target`, which begins with a slash. `host` is the authority as
-/// [`crate::config::Url::authority`] writes it. `field` is one more field of the head: its name, and its
-/// value without control bytes.
-pub fn write_request(out: &mut Vec<u8>, host: &str, target: &str, field: Option<(&str, &str)>) {
+/// [`crate::config::Url::authority`] writes it. `fields` are further ones of the head: their names, and their
+/// values without control bytes.
+pub fn write_request<'a>(
+    out: &mut Vec<u8>,
+    host: &str,
+    target: &str,
+    fields: impl IntoIterator<Item = (&'a str, &'a str)>,
+) {
     debug_assert!(target.starts_with('/'));
     write_start(out, "GET", target, host);
-    if let Some((name, value)) = field {
+    for (name, value) in fields {
         debug_assert!(!value.bytes().any(|byte| byte.is_ascii_control()));
         for part in [name, ": ", value, "\r\n"] {
             out.extend_from_slice(part.as_bytes());

@@ -38,6 +38,28 @@ fn one_short_list_takes_no_market_away() {
 }
 
 #[test]
+fn a_list_that_has_not_changed_is_not_sent_again() {
+    let mut world = World::with_others(500);
+    world.exchange.tag = Some(r#"W/"1""#);
+    world.run(30);
+    assert_eq!((served(&mut world), world.exchange.lists_sent), (501, 1));
+    await_list(&mut world);
+    assert_eq!((served(&mut world), world.exchange.lists_sent), (501, 1));
+    let (_, metrics) = world.get("/api/v1/metrics");
+    assert!(metrics.contains(r#""candles":0,"markets":0"#), "{metrics}");
+    world.exchange.others = (490, 490);
+    world.exchange.tag = Some(r#""2""#);
+    await_list(&mut world);
+    assert_eq!((served(&mut world), world.exchange.lists_sent), (491, 2));
+    // A list that is doubted is read whole again, though its tag is known.
+    world.exchange.others.0 = 5;
+    world.exchange.tag = Some(r#""3""#);
+    await_list(&mut world);
+    await_list(&mut world);
+    assert_eq!((served(&mut world), world.exchange.lists_sent), (6, 4));
+}
+
+#[test]
 fn one_market_whose_ticker_comes_stays_until_a_second_list_lacks_it() {
     let mut world = World::with_others(500);
     world.run(30);

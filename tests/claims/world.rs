@@ -78,6 +78,9 @@ pub struct Exchange {
     pub is_delisted: bool,
     /// Requests for its list.
     pub lists: usize,
+    /// The tag of its list, if it has one, and how often the list was sent.
+    pub tag: Option<&'static str>,
+    pub lists_sent: usize,
     /// What the newest ticker says, whatever its clock shows. Without times: `Some(None)`.
     pub stamped: Option<Option<i64>>,
 }
@@ -168,6 +171,8 @@ impl World {
             others: (0, 0),
             is_delisted: false,
             lists: 0,
+            tag: None,
+            lists_sent: 0,
         };
         let now = Now { mono: Mono(0), unix: UnixMs(BEGIN) };
         World {
@@ -330,7 +335,13 @@ impl World {
         }
         let target = request.split(' ').nth(1).expect("a request line");
         let time = self.time();
-        let (status, body) = self.exchange.answer(target, time);
+        let (mut status, mut body) = self.exchange.answer(target, time);
+        let is_list = target.ends_with("/exchangeInfo") || target.contains("/exchangeInfo?");
+        let tag = self.exchange.tag.filter(|_| is_list && status == 200).unwrap_or_default();
+        if !tag.is_empty() && request.contains(&format!("If-None-Match: {tag}\r\n")) {
+            (status, body) = (304, String::new());
+        }
+        self.exchange.lists_sent += usize::from(is_list && status == 200);
         let date = match self.exchange.has_date {
             true => {
                 let error_ahead = if status < 300 { 0 } else { self.exchange.error_date_ahead };
@@ -343,7 +354,9 @@ impl World {
             false => String::new(),
         };
         let length = body.len();
-        let answer = format!("HTTP/1.1 {status} .\r\n{date}Content-Length: {length}\r\n\r\n{body}");
+        let tag = if tag.is_empty() { String::new() } else { format!("ETag: {tag}\r\n") };
+        let head = format!("HTTP/1.1 {status} .\r\n{tag}{date}Content-Length: {length}\r\n\r\n");
+        let answer = head + &body;
         if target.ends_with("/time") && self.exchange.time_takes_ms > 0 {
             let due = self.mono_us + self.exchange.time_takes_ms as u64 * 1000;
             self.late = Some((due, key, answer));

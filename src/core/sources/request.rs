@@ -27,6 +27,9 @@ const BEGIN_TOLD: usize = 40;
 /// Bytes of a redirect's target that are told.
 const LOCATION_TOLD: usize = 200;
 
+/// The longest tag of a market list that is sent back: more than any server makes.
+const TAG_MOST: usize = 256;
+
 /// See the module's page.
 pub struct RequestInFlight {
     /// When it was decided to ask.
@@ -60,6 +63,10 @@ pub struct RequestInFlight {
     reading: Reading,
     /// The page that is requested, if it is not the first one.
     pub page: Option<NextPage>,
+    /// True if the body is wanted only with another tag than the last one.
+    is_conditional: bool,
+    /// The tag of the response (RFC 9110, 8.8.3).
+    pub tag: Option<Box<str>>,
     /// The first bytes of the body.
     begin: Vec<u8>,
 }
@@ -98,10 +105,11 @@ impl RequestInFlight {
         profile: &Profile,
         task: Task,
         page: Option<NextPage>,
+        tag: Option<&str>,
         cost: u32,
         cx: &Context,
     ) -> RequestInFlight {
-        let (request, reading) = profile.request(&task, page.as_ref(), cx);
+        let (request, reading) = profile.request(&task, page.as_ref(), tag, cx);
         // A market list is up to a hundred times the size of anything else, and nobody waits for it. So it
         // may take longer, as long as it goes on.
         let patience = if task == Task::Markets { 4 } else { 1 };
@@ -117,6 +125,8 @@ impl RequestInFlight {
             received: 0,
             reading,
             page,
+            is_conditional: tag.is_some(),
+            tag: None,
             staged: Staged::new(profile.id, task),
             request,
             inbox: Vec::new(),
@@ -150,6 +160,11 @@ impl RequestInFlight {
         self.head.as_ref().map(|head| head.told.status)
     }
 
+    /// True if the exchange has answered that what has the known tag still stands (RFC 9110, 15.4.5).
+    pub fn still_stands(&self) -> bool {
+        self.is_conditional && self.status() == Some(304)
+    }
+
     /// Until when the next bytes have to come, if some came now.
     pub fn deadline(&self, now: Mono) -> Mono {
         self.end_by.min(now + self.timeout)
@@ -180,6 +195,10 @@ impl RequestInFlight {
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);
         }
+        let tag = response.fields.get("etag").and_then(|tag| std::str::from_utf8(tag).ok());
+        let is_plain =
+            |tag: &&str| tag.len() <= TAG_MOST && tag.bytes().all(|it| it.is_ascii_graphic());
+        self.tag = tag.filter(is_plain).map(Into::into);
         let (told, used) = (response.head, response.used);
         let location = response.fields.get("location");
         let redirect = location.filter(|_| (300..400).contains(&told.status)).map(|to| {

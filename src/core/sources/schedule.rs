@@ -52,6 +52,8 @@ pub struct Schedule {
     pub list_due: Mono,
     /// True once the first market list is in place.
     pub has_list: bool,
+    /// The tag of the list in place, if the exchange has sent one: the same list is not sent again.
+    pub list_tag: Option<Box<str>>,
     /// How tickers are requested.
     pub plan: QuotePlan,
     /// Quotes by that plan, if it does not bring all of them at once.
@@ -86,6 +88,7 @@ impl Schedule {
             is_first: false,
             list_due: now,
             has_list: false,
+            list_tag: None,
             plan: QuotePlan::new(&profile),
             round: QuoteRound::default(),
             pages: Paging::default(),
@@ -101,6 +104,7 @@ impl Schedule {
     /// Takes in new settings. Back-offs go on.
     pub fn reconfigure(&mut self, config: &Config, now: Mono) {
         self.profile = self.profile.renewed(config);
+        self.list_tag = None;
         self.forget_pages(now);
         let latest = now + self.profile.poll;
         if self.quotes_due > latest {

@@ -250,7 +250,10 @@ impl Source {
                 self.quotes_sent_at = cx.now.mono;
             }
             let page = self.schedule.pages.next(&task).cloned();
-            let request = RequestInFlight::new(&self.schedule.profile, task, page, cost, cx);
+            let Schedule { profile, list_tag, .. } = &self.schedule;
+            let is_whole_list = task == Task::Markets && page.is_none();
+            let tag = list_tag.as_deref().filter(|_| is_whole_list);
+            let request = RequestInFlight::new(profile, task, page, tag, cost, cx);
             cx.stats[self.id].bytes_sent += request.outgoing().len() as u64;
             self.connections.send(conn, Box::new(request), cx);
         }

@@ -192,11 +192,13 @@ impl Profile {
         self.with_call(task, cx, |call| self.dialect.cost(call))
     }
 
-    /// The bytes that request a task, or a later page of it, and what reads the answer.
+    /// The bytes that request a task, or a later page of it, and what reads the answer. With a tag, the body
+    /// is wanted only if it has another one.
     pub fn request(
         &self,
         task: &Task,
         page: Option<&NextPage>,
+        tag: Option<&str>,
         cx: &Context,
     ) -> (Vec<u8>, Reading) {
         let caps = Caps::from(&cx.config.limits);
@@ -214,7 +216,8 @@ impl Profile {
         let mut bytes = Vec::with_capacity(256);
         let key = self.dialect.key_field(self.config.key.as_ref());
         let key = key.as_ref().map(|(name, value)| (*name, &**value));
-        write_request(&mut bytes, &self.url.authority(), &target, key);
+        let fields = key.into_iter().chain(tag.map(|tag| ("If-None-Match", tag)));
+        write_request(&mut bytes, &self.url.authority(), &target, fields);
         (bytes, reading)
     }
 

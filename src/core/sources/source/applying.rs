@@ -49,6 +49,13 @@ impl Source {
             took.as_millis(),
         );
         let (bytes, task, page) = (request.received, request.task().clone(), request.page.clone());
+        if request.still_stands() {
+            cx.market.catalog.abandon_list(self.id);
+            cx.stats[self.id].ok += 1;
+            self.answered(&task, host, cx);
+            return Ok(());
+        }
+        let tag = request.tag.clone();
         let (staged, next) = request.finish()?;
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
@@ -78,7 +85,11 @@ impl Source {
             cx.market.quotes.count_rejected(staged.rejected);
         }
         self.schedule.plan.note(&whole, cx.now);
+        let is_one_page = whole.pages == 1;
         self.apply(whole, cx)?;
+        if task == Task::Markets {
+            self.schedule.list_tag = tag.filter(|_| is_one_page);
+        }
         self.answered(&task, host, cx);
         Ok(())
     }
@@ -315,6 +326,7 @@ impl Source {
             let doubted = catalog.doubt_list(id, is_quoted);
             if doubted > 0 {
                 log::warn!(target: SOURCE, "market list doubted source={source} missing={doubted}");
+                schedule.list_tag = None;
                 let is_demo = schedule.profile.config.dialect == DEMO;
                 let pause = if is_demo { schedule.profile.poll } else { HOURLY_RETRY };
                 schedule.list_due = cx.now.mono + pause;

@@ -88,6 +88,8 @@ impl Source {
         }
         if !was.collects() && role.collects() {
             self.schedule.begin_quotes(cx.now.mono);
+            // The list in place is that of another node.
+            self.schedule.list_tag = None;
         }
         if role == Role::Follower {
             self.schedule.candles.refresh_all(cx);
