@@ -195,17 +195,13 @@ impl Sources {
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
         status.intervals = source.intervals();
-        match self.all.get_mut(id.index()) {
-            Some(former) => {
-                former.end(cx);
-                source.connections.upstream.inherit(&mut former.connections.upstream);
-                cx.stats[id] = status;
-            }
-            None => cx.stats.sources.push(status),
-        }
-        match self.all.get_mut(id.index()) {
-            Some(place) => *place = source,
-            None => self.all.push(source),
+        if let Some(former) = self.all.get_mut(id.index()) {
+            former.end(cx);
+            source.connections.upstream.inherit(&mut former.connections.upstream);
+            (*former, cx.stats[id]) = (source, status);
+        } else {
+            self.all.push(source);
+            cx.stats.sources.push(status);
         }
     }
 

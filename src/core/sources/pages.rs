@@ -8,83 +8,40 @@
 use crate::core::sources::staged::Staged;
 use crate::core::sources::task::Task;
 use crate::exchange::NextPage;
-use crate::time::Now;
 
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Paging {
-    list: Option<Begun>,
-    tickers: Option<Begun>,
-}
-
-/// What of one list has come, and where it goes on.
-#[derive(Debug)]
-struct Begun {
-    whole: Whole,
-    next: NextPage,
-}
-
-/// The items of a complete response, or of all its pages together.
-#[derive(Debug)]
-pub struct Whole {
-    /// The items.
-    pub staged: Staged,
-    /// When the first page was requested, and the last one.
-    pub sent: [Now; 2],
-    /// When the first page was complete. All items count as received then, so that none passes for newer.
-    pub received: Now,
-    /// Bytes of all pages.
-    pub bytes: u64,
-    /// The number of pages.
-    pub pages: u32,
+    /// What has come of each, and where it goes on.
+    begun: Vec<(Staged, NextPage)>,
 }
 
 impl Paging {
-    fn of(&mut self, task: &Task) -> Option<&mut Option<Begun>> {
-        match task {
-            Task::Markets => Some(&mut self.list),
-            Task::Tickers => Some(&mut self.tickers),
-            Task::TickersOf { .. } | Task::Stats(_) | Task::Candles { .. } | Task::Time => None,
-        }
-    }
-
     /// The page of this task that is requested next; `None`: the first one.
     pub fn next(&self, task: &Task) -> Option<&NextPage> {
-        let begun = match task {
-            Task::Markets => &self.list,
-            Task::Tickers => &self.tickers,
-            Task::TickersOf { .. } | Task::Stats(_) | Task::Candles { .. } | Task::Time => &None,
-        };
-        begun.as_ref().map(|begun| &begun.next)
+        self.begun.iter().find(|(staged, _)| staged.task == *task).map(|(_, next)| next)
     }
 
     /// Takes in a page, and where the next one begins. Returns all pages together once the last one has come.
-    pub fn add(&mut self, page: Whole, next: Option<NextPage>) -> Option<Whole> {
-        let Some(begun) = self.of(&page.staged.task) else {
-            return Some(page);
-        };
-        let whole = match begun.take() {
-            Some(Begun { mut whole, .. }) => {
-                whole.sent[1] = page.sent[1];
-                whole.bytes += page.bytes;
-                whole.pages += page.pages;
-                whole.staged.add(page.staged);
-                whole
+    pub fn add(&mut self, page: Staged, next: Option<NextPage>) -> Option<Staged> {
+        let whole = match self.begun.iter().position(|(staged, _)| staged.task == page.task) {
+            Some(at) => {
+                let (mut staged, _) = self.begun.swap_remove(at);
+                staged.add(page);
+                staged
             }
             None => page,
         };
-        match next {
-            Some(next) => {
-                *begun = Some(Begun { whole, next });
-                None
-            }
-            None => Some(whole),
-        }
+        let Some(next) = next else {
+            return Some(whole);
+        };
+        self.begun.push((whole, next));
+        None
     }
 
     /// Drops the pages of a task that have come: it begins with the first one again.
     pub fn forget(&mut self, task: &Task) {
-        self.of(task).and_then(Option::take);
+        self.begun.retain(|(staged, _)| staged.task != *task);
     }
 }
 
@@ -95,9 +52,9 @@ mod tests {
     use crate::exchange::Sink as _;
     use crate::market::{Catalog, SourceId, SymbolId};
     use crate::record::Ticker;
-    use crate::time::{Mono, UnixMs};
+    use crate::time::{Mono, Now, UnixMs};
 
-    fn page(ms: u64, time: i64) -> Whole {
+    fn page(ms: u64, time: i64) -> Staged {
         let mut staged = Staged::new(SourceId(0), Task::Tickers);
         staged.tickers.push(SymbolId(ms as u32), Ticker::of_last(Decimal::from(1)));
         let mut catalog = Catalog::new(&crate::config::Config::default());
@@ -108,7 +65,8 @@ mod tests {
         };
         stager.stamp(UnixMs(time));
         let at = Now { mono: Mono(ms * 1000), unix: UnixMs(ms as i64) };
-        Whole { staged, sent: [at; 2], received: at, bytes: 10, pages: 1 }
+        staged.arrived(at, at, 10);
+        staged
     }
 
     #[test]
@@ -123,7 +81,7 @@ mod tests {
         assert_eq!((whole.received.unix, whole.bytes, whole.pages), (UnixMs(5), 30, 3));
         assert_eq!(whole.sent.map(|at| at.unix), [UnixMs(5), UnixMs(7)]);
         let mut times = Vec::new();
-        while let Some(piece) = whole.staged.tickers.next_piece() {
+        while let Some(piece) = whole.tickers.next_piece() {
             times.extend(piece.iter().map(|(_, ticker)| ticker.timestamp.map(|time| time.0)));
         }
         assert_eq!(times, [Some(100), Some(200), Some(300)], "each page has its own time");

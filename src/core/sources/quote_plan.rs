@@ -5,7 +5,7 @@
 //! Ways of about the same bytes are judged by their units. It sends nothing.
 
 use crate::config::Poll;
-use crate::core::sources::pages::Whole;
+use crate::core::sources::staged::Staged;
 use crate::core::sources::task::{PERCENT_UNITS, Profile, Task};
 use crate::exchange::Way;
 use crate::time::Now;
@@ -93,9 +93,9 @@ impl QuotePlan {
     }
 
     /// Takes in a response, whose last page has come now.
-    pub fn note(&mut self, whole: &Whole, now: Now) {
-        let (staged, bytes) = (&whole.staged, whole.bytes);
-        let took = now.mono.since(whole.sent[0].mono);
+    pub fn note(&mut self, staged: &Staged, now: Now) {
+        let bytes = staged.bytes;
+        let took = now.mono.since(staged.sent[0].mono);
         match &staged.task {
             Task::Markets => {
                 self.listed = staged.seen as usize;
@@ -105,7 +105,7 @@ impl QuotePlan {
             Task::Tickers => {
                 self.learn(None, bytes, took);
                 let all = self.ways.iter_mut().find(|it| it.way.markets.is_none());
-                all.into_iter().for_each(|it| it.pages = whole.pages.into());
+                all.into_iter().for_each(|it| it.pages = staged.pages.into());
             }
             Task::TickersOf { symbols, .. } => self.learn(Some(symbols.len()), bytes, took),
             Task::Candles { .. } | Task::Stats(_) | Task::Time => {}

@@ -9,7 +9,7 @@ use crate::exchange::{Reject, Sink};
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
-use crate::time::{Mono, UnixMs};
+use crate::time::{Mono, Now, UnixMs};
 use std::collections::VecDeque;
 
 /// Tickers in one piece: below the size that an allocator takes from the system and gives back at
@@ -47,8 +47,6 @@ impl Newest {
 pub struct StagedTickers {
     /// All are full but the last one.
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
-    /// The time of those that have none of their own.
-    default_time: Option<UnixMs>,
     /// True if a piece has been taken out.
     has_begun: bool,
     /// True if more of the poll follows, as when another node sends it in parts.
@@ -64,19 +62,14 @@ impl StagedTickers {
     /// Notes the times of those that came at `received`.
     pub fn note_times(&self, newest: &mut Newest, received: Mono) {
         let all = self.pieces.iter().flatten();
-        let times = all.filter_map(|(_, ticker)| ticker.timestamp.or(self.default_time));
+        let times = all.filter_map(|(_, ticker)| ticker.timestamp);
         times.for_each(|time| newest.note(time, received));
     }
 
     /// Takes out the first piece.
     pub fn next_piece(&mut self) -> Option<Vec<(SymbolId, Ticker)>> {
-        let mut piece = self.pieces.pop_front()?;
+        let piece = self.pieces.pop_front()?;
         self.has_begun = true;
-        if self.default_time.is_some() {
-            for (_, ticker) in &mut piece {
-                ticker.timestamp = ticker.timestamp.or(self.default_time);
-            }
-        }
         Some(piece)
     }
 
@@ -90,15 +83,6 @@ impl StagedTickers {
         self.pieces.is_empty()
     }
 
-    /// Sets the time of those that have none of their own.
-    fn date(&mut self) {
-        if let Some(time) = self.default_time.take() {
-            for (_, ticker) in self.pieces.iter_mut().flatten() {
-                ticker.timestamp.get_or_insert(time);
-            }
-        }
-    }
-
     /// Adds a ticker.
     pub fn push(&mut self, symbol: SymbolId, ticker: Ticker) {
         match self.pieces.back_mut() {
@@ -108,15 +92,25 @@ impl StagedTickers {
     }
 }
 
-/// See the module's page.
+/// See the module's page. The items of a response, or of all its pages together.
 #[derive(Debug)]
 pub struct Staged {
     /// The source that was asked.
     pub source: SourceId,
     /// What was asked.
     pub task: Task,
+    /// When the first page was requested, and the last one.
+    pub sent: [Now; 2],
+    /// When the first page was complete. All items count as received then, so that none passes for newer.
+    pub received: Now,
+    /// Bytes of all pages.
+    pub bytes: u64,
+    /// The number of pages.
+    pub pages: u32,
     /// The tickers of tracked markets.
     pub tickers: StagedTickers,
+    /// The time of those of this page that have none of their own.
+    stamp: Option<UnixMs>,
     /// Candles, with what the exchange itself says on whether each is closed.
     pub candles: Vec<Reported>,
     /// The exchange's clock.
@@ -144,7 +138,12 @@ impl Staged {
         Staged {
             source,
             task,
+            sent: Default::default(),
+            received: Now::default(),
+            bytes: 0,
+            pages: 1,
             tickers: StagedTickers::default(),
+            stamp: None,
             candles: Vec::new(),
             time: None,
             stats: None,
@@ -157,11 +156,21 @@ impl Staged {
         }
     }
 
+    /// The response to a request that was sent then is complete.
+    pub fn arrived(&mut self, sent: Now, now: Now, bytes: u64) {
+        (self.sent, self.received, self.bytes) = ([sent; 2], now, bytes);
+        if let Some(time) = self.stamp {
+            for (_, ticker) in self.tickers.pieces.iter_mut().flatten() {
+                ticker.timestamp.get_or_insert(time);
+            }
+        }
+    }
+
     /// Adds the items of the next page.
     pub fn add(&mut self, mut page: Staged) {
-        // Each page has a time of its own.
-        self.tickers.date();
-        page.tickers.date();
+        self.sent[1] = page.sent[1];
+        self.bytes += page.bytes;
+        self.pages += page.pages;
         self.tickers.pieces.append(&mut page.tickers.pieces);
         self.seen += page.seen;
         self.rejected += page.rejected;
@@ -258,7 +267,7 @@ impl Sink for Stager<'_> {
     }
 
     fn stamp(&mut self, time: UnixMs) {
-        self.staged.tickers.default_time = Some(time);
+        self.staged.stamp = Some(time);
     }
 
     fn time(&mut self, time: UnixMs) {

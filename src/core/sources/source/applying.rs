@@ -9,11 +9,10 @@ use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::{Job, SymbolsLeft};
-use crate::core::sources::pages::Whole;
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
-use crate::core::sources::staged::{Newest, StagedTickers};
+use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
@@ -56,7 +55,8 @@ impl Source {
             return Ok(());
         }
         let tag = request.tag.clone();
-        let (staged, next) = request.finish()?;
+        let (mut staged, next) = request.finish()?;
+        staged.arrived(sent_at, cx.now, bytes);
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
         if page.as_ref() != self.schedule.pages.next(&task) {
@@ -64,17 +64,15 @@ impl Source {
             self.schedule.put_back(&task, cx.now.mono);
             return Ok(());
         }
-        let page = Whole { staged, sent: [sent_at; 2], received: cx.now, bytes, pages: 1 };
-        let Some(mut whole) = self.schedule.pages.add(page, next) else {
+        let Some(mut staged) = self.schedule.pages.add(staged, next) else {
             status.ok += 1;
             return Ok(());
         };
-        let is_repeated = whole.staged.excess(&cx.market.catalog);
+        let is_repeated = staged.excess(&cx.market.catalog);
         let fault = is_repeated.map(|why| Fault::Content(why.to_string()));
-        if let Some(fault) = fault.or_else(|| whole.staged.fault()) {
+        if let Some(fault) = fault.or_else(|| staged.fault()) {
             return Err(fault);
         }
-        let staged = &whole.staged;
         status.ok += 1;
         status.last_success_at = Some(cx.now.unix);
         status.last_latency_ms = Some(took.as_millis() as u64);
@@ -84,9 +82,9 @@ impl Source {
             self.schedule.failures.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        self.schedule.plan.note(&whole, cx.now);
-        let is_one_page = whole.pages == 1;
-        self.apply(whole, cx)?;
+        self.schedule.plan.note(&staged, cx.now);
+        let is_one_page = staged.pages == 1;
+        self.apply(staged, cx)?;
         if task == Task::Markets {
             self.schedule.list_tag = tag.filter(|_| is_one_page);
         }
@@ -199,8 +197,8 @@ impl Source {
 
     /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
     /// of a cluster are told when it is applied, so that they apply responses in the same order.
-    fn apply(&mut self, whole: Whole, cx: &mut Context) -> Result<(), Fault> {
-        let Whole { staged, sent: [_, sent_at], received, .. } = whole;
+    fn apply(&mut self, staged: Staged, cx: &mut Context) -> Result<(), Fault> {
+        let Staged { sent: [_, sent_at], received, .. } = staged;
         match staged.task {
             Task::Tickers => {
                 let mut newest = Newest::default();
@@ -407,7 +405,6 @@ impl Source {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
-    use crate::core::sources::staged::Staged;
     use crate::core::sources::staged::Stager;
     use crate::core::stats::Status;
     use crate::decimal::Decimal;
@@ -491,8 +488,8 @@ mod tests {
         assert!(stager.wants("BTCUSDT"));
         stager.ticker("BTCUSDT", Ticker::of_last(Decimal::from(5)));
         let symbol = stager.symbol.expect("it is listed");
-        let whole = Whole { staged, sent: [received; 2], received, bytes: 0, pages: 1 };
-        source.apply(whole, &mut cx).expect("it is sound");
+        staged.arrived(received, received, 0);
+        source.apply(staged, &mut cx).expect("it is sound");
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
