@@ -70,7 +70,8 @@ members! {
         candle_id: Option<Pair> = None, "candleId";
         /// The statuses of a market that trades.
         open: Vec<Box<str>> = Vec::new(), "open";
-        /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`.
+        /// Forms of `pair`, of which the first that fits counts: `{quote}-{base}`, `t{base:3}{quote:3}`,
+        /// `{base}{quote=usdt}`.
         pair: Vec<Pair> = vec![Pair::default()], "pair";
         /// True if assets are written in lower case.
         lower_case: bool = false, "lowerCase";

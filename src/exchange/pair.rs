@@ -1,8 +1,9 @@
 //! Pairs: the two assets of a market in one text.
 //!
-//! Owns the forms of such texts: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`. A number
-//! is a width in characters. Without widths and without a text in between, there is no telling
-//! where one asset ends, so such a form is refused.
+//! Owns the forms of such texts: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`,
+//! `{base}{quote=usdt}`. A number is a width in characters, and `=` names the one asset of which the form
+//! is. Without either and without a text in between, there is no telling where one asset ends, so such a
+//! form is refused.
 
 use crate::config::members::texts;
 
@@ -11,8 +12,35 @@ use crate::config::members::texts;
 pub(super) struct Pair {
     /// In front of the first asset, between the two, and behind the second.
     texts: [Box<str>; 3],
-    widths: [Option<usize>; 2],
+    assets: [Asset; 2],
     quote_first: bool,
+}
+
+/// What is known of an asset.
+#[derive(Debug, PartialEq, Eq)]
+enum Asset {
+    Any,
+    /// It has so many characters.
+    Wide(usize),
+    /// It is this one.
+    Named(Box<str>),
+}
+
+impl Asset {
+    fn width(&self) -> Option<usize> {
+        match self {
+            Asset::Any => None,
+            Asset::Wide(width) => Some(*width),
+            Asset::Named(name) => Some(name.len()),
+        }
+    }
+
+    fn fits(&self, part: &str) -> bool {
+        match self {
+            Asset::Named(name) => part == &**name,
+            _ => !part.is_empty() && self.width().is_none_or(|width| part.len() == width),
+        }
+    }
 }
 
 impl Pair {
@@ -27,15 +55,12 @@ impl Pair {
     pub(super) fn split<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         let [front, between, behind] = &self.texts;
         let text = text.strip_prefix(&**front)?.strip_suffix(&**behind)?;
-        let (first, second) = match self.widths {
+        let (first, second) = match self.assets.each_ref().map(Asset::width) {
             _ if !between.is_empty() => text.split_once(&**between)?,
             [Some(width), _] => text.split_at_checked(width)?,
             [None, width] => text.split_at_checked(text.len().checked_sub(width?)?)?,
         };
-        let fits = |part: &str, width: Option<usize>| {
-            !part.is_empty() && width.is_none_or(|width| part.len() == width)
-        };
-        let fits = fits(first, self.widths[0]) && fits(second, self.widths[1]);
+        let fits = self.assets[0].fits(first) && self.assets[1].fits(second);
         fits.then_some(if self.quote_first { (second, first) } else { (first, second) })
     }
 }
@@ -73,7 +98,7 @@ impl TryFrom<String> for Pair {
 
     fn try_from(text: String) -> Result<Pair, String> {
         parse(&text).ok_or_else(|| {
-            let like = "\"{base}-{quote}\", or widths like \"t{base:3}{quote:3}\"";
+            let like = "\"{base}-{quote}\", \"t{base:3}{quote:3}\" or \"{base}{quote=usd}\"";
             format!("expected a form like {like}, found {text:?}")
         })
     }
@@ -85,24 +110,27 @@ fn parse(text: &str) -> Option<Pair> {
     let (between, rest) = rest.split_once('{')?;
     let (second, behind) = rest.split_once('}')?;
     let (first, second) = (asset(first)?, asset(second)?);
-    let (names, widths) = ([first.0, second.0], [first.1, second.1]);
-    let is_divided = !between.is_empty() || widths != [None; 2];
+    let (names, assets) = ([first.0, second.0], [first.1, second.1]);
+    let is_divided = !between.is_empty() || assets != [Asset::Any, Asset::Any];
     let quote_first = names == ["quote", "base"];
     let is_pair = quote_first || names == ["base", "quote"];
     (is_pair && is_divided && !behind.contains(['{', '}'])).then(|| Pair {
         texts: [front, between, behind].map(Into::into),
-        widths,
+        assets,
         quote_first,
     })
 }
 
-/// The name of an asset, and its width: `base`, `quote:3`.
-fn asset(part: &str) -> Option<(&str, Option<usize>)> {
-    let Some((name, width)) = part.split_once(':') else {
-        return Some((part, None));
+/// Which asset it is, and what is known of it: `base`, `quote:3`, `quote=usd`.
+fn asset(part: &str) -> Option<(&str, Asset)> {
+    if let Some((which, name)) = part.split_once('=') {
+        return (!name.is_empty()).then(|| (which, Asset::Named(name.into())));
+    }
+    let Some((which, width)) = part.split_once(':') else {
+        return Some((part, Asset::Any));
     };
     let width = width.parse().ok().filter(|width| *width > 0)?;
-    Some((name, Some(width)))
+    Some((which, Asset::Wide(width)))
 }
 
 #[cfg(test)]
@@ -125,6 +153,10 @@ mod tests {
         check("{base}{quote:3}", "LUNAUSD", Some(("LUNA", "USD")));
         check("{base}{quote:3}", "USD", None);
         check("{base}{quote:3}", "\u{e9}\u{e9}", None);
+        check("{base}{quote=gusd}", "btcgusd", Some(("btc", "gusd")));
+        check("{base}{quote=gusd}", "btcusd", None);
+        check("{base}{quote=gusd}", "gusd", None);
+        check("{quote=KRW}{base}", "KRWBTC", Some(("BTC", "KRW")));
         check("{base}_{quote}.x", "A_B.x", Some(("A", "B")));
         assert_eq!(Pair::default().join("A", "B"), "A/B");
     }
@@ -139,6 +171,7 @@ mod tests {
             "{base}-{base}",
             "{base:x}{quote}",
             "{base}{quote:0}",
+            "{base}{quote=}",
             "{a}-{quote}",
             "{base}-{quote}{x}",
         ] {
