@@ -782,8 +782,8 @@ impl Ledger {
         former.map(|(_, candles)| candles).into_iter().chain(self.candles.get(&key))
     }
 
-    /// Slot of the newest candle that was said closed, for certain and perhaps. What is said in the same moment
-    /// may be known in part: a page is taken in slice by slice.
+    /// Slot of the newest candle that was said closed, for certain and perhaps. What was said a moment ago may
+    /// be known in part: a page is taken in slice by slice.
     pub fn newest_row(
         &self,
         market: usize,
@@ -798,7 +798,8 @@ impl Ledger {
             said.find(|(_, words)| words.iter().any(told)).map(|(slot, _)| *slot)
         };
         let now = self.candles.get(&(market, interval));
-        let certain = now.and_then(|it| newest(it, Closed::Yes, span.0.saturating_sub(1)));
+        let until = span.0.saturating_sub(self.grace_us);
+        let certain = now.and_then(|it| newest(it, Closed::Yes, until));
         let seen = self.seen(market, interval, span);
         [certain, seen.filter_map(|it| newest(it, Closed::Maybe, span.1)).max()]
     }
