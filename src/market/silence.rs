@@ -29,8 +29,8 @@ const MOST_PARTS: usize = 64;
 pub const APART: Duration = Duration::from_secs(60);
 
 /// The most time after which a request may follow another one, whose answer tells for both that the
-/// exchange's candles go on. Half of the least time apart, so that what comes once a minute does not speak for
-/// the next minute.
+/// exchange's candles go on. Half of the least time apart, so that what comes once a minute does not speak
+/// for the next minute.
 pub const TOGETHER: Duration = Duration::from_secs(30);
 
 /// The longest pause before a slot is requested again. The first pause is [`APART`], and each doubles.
