@@ -55,8 +55,7 @@ impl<'a> Object<'a> {
     /// Opens an object.
     pub fn open(out: &'a mut Vec<u8>) -> Object<'a> {
         out.push(b'{');
-        let is_empty = true;
-        Object { out, is_empty }
+        Object { out, is_empty: true }
     }
 
     /// Writes a key, which must not need escapes. The caller appends its value.
@@ -88,11 +87,6 @@ impl<'a> Object<'a> {
         Object::open(self.key(key))
     }
 
-    /// Opens a member that is an array.
-    pub fn array(&mut self, key: &str) -> Array<'_> {
-        Array::open(self.key(key))
-    }
-
     /// Closes the object.
     pub fn close(self) {
         self.out.push(b'}');
@@ -103,8 +97,7 @@ impl<'a> Array<'a> {
     /// Opens an array.
     pub fn open(out: &'a mut Vec<u8>) -> Array<'a> {
         out.push(b'[');
-        let is_empty = true;
-        Array { out, is_empty }
+        Array { out, is_empty: true }
     }
 
     /// The place of the next item, which the caller appends.
@@ -113,16 +106,6 @@ impl<'a> Array<'a> {
             self.out.push(b',');
         }
         self.out
-    }
-
-    /// Writes an item.
-    pub fn put(&mut self, value: impl Value) {
-        value.write(self.item());
-    }
-
-    /// Opens an item that is an object.
-    pub fn object(&mut self) -> Object<'_> {
-        Object::open(self.item())
     }
 
     /// Closes the array.
@@ -214,7 +197,7 @@ pub struct List<I>(pub I);
 impl<I: IntoIterator<Item: Value>> Value for List<I> {
     fn write(self, out: &mut Vec<u8>) {
         let mut array = Array::open(out);
-        self.0.into_iter().for_each(|value| array.put(value));
+        self.0.into_iter().for_each(|value| value.write(array.item()));
         array.close();
     }
 }
@@ -297,10 +280,10 @@ mod tests {
         let mut object = Object::open(&mut out);
         object.object("a").close();
         object.put("b", List([1u64, 2]));
-        let mut array = object.array("c");
+        let mut array = Array::open(object.key("c"));
         Array::open(array.item()).close();
-        array.put("x");
-        let mut inner = array.object();
+        "x".write(array.item());
+        let mut inner = Object::open(array.item());
         inner.put("d", false);
         inner.close();
         array.close();

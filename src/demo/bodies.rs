@@ -120,11 +120,11 @@ pub(super) fn ticker(joined: &str, ticker: &Ticker, out: &mut Vec<u8>) {
 /// none.
 pub(super) fn row(candle: &Candle, close_time: UnixMs, out: &mut Vec<u8>) {
     let mut row = Array::open(out);
-    row.put(candle.open_time);
+    candle.open_time.write(row.item());
     for figure in candle.figures() {
-        row.put(Decimals::String.value(figure));
+        Decimals::String.value(figure).write(row.item());
     }
-    row.put(close_time);
+    close_time.write(row.item());
     row.item().extend_from_slice(br#""0",0,"0","0","0""#);
     row.close();
 }

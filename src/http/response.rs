@@ -5,21 +5,15 @@
 //! decide whether the connection closes: the caller says so.
 //!
 //! The head of a 200 with JSON is written a hundred thousand times a second. So it is a copy of a block
-//! that is rendered once a second (`stamp`), and a short part that differs (`tail`).
+//! that is rendered once a second and a short part that differs (both in `stamp`).
 
-mod conditions;
-mod endless;
 mod head;
 mod stamp;
-mod tail;
 
-use self::conditions::{Compare, matches_any};
-pub use self::endless::EndlessBody;
 use self::head::ALLOW;
-pub use self::head::{CONTINUE, Cache, Coding, ContentType, ETag, Head, PREFLIGHT};
+pub use self::head::{CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT};
 pub use self::stamp::Stamp;
-use self::stamp::{ETAG, JSON};
-use self::tail::{TAIL_BYTES, Tail};
+use self::stamp::{ETAG, JSON, TAIL_BYTES, Tail};
 use super::accept::accepts_gzip;
 use super::body::Framing;
 use super::error::Error;
@@ -253,16 +247,8 @@ fn write_other_start(out: &mut Vec<u8>, status: u16, content_type: ContentType, 
     // A 304 has no content type: the client has the representation.
     let content_type = match content_type {
         _ if status == 304 => b"",
-        ContentType::None => b"",
         ContentType::Json => JSON,
-        ContentType::Prometheus => {
-            b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n".as_slice()
-        }
-        ContentType::EventStream => b"Content-Type: text/event-stream\r\n",
-        ContentType::Text => b"Content-Type: text/plain; charset=utf-8\r\n",
-        ContentType::Html => b"Content-Type: text/html; charset=utf-8\r\n",
-        ContentType::Css => b"Content-Type: text/css; charset=utf-8\r\n",
-        ContentType::JavaScript => b"Content-Type: text/javascript; charset=utf-8\r\n",
+        ContentType::Other(field) => field.as_bytes(),
     };
     let mut line = Tail::new();
     line.push(b"HTTP/1.1 ");
@@ -320,6 +306,42 @@ fn reason(status: u16) -> &'static [u8] {
         503 => b"Service Unavailable",
         505 => b"HTTP Version Not Supported",
         _ => b"",
+    }
+}
+
+/// How entity tags are compared (RFC 9110, 8.8.3.2).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    /// `W/` is ignored.
+    Weakly,
+    /// A tag with `W/` matches nothing.
+    Strongly,
+}
+
+/// True if the list of `If-Match` or `If-None-Match` matches this tag, which includes its quotes. The
+/// list is `*` or has tags (RFC 9110, 13.1.1 and 13.1.2). What follows a malformed member is ignored.
+fn matches_any(list: &[u8], tag: &[u8], compare: Compare) -> bool {
+    if list == b"*" {
+        return true;
+    }
+    let mut rest = list;
+    loop {
+        let is_gap = |byte: &&u8| matches!(byte, b',' | b' ' | b'\t');
+        rest = &rest[rest.iter().take_while(is_gap).count()..];
+        let strong = rest.strip_prefix(b"W/");
+        let may_match = strong.is_none() || compare == Compare::Weakly;
+        rest = strong.unwrap_or(rest);
+        let Some(opaque) = rest.strip_prefix(b"\"") else {
+            return false;
+        };
+        let Some(end) = opaque.iter().position(|&byte| byte == b'"') else {
+            return false;
+        };
+        let (member, behind) = rest.split_at(end + 2);
+        if member == tag && may_match {
+            return true;
+        }
+        rest = behind;
     }
 }
 
@@ -416,7 +438,7 @@ mod tests {
             &format!("{}Cache-Control: no-store\r\n\r\n", String::from_utf8_lossy(PREFLIGHT)),
         );
         let metrics =
-            Head { content_type: ContentType::Prometheus, ..Head::json(None, Cache::NoStore) };
+            Head { content_type: ContentType::PROMETHEUS, ..Head::json(None, Cache::NoStore) };
         check(
             get,
             &metrics,

@@ -7,7 +7,6 @@
 
 use super::body;
 use super::compressed_cache::CacheKey;
-use super::error::Error;
 use super::metrics;
 use super::outcome::Outcome;
 use super::params::ApiRequest;
@@ -15,7 +14,7 @@ use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Responder, unpacked};
+use crate::http::{Cache, ETag, Error, Head, Responder, unpacked};
 use crate::json::{Array, json};
 use std::sync::{Arc, OnceLock};
 

@@ -8,11 +8,10 @@ pub use self::log::HealthLog;
 pub use self::state::status_line;
 
 use self::state::{State, reasons, state};
-use super::error::Error;
 use super::outcome::{Outcome, Prepared};
 use super::view::View;
 use crate::core::SourceState;
-use crate::http::{Cache, Head, Responder};
+use crate::http::{Cache, Error, Head, Responder};
 use crate::json::{Array, json};
 
 /// Which of the three is requested.

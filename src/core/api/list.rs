@@ -5,7 +5,6 @@
 
 use super::body::{Body, send_kept};
 use super::compressed_cache::CacheKey;
-use super::error::{Error, echo};
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item, write_market};
@@ -14,7 +13,7 @@ use super::symbols::served_quote;
 use super::view::View;
 use crate::decimal::Decimal;
 use crate::fingerprint::Part;
-use crate::http::{Head, Responder};
+use crate::http::{Error, Head, Responder, echo};
 use crate::json::{Decimals, Object, Value as _};
 use crate::market::{Quote, SourceId, SymbolId};
 use std::cmp::Reverse;
@@ -64,18 +63,18 @@ impl Prepared for ListRequest {
     /// Responds at once if the first part is all of it. A longer list is not begun before its turn, since it
     /// takes memory for each row.
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-        let mut list = Box::new(LongList::new(self.clone()));
-        let is_short = self.kind.len(view) <= ROWS_A_PART;
+        let is_short = self.kind.symbols(view).is_none_or(|it| it.len() <= ROWS_A_PART);
         // Nothing but the catalog decides what the list of all markets of the ecosystem says.
         if !is_short && matches!(self.kind, ListKind::Ecosystem) && self.selection.is_none() {
-            let mut begun = LongList::new(self.clone());
-            begun.begin(view);
+            let mut body = Body::default();
+            body.part(Part::Catalog(view.market.catalog.version()));
             let head = Head::json(None, view.until_any_poll());
-            let head = begun.body.tagged(head, self.decimals.variant());
+            let head = body.tagged(head, self.decimals.variant());
             if send_kept(view, responder, head, || self.cache_key()) {
                 return Ok(Outcome::Sent);
             }
         }
+        let mut list = Box::new(LongList { request: self.clone(), restarts: 0, rows: None });
         if is_short && list.step(view) == Advance::Done {
             return Ok(list.finish(view, responder));
         }
@@ -86,6 +85,38 @@ impl Prepared for ListRequest {
 impl ListRequest {
     fn cache_key(&self) -> CacheKey {
         CacheKey::new("lists", (&self.kind, &self.selection, self.decimals))
+    }
+
+    /// Begins the list as the catalog has it now. `None` if there is no such list.
+    fn begin(&self, view: &View<'_>) -> Option<Rows> {
+        let catalog = &view.market.catalog;
+        let mut symbols = self.kind.symbols(view)?.to_vec();
+        if let Some(selection) = self.selection.as_ref().filter(|it| it.sort.is_some()) {
+            symbols.sort_by(|one, other| catalog.name(*one).cmp(catalog.name(*other)));
+            // Descending by value keeps equal values in the ascending order of the symbols.
+            if selection.descending && !selection.is_by_value() {
+                symbols.reverse();
+            }
+        }
+        let mut body = Body::default();
+        match &self.kind {
+            ListKind::Quotes(_) => body.fixed(b"{\"quotes\":["),
+            ListKind::Category(id) => {
+                body.fixed(b"{\"category\":");
+                catalog.category(id)?.write(body.part(Part::Catalog(catalog.version())));
+                body.fixed(b",\"markets\":[");
+            }
+            ListKind::Ecosystem => body.part(Part::Catalog(catalog.version())).push(b'['),
+        }
+        let (versions, symbols) = (self.versions(view), symbols.into_iter());
+        Some(Rows { versions, symbols, body, ..Rows::default() })
+    }
+
+    /// The versions of the catalog and, if they decide the order, of the quotes.
+    fn versions(&self, view: &View<'_>) -> (u64, u64) {
+        let is_by_value = self.selection.as_ref().is_some_and(Selection::is_by_value);
+        let quotes = if is_by_value { view.market.quotes.version() } else { 0 };
+        (view.market.catalog.version(), quotes)
     }
 }
 
@@ -100,98 +131,42 @@ pub fn no_category(id: &[u8]) -> Error {
 type Ranked = (Option<Rank>, usize, SymbolId);
 
 /// The value of a row.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Ascending(Reverse<Decimal>),
     Descending(Decimal),
 }
 
 /// A list of any length, made in parts.
-#[derive(Debug)]
 struct LongList {
     request: ListRequest,
+    restarts: u8,
+    /// `None` before the first step, and if there is no such list.
+    rows: Option<Rows>,
+}
+
+/// The rows of a list, from its beginning on.
+#[derive(Default)]
+struct Rows {
+    /// The versions that the symbols and their order are from.
+    versions: (u64, u64),
     /// The rows that are still to be written or, if some are to be picked, looked at.
     symbols: vec::IntoIter<SymbolId>,
     /// Those that may be picked.
     matching: BinaryHeap<Ranked>,
-    /// How many match; `None` until all were looked at.
+    /// How many match; `None` until all were looked at, and if all rows are written.
     total: Option<usize>,
     /// How many were taken, with those that are passed over.
     taken: usize,
-    /// The versions that the symbols and their order are from; `None` before the first step.
-    versions: Option<(u64, u64)>,
-    restarts: u8,
-    is_first: bool,
-    stale: bool,
+    has_rows: bool,
+    is_stale: bool,
     body: Body,
 }
 
-impl LongList {
-    /// A list that is not begun.
-    fn new(request: ListRequest) -> LongList {
-        LongList {
-            request,
-            symbols: Vec::new().into_iter(),
-            matching: BinaryHeap::new(),
-            total: None,
-            taken: 0,
-            versions: None,
-            restarts: 0,
-            is_first: true,
-            stale: false,
-            body: Body::default(),
-        }
-    }
-
-    /// Begins the list as the catalog has it now. `None` if there is no such list.
-    fn begin(&mut self, view: &View<'_>) -> Option<()> {
-        let catalog = &view.market.catalog;
-        let mut body = Body::default();
-        let request = &self.request;
-        let mut symbols = match &request.kind {
-            ListKind::Quotes(_) => {
-                body.fixed(b"{\"quotes\":[");
-                catalog.known().to_vec()
-            }
-            ListKind::Category(id) => {
-                let category = catalog.category(id)?;
-                body.fixed(b"{\"category\":");
-                category.write(body.part(Part::Catalog(catalog.version())));
-                body.fixed(b",\"markets\":[");
-                category.symbols.clone()
-            }
-            ListKind::Ecosystem => {
-                body.part(Part::Catalog(catalog.version())).push(b'[');
-                catalog.ecosystem().to_vec()
-            }
-        };
-        // The order of the symbols decides between equal values.
-        if request.selection.as_ref().is_some_and(|it| it.sort.is_some()) {
-            symbols.sort_by(|one, other| catalog.name(*one).cmp(catalog.name(*other)));
-        }
-        let restarts = self.restarts;
-        let symbols = symbols.into_iter();
-        *self = LongList { symbols, restarts, body, ..LongList::new(self.request.clone()) };
-        Some(())
-    }
-
-    /// Begins, and begins again if the catalog, or the values that decide the order, have changed since the
-    /// last step. If the values have too often, each row is as it is when the row is made.
-    fn watch(&mut self, view: &View<'_>) {
-        let (catalog, quotes) = versions(view, &self.request);
-        let is_same = |begun: (u64, u64)| {
-            begun.0 == catalog && (begun.1 == quotes || self.restarts > MAX_RESTARTS)
-        };
-        if !self.versions.is_some_and(is_same) {
-            self.versions = self.begin(view).map(|()| (catalog, quotes));
-            self.restarts = self.restarts.saturating_add(1);
-        }
-    }
-
+impl Rows {
     /// Looks at some rows, if only some are picked. Returns true once all were looked at.
-    fn look(&mut self, view: &View<'_>) -> bool {
-        let Some(selection) = self.request.selection.as_ref().filter(|_| self.total.is_none())
-        else {
+    fn look(&mut self, view: &View<'_>, request: &ListRequest) -> bool {
+        let Some(selection) = request.selection.as_ref().filter(|_| self.total.is_none()) else {
             return true;
         };
         for _ in 0..LOOKS_A_PART {
@@ -202,37 +177,39 @@ impl LongList {
                 self.body.part(Part::Text(&total.to_le_bytes()));
                 return true;
             };
-            self.matching.extend(self.request.kind.rank(view, selection, symbol, place));
+            self.matching.extend(request.kind.rank(view, selection, symbol, place));
         }
         false
     }
 
+    /// The symbol of the next row: the next one of all, or the best one of those that were looked at.
+    fn next(&mut self) -> Option<SymbolId> {
+        self.symbols.next().or_else(|| self.matching.pop().map(|(_, _, symbol)| symbol))
+    }
+
     /// Writes the row of a symbol, if there is one.
-    fn write_row(&mut self, view: &View<'_>, symbol: SymbolId) {
+    fn write(&mut self, view: &View<'_>, request: &ListRequest, symbol: SymbolId) {
         if self.total.is_some() {
             self.body.part(Part::Symbol(symbol.0));
         }
-        let (catalog, decimals) = (&view.market.catalog, self.request.decimals);
-        match &self.request.kind {
-            kind @ ListKind::Quotes(_) => {
-                let Some(quote) = kind.quote(view, symbol) else {
+        let decimals = request.decimals;
+        match &request.kind {
+            ListKind::Quotes(source) => {
+                let Some(quote) = served_quote(view, symbol, *source) else {
                     return;
                 };
-                self.stale |= quote.stale();
+                self.is_stale |= quote.stale();
                 self.body.part(Part::Quote(quote.version));
-                let out = self.begin_row();
-                out.extend_from_slice(&fragment(view, quote, decimals));
+                self.begin_row().extend_from_slice(&fragment(view, quote, decimals));
             }
-            kind @ ListKind::Category(_) => {
-                let quote = kind.quote(view, symbol);
-                self.stale |= quote.is_some_and(Quote::stale);
-                let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
-                self.body.part(shown);
-                let out = self.begin_row();
-                write_market(out, view, symbol, quote, decimals);
+            ListKind::Category(_) => {
+                let quote = served_quote(view, symbol, None);
+                self.is_stale |= quote.is_some_and(Quote::stale);
+                self.body.part(quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version)));
+                write_market(self.begin_row(), view, symbol, quote, decimals);
             }
             ListKind::Ecosystem => {
-                let entry = catalog.ecosystem_entry(symbol);
+                let entry = view.market.catalog.ecosystem_entry(symbol);
                 let Some(entry) = entry.filter(|entry| entry.status) else {
                     return;
                 };
@@ -245,7 +222,7 @@ impl LongList {
 
     /// The place to write a row.
     fn begin_row(&mut self) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.is_first) {
+        if std::mem::replace(&mut self.has_rows, true) {
             self.body.fixed(b",");
         }
         self.body.bytes()
@@ -253,31 +230,14 @@ impl LongList {
 }
 
 impl ListKind {
-    /// The id of its category; empty if it is of none.
-    fn id(&self) -> &[u8] {
-        match self {
-            ListKind::Category(id) => id,
-            ListKind::Quotes(_) | ListKind::Ecosystem => b"",
-        }
-    }
-
-    /// How many rows the list may have; 0 if there is no such list.
-    fn len(&self, view: &View<'_>) -> usize {
+    /// The symbols that the list may have. `None` if there is no such list.
+    fn symbols<'v>(&self, view: &View<'v>) -> Option<&'v [SymbolId]> {
         let catalog = &view.market.catalog;
         match self {
-            ListKind::Quotes(_) => catalog.known().len(),
-            ListKind::Category(id) => catalog.category(id).map_or(0, |it| it.symbols.len()),
-            ListKind::Ecosystem => catalog.ecosystem().len(),
+            ListKind::Quotes(_) => Some(catalog.known()),
+            ListKind::Category(id) => catalog.category(id).map(|it| &*it.symbols),
+            ListKind::Ecosystem => Some(catalog.ecosystem()),
         }
-    }
-
-    /// The quote in the row of a symbol.
-    fn quote<'v>(&self, view: &View<'v>, symbol: SymbolId) -> Option<&'v Quote> {
-        let source = match self {
-            ListKind::Quotes(source) => *source,
-            ListKind::Category(_) | ListKind::Ecosystem => None,
-        };
-        served_quote(view, symbol, source)
     }
 
     /// The row of a symbol; `place` rows are left from it to the end, itself included. `None` if there is
@@ -293,87 +253,75 @@ impl ListKind {
         if !find(&selection.search, catalog.name(symbol)) {
             return None;
         }
-        let quote = self.quote(view, symbol);
+        let source = if let ListKind::Quotes(source) = self { *source } else { None };
+        let quote = served_quote(view, symbol, source);
         let is_listed = match self {
             ListKind::Quotes(_) => quote.is_some(),
             ListKind::Category(_) => true,
             ListKind::Ecosystem => (catalog.ecosystem_entry(symbol)).is_some_and(|it| it.status),
         };
-        if !is_listed {
-            return None;
-        }
         let value = quote.and_then(|quote| selection.value(quote)).cloned();
-        let rank = value.map(|value| {
-            if selection.descending {
-                Rank::Descending(value)
-            } else {
-                Rank::Ascending(Reverse(value))
-            }
-        });
-        // Descending by symbol reverses the list. Descending by value keeps equal values in the order of
-        // symbols.
-        let place = if selection.descending && !selection.is_by_value() {
-            usize::MAX - place
+        let rank = if selection.descending {
+            value.map(Rank::Descending)
         } else {
-            place
+            value.map(|value| Rank::Ascending(Reverse(value)))
         };
-        Some((rank, place, symbol))
+        is_listed.then_some((rank, place, symbol))
     }
-}
-
-/// The versions of the catalog and, if they decide the order, of the quotes.
-fn versions(view: &View<'_>, request: &ListRequest) -> (u64, u64) {
-    let is_by_value = request.selection.as_ref().is_some_and(Selection::is_by_value);
-    let quotes = if is_by_value { view.market.quotes.version() } else { 0 };
-    (view.market.catalog.version(), quotes)
 }
 
 impl Deferred for LongList {
     fn held(&self) -> usize {
-        let symbols = self.symbols.len() * size_of::<SymbolId>();
-        let matching = self.matching.capacity() * size_of::<Ranked>();
-        size_of::<LongList>() + symbols + matching + self.body.held()
+        let held = |it: &Rows| {
+            let symbols = it.symbols.len() * size_of::<SymbolId>();
+            symbols + it.matching.capacity() * size_of::<Ranked>() + it.body.held()
+        };
+        size_of::<LongList>() + self.rows.as_ref().map_or(0, held)
     }
 
+    /// Begins the list, and begins it again if the catalog, or the values that decide the order, have changed
+    /// since the last step. If the values have too often, each row is as it is when the row is made.
     fn step(&mut self, view: &View<'_>) -> Advance {
-        self.watch(view);
-        if self.versions.is_none() {
-            return Advance::Done;
+        let LongList { request, restarts, rows } = self;
+        let (catalog, quotes) = request.versions(view);
+        let is_same = |it: &Rows| {
+            it.versions.0 == catalog && (it.versions.1 == quotes || *restarts > MAX_RESTARTS)
+        };
+        if !rows.as_ref().is_some_and(is_same) {
+            *rows = request.begin(view);
+            *restarts = restarts.saturating_add(1);
         }
-        if !self.look(view) {
+        let Some(rows) = rows else {
+            return Advance::Done;
+        };
+        if !rows.look(view, request) {
             return Advance::More;
         }
-        let piece = self.request.selection.as_ref().map_or(0..usize::MAX, Selection::piece);
+        let piece = request.selection.as_ref().map_or(0..usize::MAX, Selection::piece);
         for _ in 0..ROWS_A_PART {
-            let next = match self.total {
-                None => self.symbols.next(),
-                Some(_) => self.matching.pop().map(|(_, _, symbol)| symbol),
-            };
-            let Some(symbol) = next.filter(|_| self.taken < piece.end) else {
+            let Some(symbol) = rows.next().filter(|_| rows.taken < piece.end) else {
                 return Advance::Done;
             };
-            if self.taken >= piece.start {
-                self.write_row(view, symbol);
+            if rows.taken >= piece.start {
+                rows.write(view, request, symbol);
             }
-            self.taken += 1;
-            if self.body.cut() {
+            rows.taken += 1;
+            if rows.body.cut() {
                 break;
             }
         }
-        let is_empty = match self.total {
-            None => self.symbols.len() == 0,
-            Some(_) => self.matching.is_empty(),
-        };
-        if is_empty || self.taken == piece.end { Advance::Done } else { Advance::More }
+        let is_empty = rows.symbols.len() == 0 && rows.matching.is_empty();
+        if is_empty || rows.taken == piece.end { Advance::Done } else { Advance::More }
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        if self.versions.is_none() {
+        let LongList { request, rows, .. } = *self;
+        let ListRequest { kind, selection, query, decimals } = &request;
+        let Some(Rows { total, is_stale, mut body, .. }) = rows else {
             // A category that has gone since it was asked for.
-            return send_error(&no_category(self.request.kind.id()), responder);
-        }
-        let LongList { request, total, stale, mut body, .. } = *self;
-        let ListRequest { kind, selection, query, .. } = &request;
+            let id = if let ListKind::Category(id) = kind { id } else { b"".as_slice() };
+            return send_error(&no_category(id), responder);
+        };
         body.fixed(match kind {
             ListKind::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             ListKind::Category(_) => b"]}",
@@ -381,9 +329,9 @@ impl Deferred for LongList {
         });
         let fields = selection.as_ref().zip(total).map(|(it, total)| it.fields(query, total));
         let fields = fields.unwrap_or_default();
-        let cache = view.until_any_poll_unless(stale);
+        let cache = view.until_any_poll_unless(is_stale);
         let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
-        body.send(view, responder, head, request.decimals.variant(), request.cache_key())
+        body.send(view, responder, head, decimals.variant(), request.cache_key())
     }
 }
 

@@ -3,7 +3,6 @@
 
 use super::body::Body;
 use super::compressed_cache::CacheKey;
-use super::error::{Error, echo};
 use super::list::{ListKind, ListRequest, no_category};
 use super::outcome::{Outcome, Prepared};
 use super::params::ApiRequest;
@@ -11,7 +10,7 @@ use super::records::{fragment, write_item};
 use super::symbols::{path_text, served_quote};
 use super::view::View;
 use crate::fingerprint::Part;
-use crate::http::{Head, Responder, decode_segment};
+use crate::http::{Error, Head, Responder, decode_segment, echo};
 use crate::interval::{Interval, Stored};
 use crate::json::{List, Object, Ready, json, members};
 use crate::market::{Quote, Series, SeriesKey, SymbolId};

@@ -37,7 +37,6 @@ pub mod chart;
 pub mod compressed_cache;
 mod described;
 mod endpoint;
-mod error;
 pub mod health;
 mod list;
 mod markets;
@@ -53,8 +52,8 @@ mod symbols;
 mod udf;
 mod view;
 
+pub use crate::http::error::{self, Error};
 pub use endpoint::Endpoint;
-pub use error::Error;
 pub use outcome::{
     Advance, Deferred, Outcome, Position, Prepared, Round, SeriesSlots, StreamRequest,
     StreamedSymbols, send_error,

@@ -8,11 +8,10 @@ use super::body;
 use super::body::Body;
 use super::compressed_cache::CacheKey;
 use super::described;
-use super::error::Error;
 use super::outcome::Outcome;
 use super::params::ApiRequest;
 use crate::core::Service;
-use crate::http::{Cache, ContentType, ETag, Head, Responder, normal_path, prefers_html};
+use crate::http::{Cache, ContentType, ETag, Error, Head, Responder, normal_path, prefers_html};
 use crate::json::json;
 
 /// What a browser may do: nothing that does not come from here.
@@ -77,9 +76,9 @@ fn send(
     responder: &mut Responder<'_>,
 ) -> Outcome {
     let content_type = match address.rsplit('.').next() {
-        Some("html") => ContentType::Html,
-        Some("css") => ContentType::Css,
-        _ => ContentType::JavaScript,
+        Some("html") => ContentType::HTML,
+        Some("css") => ContentType::CSS,
+        _ => ContentType::JAVASCRIPT,
     };
     let mut fields = POLICY.as_bytes().to_vec();
     if by_media {

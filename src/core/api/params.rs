@@ -1,10 +1,9 @@
 //! A request as its endpoint sees it, and the parameters of its query, by name: each at most once, unknown
 //! ones ignored.
 
-use super::error::{Error, echo};
 use super::view::View;
 use crate::core::Service;
-use crate::http::{Query, Request};
+use crate::http::{Error, Query, Request, echo};
 use crate::json::Decimals;
 use crate::market::SourceId;
 use crate::time::digits;
@@ -59,14 +58,12 @@ impl<'a> ApiRequest<'a> {
 
     /// `source`: the id of a configured source.
     pub fn source(&self, value: &ParamValue<'_>) -> Result<Option<SourceId>, Error> {
-        let Some(id) = value.as_deref() else {
-            return Ok(None);
-        };
-        let found = self.view.source(id).map(Some);
-        found.ok_or_else(|| {
+        let unknown = |id| {
             let message = format!("Unknown source \"{}\".", echo(id));
             Error::new(404, "source_not_found", message).about("source")
-        })
+        };
+        let read = |id| self.view.source(id).ok_or_else(|| unknown(id));
+        value.as_deref().map(read).transpose()
     }
 }
 
@@ -76,15 +73,18 @@ pub fn required<'v>(
     param: &'static str,
     example: &str,
 ) -> Result<&'v [u8], Error> {
-    let text = value.as_deref().ok_or_else(|| {
-        let message = format!("\"{param}\" is required: {example}.");
-        Error::bad("missing_parameter", param, message)
-    })?;
-    let text = text.trim_ascii();
-    match text {
-        b"" => Err(Error::bad("empty_parameter", param, format!("\"{param}\" is empty."))),
-        text => Ok(text),
+    match value.as_deref().map(<[u8]>::trim_ascii) {
+        None => {
+            let message = format!("\"{param}\" is required: {example}.");
+            Err(Error::bad("missing_parameter", param, message))
+        }
+        Some(b"") => Err(empty(param)),
+        Some(text) => Ok(text),
     }
+}
+
+fn empty(param: &'static str) -> Error {
+    Error::bad("empty_parameter", param, format!("\"{param}\" is empty."))
 }
 
 /// The items of a list: at least one, and at most `most`.
@@ -92,7 +92,7 @@ pub fn items<'a>(list: &'a [u8], param: &'static str, most: usize) -> Result<Vec
     let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
     match items.len() {
-        0 => Err(Error::bad("empty_parameter", param, format!("\"{param}\" is empty."))),
+        0 => Err(empty(param)),
         count if count > most => {
             let message = format!("\"{param}\" names {count} items; at most {most} are answered.");
             Err(Error::bad("too_many_symbols", param, message))
@@ -112,21 +112,20 @@ pub fn count(
     error: Error,
     range: RangeInclusive<usize>,
 ) -> Result<Option<usize>, Error> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
+    let read = |text: &[u8]| {
+        let number = whole_number(text).and_then(|number| usize::try_from(number).ok());
+        number.filter(|number| range.contains(number)).ok_or_else(|| {
+            let most = match *range.end() {
+                usize::MAX => "on".to_string(),
+                most => format!("to {most}"),
+            };
+            let (name, least, text) = (error.param.unwrap_or_default(), range.start(), echo(text));
+            let message =
+                format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
+            Error { message: message.into(), ..error }
+        })
     };
-    let number = whole_number(text).and_then(|number| usize::try_from(number).ok());
-    let number = number.filter(|number| range.contains(number));
-    number.map(Some).ok_or_else(|| {
-        let most = match *range.end() {
-            usize::MAX => "on".to_string(),
-            most => format!("to {most}"),
-        };
-        let (name, least, text) = (error.param.unwrap_or_default(), range.start(), echo(text));
-        let message =
-            format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
-        Error { message: message.into(), ..error }
-    })
+    value.as_deref().map(read).transpose()
 }
 
 /// Reads one of `words`, and returns its meaning. `error`: as for [`count`].
@@ -135,13 +134,11 @@ pub fn one_of<T: Copy, const N: usize>(
     error: Error,
     words: [(&str, T); N],
 ) -> Result<Option<T>, Error> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
-    };
-    match words.iter().find(|(word, _)| word.as_bytes() == text) {
-        Some((_, meaning)) => Ok(Some(*meaning)),
+    let read = |text: &[u8]| match words.iter().find(|(word, _)| word.as_bytes() == text) {
+        Some((_, meaning)) => Ok(*meaning),
         None => Err(none_of(text, error, words.map(|(word, _)| word))),
-    }
+    };
+    value.as_deref().map(read).transpose()
 }
 
 /// The error for a text that is none of these words. `error`: as for [`count`].

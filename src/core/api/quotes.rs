@@ -5,17 +5,16 @@
 
 use super::body;
 use super::compressed_cache::CacheKey;
-use super::error::{Error, write_item_error};
 use super::list::{ListKind, ListRequest};
 use super::outcome::{Outcome, Prepared};
 use super::params::{ApiRequest, decimals, required};
-use super::records::fragment;
+use super::records::{fragment, write_item_error};
 use super::symbols::{
     NamedMarket, check_tracked, look_up, path_text, read_markets, served_quote, sources_for,
 };
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
-use crate::http::{Cache, ETag, Head, Responder};
+use crate::http::{Cache, ETag, Error, Head, Responder};
 use crate::json::Decimals;
 use crate::market::{Quote, SourceId, SymbolId};
 

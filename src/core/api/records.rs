@@ -1,6 +1,7 @@
 //! The JSON that several endpoints share: a quote, a category, a market.
 
 use super::view::View;
+use crate::http::{Error, echo};
 use crate::json::{Decimals, Object, Value, json, members};
 use crate::market::{Category, EcosystemEntry, Quote, SymbolId};
 use crate::record::Bounds;
@@ -121,4 +122,13 @@ fn bounds(decimals: Decimals, bounds: &Bounds) -> impl Value {
     move |out: &mut Vec<u8>| {
         json!(out, { "min": decimals.value(&bounds.min), "max": decimals.value(&bounds.max) });
     }
+}
+
+/// Appends an item of the member `errors` of a response with several symbols.
+pub fn write_item_error(out: &mut Vec<u8>, asked: &[u8], error: &Error) {
+    if !out.is_empty() {
+        out.push(b',');
+    }
+    let (symbol, message) = (echo(asked), &*error.message);
+    json!(out, { "symbol": symbol.as_str(), "code": error.code, "message": message });
 }

@@ -2,9 +2,9 @@
 //!
 //! A [`Selection`] says which rows, in which order, and which piece of them; `list` looks at the rows.
 
-use super::error::Error;
 use super::params::{ApiRequest, count, one_of};
 use crate::decimal::Decimal;
+use crate::http::Error;
 use crate::market::{Quote, SymbolName};
 use std::fmt::Write;
 use std::ops::Range;

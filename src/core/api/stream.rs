@@ -21,7 +21,6 @@
 //!    `src/page/feed.js`, which know all events.
 
 use super::chart::Followed;
-use super::error::{Error, echo};
 use super::health;
 use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
 use super::params::{ApiRequest, decimals, items};
@@ -29,7 +28,7 @@ use super::quotes::missing;
 use super::records::fragment;
 use super::symbols::{check_tracked, look_up};
 use super::view::View;
-use crate::http::{Cache, ContentType, EndlessBody, Head, Responder};
+use crate::http::{Cache, ContentType, EndlessBody, Error, Head, Responder, echo};
 use crate::interval::Interval;
 use crate::json::{Decimals, Object, Ready, Value, json};
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
@@ -182,7 +181,7 @@ fn read_charts(
 
 /// Writes the head of a stream. Returns true if events may follow.
 pub fn begin(responder: &mut Responder<'_>, body: EndlessBody) -> bool {
-    let content_type = ContentType::EventStream;
+    let content_type = ContentType::EVENT_STREAM;
     let head = Head { content_type, fields: FIELDS, ..Head::json(None, Cache::NoStore) };
     responder.begin_endless(&head, body)
 }

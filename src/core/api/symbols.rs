@@ -1,9 +1,8 @@
 //! The symbol that a request names, and the quote that is served for a symbol.
 
-use super::error::{Error, echo};
 use super::params::{ApiRequest, items};
 use super::view::View;
-use crate::http::decode_segment;
+use crate::http::{Error, decode_segment, echo};
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use std::borrow::Cow;
 

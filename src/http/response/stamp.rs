@@ -1,7 +1,7 @@
-//! Parts of heads that are rendered once a second.
+//! The parts of a head: the start of most heads, which is rendered once a second ([`Stamp`]), and the end, which
+//! differs between responses ([`Tail`]): entity tag, caching, length, persistence.
 
-use super::head::ETag;
-use super::tail::Tail;
+use super::head::{Cache, ETag};
 use crate::time::UnixMs;
 use std::io::Write;
 use std::ops::Range;
@@ -84,5 +84,174 @@ impl Stamp {
     /// The common fields alone.
     pub(super) fn common(&self) -> &[u8] {
         &self.ok_json[OK_LINE.len()..self.ok_json.len() - JSON.len()]
+    }
+}
+
+/// The end of a head. Its pieces are short, and a vector would check its capacity for each of them.
+#[derive(Clone, Debug)]
+pub(super) struct Tail {
+    bytes: [u8; TAIL_BYTES],
+    len: usize,
+}
+
+/// The longest tail: an entity tag (45 bytes with its name), `Cache-Control` (43), `Content-Length`
+/// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
+pub(super) const TAIL_BYTES: usize = 160;
+
+/// The longest prefix: the name `ETag` (6 bytes), a quotation mark, 16 digits and a hyphen, in a power of
+/// two.
+const PREFIX_BYTES: usize = 32;
+
+/// The digits of each number below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
+impl Tail {
+    #[inline]
+    pub(super) fn new() -> Tail {
+        Tail { bytes: [0; TAIL_BYTES], len: 0 }
+    }
+
+    /// The bytes so far.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Appends the bytes so far. All of the buffer is copied: a copy of fixed size needs no call.
+    #[inline]
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) {
+        let end = out.len() + self.len;
+        out.extend_from_slice(&self.bytes);
+        out.truncate(end);
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.bytes[self.len..self.len + text.len()].copy_from_slice(text);
+        self.len += text.len();
+    }
+
+    #[inline(always)]
+    pub(super) fn cache(&mut self, cache: Cache) {
+        match cache {
+            Cache::NoStore => self.push(b"Cache-Control: no-store\r\n"),
+            Cache::NoCache => self.push(b"Cache-Control: no-cache\r\n"),
+            Cache::MaxAge(seconds) => {
+                self.push(b"Cache-Control: public, max-age=");
+                self.decimal(u64::from(seconds));
+                self.push(b"\r\n");
+            }
+        }
+    }
+
+    /// Replaces what is there by a tail of at most [`PREFIX_BYTES`]. As many are copied: a copy of fixed size
+    /// needs no call.
+    #[inline(always)]
+    pub(super) fn begin_with(&mut self, prefix: &Tail) {
+        self.bytes[..PREFIX_BYTES].copy_from_slice(&prefix.bytes[..PREFIX_BYTES]);
+        self.len = prefix.len;
+    }
+
+    #[inline]
+    pub(super) fn decimal(&mut self, number: u64) {
+        // Nearly all lengths and ages: writes four digits, and shifts out leading zeros.
+        if number < 10_000 {
+            let (high, low) = (number as usize / 100, number as usize % 100);
+            let [[a, b], [c, d]] = [PAIRS[high], PAIRS[low]];
+            let zeros = match number {
+                0..10 => 3,
+                10..100 => 2,
+                100..1000 => 1,
+                _ => 0,
+            };
+            let digits = u32::from_le_bytes([a, b, c, d]) >> (8 * zeros);
+            self.push(&digits.to_le_bytes());
+            self.len -= zeros;
+            return;
+        }
+        self.push(itoa::Buffer::new().format(number).as_bytes());
+    }
+
+    /// Appends a number without leading zeros.
+    #[inline(always)]
+    pub(super) fn hexadecimal(&mut self, number: u64) {
+        let (high, low) = ((number >> 32) as u32, number as u32);
+        if high == 0 {
+            self.short_hexadecimal(low);
+        } else {
+            self.short_hexadecimal(high);
+            self.push(&hex_digits(low));
+        }
+    }
+
+    /// Appends a number without leading zeros. Writes eight digits, shifted to the left; what follows
+    /// overwrites the surplus ones.
+    #[inline(always)]
+    fn short_hexadecimal(&mut self, number: u32) {
+        let zeros = (number | 1).leading_zeros() / 4;
+        self.push(&hex_digits(number << (4 * zeros)));
+        self.len -= zeros as usize;
+    }
+}
+
+/// The eight digits of a number. Spreads its nibbles over the bytes of a word, then adds `0` to each
+/// byte, and the distance from `9` to `a` to those above nine.
+#[inline]
+fn hex_digits(number: u32) -> [u8; 8] {
+    let mut word = u64::from(number);
+    word = (word << 16 | word) & 0x0000_ffff_0000_ffff;
+    word = (word << 8 | word) & 0x00ff_00ff_00ff_00ff;
+    word = (word << 4 | word) & 0x0f0f_0f0f_0f0f_0f0f;
+    let letters = ((word + 0x0606_0606_0606_0606) >> 4) & 0x0101_0101_0101_0101;
+    (word + 0x3030_3030_3030_3030 + letters * u64::from(b'a' - b'9' - 1)).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ETag, Stamp};
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_the_standard_library_writes_them() {
+        let check = |number: u64| {
+            let mut tail = Tail::new();
+            tail.decimal(number);
+            tail.push(b" ");
+            tail.hexadecimal(number);
+            tail.push(b".");
+            let expected = format!("{number} {number:x}.");
+            assert_eq!(tail.text(), expected.as_bytes());
+        };
+        for shift in 0..64 {
+            for number in [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift] {
+                check(number);
+            }
+        }
+        let mut power = 1u64;
+        while let Some(next) = power.checked_mul(10) {
+            check(power - 1);
+            check(power);
+            power = next;
+        }
+        check(0x1234_5678_9abc_def0);
+    }
+
+    #[test]
+    fn the_longest_head_fits() {
+        let mut tail = Tail::new();
+        Stamp::new(u64::MAX).tag(ETag::new(u64::MAX, b'z'), &mut tail);
+        tail.push(b"\r\n");
+        tail.cache(Cache::MaxAge(u32::MAX));
+        tail.push(b"Content-Length: ");
+        tail.decimal(u64::MAX);
+        tail.push(b"\r\nConnection: keep-alive\r\n\r\n");
+        assert!(tail.text().len() <= TAIL_BYTES);
     }
 }

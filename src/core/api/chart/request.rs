@@ -1,11 +1,11 @@
 //! The parameters of a request for a chart.
 
-use crate::core::api::error::{Error, echo};
 use crate::core::api::outcome::Prepared;
 use crate::core::api::params::{
     self, ApiRequest, ParamValue, count, none_of, one_of, required, whole_number,
 };
 use crate::core::api::symbols::{NamedMarket, look_up, read_markets};
+use crate::http::{Error, echo};
 use crate::interval::Interval;
 use crate::json::Decimals;
 use crate::market::{ChartSpec, SourceId, SymbolId};
@@ -146,15 +146,12 @@ pub fn read_resolution(text: &[u8]) -> Result<Interval, Error> {
 }
 
 fn read_time((name, value): &Named<'_>) -> Result<Option<UnixMs>, Error> {
-    let Some(text) = value else {
-        return Ok(None);
-    };
-    let number = whole_number(text).ok_or_else(|| {
-        let message = format!(
-            "\"{name}\" must be whole seconds or milliseconds since 1970, not \"{}\".",
-            echo(text)
-        );
+    let error = |text| {
+        let text = echo(text);
+        let message =
+            format!("\"{name}\" must be whole seconds or milliseconds since 1970, not \"{text}\".");
         Error::bad("invalid_time", name, message)
-    })?;
-    Ok(Some(UnixMs::of_number(number)))
+    };
+    let read = |text| whole_number(text).map(UnixMs::of_number).ok_or_else(|| error(text));
+    value.as_deref().map(read).transpose()
 }

@@ -83,11 +83,20 @@ impl<'v> SeriesView<'v> {
 
     /// From the first slot that is not covered to the last. `None` if all are.
     pub fn uncovered(&self, slots: Range<i64>) -> Option<Range<i64>> {
-        let Some(series) = self.series else {
-            return Some(slots).filter(|slots| !slots.is_empty());
-        };
-        let missing = series.covered().missing(slots);
+        let missing = self.all_uncovered(slots);
         Some(missing.first()?.start..missing.last()?.end)
+    }
+
+    /// The last of these slots that are not covered, as far as they follow each other. `None` if all are.
+    pub fn newest_uncovered(&self, slots: Range<i64>) -> Option<Range<i64>> {
+        self.all_uncovered(slots).pop()
+    }
+
+    fn all_uncovered(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        match self.series {
+            Some(series) => series.covered().missing(slots),
+            None => Some(slots).filter(|slots| !slots.is_empty()).into_iter().collect(),
+        }
     }
 
     /// True if a chart ends with the newest candles, and these come by request only: nobody has requested
@@ -118,10 +127,7 @@ impl<'v> SeriesView<'v> {
             return None;
         }
         let range = self.floor()..start.unwrap_or_else(|| self.needed(spec).start);
-        let unread = match self.series {
-            Some(series) => series.covered().missing(range).pop()?,
-            None => range,
-        };
+        let unread = self.newest_uncovered(range)?;
         let end = self.charts.archived(self.key)?.within(unread.clone()).last()?.end;
         Some(last_stretch(unread.start..end))
     }
@@ -142,10 +148,11 @@ impl<'v> SeriesView<'v> {
     /// The slots that a chart lacks. `None` if there are none, or if they come by themselves.
     pub fn missing(&self, spec: &ChartSpec) -> Option<Range<i64>> {
         let needed = self.needed(spec);
-        match self.lacks_newest(spec) {
+        self.uncovered(if self.lacks_newest(spec) {
             // The forming candle comes with the newest closed one, so it is requested too.
-            true => self.uncovered(needed.start.min(needed.end - 1)..needed.end),
-            false => self.uncovered(self.without_newest(needed)),
-        }
+            needed.start.min(needed.end - 1)..needed.end
+        } else {
+            self.without_newest(needed)
+        })
     }
 }

@@ -8,12 +8,12 @@ use super::response::coverage;
 use super::{DeferredChart, choose};
 use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::error::{Error, write_item_error};
 use crate::core::api::outcome::{Advance, Deferred, Outcome, Prepared, SeriesSlots};
+use crate::core::api::records::write_item_error;
 use crate::core::api::symbols::look_up;
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
-use crate::http::{Head, Responder};
+use crate::http::{Error, Head, Responder};
 use crate::json::{Decimals, Object, Ready, members};
 use crate::market::{ChartSpec, SeriesKey};
 
@@ -84,17 +84,12 @@ impl DeferredCharts {
 
 impl Deferred for DeferredCharts {
     fn needs(&self) -> Vec<SeriesSlots> {
-        if self.fetch == Fetch::Nothing {
-            return Vec::new();
-        }
-        self.charts.iter().flat_map(Deferred::needs).collect()
+        let charts = self.charts.iter().filter(|_| self.fetch == Fetch::Missing);
+        charts.flat_map(Deferred::needs).collect()
     }
 
     fn missing(&self, view: &View<'_>) -> Vec<SeriesSlots> {
-        if self.fetch == Fetch::Nothing {
-            return Vec::new();
-        }
-        let charts = self.charts.iter();
+        let charts = self.charts.iter().filter(|_| self.fetch == Fetch::Missing);
         charts.flat_map(|chart| chart.missing(view)).collect()
     }
 

@@ -5,10 +5,10 @@
 //! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
 //! looked at once, and nothing else that grows.
 
-use crate::core::stats::{Backfill, ClusterStatus, SourceState, SourceStatus, Status, on_wall};
+use crate::core::stats::{Backfill, SourceState, Status, on_wall};
 use crate::market::{Quotes, SourceId};
 use crate::named::named;
-use crate::time::{Now, UnixMs};
+use crate::time::Now;
 
 /// The most characters of an exchange's last error that a message repeats.
 const ERROR_CHARS: usize = 200;
@@ -134,14 +134,11 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
 
 /// The current state of the service.
 pub fn state(status: &Status, quotes: &Quotes) -> State {
-    if status.stopping {
-        State::Stopping
-    } else if quotes.counts().cached == 0 {
-        State::Starting
-    } else if reasons(status, quotes).next().is_some() {
-        State::Degraded
-    } else {
-        State::Ok
+    match reasons(status, quotes).next().map(|it| it.code) {
+        None => State::Ok,
+        Some(Code::Stopping) => State::Stopping,
+        Some(Code::Starting) => State::Starting,
+        Some(_) => State::Degraded,
     }
 }
 
@@ -165,59 +162,16 @@ pub fn status_line(status: &Status) -> String {
     line
 }
 
-fn reload_refused(status: &Status, now: Now) -> String {
-    let at = status.reloads.refused_at.unwrap_or(now.unix);
-    format!("The reload at {at} was refused and has changed nothing; the log has why.")
-}
-
-fn cluster_down(status: &Status) -> String {
-    match status.cluster.as_ref().and_then(|it| it.down.as_ref()) {
-        Some((since, why)) => format!("The cluster's engine cannot be used since {since}: {why}."),
-        None => "The cluster's engine is not reached yet.".to_string(),
-    }
-}
-
-/// A reason about this node of the cluster.
-fn of_cluster(code: Code, cluster: Option<&ClusterStatus>) -> String {
-    let Some(ClusterStatus { node, format, taken_name, clock_off_ms, .. }) = cluster else {
-        return String::new();
-    };
-    match code {
-        Code::ClusterFormat => {
-            let version = format.unwrap_or(0);
-            format!("Another node writes entries of version {version}, which this one cannot read.")
-        }
-        Code::ClusterName => {
-            let taken = taken_name.as_deref().unwrap_or("");
-            format!("Another live node is called {taken}; this one calls itself {node}.")
-        }
-        _ => {
-            let ms = clock_off_ms.unwrap_or(0);
-            format!("This node's clock is {ms} ms ahead of the clock of the cluster's engine.")
-        }
-    }
-}
-
 impl Reason {
     /// The reason as a sentence for people.
     pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
         let Some(id) = self.source else {
             return of_service(self.code, status, now);
         };
-        let source = &status.sources[id.index()];
-        let mut text = of_source(self.code, source, status.started.unix, now);
-        if self.code == Code::ClusterAlone {
-            let shared = status.cluster.as_ref().and_then(|it| it.sources.get(id.index()));
-            let why = shared.and_then(|it| it.alone.as_deref()).unwrap_or("");
-            text = format!("This node collects the source for itself: {why}.");
-        }
-        if self.code == Code::SourceFrozen {
-            let since = on_wall(quotes.last_change(id).unwrap_or(now.mono), now);
-            text = format!("No figure of this source has changed since {since}.");
-        }
+        let mut text = of_source(self.code, id, status, quotes, now);
         let error = match self.code {
-            Code::SourceBackoff | Code::SourceDown => &source.last_error,
-            Code::SourceCandles => &source.candles_error,
+            Code::SourceBackoff | Code::SourceDown => &status[id].last_error,
+            Code::SourceCandles => &status[id].candles_error,
             _ => &None,
         };
         if let Some(error) = error {
@@ -230,40 +184,70 @@ impl Reason {
 
 /// A reason about the whole service.
 fn of_service(code: Code, status: &Status, now: Now) -> String {
-    let fixed = match code {
-        Code::Stopping => "The service is stopping.",
-        Code::Starting => "No quote has been collected or restored yet.",
-        Code::QuotesStale => "Every quote is stale.",
-        Code::HistoryLost => "The history file has gone; a new one is written from memory.",
-        Code::HistoryUnusable => {
-            return format!("The history file cannot be used: {}.", status.history.why);
-        }
+    let (why, cluster) = (&status.history.why, status.cluster.as_ref());
+    match code {
+        Code::Stopping => "The service is stopping.".into(),
+        Code::Starting => "No quote has been collected or restored yet.".into(),
+        Code::QuotesStale => "Every quote is stale.".into(),
+        Code::HistoryLost => "The history file has gone; a new one is written from memory.".into(),
+        Code::HistoryUnusable => format!("The history file cannot be used: {why}."),
         Code::HistoryWriteFailed => {
-            let why = &status.history.why;
-            return format!(
-                "The last write to the history file failed, or takes very long: {why}."
-            );
+            format!("The last write to the history file failed, or takes very long: {why}.")
         }
         Code::LogLosesLines => {
             let lost = status.log.lost;
-            return format!(
-                "The reader of the log is too slow: {lost} lines were lost since the start."
-            );
+            format!("The reader of the log is too slow: {lost} lines were lost since the start.")
         }
-        Code::ReloadRefused => return reload_refused(status, now),
-        Code::ClusterDown => return cluster_down(status),
-        Code::ClusterFormat | Code::ClusterName | Code::ClusterClock => {
-            return of_cluster(code, status.cluster.as_ref());
+        Code::ReloadRefused => {
+            let at = status.reloads.refused_at.unwrap_or(now.unix);
+            format!("The reload at {at} was refused and has changed nothing; the log has why.")
         }
-        _ => "",
-    };
-    fixed.to_string()
+        Code::ClusterDown => match cluster.and_then(|it| it.down.as_ref()) {
+            Some((at, why)) => format!("The cluster's engine cannot be used since {at}: {why}."),
+            None => "The cluster's engine is not reached yet.".into(),
+        },
+        Code::ClusterFormat => {
+            let version = cluster.and_then(|it| it.format).unwrap_or(0);
+            format!("Another node writes entries of version {version}, which this one cannot read.")
+        }
+        Code::ClusterName => {
+            let taken = cluster.and_then(|it| it.taken_name.as_deref()).unwrap_or("");
+            let node = cluster.map_or("", |it| &it.node);
+            format!("Another live node is called {taken}; this one calls itself {node}.")
+        }
+        Code::ClusterClock => {
+            let ms = cluster.and_then(|it| it.clock_off_ms).unwrap_or(0);
+            format!("This node's clock is {ms} ms ahead of the clock of the cluster's engine.")
+        }
+        _ => String::new(),
+    }
 }
 
 /// A reason about a source.
-fn of_source(code: Code, source: &SourceStatus, started: UnixMs, now: Now) -> String {
+fn of_source(code: Code, id: SourceId, status: &Status, quotes: &Quotes, now: Now) -> String {
+    let source = &status[id];
     match code {
-        Code::SourceStarting => "No quote of this source has come yet.".to_string(),
+        Code::SourceStarting => "No quote of this source has come yet.".into(),
+        Code::SourceBackoff => {
+            let since = source.failing_since.unwrap_or(now.unix);
+            match source.backoff_until {
+                Some(until) => format!("Failing since {since}; next try at {until}."),
+                None => format!("Failing since {since}."),
+            }
+        }
+        Code::SourceDown => match (source.quotes_at, source.last_success_at) {
+            (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
+            (None, Some(_)) => {
+                "The exchange responds, but no request for quotes has succeeded.".into()
+            }
+            (None, None) => {
+                format!("No request has succeeded since the start at {}.", status.started.unix)
+            }
+        },
+        Code::SourceFrozen => {
+            let since = on_wall(quotes.last_change(id).unwrap_or(now.mono), now);
+            format!("No figure of this source has changed since {since}.")
+        }
         Code::SourceCandles => {
             let since = source.candles_failing_since.unwrap_or(now.unix);
             format!("Candles cannot be fetched since {since}.")
@@ -280,20 +264,11 @@ fn of_source(code: Code, source: &SourceStatus, started: UnixMs, now: Now) -> St
             let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
             format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
         }
-        Code::SourceBackoff => {
-            let since = source.failing_since.unwrap_or(now.unix);
-            match source.backoff_until {
-                Some(until) => format!("Failing since {since}; next try at {until}."),
-                None => format!("Failing since {since}."),
-            }
+        Code::ClusterAlone => {
+            let shared = status.cluster.as_ref().and_then(|it| it.sources.get(id.index()));
+            let why = shared.and_then(|it| it.alone.as_deref()).unwrap_or("");
+            format!("This node collects the source for itself: {why}.")
         }
-        Code::SourceDown => match (source.quotes_at, source.last_success_at) {
-            (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
-            (None, Some(_)) => {
-                "The exchange responds, but no request for quotes has succeeded.".to_string()
-            }
-            (None, None) => format!("No request has succeeded since the start at {started}."),
-        },
         _ => String::new(),
     }
 }
@@ -303,7 +278,7 @@ pub mod tests {
     use super::*;
     use crate::config::SourceConfig;
     use crate::core::LogFigures;
-    use crate::core::stats::ClockDoubt;
+    use crate::core::stats::{ClockDoubt, SourceStatus};
     use crate::market::SymbolId;
     use crate::record::Ticker;
     use crate::time::{Mono, UnixMs};

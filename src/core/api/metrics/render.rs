@@ -1,15 +1,13 @@
 //! The three forms of the table of metrics: JSON, the text format of Prometheus ("Exposition
 //! formats", text version 0.0.4), and the schema of the JSON.
 
-use super::figures::Figures;
-use super::table::{METRICS, Metric, ReadMetric};
-use crate::core::api::error::Error;
+use super::table::{Figures, METRICS, Metric, ReadMetric};
 use crate::core::api::outcome::Outcome;
 use crate::core::api::params::ApiRequest;
 use crate::core::api::view::View;
 use crate::durations::Histogram;
-use crate::http::{Cache, ContentType, Head, Responder};
-use crate::json::{List, Object, Ready, Value, json, members};
+use crate::http::{Cache, ContentType, Error, Head, Responder};
+use crate::json::{Array, List, Object, Ready, Value, json, members};
 use crate::time::UnixMs;
 use std::fmt::{Display, Formatter, Write};
 
@@ -24,7 +22,7 @@ pub fn json(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
 pub fn prometheus(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let mut page = Page(String::with_capacity(8 * 1024));
     page.rows(METRICS, &[Figures::new(call.view)]);
-    send(ContentType::Prometheus, page.0.as_bytes(), responder)
+    send(ContentType::PROMETHEUS, page.0.as_bytes(), responder)
 }
 
 fn send(
@@ -41,7 +39,6 @@ fn send(
 
 /// The figure of a row.
 enum Figure<'a> {
-    None,
     Count(u64),
     Flag(bool),
     /// Milliseconds.
@@ -52,27 +49,23 @@ enum Figure<'a> {
 }
 
 impl ReadMetric {
-    /// The figure. `None` for a row of several.
-    fn figure<'a>(&self, it: &Figures<'a>) -> Figure<'a> {
+    /// The figure. `None` if there is none, and for a row of several.
+    fn figure<'a>(&self, it: &Figures<'a>) -> Option<Figure<'a>> {
         let since_epoch = |time: UnixMs| Figure::Millis(time.0.unsigned_abs());
-        match self {
+        Some(match self {
             ReadMetric::Count(read) => Figure::Count(read(it)),
-            ReadMetric::MaybeCount(read) => read(it).map_or(Figure::None, Figure::Count),
+            ReadMetric::MaybeCount(read) => Figure::Count(read(it)?),
             ReadMetric::Flag(read) => Figure::Flag(read(it)),
             ReadMetric::Time(read) => since_epoch(read(it)),
-            ReadMetric::MaybeTime(read) => read(it).map_or(Figure::None, since_epoch),
+            ReadMetric::MaybeTime(read) => since_epoch(read(it)?),
             ReadMetric::Millis(read) => Figure::Millis(read(it)),
-            ReadMetric::MaybeMillis(read) => read(it).map_or(Figure::None, Figure::Millis),
+            ReadMetric::MaybeMillis(read) => Figure::Millis(read(it)?),
             ReadMetric::Micros(read) => Figure::Micros(read(it)),
             ReadMetric::Text(read) => Figure::Text(read(it)),
-            ReadMetric::MaybeText(read) => read(it).map_or(Figure::None, Figure::Text),
+            ReadMetric::MaybeText(read) => Figure::Text(read(it)?),
             ReadMetric::OneOf(_, read) => Figure::Text(read(it)),
-            ReadMetric::Each(..)
-            | ReadMetric::Durations(_)
-            | ReadMetric::Object(_)
-            | ReadMetric::MaybeObject(..)
-            | ReadMetric::Sources(_) => Figure::None,
-        }
+            _ => return None,
+        })
     }
 }
 
@@ -90,8 +83,8 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
                 write_rows(object.object(row.key), rows, it);
             }
             ReadMetric::Sources(rows) => {
-                let mut array = object.array(row.key);
-                of_sources(it).for_each(|it| write_rows(array.object(), rows, &it));
+                let mut array = Array::open(object.key(row.key));
+                of_sources(it).for_each(|it| write_rows(Object::open(array.item()), rows, &it));
                 array.close();
             }
             ReadMetric::Each(_, read) => {
@@ -100,11 +93,11 @@ fn write_rows(mut object: Object<'_>, rows: &[Metric], it: &Figures<'_>) {
                 inner.close();
             }
             read => match read.figure(it) {
-                Figure::None => object.put(row.key, None::<&str>),
-                Figure::Count(number) | Figure::Millis(number) => object.put(row.key, number),
-                Figure::Flag(flag) => object.put(row.key, flag),
-                Figure::Text(text) => object.put(row.key, text),
-                Figure::Micros(micros) => {
+                None => object.put(row.key, None::<&str>),
+                Some(Figure::Count(number) | Figure::Millis(number)) => object.put(row.key, number),
+                Some(Figure::Flag(flag)) => object.put(row.key, flag),
+                Some(Figure::Text(text)) => object.put(row.key, text),
+                Some(Figure::Micros(micros)) => {
                     let text = format!("{}.{:03}", micros / 1000, micros % 1000);
                     let short = text.strip_suffix("00").or(text.strip_suffix('0'));
                     object.put(row.key, Ready(short.unwrap_or(&text).as_bytes()));
@@ -254,15 +247,19 @@ impl Page {
                 }
             }
             read => match read.figure(it) {
-                Figure::None => {}
-                Figure::Text(text) => {
+                None => {}
+                Some(Figure::Text(text)) => {
                     let label = format!("{}=\"{text}\"", row.key);
                     self.sample(row.name, &[&source, &label], 1);
                 }
-                Figure::Count(number) => self.sample(row.name, &[&source], number),
-                Figure::Flag(flag) => self.sample(row.name, &[&source], u8::from(flag)),
-                Figure::Millis(millis) => self.sample(row.name, &[&source], Seconds(millis, 3)),
-                Figure::Micros(micros) => self.sample(row.name, &[&source], Seconds(micros, 6)),
+                Some(Figure::Count(number)) => self.sample(row.name, &[&source], number),
+                Some(Figure::Flag(flag)) => self.sample(row.name, &[&source], u8::from(flag)),
+                Some(Figure::Millis(millis)) => {
+                    self.sample(row.name, &[&source], Seconds(millis, 3))
+                }
+                Some(Figure::Micros(micros)) => {
+                    self.sample(row.name, &[&source], Seconds(micros, 6))
+                }
             },
         }
     }

@@ -7,23 +7,22 @@
 //! or the end of what is kept. Where some are not known by then, the response has the candles behind them, or
 //! `nextTime`, so that the client asks for them again. Its rows are turned into columns, in parts.
 
-use super::feed::{VARIANT, given, send};
 use super::markets::{MarketOfSource, read_symbol};
+use super::{VARIANT, given};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
     self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,
 };
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::error::Error;
 use crate::core::api::outcome::{Advance, Deferred, Outcome, SeriesSlots, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
 use crate::core::api::symbols::sources_for;
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
-use crate::http::{Head, Responder};
+use crate::http::{Error, Head, Responder};
 use crate::interval::Interval;
 use crate::json::Object;
-use crate::market::{ChartInfo, ChartPlan, ChartSpec, SourceId};
+use crate::market::{ChartInfo, ChartPlan, ChartSpec};
 use crate::time::{Mono, UnixMs};
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,8 +71,6 @@ enum Answer {
 /// Candles that are turned into columns, once it is known which are sent.
 struct Bars {
     plan: Arc<ChartPlan>,
-    /// The source of the candles.
-    source: SourceId,
     /// Only those from this time on.
     since: UnixMs,
     /// The next piece of the chart.
@@ -143,17 +140,15 @@ fn clipped(
 
 /// Seconds since 1970; what is before, which libraries compute, is the beginning of 1970.
 fn read_seconds(value: &ParamValue<'_>, param: &'static str) -> Result<Option<UnixMs>, Error> {
-    let Some(text) = value.as_deref() else {
-        return Ok(None);
+    let read = |text: &[u8]| match text.strip_prefix(b"-") {
+        None => whole_number(text).map(|seconds| UnixMs(seconds.saturating_mul(1000))),
+        Some(digits) => whole_number(digits).map(|_| UnixMs(0)),
     };
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let Some(seconds) = whole_number(digits) else {
+    let error = || {
         let message = format!("\"{param}\" must be whole seconds since 1970.");
-        return Err(Error::bad("invalid_time", param, message));
+        Error::bad("invalid_time", param, message)
     };
-    let is_before = digits.len() < text.len();
-    let seconds = if is_before { 0 } else { seconds };
-    Ok(Some(UnixMs(seconds.saturating_mul(1000))))
+    value.as_deref().map(|text| read(text).ok_or_else(error)).transpose()
 }
 
 impl Deferred for History {
@@ -196,16 +191,16 @@ impl Deferred for History {
     }
 
     fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let (key, source) = (self.cache_key(), self.chart.key.source);
-        let History { answer, .. } = *self;
-        match answer {
-            Some(Answer::Bars(bars)) => bars.send(view, key, responder),
-            Some(Answer::NoData(older)) => {
-                let cache = view.until_poll(source);
-                send(view, responder, cache, key, &no_data(older))
-            }
-            None => send_fault("Internal error.", responder),
+        let key = self.chart.key;
+        let mut body = Body::default();
+        match self.answer {
+            Some(Answer::Bars(bars)) => bars.write(&mut body),
+            Some(Answer::NoData(older)) => body.text(&no_data(older)),
+            None => return send_fault("Internal error.", responder),
         }
+        let head = Head::json(None, view.until_poll(key.source));
+        let cache_key = CacheKey::new("/udf/history", (key, &self.chart.request.spec));
+        body.send(view, responder, head, VARIANT, cache_key)
     }
 }
 
@@ -236,7 +231,7 @@ impl History {
         }
         let answer = match (self.goal, last) {
             (Goal::Older, older) => Answer::NoData(older.or(again)),
-            (_, Some(_)) => Answer::Bars(self.turn(plan, since)),
+            (_, Some(_)) => Answer::Bars(Bars::new(plan, since)),
             (Goal::Range, None) if again.is_none() => {
                 self.look_for_older(view);
                 return Advance::Waits;
@@ -261,11 +256,7 @@ impl History {
             (_, None) => at.floor(),
         };
         let end = needed.end.min(end);
-        let slots = at.without_newest(start.min(end)..end);
-        match at.series {
-            Some(series) => series.covered().missing(slots).pop(),
-            None => Some(slots).filter(|slots| !slots.is_empty()),
-        }
+        at.newest_uncovered(at.without_newest(start.min(end)..end))
     }
 
     /// True if the exchange has not answered since the last candle of the chart. Then three things hold: the
@@ -298,17 +289,6 @@ impl History {
         self.chart = DeferredChart::new(view, request, self.chart.key);
         self.goal = Goal::Older;
     }
-
-    /// Begins to turn the candles from this time on into columns.
-    fn turn(&self, plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
-        let room = plan.body_len() / COLUMNS.len();
-        let columns = COLUMNS.map(|_| Vec::with_capacity(room + room / 4));
-        Bars { plan, source: self.chart.key.source, since, next: 0, columns }
-    }
-
-    fn cache_key(&self) -> CacheKey {
-        CacheKey::new("/udf/history", (self.chart.key, &self.chart.request.spec))
-    }
 }
 
 /// That there is no candle, and when the one before was.
@@ -324,6 +304,12 @@ fn no_data(older: Option<UnixMs>) -> Vec<u8> {
 }
 
 impl Bars {
+    fn new(plan: Arc<ChartPlan>, since: UnixMs) -> Bars {
+        let room = plan.body_len() / COLUMNS.len();
+        let columns = COLUMNS.map(|_| Vec::with_capacity(room + room / 4));
+        Bars { plan, since, next: 0, columns }
+    }
+
     fn held(&self) -> usize {
         self.columns.iter().map(Vec::capacity).sum::<usize>() + size_of_val(self.plan.pieces())
     }
@@ -342,17 +328,14 @@ impl Bars {
         Advance::Done
     }
 
-    fn send(self, view: &View<'_>, key: CacheKey, responder: &mut Responder<'_>) -> Outcome {
-        let Bars { plan, source, since, columns, .. } = self;
-        let mut body = Body::default();
-        body.part(Part::Text(&plan.made_of().number().to_le_bytes()));
-        body.part(Part::From(since.0));
-        for (before, column) in COLUMNS.into_iter().zip(columns) {
+    fn write(self, body: &mut Body) {
+        body.part(Part::Text(&self.plan.made_of().number().to_le_bytes()));
+        body.part(Part::From(self.since.0));
+        for (before, column) in COLUMNS.into_iter().zip(self.columns) {
             body.fixed(before);
             body.give(column);
         }
         body.fixed(b"]}");
-        body.send(view, responder, Head::json(None, view.until_poll(source)), VARIANT, key)
     }
 }
 

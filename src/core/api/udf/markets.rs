@@ -2,16 +2,15 @@
 //! some, and those whose symbols have a text in them, the best match first, and of equal ones the market that
 //! is traded most.
 
-use super::feed::{TYPE, given, send};
+use super::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::error::Error;
 use crate::core::api::outcome::{Advance, Deferred, Outcome};
 use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
 use crate::core::api::selection::{Selection, find as finds};
 use crate::core::api::symbols::{check_tracked, look_up, served_quote, sources_for};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
-use crate::http::{Cache, Responder};
+use crate::http::{Cache, Error, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, List, Object, Ready, Value as _, json, members};
 use crate::market::{Quote, SourceId, SymbolId, SymbolName};

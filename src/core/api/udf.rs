@@ -1,14 +1,21 @@
-//! `/udf/config` and `/udf/time`: the feed itself, and what its other addresses share.
+//! `/udf/...`: TradingView's protocol for data feeds (UDF), as the adapter of its charting library speaks it.
+//!
+//! Times are in seconds. What cannot be answered is `{"s":"error","errmsg":...}` with status 200, because the
+//! adapter reads nothing else. Candles, quotes and symbols are those of the other addresses, digit for digit.
+
+mod history;
+mod markets;
 
 use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
-use crate::core::api::error::Error;
 use crate::core::api::outcome::Outcome;
 use crate::core::api::params::{ApiRequest, ParamValue};
 use crate::core::api::view::View;
-use crate::http::{Cache, ContentType, Head, Responder};
+use crate::http::{Cache, ContentType, Error, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{List, Value, json};
+pub use history::history;
+pub use markets::{quotes, search, symbols};
 
 /// The type of all markets.
 pub const TYPE: &str = "crypto";
@@ -62,7 +69,7 @@ fn exchange(id: &str) -> impl Value {
 /// Responds to `/udf/time`: the time in seconds.
 pub fn time(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let seconds = call.view.now.unix.0.div_euclid(1000).to_string();
-    let head = Head { content_type: ContentType::Text, ..Head::json(None, Cache::NoStore) };
+    let head = Head { content_type: ContentType::TEXT, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
     Ok(Outcome::Sent)
 }
