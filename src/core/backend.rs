@@ -5,7 +5,7 @@
 //! acted, it watches the health and failover. It knows no client: [`Backend::take_progress`] tells that
 //! something has come that clients may wait for.
 
-use super::api::health::HealthLog;
+use super::api::health::log::HealthLog;
 use super::cluster::{Cluster, MOST_CONNECTIONS, OptionalCluster};
 use super::context::Context;
 use super::history::{History, Pace, ReadStart};

@@ -43,8 +43,8 @@ pub struct BodyReader {
     digits: u8,
     /// Data bytes that are still allowed, without those that have been announced.
     room: u64,
-    extension_room: usize,
-    trailer_room: usize,
+    extension_room: u64,
+    trailer_room: u64,
     /// Bytes of framing that are still allowed, before there is more data.
     framing_room: u64,
 }
@@ -121,7 +121,9 @@ pub enum BodyError {
 
 const BAD_SIZE: BodyError = BodyError::Malformed("malformed size of a chunk");
 
-const TOO_MUCH_FRAMING: BodyError = BodyError::TooLarge("the chunks are too small");
+const TOO_MUCH_FRAMING: &str = "the chunks are too small";
+
+const TOO_LARGE: &str = "the body is too large";
 
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,14 +142,14 @@ impl BodyReader {
             left: 0,
             digits: 0,
             room: cap,
-            extension_room: EXTENSION_BYTES,
-            trailer_room: TRAILER_BYTES,
+            extension_room: EXTENSION_BYTES as u64,
+            trailer_room: TRAILER_BYTES as u64,
             framing_room: FRAMING_SURPLUS,
         };
         reader.state = match framing {
             Framing::None | Framing::Length(0) => State::Done,
             Framing::Length(length) => {
-                reader.take_room(length)?;
+                take(&mut reader.room, length, TOO_LARGE)?;
                 reader.left = length;
                 State::Data
             }
@@ -171,14 +173,13 @@ impl BodyReader {
             let data = match self.state {
                 State::Data | State::Chunk => self.run(rest),
                 State::UntilClose => {
-                    self.take_room(rest.len() as u64)?;
+                    take(&mut self.room, rest.len() as u64, TOO_LARGE)?;
                     rest
                 }
                 State::Done => b"",
                 _ => match rest.first() {
                     Some(&byte) => {
-                        let room = self.framing_room.checked_sub(1);
-                        self.framing_room = room.ok_or(TOO_MUCH_FRAMING)?;
+                        take(&mut self.framing_room, 1, TOO_MUCH_FRAMING)?;
                         self.state = self.step(byte)?;
                         used += 1;
                         continue;
@@ -244,7 +245,7 @@ impl BodyReader {
                 Ok(Size)
             }
             (SizeLf, b'\n') if self.left == 0 => Ok(TrailerBegin),
-            (SizeLf, b'\n') => self.take_room(self.left).map(|()| Chunk),
+            (SizeLf, b'\n') => take(&mut self.room, self.left, TOO_LARGE).map(|()| Chunk),
             (ChunkCr, b'\r') => Ok(ChunkLf),
             (ChunkLf, b'\n') => {
                 self.digits = 0;
@@ -267,24 +268,19 @@ impl BodyReader {
 
     /// Counts a byte of an extension, or of the blanks before it.
     fn extension(&mut self, next: State) -> Result<State, BodyError> {
-        let room = self.extension_room.checked_sub(1);
-        self.extension_room =
-            room.ok_or(BodyError::TooLarge("the chunk extensions are too large"))?;
-        Ok(next)
+        take(&mut self.extension_room, 1, "the chunk extensions are too large").map(|()| next)
     }
 
     /// Counts a byte of a trailer field.
     fn trailer(&mut self, next: State) -> Result<State, BodyError> {
-        let room = self.trailer_room.checked_sub(1);
-        self.trailer_room = room.ok_or(BodyError::TooLarge("the trailer fields are too large"))?;
-        Ok(next)
+        take(&mut self.trailer_room, 1, "the trailer fields are too large").map(|()| next)
     }
+}
 
-    fn take_room(&mut self, bytes: u64) -> Result<(), BodyError> {
-        let room = self.room.checked_sub(bytes);
-        self.room = room.ok_or(BodyError::TooLarge("the body is too large"))?;
-        Ok(())
-    }
+/// Takes so many bytes of those that are still allowed. `why`: the error if there are fewer.
+fn take(room: &mut u64, bytes: u64, why: &'static str) -> Result<(), BodyError> {
+    *room = room.checked_sub(bytes).ok_or(BodyError::TooLarge(why))?;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -324,7 +320,7 @@ mod tests {
         };
         // Each has five bytes of framing.
         check("a", FRAMING_SURPLUS / 4, Ok(FRAMING_SURPLUS / 4));
-        check("a", FRAMING_SURPLUS / 4 + 2, Err(TOO_MUCH_FRAMING));
+        check("a", FRAMING_SURPLUS / 4 + 2, Err(BodyError::TooLarge(TOO_MUCH_FRAMING)));
         check("abcde", FRAMING_SURPLUS, Ok(5 * FRAMING_SURPLUS));
     }
 

@@ -110,10 +110,8 @@ impl Persistence {
 
 /// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
-    let digit = |byte: u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
-    let (first, rest) = value.split_first()?;
-    rest.iter()
-        .try_fold(digit(*first)?, |number, &byte| number.checked_mul(10)?.checked_add(digit(byte)?))
+    let is_number = value.iter().all(u8::is_ascii_digit);
+    str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
 }
 
 /// The value of a hexadecimal digit.

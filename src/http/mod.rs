@@ -29,7 +29,7 @@ pub use gzip::{Compressor, Decompressor, decompress, unpacked};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
 pub use parser::{Parsed, empty_lines, parse};
-pub use query::{BadEscape, Query, decode_segment, normal_path};
+pub use query::{BadEscape, decode_segment, normal_path, query_pairs};
 pub use request::{ListField, Method, OwnedRequest, Request, RequestBody, Version};
 pub use response::{
     CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota, Responder,

@@ -161,8 +161,7 @@ fn read<'a>(
     for field in raw.headers.iter() {
         known.field(field.name.as_bytes(), field.value)?;
     }
-    known.check(version)?;
-    let body = known.body();
+    let body = known.body(version)?;
     Ok(Request {
         head,
         method: *known_method,
@@ -263,28 +262,22 @@ impl<'a> KnownFields<'a> {
         Ok(())
     }
 
-    /// Checks the rules between the fields, after the last of them.
-    fn check(&self, version: Version) -> Result<(), Error> {
+    /// The body, by the rules between the fields.
+    fn body(&self, version: Version) -> Result<RequestBody, Error> {
         if self.host.is_none() && version == Version::Http11 {
             return Err(Error::bad_request("The Host field is missing."));
         }
-        // RFC 9112, 6.1: this and the next are used for request smuggling.
-        if self.chunked && self.length.is_some() {
-            return Err(Error::bad_request(
-                "Content-Length and Transfer-Encoding exclude each other.",
-            ));
-        }
-        if self.chunked && version == Version::Http10 {
-            return Err(Error::bad_request("HTTP/1.0 has no Transfer-Encoding."));
-        }
-        Ok(())
-    }
-
-    fn body(&self) -> RequestBody {
-        match self.length {
-            _ if self.chunked => RequestBody::Chunked,
-            None | Some(0) => RequestBody::None,
-            Some(length) => RequestBody::Length(length),
+        match (self.chunked, self.length, version) {
+            // RFC 9112, 6.1: this and the next are used for request smuggling.
+            (true, Some(_), _) => {
+                Err(Error::bad_request("Content-Length and Transfer-Encoding exclude each other."))
+            }
+            (true, None, Version::Http10) => {
+                Err(Error::bad_request("HTTP/1.0 has no Transfer-Encoding."))
+            }
+            (true, None, Version::Http11) => Ok(RequestBody::Chunked),
+            (false, None | Some(0), _) => Ok(RequestBody::None),
+            (false, Some(length), _) => Ok(RequestBody::Length(length)),
         }
     }
 }

@@ -30,45 +30,27 @@ fn is_unreserved(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(byte)
 }
 
-/// The (key, value) pairs of a query in their order. The value of a key without `=` is empty. Empty
-/// pairs are skipped. A `+` is a blank, as in forms.
+/// The (key, value) pairs of a query in their order; `raw` is what follows the `?`. The value of a key
+/// without `=` is empty. Empty pairs are skipped. A `+` is a blank, as in forms.
 ///
 /// An invalid escape or an escaped control byte is not decoded. No parameter accepts a `%`, so the
 /// check of the parameter refuses the value with its own message. In a list, only one item is invalid.
-#[derive(Clone, Debug)]
-pub struct Query<'a> {
-    rest: &'a [u8],
-    /// True if one of the pairs has something to decode.
-    is_encoded: bool,
-}
-
-impl<'a> Query<'a> {
-    /// The pairs of `raw`, which is what follows the `?`.
-    pub fn new(raw: &'a [u8]) -> Query<'a> {
-        Query { rest: raw, is_encoded: is_encoded(raw) }
-    }
-}
-
-impl<'a> Iterator for Query<'a> {
-    type Item = (Cow<'a, [u8]>, Cow<'a, [u8]>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while let [b'&', rest @ ..] = self.rest {
-            self.rest = rest;
+pub fn query_pairs(raw: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [u8]>)> {
+    let (mut rest, is_encoded) = (raw, is_encoded(raw));
+    let decoded = move |text| if is_encoded { decode(text) } else { Cow::Borrowed(text) };
+    std::iter::from_fn(move || {
+        while let [b'&', after @ ..] = rest {
+            rest = after;
         }
-        if self.rest.is_empty() {
+        if rest.is_empty() {
             return None;
         }
-        let (pair, rest) = split_at(self.rest, memchr(b'&', self.rest));
-        self.rest = rest;
+        let (pair, after) = split_at(rest, memchr(b'&', rest));
+        rest = after;
         // Keys are short.
         let (key, value) = split_at(pair, pair.iter().position(|&byte| byte == b'='));
-        if self.is_encoded {
-            Some((decode(key), decode(value)))
-        } else {
-            Some((Cow::Borrowed(key), Cow::Borrowed(value)))
-        }
-    }
+        Some((decoded(key), decoded(value)))
+    })
 }
 
 /// True if there is something to decode.
@@ -174,7 +156,7 @@ mod tests {
     fn a_query_is_a_list_of_pairs() {
         let check = |raw: &str, expected: &str| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let pairs: Vec<String> = Query::new(raw.as_bytes())
+            let pairs: Vec<String> = query_pairs(raw.as_bytes())
                 .map(|(key, value)| format!("{}>{}", text(&key), text(&value)))
                 .collect();
             assert_eq!(pairs.join(" "), expected, "{raw}");

@@ -12,7 +12,6 @@ mod series;
 mod several;
 
 use super::outcome::{Advance, Deferred, Outcome, Prepared, SeriesSlots, send_error};
-use super::symbols::{check_tracked, sources_for};
 use super::view::View;
 use crate::http::{Error, Responder};
 use crate::interval::Interval;
@@ -162,7 +161,7 @@ impl Deferred for DeferredChart {
         }
         let (symbol, made) = (self.request.symbol, self.made(view));
         let is_gone = match self.request.source {
-            named @ Some(_) => check_tracked(view, symbol, named).is_err(),
+            named @ Some(_) => view.check_tracked(symbol, named).is_err(),
             None => !view.market.catalog.sources_of(symbol).contains(&self.key.source),
         };
         if is_gone {
@@ -199,8 +198,8 @@ impl Deferred for DeferredChart {
 pub fn choose(view: &View<'_>, request: &ChartRequest) -> Result<SeriesKey, Error> {
     let (symbol, spec) = (request.symbol, &request.spec);
     let (catalog, charts) = (&view.market.catalog, &view.market.charts);
-    let sources = sources_for(view, symbol, &request.source);
-    check_tracked(view, symbol, request.source)?;
+    let sources = view.sources_for(symbol, &request.source);
+    view.check_tracked(symbol, request.source)?;
     let interval = spec.interval.base();
     let key_of = |source| SeriesKey { source, symbol, interval };
     // If an exchange has been unreachable since the start, the file is enough.

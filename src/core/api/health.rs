@@ -1,18 +1,21 @@
-//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it (`state`),
-//! which a log tells too (`log`).
+//! `/health`, `/health/live` and `/health/ready`: the state of the service and the reasons for it, which a
+//! log tells too (`log`).
+//!
+//! Owns the closed set of reasons, and decides which of them hold now. It changes nothing.
+//!
+//! Invariant: the state is `ok` if and only if there is no reason. To find the reasons, each source is
+//! looked at once, and nothing else that grows.
 
-mod log;
-mod state;
+pub mod log;
 
-pub use self::log::HealthLog;
-pub use self::state::status_line;
-
-use self::state::{State, reasons, state};
 use super::outcome::{Outcome, Prepared};
 use super::view::View;
-use crate::core::SourceState;
+use crate::core::stats::{Backfill, SourceState, Status, on_wall};
 use crate::http::{Cache, Error, Head, Responder};
 use crate::json::{Array, json};
+use crate::market::{Quotes, SourceId};
+use crate::named::named;
+use crate::time::Now;
 
 /// Which of the three is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,4 +129,385 @@ fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
     }
     array.close();
     out.push(b'}');
+}
+
+/// The most characters of an exchange's last error that a message repeats.
+const ERROR_CHARS: usize = 200;
+
+named! {
+    /// The state of the service, by its name in `/health` and the log.
+    pub enum State {
+        /// Nothing is wrong.
+        Ok "ok"
+        /// Requests are served, and something is wrong.
+        Degraded "degraded"
+        /// No quote has been collected or restored yet.
+        Starting "starting"
+        /// A signal has asked marketd to stop.
+        Stopping "stopping"
+    }
+}
+
+named! {
+    /// Why the service is not `ok`, by the name in `/health` and the log.
+    pub enum Code {
+        /// A signal has asked marketd to stop.
+        Stopping "stopping"
+        /// No quote has been collected or restored yet.
+        Starting "starting"
+        /// No quote of this source has come yet, and nothing has failed.
+        SourceStarting "source_starting"
+        /// This source has failed, and no quotes of it have come since. Not all of its quotes are stale yet.
+        SourceBackoff "source_backoff"
+        /// This source has failed for longer than its quotes stay fresh.
+        SourceDown "source_down"
+        /// This source responds, but none of its figures has changed for `frozenAfterMs`.
+        SourceFrozen "source_frozen"
+        /// The candles of this source cannot be fetched.
+        SourceCandles "source_candles"
+        /// A round of quotes of this source, market by market, takes longer than its quotes stay fresh.
+        SourceRound "source_round"
+        /// Another program or source spends the budget of this source's exchange.
+        SourceBudget "source_budget"
+        /// What tells this source's time disagrees, or nothing tells it.
+        SourceClockInDoubt "source_clock_in_doubt"
+        /// There are quotes, and every one of them is stale.
+        QuotesStale "quotes_stale"
+        /// The history file cannot be used.
+        HistoryUnusable "history_unusable"
+        /// The history file was removed while it was in use, and the new one does not have all candles yet.
+        HistoryLost "history_lost"
+        /// The last write to the history file failed, or takes very long.
+        HistoryWriteFailed "history_write_failed"
+        /// Lines of the log are lost, because its reader does not read or is too slow.
+        LogLosesLines "log_loses_lines"
+        /// The configuration that was last read again has a fault, and the one before it holds.
+        ReloadRefused "reload_refused"
+        /// The engine that the nodes of the cluster share cannot be used.
+        ClusterDown "cluster_down"
+        /// An entry of another node of the cluster has a newer format.
+        ClusterFormat "cluster_format"
+        /// Another node of the cluster has the name of this one.
+        ClusterName "cluster_name"
+        /// The clocks of this node and of the cluster's engine differ.
+        ClusterClock "cluster_clock"
+        /// This node collects the source for itself, although the engine can be used.
+        ClusterAlone "cluster_alone"
+    }
+}
+
+impl Code {
+    /// True if somebody may have to act. The others belong to every start and stop.
+    pub fn is_trouble(self) -> bool {
+        !matches!(self, Code::Stopping | Code::Starting | Code::SourceStarting)
+    }
+}
+
+/// A reason, and the source that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The reason.
+    pub code: Code,
+    /// `None` if it is about the whole service.
+    pub source: Option<SourceId>,
+}
+
+/// Every current reason, in a fixed order.
+pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item = Reason> + 'a {
+    let counts = quotes.counts();
+    let history = &status.history;
+    let cluster = status.cluster.as_ref();
+    let of_all = |code: Code, holds: bool| holds.then_some(Reason { code, source: None });
+    let whole = [
+        of_all(Code::Stopping, status.stopping),
+        of_all(Code::Starting, counts.cached == 0),
+        of_all(Code::QuotesStale, counts.cached > 0 && counts.fresh == 0),
+        of_all(Code::HistoryUnusable, history.unusable),
+        of_all(Code::HistoryLost, history.lost),
+        of_all(Code::HistoryWriteFailed, history.write_failed),
+        of_all(Code::LogLosesLines, status.log.loses()),
+        of_all(Code::ReloadRefused, status.reloads.refused_at.is_some()),
+        of_all(Code::ClusterDown, cluster.is_some_and(|it| !it.is_up)),
+        of_all(Code::ClusterFormat, cluster.is_some_and(|it| it.format.is_some())),
+        of_all(Code::ClusterName, cluster.is_some_and(|it| it.taken_name.is_some())),
+        of_all(Code::ClusterClock, cluster.is_some_and(|it| it.clock_off_ms.is_some())),
+    ];
+    let of_sources = status.running().flat_map(move |(id, source)| {
+        let shared = cluster.filter(|it| it.is_up).and_then(|it| it.sources.get(id.index()));
+        let by_state = match source.state {
+            SourceState::Starting => Some(Code::SourceStarting),
+            SourceState::Backoff => Some(Code::SourceBackoff),
+            SourceState::Down => Some(Code::SourceDown),
+            SourceState::Up => quotes.frozen(id).then_some(Code::SourceFrozen),
+        };
+        let codes = [
+            by_state,
+            source.clock_doubt.as_ref().filter(|it| it.is_told()).map(|_| Code::SourceClockInDoubt),
+            source.candles_failing_since.map(|_| Code::SourceCandles),
+            source.is_round_slow.then_some(Code::SourceRound),
+            source.spent_by_others.map(|_| Code::SourceBudget),
+            shared.and_then(|it| it.alone.as_ref()).map(|_| Code::ClusterAlone),
+        ];
+        codes.into_iter().flatten().map(move |code| Reason { code, source: Some(id) })
+    });
+    whole.into_iter().flatten().chain(of_sources)
+}
+
+/// The current state of the service.
+pub fn state(status: &Status, quotes: &Quotes) -> State {
+    match reasons(status, quotes).next().map(|it| it.code) {
+        None => State::Ok,
+        Some(Code::Stopping) => State::Stopping,
+        Some(Code::Starting) => State::Starting,
+        Some(_) => State::Degraded,
+    }
+}
+
+/// How the service does, in one line for people: for the service manager. It changes when a source changes
+/// its state, and with the backfill.
+pub fn status_line(status: &Status) -> String {
+    if status.stopping {
+        return "Stopping".to_string();
+    }
+    let all = || status.running().map(|(_, source)| source);
+    let up = all().filter(|it| it.state == SourceState::Up).count();
+    let mut line = format!("{up} of {} sources up", all().count());
+    for source in all().filter(|it| it.state != SourceState::Up) {
+        line += &format!(", {} {}", source.id, source.state.name());
+    }
+    let sum = |of: fn(&Backfill) -> u64| all().map(|it| of(&it.backfill)).sum::<u64>();
+    let (wanted, done) = (sum(|it| it.wanted), sum(|it| it.done));
+    if done < wanted {
+        line += &format!(", backfill {} %", 100 * done / wanted);
+    }
+    line
+}
+
+impl Reason {
+    /// The reason as a sentence for people.
+    pub fn message(self, status: &Status, quotes: &Quotes, now: Now) -> String {
+        let Some(id) = self.source else {
+            return of_service(self.code, status, now);
+        };
+        let mut text = of_source(self.code, id, status, quotes, now);
+        let error = match self.code {
+            Code::SourceBackoff | Code::SourceDown => &status[id].last_error,
+            Code::SourceCandles => &status[id].candles_error,
+            _ => &None,
+        };
+        if let Some(error) = error {
+            text.push_str(" Last error: ");
+            text.extend(error.chars().take(ERROR_CHARS));
+        }
+        text
+    }
+}
+
+/// A reason about the whole service.
+fn of_service(code: Code, status: &Status, now: Now) -> String {
+    let (why, cluster) = (&status.history.why, status.cluster.as_ref());
+    match code {
+        Code::Stopping => "The service is stopping.".into(),
+        Code::Starting => "No quote has been collected or restored yet.".into(),
+        Code::QuotesStale => "Every quote is stale.".into(),
+        Code::HistoryLost => "The history file has gone; a new one is written from memory.".into(),
+        Code::HistoryUnusable => format!("The history file cannot be used: {why}."),
+        Code::HistoryWriteFailed => {
+            format!("The last write to the history file failed, or takes very long: {why}.")
+        }
+        Code::LogLosesLines => {
+            let lost = status.log.lost;
+            format!("The reader of the log is too slow: {lost} lines were lost since the start.")
+        }
+        Code::ReloadRefused => {
+            let at = status.reloads.refused_at.unwrap_or(now.unix);
+            format!("The reload at {at} was refused and has changed nothing; the log has why.")
+        }
+        Code::ClusterDown => match cluster.and_then(|it| it.down.as_ref()) {
+            Some((at, why)) => format!("The cluster's engine cannot be used since {at}: {why}."),
+            None => "The cluster's engine is not reached yet.".into(),
+        },
+        Code::ClusterFormat => {
+            let version = cluster.and_then(|it| it.format).unwrap_or(0);
+            format!("Another node writes entries of version {version}, which this one cannot read.")
+        }
+        Code::ClusterName => {
+            let taken = cluster.and_then(|it| it.taken_name.as_deref()).unwrap_or("");
+            let node = cluster.map_or("", |it| &it.node);
+            format!("Another live node is called {taken}; this one calls itself {node}.")
+        }
+        Code::ClusterClock => {
+            let ms = cluster.and_then(|it| it.clock_off_ms).unwrap_or(0);
+            format!("This node's clock is {ms} ms ahead of the clock of the cluster's engine.")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A reason about a source.
+fn of_source(code: Code, id: SourceId, status: &Status, quotes: &Quotes, now: Now) -> String {
+    let source = &status[id];
+    match code {
+        Code::SourceStarting => "No quote of this source has come yet.".into(),
+        Code::SourceBackoff => {
+            let since = source.failing_since.unwrap_or(now.unix);
+            match source.backoff_until {
+                Some(until) => format!("Failing since {since}; next try at {until}."),
+                None => format!("Failing since {since}."),
+            }
+        }
+        Code::SourceDown => match (source.quotes_at, source.last_success_at) {
+            (Some(at), _) => format!("No request for quotes has succeeded since {at}."),
+            (None, Some(_)) => {
+                "The exchange responds, but no request for quotes has succeeded.".into()
+            }
+            (None, None) => {
+                format!("No request has succeeded since the start at {}.", status.started.unix)
+            }
+        },
+        Code::SourceFrozen => {
+            let since = on_wall(quotes.last_change(id).unwrap_or(now.mono), now);
+            format!("No figure of this source has changed since {since}.")
+        }
+        Code::SourceCandles => {
+            let since = source.candles_failing_since.unwrap_or(now.unix);
+            format!("Candles cannot be fetched since {since}.")
+        }
+        Code::SourceRound => {
+            let ms = source.round_ms.unwrap_or(0);
+            format!("A round of quotes takes {ms} ms, longer than they stay fresh.")
+        }
+        Code::SourceBudget => {
+            let units = source.spent_by_others.unwrap_or(0);
+            format!("Others have spent {units} units of the exchange's limit.")
+        }
+        Code::SourceClockInDoubt => {
+            let why = source.clock_doubt.as_ref().map_or("", |it| &it.why);
+            format!("The time of this exchange is in doubt, so its newest candles are: {why}.")
+        }
+        Code::ClusterAlone => {
+            let shared = status.cluster.as_ref().and_then(|it| it.sources.get(id.index()));
+            let why = shared.and_then(|it| it.alone.as_deref()).unwrap_or("");
+            format!("This node collects the source for itself: {why}.")
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::SourceConfig;
+    use crate::core::LogFigures;
+    use crate::core::stats::{ClockDoubt, SourceStatus};
+    use crate::market::SymbolId;
+    use crate::record::Ticker;
+    use crate::time::{Mono, UnixMs};
+    use std::time::Duration;
+
+    /// Two sources, in virtual time.
+    pub struct Bench {
+        pub status: Status,
+        pub quotes: Quotes,
+        pub now: Now,
+    }
+
+    impl Bench {
+        pub fn new() -> Bench {
+            let now = Now { mono: Mono(1_000_000), unix: UnixMs(1_700_000_000_000) };
+            let sources = ["one", "two"]
+                .map(|id| SourceConfig { id: id.to_string(), ..SourceConfig::new("binance") });
+            let status = Status::new(sources.iter().map(|it| &*it.id), now);
+            let quotes = Quotes::new(&sources);
+            Bench { status, quotes, now }
+        }
+
+        pub fn up(&mut self) {
+            let ticker = Ticker::of_last(crate::decimal::Decimal::from(1));
+            let taken = (self.quotes).apply(SourceId(0), SymbolId(0), ticker, self.now);
+            assert!(taken.is_ok());
+            for source in &mut self.status.sources {
+                source.state = SourceState::Up;
+            }
+        }
+    }
+
+    #[test]
+    fn the_log_loses_lines_until_none_was_lost_for_a_minute() {
+        let mut bench = Bench::new();
+        bench.up();
+        let mut check = |seconds: u64, lost: u64, is_full: bool, expected: &[Code]| {
+            bench.now.mono = bench.now.mono + Duration::from_secs(seconds);
+            bench.status.log.note(LogFigures { lost, is_full }, bench.now.mono);
+            let codes = reasons(&bench.status, &bench.quotes).map(|it| it.code);
+            assert_eq!(codes.collect::<Vec<_>>(), expected);
+            bench.status.log.due().since(bench.now.mono).as_secs()
+        };
+        let loses = [Code::LogLosesLines];
+        check(0, 0, false, &[]);
+        assert_eq!(check(1, 3, true, &loses), 60);
+        // A reader that stands still for an hour, with nothing to log.
+        assert_eq!(check(3600, 3, true, &loses), 60);
+        assert_eq!(check(59, 3, false, &loses), 1);
+        assert_eq!(check(0, 4, false, &loses), 60);
+        check(60, 4, false, &[]);
+    }
+
+    #[test]
+    fn every_reason_has_a_sentence_and_holds_exactly_when_the_state_is_not_ok() {
+        let mut bench = Bench::new();
+        let all = |bench: &Bench| -> Vec<Reason> {
+            let all: Vec<Reason> = reasons(&bench.status, &bench.quotes).collect();
+            let is_ok = state(&bench.status, &bench.quotes) == State::Ok;
+            assert_eq!(is_ok, all.is_empty());
+            for reason in &all {
+                let text = reason.message(&bench.status, &bench.quotes, bench.now);
+                assert!(text.ends_with('.') || text.contains("Last error: "), "{text}");
+                assert_eq!(reason.source.is_some(), reason.code.name().starts_with("source_"));
+            }
+            all
+        };
+        let codes = |bench: &Bench| all(bench).iter().map(|it| it.code).collect::<Vec<_>>();
+        use Code::*;
+        assert_eq!(codes(&bench), [Starting, SourceStarting, SourceStarting]);
+        bench.up();
+        assert_eq!(codes(&bench), []);
+        let states = [SourceState::Backoff, SourceState::Down];
+        for (source, state) in bench.status.sources.iter_mut().zip(states) {
+            source.state = state;
+            source.last_error = Some("é".repeat(ERROR_CHARS));
+        }
+        assert_eq!(codes(&bench), [SourceBackoff, SourceDown]);
+        for at in [None, Some(bench.now.unix)] {
+            bench.status.sources[1].quotes_at = at;
+            bench.status.sources[1].last_success_at = Some(bench.now.unix);
+            all(&bench);
+        }
+        bench.up();
+        bench.status.sources[0].clock_doubt = Some(ClockDoubt { why: "?".into(), earliest: 0 });
+        assert_eq!(codes(&bench), [SourceClockInDoubt]);
+        bench.status.sources[0].clock_doubt = None;
+        bench.now.mono = bench.now.mono + Duration::from_secs(86_400);
+        bench.quotes.end_poll(SourceId(0), bench.now);
+        assert_eq!(codes(&bench), [QuotesStale, SourceFrozen]);
+        let status = &mut bench.status.sources[1];
+        (status.candles_failing_since, status.is_round_slow) = (Some(bench.now.unix), true);
+        status.spent_by_others = Some(620);
+        status.last_error = Some("quotes: empty".to_string());
+        status.candles_error = Some("candles: no date".to_string());
+        let of_second = [SourceCandles, SourceRound, SourceBudget];
+        assert_eq!(codes(&bench), [&[QuotesStale, SourceFrozen], &of_second[..]].concat());
+        let candles = all(&bench).into_iter().find(|it| it.code == SourceCandles);
+        let told = candles.expect("it holds").message(&bench.status, &bench.quotes, bench.now);
+        assert!(told.ends_with(". Last error: candles: no date"), "{told}");
+        bench.status.sources[1] = SourceStatus::new("two");
+        bench.status.sources[1].state = SourceState::Up;
+        bench.status.history.unusable = true;
+        bench.status.history.write_failed = true;
+        bench.status.stopping = true;
+        bench.status.log.note(LogFigures { lost: 1, is_full: false }, bench.now.mono);
+        bench.status.reloads.refused_at = Some(bench.now.unix);
+        let whole = [Stopping, QuotesStale, HistoryUnusable, HistoryWriteFailed, LogLosesLines];
+        assert_eq!(codes(&bench), [&whole[..], &[ReloadRefused, SourceFrozen]].concat());
+    }
 }

@@ -9,7 +9,6 @@ use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item, write_market};
 use super::selection::{Selection, find};
-use super::symbols::served_quote;
 use super::view::View;
 use crate::decimal::Decimal;
 use crate::fingerprint::Part;
@@ -195,7 +194,7 @@ impl Rows {
         let decimals = request.decimals;
         match &request.kind {
             ListKind::Quotes(source) => {
-                let Some(quote) = served_quote(view, symbol, *source) else {
+                let Some(quote) = view.served_quote(symbol, *source) else {
                     return;
                 };
                 self.is_stale |= quote.stale();
@@ -203,7 +202,7 @@ impl Rows {
                 self.begin_row().extend_from_slice(&fragment(view, quote, decimals));
             }
             ListKind::Category(_) => {
-                let quote = served_quote(view, symbol, None);
+                let quote = view.served_quote(symbol, None);
                 self.is_stale |= quote.is_some_and(Quote::stale);
                 self.body.part(quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version)));
                 write_market(self.begin_row(), view, symbol, quote, decimals);
@@ -254,7 +253,7 @@ impl ListKind {
             return None;
         }
         let source = if let ListKind::Quotes(source) = self { *source } else { None };
-        let quote = served_quote(view, symbol, source);
+        let quote = view.served_quote(symbol, source);
         let is_listed = match self {
             ListKind::Quotes(_) => quote.is_some(),
             ListKind::Category(_) => true,

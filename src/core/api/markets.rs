@@ -7,7 +7,6 @@ use super::list::{ListKind, ListRequest, no_category};
 use super::outcome::{Outcome, Prepared};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item};
-use super::symbols::{path_text, served_quote};
 use super::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder, decode_segment, echo};
@@ -48,7 +47,7 @@ pub fn ecosystem(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
 pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
     let decimals = call.only_decimals()?;
-    let text = path_text(call)?;
+    let text = call.path_text()?;
     let catalog = &view.market.catalog;
     let found = catalog.ecosystem_market(&text);
     let Some(entry) = found.and_then(|symbol| catalog.ecosystem_entry(symbol)) else {
@@ -56,7 +55,7 @@ pub fn market(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         return Err(Error::new(404, "market_not_found", message));
     };
     let symbol = entry.symbol;
-    let quote = served_quote(view, symbol, None);
+    let quote = view.served_quote(symbol, None);
     let cache = view.until_any_poll_unless(quote.is_some_and(Quote::stale));
     let shown = quote.map_or(Part::Nothing, |quote| Part::Quote(quote.version));
     let quote = quote.map(|quote| fragment(view, quote, decimals));

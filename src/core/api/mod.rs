@@ -5,7 +5,7 @@
 //! JSON of a quote is kept with the quote, the rows of a chart with its series, and a [`Prepared`] request
 //! with the request's head. A response that takes more than one turn is handed back as an [`Outcome`].
 //!
-//! The endpoints share `params`, `symbols`, `records` (JSON of several endpoints), `list` (long lists) and
+//! The endpoints share `params`, `records` (JSON of several endpoints), `list` (long lists) and
 //! `body`.
 //!
 //! # To add an endpoint
@@ -48,7 +48,6 @@ mod quotes;
 mod records;
 mod selection;
 pub mod stream;
-mod symbols;
 mod udf;
 mod view;
 
@@ -95,10 +94,10 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Page, Below("/page/"), Respond(page::file)),
     Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
     Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
-    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
-    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(|call, _| udf::search(call))),
-    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, _| udf::history(call))),
-    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
+    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::markets::symbols)),
+    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(|call, _| udf::markets::search(call))),
+    Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, _| udf::history::history(call))),
+    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::markets::quotes)),
 ] } else { &[] };
 
 /// The addresses under `basePath` and `ecosystemBasePath`.
@@ -241,9 +240,8 @@ fn find<'a>(config: &Config, service: Service, path: &'a [u8]) -> Option<(&'stat
     let (api, ecosystem) = (under(bases.api), under(bases.ecosystem));
     let own = [(api, API), (ecosystem, ECOSYSTEM)];
     let shared = [(api, COMMON), (ecosystem, COMMON), (api, PEOPLE)];
-    own.into_iter()
-        .chain(shared)
-        .find_map(|(path, rows)| rows.iter().find_map(|row| Some((row, row.1.rest(path?)?))))
+    let mut tables = own.into_iter().chain(shared);
+    tables.find_map(|(path, rows)| rows.iter().find_map(|row| Some((row, row.1.rest(path?)?))))
 }
 
 #[cfg(test)]

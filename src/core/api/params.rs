@@ -1,11 +1,11 @@
-//! A request as its endpoint sees it, and the parameters of its query, by name: each at most once, unknown
-//! ones ignored.
+//! A request as its endpoint sees it: the parameters of its query, by name (each at most once, unknown ones
+//! ignored), and the symbols that it names.
 
 use super::view::View;
 use crate::core::Service;
-use crate::http::{Error, Query, Request, echo};
+use crate::http::{Error, Request, decode_segment, echo, query_pairs};
 use crate::json::Decimals;
-use crate::market::SourceId;
+use crate::market::{Lookup, SourceId, SymbolId};
 use crate::time::digits;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -37,7 +37,7 @@ impl<'a> ApiRequest<'a> {
         if self.request.query.is_empty() {
             return Ok(values);
         }
-        for (key, value) in Query::new(self.request.query) {
+        for (key, value) in query_pairs(self.request.query) {
             let Some(at) = names.iter().position(|name| name.as_bytes() == &*key) else {
                 continue;
             };
@@ -64,6 +64,15 @@ impl<'a> ApiRequest<'a> {
         };
         let read = |id| self.view.source(id).ok_or_else(|| unknown(id));
         value.as_deref().map(read).transpose()
+    }
+
+    /// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. Segments
+    /// are counted before they are decoded.
+    pub fn path_text(&self) -> Result<Cow<'a, [u8]>, Error> {
+        match self.rest.split(|byte| *byte == b'/').count() {
+            1 | 2 => decode_segment(self.rest).map_err(|_| invalid(self.rest)),
+            _ => Err(Error::not_found(self.request.path)),
+        }
     }
 }
 
@@ -99,6 +108,50 @@ pub fn items<'a>(list: &'a [u8], param: &'static str, most: usize) -> Result<Vec
         }
         _ => Ok(items),
     }
+}
+
+/// The symbol of a decoded text, in any accepted form.
+pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
+    match view.market.catalog.find(text) {
+        Lookup::Known(symbol) => Ok(symbol),
+        Lookup::Unknown => {
+            let message = format!("Unknown symbol \"{}\".", echo(text));
+            Err(Error::new(404, "symbol_not_found", message).about("symbol"))
+        }
+        Lookup::Malformed => Err(invalid(text)),
+    }
+}
+
+/// A name in a list of markets, and its symbol. `None` if the catalog does not know it.
+pub type NamedMarket = (Box<[u8]>, Option<SymbolId>);
+
+/// The markets that a list names (at most `most` names), each once, in the order of their first appearance.
+pub fn read_markets(
+    view: &View<'_>,
+    list: &[u8],
+    most: usize,
+) -> Result<Box<[NamedMarket]>, Error> {
+    let mut markets: Vec<NamedMarket> = Vec::new();
+    for name in items(list, "symbols", most)? {
+        let symbol = look_up(view, name).ok();
+        let is_same = |(text, other): &NamedMarket| match symbol {
+            Some(_) => *other == symbol,
+            None => **text == *name,
+        };
+        if !markets.iter().any(is_same) {
+            markets.push((name.into(), symbol));
+        }
+    }
+    Ok(markets.into())
+}
+
+fn invalid(text: &[u8]) -> Error {
+    let message = format!(
+        "Invalid symbol \"{}\": expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
+         and digits, at most 20 each.",
+        echo(text)
+    );
+    Error::bad("invalid_symbol", "symbol", message)
 }
 
 /// A number of at most 16 digits: enough for milliseconds of 300,000 years.

@@ -7,11 +7,8 @@ use super::body;
 use super::compressed_cache::CacheKey;
 use super::list::{ListKind, ListRequest};
 use super::outcome::{Outcome, Prepared};
-use super::params::{ApiRequest, decimals, required};
+use super::params::{ApiRequest, NamedMarket, decimals, look_up, read_markets, required};
 use super::records::{fragment, write_item_error};
-use super::symbols::{
-    NamedMarket, check_tracked, look_up, path_text, read_markets, served_quote, sources_for,
-};
 use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Error, Head, Responder};
@@ -30,7 +27,7 @@ pub struct QuoteRequest {
 pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
     let [style, source] = call.params(["decimals", "source"])?;
     let (decimals, source) = (decimals(&style)?, call.source(&source)?);
-    let symbol = look_up(call.view, &path_text(call)?)?;
+    let symbol = look_up(call.view, &call.path_text()?)?;
     Ok(Box::new(QuoteRequest { symbol, source, decimals }))
 }
 
@@ -126,19 +123,19 @@ fn find<'v>(
     symbol: SymbolId,
     source: Option<SourceId>,
 ) -> Result<&'v Quote, Error> {
-    served_quote(view, symbol, source).ok_or_else(|| missing(view, symbol, source))
+    view.served_quote(symbol, source).ok_or_else(|| missing(view, symbol, source))
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.
 pub fn missing(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> Error {
-    if let Err(error) = check_tracked(view, symbol, source) {
+    if let Err(error) = view.check_tracked(symbol, source) {
         return error;
     }
     let name = view.market.catalog.name(symbol).as_str();
     let polled = |source: &SourceId| {
         view.status[*source].quotes_polled && !view.market.quotes.is_awaited(*source, symbol)
     };
-    let error = if sources_for(view, symbol, &source).iter().all(polled) {
+    let error = if view.sources_for(symbol, &source).iter().all(polled) {
         let message = format!("No source has a quote for \"{name}\".");
         Error::new(404, "quote_not_found", message)
     } else {

@@ -6,7 +6,6 @@ use super::params::{ApiRequest, count, one_of};
 use crate::decimal::Decimal;
 use crate::http::Error;
 use crate::market::{Quote, SymbolName};
-use std::fmt::Write;
 use std::ops::Range;
 
 /// What a client picks of a list.
@@ -113,15 +112,10 @@ impl Selection {
             ("next", (next < total).then_some(next)),
             ("last", Some(last)),
         ];
-        let mut before = "Link: ";
-        for (name, offset) in links {
-            if let Some(offset) = offset {
-                let link = write!(fields, "{before}<?{kept}offset={offset}>; rel=\"{name}\"");
-                link.expect("a string takes everything");
-                before = ", ";
-            }
-        }
-        fields.push_str("\r\n");
+        let links = links.into_iter().filter_map(|(name, offset)| {
+            Some(format!("<?{kept}offset={}>; rel=\"{name}\"", offset?))
+        });
+        fields += &format!("Link: {}\r\n", links.collect::<Vec<_>>().join(", "));
         fields
     }
 }
@@ -145,9 +139,9 @@ fn without_offset(query: &[u8]) -> String {
         for byte in pair {
             // What RFC 3986 lets stand in a query, and the escapes that are there already.
             if byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;:@/?=%".contains(byte) {
-                kept.push(char::from(*byte))
+                kept.push(char::from(*byte));
             } else {
-                write!(kept, "%{byte:02X}").expect("a string takes everything")
+                kept += &format!("%{byte:02X}");
             }
         }
         kept.push('&');

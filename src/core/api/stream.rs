@@ -23,10 +23,9 @@
 use super::chart::Followed;
 use super::health;
 use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
-use super::params::{ApiRequest, decimals, items};
+use super::params::{ApiRequest, decimals, items, look_up};
 use super::quotes::missing;
 use super::records::fragment;
-use super::symbols::{check_tracked, look_up};
 use super::view::View;
 use crate::http::{Cache, ContentType, EndlessBody, Error, Head, Responder, echo};
 use crate::interval::Interval;
@@ -34,8 +33,6 @@ use crate::json::{Decimals, Object, Ready, Value, json};
 use crate::market::{Lookup, Quote, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::collections::{BTreeMap, HashSet};
-
-pub use super::symbols::served_quote;
 
 /// Tells nginx, and other proxies that read this field, not to buffer the stream.
 const FIELDS: &[u8] = b"X-Accel-Buffering: no\r\n";
@@ -70,9 +67,8 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     {
         return Err(error);
     }
-    let mut fields = call.request.fields;
-    let last_id = fields.find(|(name, _)| name.eq_ignore_ascii_case(b"last-event-id"));
-    let resumed = last_id.and_then(|(_, id)| Position::read(id, call.view.boot, charts.len()));
+    let last_id = call.request.fields.get("last-event-id");
+    let resumed = last_id.and_then(|id| Position::read(id, call.view.boot, charts.len()));
     Ok(Outcome::Stream(Box::new(StreamRequest {
         charts,
         symbols,
@@ -105,10 +101,8 @@ impl Names<'_, '_> {
         param: &'static str,
     ) -> Result<Option<SymbolId>, Error> {
         let view = self.call.view;
-        let served = look_up(view, name).map_err(|error| error.about(param)).and_then(|symbol| {
-            check_tracked(view, symbol, self.source)?;
-            Ok(symbol)
-        });
+        let served = look_up(view, name).map_err(|error| error.about(param));
+        let served = served.and_then(|it| view.check_tracked(it, self.source).map(|()| it));
         match served {
             Ok(symbol) => {
                 self.is_served = true;
@@ -154,18 +148,16 @@ fn read_charts(
     let items = items(text, "charts", view.config.limits.stream_charts)?;
     let (mut charts, mut texts) = (Vec::with_capacity(items.len()), HashSet::new());
     for (place, item) in items.into_iter().enumerate() {
-        let colon = item.iter().rposition(|byte| *byte == b':');
-        let (name, interval) = item.split_at(colon.unwrap_or(item.len()));
-        let interval = interval.strip_prefix(b":").unwrap_or_default();
-        let Some(interval) = Interval::parse(interval.trim_ascii()) else {
+        let mut parts = item.rsplitn(2, |byte| *byte == b':').map(<[u8]>::trim_ascii);
+        let interval = parts.next().and_then(Interval::parse);
+        let Some((interval, name)) = interval.zip(parts.next()) else {
             let good = Interval::ALL.map(Interval::name).join(" ");
             let item = echo(item);
             let message =
                 format!("Invalid chart \"{item}\": expected SYMBOL:INTERVAL, with one of {good}.");
             return Err(Error::bad("invalid_interval", "charts", message));
         };
-        let symbol =
-            if texts.insert(item) { names.read(place, name.trim_ascii(), "charts")? } else { None };
+        let symbol = if texts.insert(item) { names.read(place, name, "charts")? } else { None };
         // Where nothing has been collected yet, the stream waits for it.
         if let Some(symbol) = symbol
             && let Err(error) = (Followed { symbol, interval, source: names.source }).series(view)
@@ -241,7 +233,7 @@ pub fn why_chart_gone(view: &View<'_>, chart: &Followed) -> Option<&'static str>
 
 /// True if a source tracks the symbol, or this one, if given.
 pub fn is_served(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> bool {
-    view.market.catalog.is_known(symbol) && check_tracked(view, symbol, source).is_ok()
+    view.market.catalog.is_known(symbol) && view.check_tracked(symbol, source).is_ok()
 }
 
 /// Appends that the stream is open, though nothing changes.

@@ -3,8 +3,8 @@
 //! Times are in seconds. What cannot be answered is `{"s":"error","errmsg":...}` with status 200, because the
 //! adapter reads nothing else. Candles, quotes and symbols are those of the other addresses, digit for digit.
 
-mod history;
-mod markets;
+pub mod history;
+pub mod markets;
 
 use crate::core::api::body::Body;
 use crate::core::api::compressed_cache::CacheKey;
@@ -14,8 +14,6 @@ use crate::core::api::view::View;
 use crate::http::{Cache, ContentType, Error, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{List, Value, json};
-pub use history::history;
-pub use markets::{quotes, search, symbols};
 
 /// The type of all markets.
 pub const TYPE: &str = "crypto";

@@ -3,9 +3,9 @@
 use super::compressed_cache::CompressedBodies;
 use crate::config::Config;
 use crate::core::{Context, ProcessFacts, Status};
-use crate::http::Cache;
+use crate::http::{Cache, Error};
 use crate::interval::{Interval, Stored};
-use crate::market::{Market, SourceId};
+use crate::market::{Market, Quote, SourceId, SymbolId};
 use crate::time::{Mono, Now, UnixMs};
 
 /// What responses are made from.
@@ -89,5 +89,45 @@ impl<'a> View<'a> {
     pub fn source(&self, id: &[u8]) -> Option<SourceId> {
         let found = self.status.running().find(|(_, source)| source.id.as_bytes() == id);
         found.map(|(id, _)| id)
+    }
+
+    /// The sources that answer for a symbol: the one that a request names, or all in the order of failover.
+    pub fn sources_for<'s>(
+        &'s self,
+        symbol: SymbolId,
+        source: &'s Option<SourceId>,
+    ) -> &'s [SourceId] {
+        match source.as_slice() {
+            [] => self.market.catalog.sources_of(symbol),
+            named => named,
+        }
+    }
+
+    /// The quote that is served for a symbol: of this source, or of the first source with a fresh one in the
+    /// order of failover.
+    pub fn served_quote(&self, symbol: SymbolId, source: Option<SourceId>) -> Option<&'a Quote> {
+        let sources = self.market.catalog.sources_of(symbol);
+        match source {
+            // A source that no longer lists the market may still have its quote for a while.
+            Some(source) if !sources.contains(&source) => None,
+            Some(source) => self.market.quotes.of(source, symbol),
+            None => self.market.quotes.best(sources, symbol),
+        }
+    }
+
+    /// Refuses a source that does not track the symbol, unless its market list has not come yet.
+    pub fn check_tracked(&self, symbol: SymbolId, source: Option<SourceId>) -> Result<(), Error> {
+        let catalog = &self.market.catalog;
+        let Some(source) = source.filter(|source| !catalog.sources_of(symbol).contains(source))
+        else {
+            return Ok(());
+        };
+        if catalog.may_track(source, symbol) {
+            return Ok(());
+        }
+        let id = self.id_of(source);
+        let name = catalog.name(symbol).as_str();
+        let message = format!("Source \"{id}\" does not track \"{name}\".");
+        Err(Error::new(404, "symbol_not_found", message).about("source"))
     }
 }

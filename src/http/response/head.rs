@@ -133,8 +133,9 @@ impl Head<'static> {
     }
 }
 
-/// A body whose end is not known when it begins, for a client that speaks this version. To one of HTTP/1.1 it is sent in chunks, of which an
-/// empty one is the last (RFC 9112, 7.1). To one of HTTP/1.0 it ends with the connection.
+/// A body whose end is not known when it begins, for a client that speaks this version. To a client of
+/// HTTP/1.1 it is sent in chunks, of which an empty one is the last (RFC 9112, 7.1). To a client of HTTP/1.0
+/// it ends with the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndlessBody(pub Version);
 

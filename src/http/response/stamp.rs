@@ -1,5 +1,5 @@
-//! The parts of a head: the start of most heads, which is rendered once a second ([`Stamp`]), and the end, which
-//! differs between responses ([`Tail`]): entity tag, caching, length, persistence.
+//! The parts of a head: the start of most heads, which is rendered once a second ([`Stamp`]), and the end,
+//! which differs between responses ([`Tail`]): entity tag, caching, length, persistence.
 
 use super::head::{Cache, ETag};
 use crate::time::UnixMs;

@@ -2,9 +2,9 @@
 
 use crate::core::api::outcome::Prepared;
 use crate::core::api::params::{
-    self, ApiRequest, ParamValue, count, none_of, one_of, required, whole_number,
+    self, ApiRequest, NamedMarket, ParamValue, count, look_up, none_of, one_of, read_markets,
+    required, whole_number,
 };
-use crate::core::api::symbols::{NamedMarket, look_up, read_markets};
 use crate::http::{Error, echo};
 use crate::interval::Interval;
 use crate::json::Decimals;

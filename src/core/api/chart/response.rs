@@ -69,22 +69,14 @@ impl ChartResponse<'_> {
         let ChartRequest { symbol, spec, source, .. } = self.request;
         let name = self.view.market.catalog.name(*symbol);
         let (base, quote, interval) = (name.base(), name.quote(), spec.interval.name());
-        let begin = as_parameter(from);
-        let mut link = format!("<?symbol={base}-{quote}&interval={interval}&from={begin}");
-        if let Some(to) = spec.to {
-            link += &format!("&to={}", as_parameter(to));
-        }
-        link += &format!("&limit={}", spec.limit);
-        if spec.fill_previous {
-            link += "&fill=previous";
-        }
-        if spec.quoted {
-            link += "&decimals=string";
-        }
-        if let Some(source) = source {
-            link += &format!("&source={}", self.view.id_of(*source));
-        }
-        link + ">; rel=\"next\""
+        let (begin, limit) = (as_parameter(from), spec.limit);
+        let to = spec.to.map(|to| format!("&to={}", as_parameter(to))).unwrap_or_default();
+        let fill = if spec.fill_previous { "&fill=previous" } else { "" };
+        let decimals = if spec.quoted { "&decimals=string" } else { "" };
+        let source = source.map(|source| format!("&source={}", self.view.id_of(source)));
+        let more = [&to, &*format!("&limit={limit}"), fill, decimals, &source.unwrap_or_default()];
+        let more = more.concat();
+        format!("<?symbol={base}-{quote}&interval={interval}&from={begin}{more}>; rel=\"next\"")
     }
 
     /// True if the same address has the same chart for the next hour, so that caches may keep it.

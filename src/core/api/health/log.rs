@@ -4,7 +4,7 @@
 //! hours is more than one line at its beginning. What comes and goes all the time does not flood the log: a
 //! few changes are told at once, others one in two minutes, with their count.
 
-use super::state::{Reason, reasons, state};
+use super::{Reason, reasons, state};
 use crate::core::stats::Status;
 use crate::log_targets::HEALTH;
 use crate::market::Quotes;
@@ -131,21 +131,16 @@ impl HealthLog {
 
     /// `degraded reasons=source_down:one,quotes_stale`.
     fn change(&mut self, status: &Status, quotes: &Quotes) -> (log::Level, String) {
-        let mut line = format!("{} reasons=", state(status, quotes).name());
-        for (at, Lasting { reason, .. }) in self.lasting.iter().enumerate() {
-            line.push_str(if at > 0 { "," } else { "" });
-            line.push_str(reason.code.name());
-            if let Some(id) = reason.source {
-                line.push(':');
-                line.push_str(&status.sources[id.index()].id);
-            }
-        }
-        if self.lasting.is_empty() {
-            line.push('-');
-        }
+        let told = |Lasting { reason, .. }: &Lasting| match reason.source {
+            Some(id) => format!("{}:{}", reason.code.name(), status[id].id),
+            None => reason.code.name().to_string(),
+        };
+        let reasons = self.lasting.iter().map(told).collect::<Vec<_>>().join(",");
+        let reasons = if reasons.is_empty() { "-" } else { &reasons };
+        let mut line = format!("{} reasons={reasons}", state(status, quotes).name());
         let untold = std::mem::take(&mut self.untold);
         if untold > 1 {
-            line.push_str(&format!(" changes={untold}"));
+            line += &format!(" changes={untold}");
         }
         let is_trouble = self.lasting.iter().any(|it| it.reason.code.is_trouble());
         let level = if is_trouble { log::Level::Warn } else { log::Level::Info };
@@ -155,7 +150,7 @@ impl HealthLog {
 
 fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> String {
     let Lasting { reason, since, .. } = lasting;
-    let source = reason.source.map(|id| &*status.sources[id.index()].id);
+    let source = reason.source.map(|id| &*status[id].id);
     let (code, source) = (reason.code.name(), source.unwrap_or("-"));
     let message = reason.message(status, quotes, now);
     format!("still reason={code} source={source} since={since} message={message:?}")
@@ -164,7 +159,7 @@ fn reminder(lasting: &Lasting, status: &Status, quotes: &Quotes, now: Now) -> St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::api::health::state::tests::Bench;
+    use crate::core::api::health::tests::Bench;
     use crate::core::stats::SourceState;
 
     /// Time passes, and these lines are logged.

@@ -1,7 +1,8 @@
 //! The three forms of the table of metrics: JSON, the text format of Prometheus ("Exposition
 //! formats", text version 0.0.4), and the schema of the JSON.
 
-use super::table::{Figures, METRICS, Metric, ReadMetric};
+use super::figures::Figures;
+use super::table::{METRICS, Metric, ReadMetric};
 use crate::core::api::outcome::Outcome;
 use crate::core::api::params::ApiRequest;
 use crate::core::api::view::View;

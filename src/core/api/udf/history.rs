@@ -16,7 +16,6 @@ use crate::core::api::chart::{
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::{Advance, Deferred, Outcome, SeriesSlots, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
-use crate::core::api::symbols::sources_for;
 use crate::core::api::view::View;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder};
@@ -132,7 +131,7 @@ fn clipped(
     from: UnixMs,
     to: Option<UnixMs>,
 ) -> UnixMs {
-    let source = sources_for(view, named.symbol, &named.source).first();
+    let source = view.sources_for(named.symbol, &named.source).first();
     let now = source.map_or(view.now.unix, |source| view.exchange_time(*source));
     let end = to.unwrap_or(now).min(now);
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))

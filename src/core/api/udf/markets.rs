@@ -5,9 +5,8 @@
 use super::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::{Advance, Deferred, Outcome};
-use crate::core::api::params::{ApiRequest, ParamValue, count, items, required};
+use crate::core::api::params::{ApiRequest, ParamValue, count, items, look_up, required};
 use crate::core::api::selection::{Selection, find as finds};
-use crate::core::api::symbols::{check_tracked, look_up, served_quote, sources_for};
 use crate::core::api::view::View;
 use crate::decimal::Decimal;
 use crate::http::{Cache, Error, Responder};
@@ -38,7 +37,7 @@ pub fn find(view: &View<'_>, text: &[u8]) -> Result<MarketOfSource, Error> {
     // Without a source, a colon belongs to the symbol, which is then malformed.
     let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
     let symbol = look_up(view, &text[begin..])?;
-    check_tracked(view, symbol, source)?;
+    view.check_tracked(symbol, source)?;
     Ok(MarketOfSource { symbol, source })
 }
 
@@ -49,7 +48,7 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<MarketOfSo
 
 /// The id of the source that a client has named, or else of the first one with the market.
 fn exchange<'v>(view: &View<'v>, named: MarketOfSource) -> &'v str {
-    let source = sources_for(view, named.symbol, &named.source).first();
+    let source = view.sources_for(named.symbol, &named.source).first();
     source.map_or("", |source| view.id_of(*source))
 }
 
@@ -81,20 +80,17 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
     let name = catalog.name(named.symbol);
     let entry = catalog.ecosystem_entry(named.symbol);
     let rules = entry.map(|entry| entry.rules).unwrap_or_default();
-    let quote = served_quote(view, named.symbol, named.source);
+    let quote = view.served_quote(named.symbol, named.source);
     let price_places = match (rules.price_places, quote) {
         (Some(places), _) => u32::from(places),
         (None, Some(quote)) => places_of(quote),
         (None, None) => DEFAULT_PLACES,
     };
     let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
-    let sources = sources_for(view, named.symbol, &named.source);
-    let of = |is_listed: fn(&Interval) -> bool| {
-        let listed = view.intervals(sources).filter(is_listed);
-        listed.map(Interval::resolution)
-    };
-    let is_intraday = |it: &Interval| it.base() != Stored::D1;
-    let has_days = of(|it| it.base() == Stored::D1).next().is_some();
+    let intervals = view.intervals(view.sources_for(named.symbol, &named.source));
+    let (days, intraday): (Vec<_>, Vec<_>) = intervals.partition(|it| it.base() == Stored::D1);
+    let resolutions = |of: Vec<Interval>| of.into_iter().map(Interval::resolution);
+    let has_days = !days.is_empty();
     let mut text = Vec::with_capacity(1024);
     let mut object = Object::open(&mut text);
     object.put("name", name.as_str());
@@ -108,14 +104,14 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
         "minmov": 1u64,
         "pricescale": 10u64.pow(price_places.min(MOST_PLACES)),
         "volume_precision": u64::from(volume_places),
-        "has_intraday": of(is_intraday).next().is_some(),
+        "has_intraday": !intraday.is_empty(),
         "has_daily": has_days,
         "has_weekly_and_monthly": has_days,
-        "intraday_multipliers": List(of(is_intraday)),
+        "intraday_multipliers": List(resolutions(intraday.clone())),
         "daily_multipliers": List(["1", "3"]),
         "weekly_multipliers": List(["1"]),
         "monthly_multipliers": List(["1"]),
-        "supported_resolutions": List(of(|_| true)),
+        "supported_resolutions": List(resolutions([intraday, days].concat())),
         "data_status": "streaming",
     );
     object.close();
@@ -146,7 +142,7 @@ pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
 /// Writes the quote of a market that a client names so, or why there is none.
 fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
     let quote = find(view, item).and_then(|named| {
-        let quote = served_quote(view, named.symbol, named.source);
+        let quote = view.served_quote(named.symbol, named.source);
         quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
     });
     let quote = match quote {
@@ -260,7 +256,7 @@ impl Search {
             category.map_or(0, |category| category.symbols.len())
         };
         let markets = *self.markets.entry(name.quote().into()).or_insert_with(count);
-        let quote = served_quote(view, symbol, self.source);
+        let quote = view.served_quote(symbol, self.source);
         Match {
             rank: rank(&self.needle, name),
             markets: Reverse(markets),

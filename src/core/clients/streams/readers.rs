@@ -1,6 +1,5 @@
 //! The readers of each quote.
 
-use crate::core::api::stream::served_quote;
 use crate::core::api::{StreamedSymbols, View};
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
@@ -59,7 +58,7 @@ struct Group {
 
 /// The version of the quote that is served; 0 if there is none.
 fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
-    served_quote(view, symbol, source).map_or(0, |quote| quote.version)
+    view.served_quote(symbol, source).map_or(0, |quote| quote.version)
 }
 
 /// What a stream of these symbols reads, each with its place. `first`: the place of the first one.

@@ -14,8 +14,8 @@
 
 use crate::core::api::chart::Followed;
 use crate::core::api::stream::{
-    UNKNOWN, is_served, served_quote, why_chart_gone, why_gone, write_alive, write_gone,
-    write_quote, write_retry, write_status,
+    UNKNOWN, is_served, why_chart_gone, why_gone, write_alive, write_gone, write_quote,
+    write_retry, write_status,
 };
 use crate::core::api::{Position, Round, StreamRequest, StreamedSymbols, View};
 use crate::core::clients::pending::Served;
@@ -159,7 +159,7 @@ impl EventStream {
         for place in self.charts.len()..self.charts.len() + all {
             let (since, symbol) = (since.sent(place), self.symbol(place));
             let has_changed = |symbol| has_changed(symbol, since, view);
-            let is_served = |symbol| served_quote(view, symbol, self.source).is_some();
+            let is_served = |symbol| view.served_quote(symbol, self.source).is_some();
             if since == 0 || symbol.is_some_and(has_changed) {
                 self.changed.insert(place);
             }
@@ -346,7 +346,7 @@ impl EventStream {
 
     fn write_quote(&mut self, place: usize, view: &View<'_>, events: &mut Events<'_>) {
         let symbol = self.symbol(place);
-        if let Some(quote) = symbol.and_then(|symbol| served_quote(view, symbol, self.source)) {
+        if let Some(quote) = symbol.and_then(|symbol| view.served_quote(symbol, self.source)) {
             self.told.insert(place);
             self.gone.remove(place);
             return write_quote(events.next(), view, quote, self.decimals);
