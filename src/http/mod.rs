@@ -16,7 +16,6 @@ pub mod gzip;
 mod head;
 pub mod output;
 mod parser;
-pub mod query;
 pub mod request;
 pub mod response;
 mod target;
@@ -29,12 +28,12 @@ pub use gzip::{Compressor, Decompressor, decompress, unpacked};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
 pub use parser::{Parsed, empty_lines, parse};
-pub use query::{BadEscape, decode_segment, normal_path, query_pairs};
 pub use request::{ListField, Method, OwnedRequest, Request, RequestBody, Version};
 pub use response::{
     CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota, Responder,
     Stamp,
 };
+pub use target::{BadEscape, decode_segment, normal_path, query_pairs};
 pub use upstream::{
     Encoding, Response, ResponseHead, RetryAfter, parse_connected, parse_response,
     read_current_date, read_date, write_connect, write_request,

@@ -18,39 +18,13 @@ pub enum Method {
     /// Asks which methods are allowed.
     Options,
     /// Known, but not served.
-    Post,
-    /// Known, but not served.
-    Put,
-    /// Known, but not served.
-    Patch,
-    /// Known, but not served.
-    Delete,
-    /// Known, but not served.
-    Trace,
-    /// Not served. Its target is an authority.
-    Connect,
-    /// Not served (draft-ietf-httpbis-safe-method-w-body).
-    Query,
+    Other,
 }
 
 impl Method {
-    /// Each with its name in a request line, in the order of the variants.
-    #[rustfmt::skip]
-    pub(super) const NAMES: [(&str, Method); 10] = [
-        ("GET", Method::Get), ("HEAD", Method::Head), ("OPTIONS", Method::Options),
-        ("POST", Method::Post), ("PUT", Method::Put), ("PATCH", Method::Patch),
-        ("DELETE", Method::Delete), ("TRACE", Method::Trace), ("CONNECT", Method::Connect),
-        ("QUERY", Method::Query),
-    ];
-
-    /// Its name in a request line.
-    pub fn name(self) -> &'static str {
-        Method::NAMES[self as usize].0
-    }
-
     /// True if endpoints serve it.
     pub fn is_served(self) -> bool {
-        matches!(self, Method::Get | Method::Head | Method::Options)
+        self != Method::Other
     }
 }
 
@@ -103,8 +77,6 @@ pub struct Request<'a> {
     pub path: &'a [u8],
     /// The query, still percent-encoded: what follows the `?`. May be empty.
     pub query: &'a [u8],
-    /// The target as it is in the request line.
-    pub raw_target: &'a [u8],
     /// The version.
     pub version: Version,
     /// True if the client may send another request on this connection (RFC 9112, 9.3).
@@ -150,7 +122,6 @@ pub struct OwnedRequest {
     rest: Request<'static>,
     path: Span,
     query: Span,
-    raw_target: Span,
     lines: Span,
     lists: [Option<Span>; ListField::NAMES.len()],
 }
@@ -174,7 +145,6 @@ impl OwnedRequest {
                 method: request.method,
                 path: b"",
                 query: b"",
-                raw_target: b"",
                 version: request.version,
                 keep_alive: request.keep_alive,
                 expect_continue: request.expect_continue,
@@ -184,7 +154,6 @@ impl OwnedRequest {
             },
             path: span(request.path),
             query: span(request.query),
-            raw_target: span(request.raw_target),
             lines: span(request.fields.lines()),
             lists: request.lists.first.map(|list| list.map(span)),
             head: head.into(),
@@ -217,7 +186,6 @@ impl OwnedRequest {
             // That of a bare authority is not in the head.
             path: if self.path.1 == 0 { target::ROOT } else { part(self.path) },
             query: part(self.query),
-            raw_target: part(self.raw_target),
             fields: Fields::of_parsed(part(self.lines)),
             lists: Lists { first: self.lists.map(|list| list.map(part)), ..self.rest.lists },
             ..self.rest

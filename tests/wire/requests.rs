@@ -15,7 +15,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET http://h:80/a?b HTTP/1.1\r\nHost: h:80\r\n\r\n", "Get /a b keep None"),
     ("GET HTTP://h HTTP/1.1\r\nHost: x\r\n\r\n", "Get /  keep None"),
     ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "Options *  keep None"),
-    ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", "Connect h:443  close None"),
+    ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", "Other h:443  close None"),
     ("GET * HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET a HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     ("GET h:443 HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
@@ -43,8 +43,8 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET /\r\nHost: h\r\n\r\n", "400"),
     ("GET HTTP/1.1\r\nHost: h\r\n\r\n", "400"),
     // Methods: RFC 9110, 9.1. Their case counts.
-    ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "Post /  keep None"),
-    ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "Trace /  keep None"),
+    ("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "Other /  keep None"),
+    ("TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "Other /  keep None"),
     ("get / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
     ("BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
     ("GETT / HTTP/1.1\r\nHost: h\r\n\r\n", "501"),
@@ -119,7 +119,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     ("GET / HTTP/1.0\r\nHost: h/\r\n\r\n", "400"),
     ("GET http://h/ HTTP/1.1\r\n\r\n", "400"),
     // Framing: RFC 9112, 6.
-    ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", "Post /  keep Length(5)"),
+    ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", "Other /  keep Length(5)"),
     ("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", "Get /  keep None"),
     (
         "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\ncontent-length: 5\r\n\r\n",
@@ -156,7 +156,7 @@ pub const REQUESTS: &[(&str, &str)] = &[
     // Expectations: RFC 9110, 10.1.1.
     (
         "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n",
-        "Post /  keep Length(5) expects",
+        "Other /  keep Length(5) expects",
     ),
     ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n", "Get /  keep None"),
     ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 200-ok\r\n\r\n", "417"),

@@ -278,8 +278,9 @@ impl Deferred for LongList {
         size_of::<LongList>() + self.rows.as_ref().map_or(0, held)
     }
 
-    /// Begins the list, and begins it again if the catalog, or the values that decide the order, have changed
-    /// since the last step. If the values have too often, each row is as it is when the row is made.
+    /// Begins the list. Begins it again if the catalog, or the values that decide the order, have changed
+    /// since the last step. After some such changes of the values the order stays, and each row is written as
+    /// it is at its turn.
     fn step(&mut self, view: &View<'_>) -> Advance {
         let LongList { request, restarts, rows } = self;
         let (catalog, quotes) = request.versions(view);

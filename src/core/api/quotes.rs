@@ -13,7 +13,7 @@ use super::view::View;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Error, Head, Responder};
 use crate::json::Decimals;
-use crate::market::{Quote, SourceId, SymbolId};
+use crate::market::{SourceId, SymbolId};
 
 /// A request for one quote.
 #[derive(Clone, Debug)]
@@ -34,7 +34,8 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
 impl Prepared for QuoteRequest {
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
         let QuoteRequest { symbol, source, decimals } = *self;
-        let quote = find(view, symbol, source)?;
+        let quote = view.served_quote(symbol, source);
+        let quote = quote.ok_or_else(|| missing(view, symbol, source))?;
         let etag = ETag::new(quote.version, decimals.variant());
         let cache = if quote.stale() { Cache::NoCache } else { view.until_poll(quote.source) };
         let head = Head::json(Some(etag), cache);
@@ -77,8 +78,11 @@ impl Prepared for QuotesRequest {
         let mut made_of = Fingerprint::default();
         let mut is_stale = false;
         for (name, symbol) in markets {
-            let symbol = symbol.map_or_else(|| look_up(view, name), Ok);
-            match symbol.and_then(|symbol| find(view, symbol, *source)) {
+            let found = symbol.map_or_else(|| look_up(view, name), Ok).and_then(|symbol| {
+                let quote = view.served_quote(symbol, *source);
+                quote.ok_or_else(|| missing(view, symbol, *source))
+            });
+            match found {
                 Ok(quote) => {
                     made_of.add(Part::Quote(quote.version));
                     is_stale |= quote.stale();
@@ -115,15 +119,6 @@ impl Prepared for QuotesRequest {
             out.extend_from_slice(CLOSE);
         }))
     }
-}
-
-/// The quote that is served for a symbol, or why there is none.
-fn find<'v>(
-    view: &View<'v>,
-    symbol: SymbolId,
-    source: Option<SourceId>,
-) -> Result<&'v Quote, Error> {
-    view.served_quote(symbol, source).ok_or_else(|| missing(view, symbol, source))
 }
 
 /// Why there is no quote: not collected yet, or the exchange has none.

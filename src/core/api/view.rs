@@ -48,13 +48,13 @@ impl<'a> View<'a> {
         self.until(self.status[source].next_poll)
     }
 
-    /// The same for a response that any source may change.
+    /// Like [`View::until_poll`], for a response that any source may change.
     pub fn until_any_poll(&self) -> Cache {
         let next = self.status.running().map(|(_, source)| source.next_poll);
         self.until(next.min().unwrap_or_default())
     }
 
-    /// The same for a response that is stale, or not.
+    /// Like [`View::until_any_poll`], but a stale response is asked for again at once.
     pub fn until_any_poll_unless(&self, is_stale: bool) -> Cache {
         if is_stale { Cache::NoCache } else { self.until_any_poll() }
     }
@@ -118,13 +118,12 @@ impl<'a> View<'a> {
     /// Refuses a source that does not track the symbol, unless its market list has not come yet.
     pub fn check_tracked(&self, symbol: SymbolId, source: Option<SourceId>) -> Result<(), Error> {
         let catalog = &self.market.catalog;
-        let Some(source) = source.filter(|source| !catalog.sources_of(symbol).contains(source))
-        else {
+        let tracks = |source: SourceId| {
+            catalog.sources_of(symbol).contains(&source) || catalog.may_track(source, symbol)
+        };
+        let Some(source) = source.filter(|source| !tracks(*source)) else {
             return Ok(());
         };
-        if catalog.may_track(source, symbol) {
-            return Ok(());
-        }
         let id = self.id_of(source);
         let name = catalog.name(symbol).as_str();
         let message = format!("Source \"{id}\" does not track \"{name}\".");

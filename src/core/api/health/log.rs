@@ -87,7 +87,7 @@ impl HealthLog {
         self.changes
     }
 
-    /// When a change is to be logged or, if the last one is, a reason is to be repeated.
+    /// When the last change is to be logged. If it is logged: when a reason is to be repeated.
     pub fn next_due(&self) -> Option<Mono> {
         let trouble = self.lasting.iter().filter(|it| it.reason.code.is_trouble());
         if self.is_logged() {

@@ -1,11 +1,13 @@
 //! `/udf/history`: candles in columns.
 //!
-//! A client that gets a candle never asks for what was left out behind it, and one that is told that there is
-//! no data stops. So a response says only what the exchange has confirmed, but for the newest candles, which
-//! are as in a chart. It is made from a chart, which waits for its candles as any other. If an exchange has
-//! none in the range, older ones are looked for, one stretch after another, until the deadline of the request
-//! or the end of what is kept. Where some are not known by then, the response has the candles behind them, or
-//! `nextTime`, so that the client asks for them again. Its rows are turned into columns, in parts.
+//! A client that gets a candle never asks for what was left out behind it. A client that is told that there
+//! is no data stops. So a response says only what the exchange has confirmed. The newest candles are an
+//! exception: they are as in a chart.
+//!
+//! A response is made from a chart, which waits for its candles as any other chart does. If an exchange has
+//! no candle in the range, older candles are looked for, one stretch after another, until the deadline of the
+//! request or the end of what is kept. Where candles are not known by then, the response has the candles
+//! behind them, or `nextTime`, so that the client asks again. The rows are turned into columns, in parts.
 
 use super::markets::{MarketOfSource, read_symbol};
 use super::{VARIANT, given};

@@ -1,6 +1,6 @@
-//! `/udf/symbols`, `/udf/quotes` and `/udf/search`: a market as a charting library wants it, the quotes of
-//! some, and those whose symbols have a text in them, the best match first, and of equal ones the market that
-//! is traded most.
+//! `/udf/symbols` describes a market as a charting library wants it. `/udf/quotes` has the quotes of some
+//! markets. `/udf/search` lists the markets whose symbols contain a text: the best match first, and among
+//! equal matches the market that is traded most.
 
 use super::{TYPE, given, send};
 use crate::core::api::compressed_cache::CacheKey;
