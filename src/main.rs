@@ -7,7 +7,7 @@ use marketd::commands::healthcheck;
 #[cfg(feature = "sqlite")]
 use marketd::commands::history;
 use marketd::config::{
-    self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, ProbeOptions, Url,
+    self, Command, ConfigFault, Dialects, KnownDialect, LoadedConfig, ProbeOptions, SchemaOf,
 };
 use marketd::exchange::{self, Call, Dialect};
 use marketd::http::unpacked;
@@ -35,11 +35,10 @@ fn main() -> ExitCode {
             Err(faults) => return fail("", &faults),
         };
     match command {
-        Command::Help => print(&config::help(&dialects.built_in)),
         Command::Version => print(&version()),
         Command::Print(text) => print(&text),
-        Command::ConfigSchema => print(&unpacked(config::SCHEMA)),
-        Command::DialectSchema => print(&unpacked(exchange::SCHEMA)),
+        Command::Schema(SchemaOf::Config) => print(&unpacked(config::SCHEMA)),
+        Command::Schema(SchemaOf::Dialect) => print(&unpacked(exchange::SCHEMA)),
         Command::Check(loaded) => {
             tell("warning: ", &loaded.warnings);
             print(GOOD)
@@ -166,7 +165,7 @@ fn known(dialect: &Dialect) -> KnownDialect {
     });
     KnownDialect {
         name: dialect.name().to_string(),
-        url: Url::parse(dialect.base_url()).expect("a dialect's own address is sound"),
+        url: dialect.base_url().clone(),
         poll_cost,
         symbol_cost,
         few,

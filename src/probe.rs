@@ -4,14 +4,12 @@
 //! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
 
 mod kept;
-mod recorded;
 mod report;
 
 use self::kept::{Kept, SHOWN};
-use self::recorded::{is_absurd, name_of, unnamed};
-use self::report::{ProbeReport, or_null, say};
+use self::report::{ProbeReport, is_absurd, or_null, say};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
-use crate::exchange::{Call, Caps, Dialect, Explained, Meter, NextPage, Reading, explain, missing};
+use crate::exchange::{Call, Caps, Dialect, Explained, Meter, NextPage, Reading};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
 use crate::record::{Candle, MarketInfo, Ticker};
@@ -28,8 +26,7 @@ const DAY_MS: i64 = 86_400_000;
 /// What one source's probe says, and whether everything could be read.
 pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> (String, bool) {
     let dialect = Dialect::for_source(source).expect("dialects have been checked");
-    let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
-    let url = source.url.clone().unwrap_or_else(own);
+    let url = source.url.as_ref().unwrap_or(dialect.base_url()).clone();
     let mut report = ProbeReport::new(options.is_strict, source.key.clone());
     let fetcher = match Fetcher::new(config) {
         Ok(fetcher) => fetcher,
@@ -47,7 +44,6 @@ pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> 
         report,
         offset_ms: 0,
         listed: HashMap::new(),
-        assets: None,
         pause: Duration::ZERO,
         has_witness: false,
         bodies: &options.bodies,
@@ -70,8 +66,6 @@ struct Probe<'c> {
     offset_ms: i64,
     /// The ids of the market list, for tickers, once it has come, and base and quote of each.
     listed: HashMap<String, [String; 2]>,
-    /// Base and quote of the market that is looked at closer.
-    assets: Option<[String; 2]>,
     /// How long the last request keeps the budget busy.
     pause: Duration,
     /// True if something tells the exchange's time: its time call in good time, or the `Date` of an answer.
@@ -92,15 +86,14 @@ impl Probe<'_> {
             Some(market) => market,
             None if self.bodies.is_empty() => return,
             // Then anything that is recorded of some market will do.
-            None => unnamed(),
+            None => MarketInfo::default(),
         };
-        self.assets = self.listed.get(&*market.ticker_id).cloned();
         let ticker = self.ticker(&market);
         let stats = Call::Stats { id: &market.ticker_id };
         if self.dialect.has_stats()
             && let Some((_, kept)) = self.ask(&stats)
         {
-            self.explain(&stats, &kept.bodies, "", "");
+            self.explain(&kept, "", "");
             if let (Some(mut ticker), Some(stats)) = (ticker, kept.stats) {
                 ticker.fill_from(&stats);
                 self.report.judge_ticker("merged", &ticker);
@@ -139,7 +132,7 @@ impl Probe<'_> {
     ) -> Option<(Fetched, Option<NextPage>)> {
         let (target, cost) = (self.dialect.page_target(call, page), self.dialect.cost(call));
         let meter = self.dialect.meter().map(Meter::field);
-        let mut fetched = match self.recorded(call) {
+        let fetched = match self.recorded(call) {
             Some(fetched) => {
                 say!(self.report, "\n{}: the recorded body, for GET {target}", name_of(call));
                 fetched
@@ -167,6 +160,7 @@ impl Probe<'_> {
             (None, _) => {}
         }
         let mut reading = Reading::new(self.dialect, call, self.caps);
+        reading.explain();
         if let Some(date) = fetched.date {
             reading.date(date, kept);
             self.has_witness = true;
@@ -178,12 +172,11 @@ impl Probe<'_> {
             self.report.fail("the body", error);
             let front = String::from_utf8_lossy(&body[..body.len().min(300)]);
             say!(self.report, "  it begins: {front}");
-            if let Some(what) = missing(self.dialect, call, body) {
+            if let Some(what) = self.dialect.missing(call, body) {
                 say!(self.report, "  {what}");
             }
             return None;
         }
-        kept.bodies.push(std::mem::take(&mut fetched.body));
         Some((fetched, next.ok()?))
     }
 
@@ -259,7 +252,7 @@ impl Probe<'_> {
         };
         let found = kept.markets.iter().find(is_wanted).cloned();
         match &found {
-            Some(market) => self.explain(&Call::Markets, &kept.bodies, "id", &market.ticker_id),
+            Some(market) => self.explain(&kept, "id", &market.ticker_id),
             None => {
                 let what = wanted.map_or("an active one", String::as_str);
                 self.report.fail("the market", format_args!("{what} is not in the list"));
@@ -316,7 +309,8 @@ impl Probe<'_> {
             self.report.fail("the ticker", why);
             return None;
         };
-        self.explain(&call, &kept.bodies, "id", id);
+        let wanted = if call == Call::Tickers { &**id } else { "" };
+        self.explain(&kept, "id", wanted);
         let time = ticker.timestamp.or(kept.stamp);
         let ticker = Ticker { timestamp: time, ..ticker.clone() };
         self.report.judge_ticker("read", &ticker);
@@ -357,7 +351,7 @@ impl Probe<'_> {
         };
         let Candle { open_time: at, open, high, low, close, volume } = last;
         say!(self.report, "  from {} to {at}", first.open_time);
-        self.explain(&call, &kept.bodies, "time", "");
+        self.explain(&kept, "", "");
         let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
         say!(self.report, "  read, the newest: {at} {row}");
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
@@ -377,22 +371,28 @@ impl Probe<'_> {
     }
 
     /// The item with this text in this field (or the first one), field by field.
-    fn explain(&mut self, call: &Call<'_>, bodies: &[Vec<u8>], field: &str, text: &str) {
-        let is_one = matches!(call, Call::Ticker { .. });
-        let mut is_wanted =
-            |item: &Explained| text.is_empty() || is_one || item.sent(field) == text;
-        let assets = self.assets.as_ref().map(|both| both.each_ref().map(String::as_str));
-        let shown = (self.caps, assets);
-        let mut bodies = bodies.iter();
-        let found =
-            bodies.find_map(|body| explain(self.dialect, call, body, shown, &mut is_wanted));
+    fn explain(&mut self, kept: &Kept, field: &str, text: &str) {
+        let is_wanted = |item: &&Explained| text.is_empty() || item.sent(field) == text;
+        let found = kept.explained.iter().find(is_wanted);
         let Some(Explained { item, fields }) = found else {
             return;
         };
         say!(self.report, "  raw: {item}");
         for (name, sent) in fields {
-            let sent = if sent.is_empty() { "(nothing)" } else { &sent };
+            let sent = if sent.is_empty() { "(nothing)" } else { sent };
             say!(self.report, "    {name:<14} {sent}");
         }
+    }
+}
+
+/// The name of a call in `--body`.
+fn name_of(call: &Call<'_>) -> &'static str {
+    match call {
+        Call::Time => "time",
+        Call::Markets => "markets",
+        Call::Tickers => "tickers",
+        Call::Several { .. } | Call::Ticker { .. } => "ticker",
+        Call::Stats { .. } => "stats",
+        Call::Candles { interval, .. } => interval.name(),
     }
 }

@@ -170,7 +170,7 @@ pub enum Edge {
 }
 
 /// One entry of an exchange's market list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarketInfo {
     /// The exchange's name of the market in its tickers (`BTCUSDT`).
     pub ticker_id: Box<str>,

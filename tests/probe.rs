@@ -68,7 +68,7 @@ fn it_shows_each_field_beside_what_was_sent() {
         "    last           64000.50\n",
         "    baseVolume     12.50\n",
         "    open           (nothing)\n",
-        "read: last 64000.5, bid 64000, ask 64001, open null, high 65000",
+        "read: last 64000.5, bid 64000, ask 64001, bidVolume null, askVolume null, open null, high 65000",
         "candles 1h: 1, 1 of the 10 asked for",
         "open 1 high 4 low 0.5 close 2.5 volume 9",
     ] {

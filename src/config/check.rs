@@ -203,24 +203,19 @@ fn warn_of_trust(config: &Config, report: &mut Report) {
 fn warn_of_times(path: &str, source: &SourceConfig, report: &mut Report) {
     let times = [source.poll.usual(), source.stale_after, source.frozen_after, source.timeout];
     let [poll, stale, frozen, timeout] = times.map(|time| time.as_millis());
-    let mut warn = |key: &str, is: String, then: &str| {
-        report.warn(&format!("{path}.{key}"), format!("{is}: {then}"));
+    let mut warn = |is_odd: bool, key: &str, is: String, then: &str| {
+        if is_odd {
+            report.warn(&format!("{path}.{key}"), format!("{is}: {then}"));
+        }
     };
     let is_set = source.poll != Poll::Auto;
-    if is_set && poll >= stale {
-        let is = format!("{poll} is not below staleAfterMs ({stale})");
-        warn("pollMs", is, "every quote turns stale between two polls");
-    }
-    if is_set && poll >= frozen {
-        let is = format!("{poll} is not below frozenAfterMs ({frozen})");
-        let then = "the source counts as frozen between two polls";
-        warn("pollMs", is, then);
-    }
-    if timeout > stale {
-        let is = format!("{timeout} is above staleAfterMs ({stale})");
-        let then = "quotes turn stale while one slow request is awaited";
-        warn("timeoutMs", is, then);
-    }
+    let is = format!("{poll} is not below staleAfterMs ({stale})");
+    warn(is_set && poll >= stale, "pollMs", is, "every quote turns stale between two polls");
+    let is = format!("{poll} is not below frozenAfterMs ({frozen})");
+    warn(is_set && poll >= frozen, "pollMs", is, "the source counts as frozen between two polls");
+    let is = format!("{timeout} is above staleAfterMs ({stale})");
+    let then = "quotes turn stale while one slow request is awaited";
+    warn(timeout > stale, "timeoutMs", is, then);
 }
 
 /// Warns of sources whose exchange is the same host: they share its limits.

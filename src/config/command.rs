@@ -9,7 +9,7 @@ use super::fault::{ConfigFault, Report, wrong};
 use super::file::Files;
 use super::file::text_of_regular;
 use super::flags::{self, CliTask, Flags};
-use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, SYMBOL, TIME};
+use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, STORED, SYMBOL, TIME};
 use super::load::{LoadedConfig, Loader, LookAtFiles};
 use super::man::man;
 use super::members::{Named as _, names};
@@ -40,16 +40,12 @@ pub enum Command {
     Check(LoadedConfig),
     /// Print [`Config::to_json`].
     PrintConfig(LoadedConfig),
-    /// Print [`super::help`].
-    Help,
     /// Print name and version.
     Version,
     /// Print this.
     Print(String),
-    /// Print the schema of the file.
-    ConfigSchema,
-    /// Print the schema of a dialect's file.
-    DialectSchema,
+    /// Print a JSON Schema.
+    Schema(SchemaOf),
     /// Ask the exchanges of all sources once for everything.
     Probe(LoadedConfig, ProbeOptions),
     /// Ask whether a marketd is ready, again until it is or this time has passed.
@@ -74,6 +70,16 @@ pub enum Command {
     },
     /// Give what is stored of one source to another one.
     Rename(Rename),
+}
+
+names! {
+    /// What has a JSON Schema.
+    pub enum SchemaOf {
+        /// The file of the configuration.
+        Config "config"
+        /// The file of a dialect.
+        Dialect "dialect"
+    }
 }
 
 /// How exchanges are asked once.
@@ -177,7 +183,8 @@ pub fn command(
     let (subcommand, flags) = flags::parse(words, &mut report);
     // Who asks for help gets it, whatever the other words are.
     if flags.has("--help") {
-        return Ok(subcommand.map_or(Command::Help, |it| Command::Print(flags::help_of(it))));
+        let whole = || flags::help(&dialects.built_in);
+        return Ok(Command::Print(subcommand.map_or_else(whole, flags::help_of)));
     }
     if flags.has("--version") {
         return Ok(Command::Version);
@@ -197,11 +204,12 @@ pub fn command(
             loader.load().map(|loaded| Command::Probe(loaded, options))
         }
         Some(CliTask::Man) => loader.report.close().map(|_| Command::Print(man())),
-        Some(CliTask::Schema) => schema(loader),
+        Some(CliTask::Schema) => {
+            let of = loader.report.accept("schema", SchemaOf::chosen(loader.flags.word(0)));
+            loader.report.close().map(|_| Command::Schema(of.expect(READ)))
+        }
         Some(CliTask::Completions) => {
-            let word = loader.flags.words.first().map_or("", String::as_str);
-            let shell = Shell::named(word).ok_or_else(|| wrong(Shell::NAMES.join(" or "), word));
-            let shell = loader.report.accept("completions", shell);
+            let shell = loader.report.accept("completions", Shell::chosen(loader.flags.word(0)));
             loader.report.close().map(|_| Command::Print(completions(shell.expect(READ))))
         }
         Some(CliTask::Healthcheck) => healthcheck(loader),
@@ -242,16 +250,6 @@ pub fn reload(
     loader.load()
 }
 
-fn schema(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
-    let command = match loader.flags.words.first().map_or("", String::as_str) {
-        "config" => Ok(Command::ConfigSchema),
-        "dialect" => Ok(Command::DialectSchema),
-        other => Err(wrong("config or dialect", other)),
-    };
-    let command = loader.report.accept("schema", command);
-    loader.report.close().map(|_| command.expect(READ))
-}
-
 fn healthcheck(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let address = loader.flags.words.first().cloned();
     let wait = loader.flags.value("--wait").unwrap_or("0");
@@ -262,7 +260,7 @@ fn healthcheck(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
 }
 
 fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
-    let pid = loader.flags.words.first().map_or("", String::as_str);
+    let pid = loader.flags.word(0);
     let pid = pid.parse().map_err(|_| wrong("the process id of a marketd", pid));
     let pid = loader.report.accept("reload", pid);
     let address = loader.flags.words.get(1).cloned();
@@ -320,7 +318,6 @@ fn listens_at(address: ListenAddress) -> HttpPlace {
     HttpPlace::Url(Url { https: false, host, port: address.port(), path: String::new() })
 }
 
-/// The two ids of `rename`.
 /// Reads the recorded bodies: `--body CALL=FILE`.
 fn probed(flags: &Flags, report: &mut Report) -> ProbeOptions {
     let mut options = ProbeOptions { is_strict: flags.has("--strict"), bodies: Vec::new() };
@@ -339,14 +336,16 @@ fn probed(flags: &Flags, report: &mut Report) -> ProbeOptions {
     options
 }
 
+/// The two ids of `rename`.
 fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
-    let [old, new] = [0, 1].map(|at| flags.words.get(at).cloned().unwrap_or_default());
-    let read = if new.is_empty() {
-        Err(wrong("the ids OLD and NEW", &flags.words.join(" ")))
-    } else {
-        SOURCE_ID.parse(&new)
-    };
-    report.accept("rename", read);
+    let [old, new] = [0, 1].map(|at| flags.word(at).to_string());
+    report.accept(
+        "rename",
+        match new.is_empty() {
+            true => Err(wrong("the ids OLD and NEW", &flags.words.join(" "))),
+            false => SOURCE_ID.parse(&new),
+        },
+    );
     [old, new]
 }
 
@@ -361,10 +360,9 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     }
     let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it)));
     let symbols: Option<Vec<String>> = symbols.collect();
-    let named = flags.value("--interval").unwrap_or_default();
-    let interval = Stored::ALL.into_iter().find(|it| it.name() == named);
-    let expected = "1m, 1h or 1d, of which all others are made";
-    let interval = report.accept("--interval", interval.ok_or_else(|| wrong(expected, named)));
+    let interval = STORED.parse(flags.value("--interval").unwrap_or_default());
+    let interval = interval.map_err(|message| message + ": all others are made of these");
+    let interval = report.accept("--interval", interval);
     let mut time = |name: &str, other: i64| match flags.value(name) {
         Some(text) => report.accept(name, TIME.parse(text)),
         None => Some(UnixMs(other)),
@@ -373,9 +371,7 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     if from > to && to.is_some() {
         report.add(ConfigFault::by("--from", "expected a time that is not later than --to"));
     }
-    let named = flags.value("--format").unwrap_or("csv");
-    let expected = ExportFormat::NAMES.join(" or ");
-    let format = ExportFormat::named(named).ok_or_else(|| wrong(expected, named));
+    let format = ExportFormat::chosen(flags.value("--format").unwrap_or("csv"));
     let format = report.accept("--format", format);
     let mut sources: Vec<String> = flags.values("--id").map(str::to_string).collect();
     let any_source = sources.is_empty();

@@ -32,8 +32,7 @@ pub(super) fn completions(shell: Shell) -> String {
 fn bash() -> String {
     let words = |flags: &[Flag]| flags.iter().map(|it| it.name).collect::<Vec<_>>().join(" ");
     let cases = SUBCOMMANDS.iter().map(|it| {
-        let choices = it.words.join(" ").replace('|', " ");
-        let choices: Vec<&str> = choices.split(' ').filter(|it| is_choice(it)).collect();
+        let choices: Vec<&str> = it.choices().collect();
         format!("        {}) words=\"{} {}\" ;;\n", it.name, choices.join(" "), words(it.flags))
     });
     let names: Vec<&str> = SUBCOMMANDS.iter().map(|it| it.name).collect();
@@ -61,11 +60,6 @@ complete -F _marketd marketd
     )
 }
 
-/// True for a word that is typed as it is shown: `bash`, and not `FILE` or `[URL]`.
-fn is_choice(word: &str) -> bool {
-    !word.is_empty() && word.bytes().all(|it| it.is_ascii_lowercase())
-}
-
 fn fish() -> String {
     let about = |text: &str| text.replace('\n', " ").replace('\'', "\\'");
     let flag = |when: &str, it: &Flag| {
@@ -79,7 +73,7 @@ fn fish() -> String {
         let (name, about) = (it.name, about(it.about));
         out += &format!("complete -c marketd -n __fish_use_subcommand -f -a {name} -d '{about}'\n");
         let when = format!("__fish_seen_subcommand_from {name}");
-        for choice in it.words.join(" ").split([' ', '|']).filter(|it| is_choice(it)) {
+        for choice in it.choices() {
             out += &format!("complete -c marketd -n '{when}' -f -a {choice}\n");
         }
         out.extend(it.flags.iter().map(|it| flag(&when, it)));

@@ -82,7 +82,7 @@ pub(super) const FLAGS: &[Flag] = &[
         ..flag("--demo-speed", "N", "Let it run so many times as fast; 0: stand still") },
     SOURCE,
     SYMBOLS,
-    Flag { variable: "MARKETD_CLUSTER",
+    Flag { variable: "MARKETD_CLUSTER", key: "cluster.url",
         ..flag("--cluster", "URL", "Share the polling with other nodes: their Redis\n\
         or Valkey, redis://[USER:PASSWORD@]HOST[:PORT][/DB] or rediss://") },
     Flag { variable: "RUST_LOG",
@@ -181,6 +181,12 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
 ];
 
 impl Subcommand {
+    /// The words that are typed as they are shown: `bash`, and not `FILE` or `[URL]`.
+    pub(super) fn choices(&self) -> impl Iterator<Item = &'static str> {
+        let words = self.words.iter().flat_map(|word| word.split('|'));
+        words.filter(|word| word.bytes().all(|it| it.is_ascii_lowercase()))
+    }
+
     /// What is typed after `marketd`, without flags.
     pub(super) fn usage(&self) -> String {
         let words = self.words.iter().map(|word| format!(" {word}"));
@@ -196,6 +202,11 @@ pub(super) struct Flags {
 }
 
 impl Flags {
+    /// A word that is no flag; empty: there are not so many.
+    pub(super) fn word(&self, at: usize) -> &str {
+        self.words.get(at).map_or("", String::as_str)
+    }
+
     /// True if a flag was given.
     pub(super) fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
@@ -332,7 +343,7 @@ pub(super) fn help_of(command: &Subcommand) -> String {
 }
 
 /// The text of `--help`.
-pub fn help(dialects: &[KnownDialect]) -> String {
+pub(super) fn help(dialects: &[KnownDialect]) -> String {
     let options = shown_flags(FLAGS);
     let commands = SUBCOMMANDS.iter().map(|it| rows(&format!("  {}", it.usage()), it.about));
     let commands: String = commands.collect();
@@ -371,7 +382,9 @@ configuration (--check too), of an address or of a file: one line for each fault
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, DemoConfig, json::Node, values::read_key};
+    use crate::config::json::Node;
+    use crate::config::values::{KeyValue, read_key};
+    use crate::config::{ClusterConfig, Config, DemoConfig};
 
     fn faults(words: impl IntoIterator<Item = OsString>) -> Vec<String> {
         let mut report = Report::default();
@@ -443,10 +456,13 @@ mod tests {
         for flag in FLAGS.iter().filter(|flag| !flag.key.is_empty()) {
             let node = Node::unplaced(flag.key.to_string(), "");
             let report = &mut Report::default();
-            let known = match flag.key.strip_prefix("demo.") {
-                Some(key) => read_key(&mut DemoConfig::default(), key, &node, report),
-                None => read_key(&mut Config::default(), flag.key, &node, report),
+            let (object, key) = flag.key.split_once('.').unwrap_or(("", flag.key));
+            let object: &mut dyn KeyValue = match object {
+                "demo" => &mut (&mut DemoConfig::default(), &()),
+                "cluster" => &mut (&mut ClusterConfig::default(), &()),
+                _ => &mut (&mut Config::default(), &()),
             };
+            let known = read_key(object, key, &node, report);
             assert_eq!(known, Ok(()), "{}", flag.name);
         }
     }

@@ -8,6 +8,7 @@ use super::log_rules;
 use super::network::Network;
 use super::url::{EngineUrl, Url};
 use crate::decimal::Decimal;
+use crate::interval::Stored;
 use crate::time::{UnixMs, digits, iso_8601};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -93,12 +94,14 @@ impl Poll {
     }
 }
 
+/// A value in its normal form. The error is the message, or `None` for "expected, found".
+type Normal<T> = Result<T, Option<String>>;
+
 /// How a text becomes a `T`.
 pub(crate) struct TextForm<T> {
     /// What is expected, for messages and the reference.
     pub(super) expected: &'static str,
-    /// The value in its normal form. The error is the message, or `None` for "expected, found".
-    read: fn(&str) -> Result<T, Option<String>>,
+    read: fn(&str) -> Normal<T>,
 }
 
 impl<T> TextForm<T> {
@@ -116,10 +119,7 @@ impl Default for TextForm<String> {
 }
 
 /// A form, and what is expected in it.
-pub(crate) const fn form<T>(
-    expected: &'static str,
-    read: fn(&str) -> Result<T, Option<String>>,
-) -> TextForm<T> {
+pub(crate) const fn form<T>(expected: &'static str, read: fn(&str) -> Normal<T>) -> TextForm<T> {
     TextForm { expected, read }
 }
 
@@ -230,6 +230,11 @@ pub(crate) const TIME: TextForm<UnixMs> =
         number.or_else(|| day().or_else(time).map(UnixMs)).ok_or(None)
     });
 
+/// A stored interval, by its name.
+pub(crate) const STORED: TextForm<Stored> = form("1m, 1h or 1d", |text| {
+    Stored::ALL.into_iter().find(|interval| interval.name() == text).ok_or(None)
+});
+
 /// A figure of a quote.
 pub(crate) const FIGURE: TextForm<Decimal> = form("a decimal", |text| decimal(text).ok_or(None));
 
@@ -244,7 +249,7 @@ pub(super) const TCP_ADDRESS: TextForm<ListenAddress> =
         tcp => Ok(tcp),
     });
 
-fn address(text: &str) -> Result<ListenAddress, Option<String>> {
+fn address(text: &str) -> Normal<ListenAddress> {
     if let Some(path) = text.strip_prefix(UNIX) {
         let is_good = is_file(path) && path.len() <= SOCKET_BYTES;
         let expected = format_args!("{UNIX}PATH with a path of 1 to {SOCKET_BYTES} bytes");
@@ -276,7 +281,7 @@ fn address(text: &str) -> Result<ListenAddress, Option<String>> {
     }
 }
 
-fn base_path(text: &str) -> Result<String, Option<String>> {
+fn base_path(text: &str) -> Normal<String> {
     let path = text.strip_suffix('/').unwrap_or(text);
     // RFC 3986, 2.3: these characters never need an escape, so a path has one spelling.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -288,7 +293,7 @@ fn base_path(text: &str) -> Result<String, Option<String>> {
     plain(path, is_good)
 }
 
-fn symbol(text: &str) -> Result<String, Option<String>> {
+fn symbol(text: &str) -> Normal<String> {
     let sides: Vec<&str> = text.split(['/', '-', '_']).collect();
     match sides[..] {
         [base, quote] if is_asset(base) && is_asset(quote) => {
@@ -306,13 +311,13 @@ fn symbol(text: &str) -> Result<String, Option<String>> {
     }
 }
 
-fn bounded(text: &str, most: usize) -> Result<String, Option<String>> {
+fn bounded(text: &str, most: usize) -> Normal<String> {
     let is_good = (1..=most).contains(&text.len()) && !text.chars().any(char::is_control);
     let expected = format_args!("a text of 1 to {most} bytes without control characters");
     plain(text, is_good).map_err(|_| Some(wrong(expected, text)))
 }
 
-fn plain(text: &str, is_good: bool) -> Result<String, Option<String>> {
+pub(crate) fn plain(text: &str, is_good: bool) -> Normal<String> {
     is_good.then(|| text.to_string()).ok_or(None)
 }
 
@@ -321,7 +326,7 @@ fn is_file(text: &str) -> bool {
 }
 
 /// True for the characters of names that stand in addresses and metrics.
-fn is_slug(char: char) -> bool {
+pub(crate) fn is_slug(char: char) -> bool {
     matches!(char, 'a'..='z' | '0'..='9' | '-')
 }
 
@@ -329,7 +334,7 @@ fn is_asset(text: &str) -> bool {
     name(text, ASSET_CHARS, |char| char.is_ascii_alphanumeric()).is_ok()
 }
 
-fn name(text: &str, most: usize, is_good: fn(char) -> bool) -> Result<String, Option<String>> {
+pub(crate) fn name(text: &str, most: usize, is_good: fn(char) -> bool) -> Normal<String> {
     plain(text, text.len() <= most && !text.is_empty() && text.chars().all(is_good))
 }
 

@@ -1,17 +1,17 @@
 //! Values that are neither lists nor objects: numbers, switches, and what has the form of a text.
 
-use super::fault::Report;
 use super::forms::{Data, ListenAddress, Poll, TextForm};
 use super::json::{self, Node};
 use super::network::Network;
 use super::url::{EngineUrl, Url};
-use super::values::{KeyType, Wrong};
+use super::values::Wrong;
 use crate::decimal::Decimal;
 use crate::time::UnixMs;
 use std::fmt::{self, Display};
 use std::time::Duration;
 
 /// The bounds of a whole number.
+#[derive(Clone, Copy)]
 pub(crate) struct Number {
     /// What it counts, as messages say it: empty, or " of bytes".
     pub(super) unit: &'static str,
@@ -64,7 +64,7 @@ impl Display for Number {
 /// once, the rule in words, how a node is read and how a value is printed.
 macro_rules! leaves {
     ($($type:ty)+, $rule:ty, $is_unique:literal, $expected:expr, $read:expr, $print:expr) => { $(
-        impl KeyType for $type {
+        impl $crate::config::values::KeyType for $type {
             type Rule = $rule;
             const IS_UNIQUE: bool = $is_unique;
 
@@ -72,7 +72,11 @@ macro_rules! leaves {
                 $expected(rule)
             }
 
-            fn read(rule: &$rule, node: &Node, _: &mut Report) -> Result<$type, Wrong> {
+            fn read(
+                rule: &$rule,
+                node: &$crate::config::Node,
+                _: &mut $crate::config::Report,
+            ) -> Result<$type, $crate::config::values::Wrong> {
                 $read(rule, node)
             }
 
@@ -82,6 +86,7 @@ macro_rules! leaves {
         }
     )+ };
 }
+pub(crate) use leaves;
 
 leaves!(u16 u32 u64 usize i64, Number, false, Number::to_string, Number::read, Self::to_string);
 leaves!(

@@ -8,7 +8,7 @@ use super::dialects::{Dialects, KnownDialect};
 use super::fault::{ConfigFault, Report, quoted, wrong};
 use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};
-use super::forms::{ENGINE, SYMBOL};
+use super::forms::SYMBOL;
 use super::json::{self, Node};
 use super::keys::{Secret, variable_of};
 use super::log_rules;
@@ -16,7 +16,7 @@ use super::members::{Named as _, names};
 use super::proxy::Proxies;
 use super::schema::{Config, DEMO, HistoryConfig, SourceConfig};
 use super::url::Url;
-use super::values::{KeyValue as _, list_keys, read_key};
+use super::values::{KeyValue, list_keys, read_key, read_text};
 use crate::time::digits;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -118,33 +118,25 @@ impl<'a> Loader<'a> {
                     };
                 }
                 ("--log-format", _) => {
-                    let format = LogFormat::named(&text);
-                    let format = format.ok_or_else(|| wrong(LogFormat::NAMES.join(" or "), &text));
-                    log_format = report.accept(by, format).unwrap_or(log_format);
+                    log_format = report.accept(by, LogFormat::chosen(&text)).unwrap_or(log_format);
                 }
                 ("--demo", _) if text.is_empty() => {}
                 ("--address-file", _) => address_file = Some(text.into()),
-                ("--cluster", _) => {
-                    report.give("cluster.url", by);
-                    if let Some(url) = report.accept(by, ENGINE.parse(&text)) {
-                        config.cluster.get_or_insert_default().url = url;
-                    }
-                }
                 (_, "") => {}
                 (_, key) => {
                     report.give(key, by);
-                    let own = key.strip_prefix("demo.");
-                    let text = match own {
-                        Some(_) if digits(text.as_bytes()).is_some() => text,
+                    let text = match digits(text.as_bytes()) {
+                        Some(_) if key.starts_with("demo.") => text,
                         _ => json::text(&text),
                     };
-                    let node = Node::unplaced(key.to_string(), &text);
-                    let known = match own {
-                        Some(key) => {
-                            read_key(config.demo.get_or_insert_default(), key, &node, report)
-                        }
-                        None => read_key(&mut config, key, &node, report),
+                    let node = &Node::unplaced(key.to_string(), &text);
+                    let (object, key) = key.split_once('.').unwrap_or(("", key));
+                    let object: &mut dyn KeyValue = match object {
+                        "demo" => &mut (config.demo.get_or_insert_default(), &()),
+                        "cluster" => &mut (config.cluster.get_or_insert_default(), &()),
+                        _ => &mut (&mut config, &()),
                     };
+                    let known = read_key(object, key, node, report);
                     debug_assert!(known.is_ok(), "flags override keys that are there");
                 }
             }
@@ -254,22 +246,21 @@ impl<'a> Loader<'a> {
                 continue;
             }
             let path = base.join(&source.dialect).display().to_string();
-            let text = text_of_file(&path, self.files);
-            let read = text.map_err(|fault| format!("{}: {}", quoted(&path), fault.message));
-            let read = read.and_then(|text| match (self.dialects.read)(&path, &text) {
-                Ok(dialect) => {
-                    source.dialect_text = text;
-                    Ok(KnownDialect { name: source.dialect.clone(), ..dialect })
-                }
-                Err(faults) => {
-                    let count = match faults.len() {
-                        1 => "1 fault".to_string(),
-                        count => format!("{count} faults"),
-                    };
-                    faults.into_iter().for_each(|fault| self.report.add(fault));
-                    Err(format!("{} is not a dialect: it has {count}", quoted(&path)))
-                }
-            });
+            let read =
+                self.text_of(&path).and_then(|text| match (self.dialects.read)(&path, &text) {
+                    Ok(dialect) => {
+                        source.dialect_text = text;
+                        Ok(KnownDialect { name: source.dialect.clone(), ..dialect })
+                    }
+                    Err(faults) => {
+                        let count = match faults.len() {
+                            1 => "1 fault".to_string(),
+                            count => format!("{count} faults"),
+                        };
+                        faults.into_iter().for_each(|fault| self.report.add(fault));
+                        Err(format!("{} is not a dialect: it has {count}", quoted(&path)))
+                    }
+                });
             match read {
                 Ok(dialect) => known.push(dialect),
                 Err(message) => {
@@ -291,10 +282,10 @@ impl<'a> Loader<'a> {
                     Err("nothing reads it: the dialect has no `key`".into())
                 }
                 _ if has_key != Some(true) => continue,
-                Some(name) => text_of_file(name, self.files)
-                    .map_err(|fault| fault.message)
-                    .and_then(|text| Secret::parse(&text))
-                    .map_err(|message| format!("{}: {message}", quoted(name))),
+                Some(name) => self.text_of(name).and_then(|text| {
+                    let key = Secret::parse(&text);
+                    key.map_err(|message| format!("{}: {message}", quoted(name)))
+                }),
                 None => {
                     let name = variable_of(&source.id);
                     let text = (self.variable)(&name).unwrap_or_default().into_string();
@@ -317,30 +308,27 @@ impl<'a> Loader<'a> {
         let Some(name) = &config.tls.ca_file else {
             return;
         };
-        let message = match text_of_file(name, self.files) {
-            Ok(text) if text.contains("-----BEGIN CERTIFICATE-----") => {
-                config.tls.ca_text = text;
-                return;
-            }
-            Ok(_) => format!("{} holds no certificate in PEM form", quoted(name)),
-            Err(fault) => format!("{}: {}", quoted(name), fault.message),
-        };
-        self.report.fault("tls.caFile", message);
+        let is_sound = |text: &String| text.contains("-----BEGIN CERTIFICATE-----");
+        let unsound = || format!("{} holds no certificate in PEM form", quoted(name));
+        match self.text_of(name).and_then(|it| Some(it).filter(is_sound).ok_or_else(unsound)) {
+            Ok(text) => config.tls.ca_text = text,
+            Err(message) => self.report.fault("tls.caFile", message),
+        }
+    }
+
+    /// The text of a file that the configuration names.
+    fn text_of(&self, name: &str) -> Result<String, String> {
+        let text = text_of_file(name, self.files);
+        text.map_err(|fault| format!("{}: {}", quoted(name), fault.message))
     }
 }
 
 /// Reads the keys of a file of this name and text.
 pub(super) fn read_file(config: &mut Config, name: &str, text: &str, report: &mut Report) {
-    // Some editors write a byte order mark; JSON has none.
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    report.open(name, text);
     let mut keys = Vec::new();
     list_keys("", &mut (&mut Config::default(), &()), &mut keys);
     report.note_keys(keys);
-    match Node::whole(name, text) {
-        Ok(node) => (config, &()).read(&node, report),
-        Err(fault) => report.add(fault),
-    }
+    read_text(&mut (config, &()), name, text, report);
 }
 
 /// `DIALECT[=URL]` as a source, named after its dialect: `binance`, then `binance-2`.

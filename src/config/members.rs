@@ -4,9 +4,7 @@
 //! variants are words. `texts!` makes a type readable from a text of its own form. `values` reads all of
 //! them, as it reads the configuration. Rules between members are checked by the caller.
 
-use super::fault::Report;
-use super::json::Node;
-use super::values::{KeyType, KeyValue as _, Wrong};
+use super::fault::wrong;
 
 /// Makes a struct whose fields are the members of an object. A row is a documented field, its type, its
 /// default, the name of the member, and its rule if the type has one. A member without a default is
@@ -55,6 +53,11 @@ pub(crate) trait Named: Copy + 'static {
     /// Its word.
     fn name(self) -> &'static str {
         Self::NAMES[self.place()]
+    }
+
+    /// The variant of a word, or what was expected.
+    fn chosen(word: &str) -> Result<Self, String> {
+        Self::named(word).ok_or_else(|| wrong(Self::NAMES.join(" or "), word))
     }
 
     /// The variant of a word.
@@ -126,52 +129,16 @@ pub(crate) use texts;
 /// Makes a type readable from a text. Arguments: the type, what is expected, and how the text is read.
 macro_rules! leaf {
     ($type:ty, $expected:expr, $read:expr) => {
-        impl $crate::config::values::KeyType for $type {
-            type Rule = ();
-
-            fn expected((): &()) -> String {
-                $expected
-            }
-
-            fn read(
-                (): &(),
-                node: &$crate::config::Node,
-                _: &mut $crate::config::Report,
-            ) -> Result<$type, $crate::config::values::Wrong> {
-                $read(node.text().ok_or(None)?)
-            }
-        }
+        $crate::config::leaves::leaves!(
+            $type,
+            (),
+            false,
+            |(): &()| $expected,
+            |(): &(), node: &$crate::config::Node| $read(node.text().ok_or(None)?),
+            |_: &$type| String::new()
+        );
     };
 }
 pub(crate) use leaf;
 
 leaf!(Box<str>, "a text".to_owned(), |text: String| Ok(text.into()));
-
-/// Texts by name.
-pub(crate) type Words = Vec<(Box<str>, Box<str>)>;
-
-/// The most of them. Exchanges have ten.
-const WORDS: usize = 1000;
-
-impl KeyType for Words {
-    type Rule = ();
-
-    fn expected((): &()) -> String {
-        format!("an object of at most {WORDS} members")
-    }
-
-    fn read((): &(), node: &Node, report: &mut Report) -> Result<Words, Wrong> {
-        let members = node.members().filter(|members| members.len() <= WORDS).ok_or(None)?;
-        let mut words = Words::new();
-        for (name, node) in members {
-            report.place(&node.path, node.offset);
-            if words.iter().any(|(known, _)| **known == *name) {
-                report.fault(&node.path, "given twice");
-            }
-            let mut text = Box::default();
-            (&mut text, &()).read(&node, report);
-            words.push((name.into(), text));
-        }
-        Ok(words)
-    }
-}

@@ -39,13 +39,12 @@ mod url;
 pub(crate) mod values;
 
 pub use command::{
-    Command, Export, ExportFormat, HttpPlace, ProbeOptions, ReloadAsked, Rename, SCHEMA, command,
-    reload,
+    Command, Export, ExportFormat, HttpPlace, ProbeOptions, ReloadAsked, Rename, SCHEMA, SchemaOf,
+    command, reload,
 };
 pub use dialects::{Dialects, KnownDialect};
 pub use fault::{ConfigFault, Report};
 pub use file::text_of_regular;
-pub use flags::help;
 pub use forms::{Data, ListenAddress, Poll};
 pub use json::{Node, unquoted};
 pub use keys::Secret;

@@ -325,10 +325,10 @@ fn the_command_says_what_to_do() {
     assert!(matches!(run(&["--check"], &[]), Ok(Command::Check(_))));
     assert!(matches!(run(&["--print-config"], &[]), Ok(Command::PrintConfig(_))));
     assert!(matches!(run(&["--check", "--print-config"], &[]), Ok(Command::PrintConfig(_))));
-    assert!(matches!(run(&["--help"], &[("MARKETD_CONFIG", "/nowhere")]), Ok(Command::Help)));
+    assert!(matches!(run(&["--help"], &[("MARKETD_CONFIG", "/nowhere")]), Ok(Command::Print(_))));
     assert!(matches!(run(&["-V"], &[]), Ok(Command::Version)));
     // Whoever asks for help has a reason.
-    let help_wins = |line: &[&str]| matches!(run(line, &[]), Ok(Command::Help));
+    let help_wins = |line: &[&str]| matches!(run(line, &[]), Ok(Command::Print(_)));
     assert!(help_wins(&["--wrong", "--help"]) && help_wins(&["-h", "--listen", "x"]));
     let line = ["--wrong", "x", "-V"];
     assert!(matches!(run(&line, &[]), Ok(Command::Version)));

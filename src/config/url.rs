@@ -80,7 +80,7 @@ fn is_plain(char: char) -> bool {
 }
 
 /// An `http` or `https` address without user, query and fragment.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Url {
     /// Whether TLS is spoken.
     pub https: bool,

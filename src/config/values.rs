@@ -110,6 +110,17 @@ impl<T: KeyType> KeyValue for (&mut T, &T::Rule) {
     }
 }
 
+/// Reads the whole of a file of this name and text.
+pub(crate) fn read_text(value: &mut dyn KeyValue, file: &str, text: &str, report: &mut Report) {
+    // Some editors write a byte order mark; JSON has none.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    report.open(file, text);
+    match Node::whole(file, text) {
+        Ok(node) => value.read(&node, report),
+        Err(fault) => report.add(fault),
+    }
+}
+
 /// Makes a struct whose fields are keys. A row is a documented field, its type, its default if it is not
 /// that of the type, its key, and its rule if the type has one. A row without a key is a field that the
 /// file cannot set. Doc comments go into the reference, line comments do not. In brackets: the most
@@ -160,21 +171,11 @@ macro_rules! object {
 }
 pub(crate) use object;
 
-/// Reads the value of one key of an object. The error is the message that there is no such key.
-pub(super) fn read_key(
-    object: &mut impl FileObject,
-    name: &str,
-    node: &Node,
-    report: &mut Report,
-) -> Result<(), String> {
-    read_member(&mut (object, &()), name, node, report)
-}
-
 // What does not depend on the type of an object or of an item goes through `dyn`: it is compiled once, and
 // not for each of some thirty types.
 
-/// See [`read_key`].
-fn read_member(
+/// Reads the value of one key of an object. The error is the message that there is no such key.
+pub(super) fn read_key(
     object: &mut dyn KeyValue,
     name: &str,
     node: &Node,
@@ -219,7 +220,7 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
         let line = report.line(value.offset);
         let done = match seen.get(&name) {
             Some(first) => Err(format!("given twice, first on line {first}")),
-            None => read_member(object, &name, &value, report),
+            None => read_key(object, &name, &value, report),
         };
         if let Err(message) = done {
             report.add(report.located(&value.path, message));
@@ -229,7 +230,7 @@ fn read_keys(object: &mut dyn KeyValue, needed: &[&str], node: &Node, report: &m
     for name in needed.iter().filter(|it| !it.is_empty() && !seen.contains_key(**it)) {
         let missing = node.missing(name);
         report.place(&missing.path, missing.offset);
-        let known = read_member(object, name, &missing, report);
+        let known = read_key(object, name, &missing, report);
         debug_assert!(known.is_ok(), "what is needed is a key");
     }
 }

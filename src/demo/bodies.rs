@@ -46,11 +46,6 @@ impl<'a> DemoListing<'a> {
         DemoListing { symbol, status, places, most: 1_000_000_000, least_cost: 1, prices }
     }
 
-    /// A market whose prices are recorded.
-    pub(super) fn recorded((symbol, it): (&String, &'a RecordedMarket)) -> DemoListing<'a> {
-        DemoListing::new(symbol, it.places, Prices::Recorded(it))
-    }
-
     /// A market whose prices are generated.
     pub(super) fn made(market: &'static DemoMarket) -> DemoListing<'a> {
         let symbol = format!("{}/{}", market.base.name, market.quote.name);

@@ -220,8 +220,10 @@ impl Demo {
     fn listings(&self, source: &[u8]) -> Vec<DemoListing<'_>> {
         let is_it = |(id, _): &&(String, _)| source.is_empty() || source[1..] == *id.as_bytes();
         let played = self.replay.iter().find(is_it).into_iter().flat_map(|(_, markets)| markets);
+        let played =
+            played.map(|(symbol, it)| DemoListing::new(symbol, it.places, Prices::Recorded(it)));
         let made = MARKETS.iter().map(DemoListing::made).filter(|_| self.replay.is_empty());
-        let mut all: Vec<DemoListing> = played.map(DemoListing::recorded).chain(made).collect();
+        let mut all: Vec<DemoListing> = played.chain(made).collect();
         let DemoScript { markets, quotes, candles, .. } = &self.script;
         let named = markets.keys().chain(quotes.keys()).chain(candles.keys());
         for symbol in named.collect::<BTreeSet<_>>() {

@@ -5,7 +5,7 @@
 
 use crate::config::forms::{AMOUNT, FIGURE, PLACES, SYMBOL, TIME, TextForm, WORDS, form};
 use crate::config::leaves::{count, millis};
-use crate::config::values::{FileObject, KeyType, KeyValue as _, Visit, Wrong, object};
+use crate::config::values::{FileObject, KeyType, Visit, Wrong, object, read_text};
 use crate::config::{ConfigFault, Node, Report};
 use crate::decimal::Decimal;
 use crate::interval::Interval;
@@ -89,11 +89,7 @@ impl DemoScript {
     /// All faults, each with its line.
     pub fn read(file: &str, text: &str) -> Result<DemoScript, Vec<ConfigFault>> {
         let (mut script, mut report) = (DemoScript::default(), Report::default());
-        report.open(file, text);
-        match Node::whole(file, text) {
-            Ok(node) => (&mut script, &()).read(&node, &mut report),
-            Err(fault) => report.add(fault),
-        }
+        read_text(&mut (&mut script, &()), file, text, &mut report);
         for list in script.candles.values_mut().flat_map(BTreeMap::values_mut) {
             list.sort_by_key(|candle| candle.open_time);
         }

@@ -3,13 +3,14 @@
 //! Owns the fields of a candle and the check of each. It does not check that candles are aligned or
 //! in order: the market layer does.
 
-use super::endpoint::{Counts, EndpointSpec, IntervalCounts, IntervalNames};
+use super::endpoint::{ANY, ByInterval, Counts, EndpointSpec, INTERVAL_NAME};
 use super::error::{ItemFault, Reject, WrongPart};
 use super::fields::{Constants, TableOf};
 use super::json::Raw;
 use super::shape::ItemFields;
 use super::sink::Sink;
 use super::value::{Unit, amount, time};
+use crate::config::forms::STORED;
 use crate::config::leaves::count;
 use crate::config::members::{Named as _, members, names};
 use crate::record::Candle;
@@ -41,7 +42,7 @@ members! {
         /// The endpoint of older candles, for exchanges that keep them elsewhere.
         archive: Option<Archive> = None, "archive";
         /// The exchange's names of the intervals.
-        intervals: IntervalNames, "intervals";
+        intervals: ByInterval<String>, "intervals" (STORED, INTERVAL_NAME);
         /// The most rows of a response. A range never has more slots.
         rows: Counts, "rows" count(1, MOST_ROWS);
         /// How many candles, back from the newest, the exchange serves; all, if it is not there.
@@ -63,7 +64,7 @@ members! {
         /// The endpoint.
         call: EndpointSpec, "call";
         /// How many candles, back from now, the other endpoint has.
-        behind: IntervalCounts, "behind";
+        behind: ByInterval<u32>, "behind" (STORED, ANY);
     }
 }
 

@@ -6,15 +6,14 @@
 
 use super::candle::CandleField;
 use super::dialect::{DialectForm, TickerCall};
-use super::endpoint::EndpointSpec;
-use super::fields::TableOf;
+use super::endpoint::{EndpointSpec, KeyForm, PagesForm};
+use super::fields::{TableOf, names_of};
 use super::listing::ListingField;
 use super::path::Form;
-use super::target::{PlaceholderName, check_text};
+use super::target::PlaceholderName;
 use super::ticker::TickerField;
+use crate::config::Report;
 use crate::config::members::Named;
-use crate::config::{Report, Url};
-use crate::interval::Stored;
 
 /// Reports every fault of a dialect's file that has been read.
 pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
@@ -28,15 +27,8 @@ pub(super) fn check(dialect: &DialectForm, report: &mut Report) {
 }
 
 /// Fields that a request to an exchange has, or that say where its body ends.
-const OWN_FIELDS: [&str; 7] = [
-    "host",
-    "user-agent",
-    "accept",
-    "accept-encoding",
-    "connection",
-    "content-length",
-    "transfer-encoding",
-];
+const OWN_FIELDS: &str =
+    "host user-agent accept accept-encoding connection content-length transfer-encoding";
 
 fn expect_list(call: &EndpointSpec, member: &str, report: &mut Report) {
     let is_list = call.items.form != Form::Itself;
@@ -50,10 +42,27 @@ fn check_once<F: Named>(fields: &TableOf<F>, member: &str, report: &mut Report) 
     }
 }
 
+fn check_pages(pages: &PagesForm, member: &str, report: &mut Report) {
+    let is_meant = |name| match pages.cursor {
+        Some(_) => name == PlaceholderName::Cursor,
+        None => matches!(name, PlaceholderName::Page | PlaceholderName::Offset),
+    };
+    let mut names = pages.target.placeholders();
+    let is_one = names.next().is_some_and(is_meant) && names.next().is_none();
+    let message =
+        "expected one placeholder: {cursor} if there is a `cursor`, else {page} or {offset}";
+    report.expect(is_one, &format!("{member}.target"), message);
+    let message = "nothing reads it: the last page has no cursor";
+    let is_read = pages.size.is_none() || pages.cursor.is_none();
+    report.expect(is_read, &format!("{member}.size"), message);
+}
+
 /// Which placeholders a call has values for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Values {
     None,
+    /// None, and all that there is comes, perhaps in pages.
+    Pages,
     Id,
     Ids,
     Candles,
@@ -61,91 +70,42 @@ enum Values {
 
 impl DialectForm {
     fn check_itself(&self, report: &mut Report) {
-        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        if let Err(message) = Url::parse(&self.base_url) {
-            report.fault("baseUrl", message);
-        }
-        let budget = &self.budget;
-        let is_header = |byte: u8| is_name(byte) || b"_.".contains(&byte);
-        let key = self.key.as_ref();
-        let header = key.map(|key| &key.header);
-        for (member, name) in [
-            ("budget.used", budget.used.as_ref()),
-            ("budget.left", budget.left.as_ref()),
-            ("key.header", header),
-        ] {
-            let is_name = |name: &String| !name.is_empty() && name.bytes().all(is_header);
-            let fine = name.is_none_or(is_name);
-            let message = "expected the name of a header field in lower case";
-            report.expect(fine, member, message);
-        }
-        let is_own = header.is_some_and(|name| OWN_FIELDS.contains(&&**name));
+        let is_own = |key: &KeyForm| OWN_FIELDS.split(' ').any(|own| *own == key.header);
+        let is_own = self.key.as_ref().is_some_and(is_own);
         report.expect(!is_own, "key.header", "every request has this field already");
-        let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
-        let is_plain = key.is_none_or(|key| key.prefix.bytes().all(is_plain));
-        report.expect(is_plain, "key.prefix", "expected printable characters of ASCII");
-        let is_one = budget.used.is_none() || budget.left.is_none();
+        let is_one = self.budget.used.is_none() || self.budget.left.is_none();
         report.expect(is_one, "budget.left", "expected either `used` or `left`");
     }
 
     fn check_call(&self, call: &EndpointSpec, member: &str, values: Values, report: &mut Report) {
         let of = |name: &str| format!("{member}.{name}");
         let (cost, most) = (call.cost_in(&self.budget), self.budget.units);
-        let said = match &call.limit {
-            Some(_) => {
-                let is_one = call.cost.is_none();
-                report.expect(is_one, &of("cost"), "expected either `cost` or `limit`");
-                of("limit")
-            }
-            None => of("cost"),
-        };
-        let is_sound = !report.is_faulty_within("budget");
-        if is_sound && !(1..=u64::from(most)).contains(&cost) {
-            let message =
-                format!("expected a cost from 1 to that of the budget ({most}), found {cost}");
-            report.fault(&said, message);
+        let is_one = call.limit.is_none() || call.cost.is_none();
+        report.expect(is_one, &of("cost"), "expected either `cost` or `limit`");
+        if !report.is_faulty_within("budget") && !(1..=u64::from(most)).contains(&cost) {
+            let said = if call.limit.is_some() { "limit" } else { "cost" };
+            let expected = format!("expected a cost from 1 to that of the budget ({most})");
+            report.fault(&of(said), format!("{expected}, found {cost}"));
         }
-        let mut has_id = false;
         let needed = match values {
             Values::Ids => PlaceholderName::Ids,
             _ => PlaceholderName::Id,
         };
-        for placeholder in call.target.placeholders() {
-            let is_id = placeholder == needed;
-            has_id |= is_id;
+        let needs_id = !matches!(values, Values::None | Values::Pages);
+        for placeholder in call.target.placeholders().filter(|it| !needs_id || *it != needed) {
             let is_of_range = !placeholder.is_of_markets() && !placeholder.is_of_pages();
-            let is_other = !is_of_range || values != Values::Candles;
-            let fine = is_id && values != Values::None || !is_other;
             let name = placeholder.name();
             let message = format!("this call has no value for the placeholder {{{name}}}");
-            report.expect(fine, &of("target"), &message);
+            report.expect(is_of_range && values == Values::Candles, &of("target"), &message);
         }
-        let needs_id = values != Values::None;
+        let has_id = call.target.placeholders().any(|placeholder| placeholder == needed);
         let message = format!("expected the placeholder {{{}}}", needed.name());
         report.expect(has_id || !needs_id, &of("target"), &message);
-    }
-
-    /// Reports what is wrong with the pages of a call, which only a list of all markets or tickers has.
-    fn check_pages(call: &EndpointSpec, member: &str, is_of_all: bool, report: &mut Report) {
-        let Some(pages) = &call.pages else {
-            return;
-        };
-        let of = |name: &str| format!("{member}.pages{name}");
-        let message = "only the market list and the tickers of all markets have pages";
-        report.expect(is_of_all, &of(""), message);
-        let counts = |name| matches!(name, PlaceholderName::Page | PlaceholderName::Offset);
-        let is_meant = |name| match pages.cursor {
-            Some(_) => name == PlaceholderName::Cursor,
-            None => counts(name),
-        };
-        let mut names = pages.target.placeholders();
-        let is_one = names.next().is_some_and(is_meant) && names.next().is_none();
-        let message =
-            "expected one placeholder: {cursor} if there is a `cursor`, else {page} or {offset}";
-        report.expect(is_one, &of(".target"), message);
-        let message = "nothing reads it: the last page has no cursor";
-        let is_read = pages.size.is_none() || pages.cursor.is_none();
-        report.expect(is_read, &of(".size"), message);
+        if let Some(pages) = &call.pages {
+            let message = "only the market list and the tickers of all markets have pages";
+            report.expect(values == Values::Pages, &of("pages"), message);
+            check_pages(pages, &of("pages"), report);
+        }
     }
 
     fn check_tickers(&self, report: &mut Report) {
@@ -155,7 +115,7 @@ impl DialectForm {
         let message = "expected `all` or `one`";
         report.expect(is_there, "tickers", message);
         let calls = [
-            ("all", &tickers.all, Values::None),
+            ("all", &tickers.all, Values::Pages),
             ("one", &tickers.one, Values::Id),
             ("several", &tickers.several, Values::Ids),
             ("stats", &tickers.stats, Values::Id),
@@ -166,11 +126,7 @@ impl DialectForm {
             };
             let of = |member: &str| format!("tickers.{name}.{member}");
             self.check_call(call, &of("call"), values, report);
-            Self::check_pages(call, &of("call"), name == "all", report);
             self.check_sizes(it, values == Values::Ids, &of("sizes"), report);
-            if let Err(message) = check_text(&it.between) {
-                report.fault(&of("between"), message);
-            }
             let (fields, place) = match (fields, &tickers.fields) {
                 (Some(fields), _) => (fields, of("fields")),
                 (None, Some(fields)) => (fields, "tickers.fields".to_owned()),
@@ -210,36 +166,23 @@ impl DialectForm {
         let archive = archive.map(|archive| (&archive.call, "candles.archive.call"));
         for (call, member) in [(&candles.call, "candles.call")].into_iter().chain(archive) {
             self.check_call(call, member, Values::Candles, report);
-            Self::check_pages(call, member, false, report);
             expect_list(call, &format!("{member}.items"), report);
         }
         check_once(&candles.fields, "candles.fields", report);
         candles.constants.check_beside(&candles.fields, "candles.constants", report);
-        let names = Stored::ALL.map(|interval| candles.intervals.get(interval));
-        let is_plain = |name: &String| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-            (1..=32).contains(&name.len()) && name.bytes().all(plain)
-        };
-        let message = "expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /";
-        let is_plain = names.into_iter().flatten().all(is_plain);
-        report.expect(is_plain, "candles.intervals", message);
-        let has_rows =
-            |at: usize| names[at].is_none() || candles.rows.get(Stored::ALL[at]).is_some();
+        let intervals = &candles.intervals;
+        let has_rows = intervals.keys().all(|interval| candles.rows.get(*interval).is_some());
         let message = "expected a number for each of `candles.intervals`";
-        report.expect((0..3).all(has_rows), "candles.rows", message);
-        let is_there = names.iter().any(Option::is_some);
+        report.expect(has_rows, "candles.rows", message);
         let message = "expected one of `1m`, `1h` and `1d` at least";
-        report.expect(is_there, "candles.intervals", message);
+        report.expect(!intervals.is_empty(), "candles.intervals", message);
+        let is_named = candles.call.items.form == Form::Members;
         let lacks = |field: &&CandleField| match field {
-            CandleField::Time => {
-                !candles.fields.has(CandleField::Time) && candles.call.items.form != Form::Members
-            }
+            CandleField::Time if is_named => false,
             CandleField::Closed => false,
             field => !candles.fields.has(**field) && !candles.constants.has(**field),
         };
-        let lacking = CandleField::ALL.iter().filter(lacks);
-        let lacking = lacking.map(|field| field.name());
-        let lacking = lacking.collect::<Vec<_>>().join(", ");
+        let lacking = names_of(CandleField::ALL.iter().filter(lacks));
         let message = format!("expected members or columns that are {lacking}");
         report.expect(lacking.is_empty(), "candles.fields", &message);
         let has_yes = !candles.fields.has(CandleField::Closed) || !candles.closed.is_empty();
@@ -250,7 +193,6 @@ impl DialectForm {
     fn check_others(&self, report: &mut Report) {
         let (markets, time) = (&self.markets, &self.time);
         self.check_call(&time.call, "time.call", Values::None, report);
-        Self::check_pages(&time.call, "time.call", false, report);
         report.expect(
             time.unit.is_some() != time.date,
             "time.unit",
@@ -264,20 +206,19 @@ impl DialectForm {
             let message = "expected `call` and `fields`, or none of them and `pair`";
             return report.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
-        self.check_call(call, "markets.call", Values::None, report);
-        Self::check_pages(call, "markets.call", true, report);
+        self.check_call(call, "markets.call", Values::Pages, report);
         expect_list(call, "markets.call.items", report);
         use ListingField::*;
         let outer = markets.name.as_ref();
-        let is_sound =
-            outer.is_none_or(|name| call.items.form == Form::Members && name.is_of_plain());
+        let has_names = call.items.form == Form::Members;
+        let is_sound = outer.is_none_or(|name| has_names && !name.0.own().is_empty());
         let message = "expected fields like \"id base\", of members (`{}`)";
         report.expect(is_sound, "markets.name", message);
         let has = |field| {
             let is_in_name = outer.is_some_and(|name| name.has(field));
             fields.has(field) || markets.constants.has(field) || is_in_name
         };
-        let is_named = has(Id) || call.items.form == Form::Members && outer.is_none();
+        let is_named = has(Id) || has_names && outer.is_none();
         report.expect(is_named, "markets.fields", "expected a member that is `id`");
         let has_assets = has(Pair) || has(Base) && has(Quote);
         let message = "expected members that are `base` and `quote`, or one that is `pair`";
@@ -295,9 +236,9 @@ impl DialectForm {
         let numbers = &ListingField::ALL[ListingField::PriceStep.place()..];
         markets.constants.check(numbers, &assets, "markets.constants", report);
         let message = "only members of tickers are named after assets";
-        let is_named = markets.fields.as_ref().is_some_and(|it| it.names_assets());
+        let is_named = markets.fields.as_ref().is_some_and(|it| it.0.names_assets());
         report.expect(!is_named, "markets.fields", message);
-        report.expect(!candles.fields.names_assets(), "candles.fields", message);
+        report.expect(!candles.fields.0.names_assets(), "candles.fields", message);
     }
 
     /// Reports figures that `stats` cannot bring, and names of assets that are none.
@@ -312,10 +253,8 @@ impl DialectForm {
             report.fault("tickers.stats.fields", message);
         }
         for (own, common) in &self.markets.renamed {
-            let is_asset = (1..=20).contains(&common.len())
-                && common.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit());
-            let message = format!("expected an asset of 1 to 20 A-Z and 0-9, found {common:?}");
-            report.expect(is_asset && own != common, &format!("markets.renamed.{own}"), &message);
+            let member = format!("markets.renamed.{own}");
+            report.expect(own != common, &member, "expected another name");
         }
     }
 
@@ -327,10 +266,9 @@ impl DialectForm {
                 report.fault(member, format!("nothing reads it: {needs}"));
             }
         };
-        expect(errors.code.is_some(), "errors.ok", "there is no `errors.code`");
-        expect(errors.code.is_some(), "errors.message", "there is no `errors.code`");
-        expect(errors.code.is_some(), "errors.rateLimited", "there is no `errors.code`");
-        expect(errors.code.is_some(), "errors.unknownMarket", "there is no `errors.code`");
+        for name in ["errors.ok", "errors.message", "errors.rateLimited", "errors.unknownMarket"] {
+            expect(errors.code.is_some(), name, "there is no `errors.code`");
+        }
         let calls = [&tickers.all, &tickers.one, &tickers.several, &tickers.stats];
         let calls = || calls.into_iter().flatten();
         let all_own = calls().all(|it| it.fields.is_some());
@@ -341,9 +279,7 @@ impl DialectForm {
         expect(has_time, "tickers.time", "no ticker has a `time`, and no call a `stamp`");
         let has_closed = candles.fields.has(CandleField::Closed);
         expect(has_closed, "candles.closed", "no column is `closed`");
-        let outer = markets.name.as_ref();
-        let tables = || markets.fields.iter().chain(outer);
-        let has = |field| tables().any(|it| it.has(field));
+        let has = |field| markets.fields.iter().chain(&markets.name).any(|it| it.has(field));
         if markets.call.is_none() {
             return;
         }

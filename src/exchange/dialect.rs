@@ -5,19 +5,21 @@
 //! what a call costs.
 
 use super::call::{BudgetLimit, Call, Meter, NextPage, Page, Way};
-use super::candle::{Archive, CandleField, Candles};
+use super::candle::{Archive, Candles};
 use super::endpoint::{BudgetForm, EndpointSpec, KeyForm, SizeCost};
 use super::fields::{Constants, MemberTable, TableOf};
-use super::listing::{ListingField, ListingForm};
+use super::json::Raw;
+use super::listing::ListingForm;
+use super::path::{Step, find};
 use super::refusal::Refusal;
 use super::shape::ItemForm;
-use super::target::FileValues;
+use super::target::{BETWEEN, FileValues};
 use super::ticker::TickerField;
 use super::value::Unit;
-use crate::config::Secret;
-use crate::config::forms::SOURCE_ID;
+use crate::config::forms::{SOURCE_ID, URL};
 use crate::config::leaves::count;
 use crate::config::members::{Named as _, members};
+use crate::config::{Secret, Url};
 use crate::interval::Stored;
 use std::time::Duration;
 
@@ -45,7 +47,7 @@ members! {
         /// Remarks for people. Not read.
         _notes: Option<Vec<Box<str>>> = None, "notes";
         /// Scheme and host of every request.
-        base_url: String, "baseUrl";
+        base_url: Url, "baseUrl" URL;
         /// What the exchange allows.
         budget: BudgetForm, "budget";
         /// How every request carries the key that the source's configuration says, if the exchange wants one.
@@ -94,7 +96,7 @@ members! {
         /// guess; responses tell better.
         bytes: Option<u32> = None, "bytes" count(1, 100_000);
         /// Of `several`: what stands between two ids.
-        between: String = ",".to_owned(), "between";
+        between: String = ",".to_owned(), "between" BETWEEN;
         /// Of `several`: the most markets of a request, and what so many cost if that is not the cost of the
         /// call. The fewest first.
         sizes: Vec<SizeCost> = Vec::new(), "sizes";
@@ -119,8 +121,8 @@ impl Dialect {
         &self.file.name
     }
 
-    /// The exchange's own base URL: scheme and host.
-    pub fn base_url(&self) -> &str {
+    /// The address of the exchange: scheme and host.
+    pub fn base_url(&self) -> &Url {
         &self.file.base_url
     }
 
@@ -213,7 +215,7 @@ impl Dialect {
 
     /// True if the exchange has candles of this interval.
     pub fn has_interval(&self, interval: Stored) -> bool {
-        self.file.candles.intervals.get(interval).is_some()
+        self.file.candles.intervals.contains_key(&interval)
     }
 
     /// What one request for candles of this interval may return.
@@ -230,12 +232,12 @@ impl Dialect {
     /// # Panics
     /// As [`Dialect::target`].
     pub fn cost(&self, call: &Call<'_>) -> u32 {
-        let own = self.units_of(self.endpoint(call));
-        let Call::Several { ids } = call else {
-            return own;
+        let sized = |ids: &[&str]| {
+            let mut sizes = self.ticker_call(call)?.sizes.iter();
+            sizes.find(|size| size.most as usize >= ids.len())?.cost
         };
-        let mut sizes = self.ticker_call(call).sizes.iter();
-        sizes.find(|size| size.most as usize >= ids.len()).and_then(|size| size.cost).unwrap_or(own)
+        let sized = if let Call::Several { ids } = call { sized(ids) } else { None };
+        sized.unwrap_or_else(|| self.units_of(self.endpoint(call)))
     }
 
     fn units_of(&self, call: &EndpointSpec) -> u32 {
@@ -259,17 +261,13 @@ impl Dialect {
     pub fn page_target(&self, call: &Call<'_>, next: Option<&NextPage>) -> String {
         let (interval, rows) = match call {
             Call::Candles { interval, .. } => {
-                (self.file.candles.intervals.get(*interval), self.page(*interval).rows)
+                (self.file.candles.intervals.get(interval), self.page(*interval).rows)
             }
             _ => (None, 0),
         };
-        let between = match call {
-            Call::Several { .. } => &*self.ticker_call(call).between,
-            _ => "",
-        };
         let values = FileValues {
             interval: interval.map_or("", String::as_str),
-            between,
+            between: self.ticker_call(call).map_or("", |it| &it.between),
             page: rows as i64,
             unit: self.file.candles.time,
             next,
@@ -279,39 +277,51 @@ impl Dialect {
         pages.map_or(&endpoint.target, |pages| &pages.target).fill(call, &values)
     }
 
+    /// Which step of the path to the items of a call leads nowhere in this body, in words.
+    pub fn missing(&self, call: &Call<'_>, body: &[u8]) -> Option<String> {
+        let place = &self.endpoint(call).items;
+        let (mut text, mut at) = (String::new(), find(body, &[]));
+        for (count, step) in place.path.iter().enumerate() {
+            let next = find(body, &place.path[..=count]);
+            if next == Raw::Absent {
+                let within = if count == 0 { "the body".to_owned() } else { format!("`{text}`") };
+                return Some(format!("there is no `{step}` in {within}, which is {}", at.kind()));
+            }
+            let dot = if count == 0 || matches!(step, Step::At(_)) { "" } else { "." };
+            (text, at) = (format!("{text}{dot}{step}"), next);
+        }
+        let text = if text.is_empty() { "the body".to_owned() } else { format!("`{text}`") };
+        Some(format!("{text} is {}", at.kind()))
+    }
+
     pub(super) fn endpoint(&self, call: &Call<'_>) -> &EndpointSpec {
         match call {
-            Call::Tickers | Call::Ticker { .. } | Call::Several { .. } | Call::Stats { .. } => {
-                &self.ticker_call(call).call
-            }
             Call::Candles { interval, from, now, .. } => {
                 let age = (*now - *from) / interval.length_ms();
                 let is_old = |archive: &&Archive| {
-                    let behind = archive.behind.get(*interval);
-                    behind.is_some_and(|behind| age >= i64::from(behind))
+                    let behind = archive.behind.get(interval);
+                    behind.is_some_and(|behind| age >= i64::from(*behind))
                 };
                 let archive = self.file.candles.archive.as_ref().filter(is_old);
                 archive.map_or(&self.file.candles.call, |archive| &archive.call)
             }
             // Any answer will do for an exchange without a list.
-            Call::Markets => {
-                let own = self.file.markets.call.as_ref();
-                own.unwrap_or(&self.file.time.call)
-            }
+            Call::Markets => self.file.markets.call.as_ref().unwrap_or(&self.file.time.call),
             Call::Time => &self.file.time.call,
+            _ => &self.ticker_call(call).expect("the caller has seen that it is there").call,
         }
     }
 
-    /// What a call for tickers is.
-    pub(super) fn ticker_call(&self, call: &Call<'_>) -> &TickerCall {
+    /// What a call for tickers is, if this is one and the exchange has it.
+    fn ticker_call(&self, call: &Call<'_>) -> Option<&TickerCall> {
         let found = match call {
             Call::Tickers => &self.file.tickers.all,
+            Call::Ticker { .. } => &self.file.tickers.one,
             Call::Several { .. } => &self.file.tickers.several,
             Call::Stats { .. } => &self.file.tickers.stats,
-            _ => &self.file.tickers.one,
+            Call::Candles { .. } | Call::Markets | Call::Time => &None,
         };
-        let found = found.as_ref();
-        found.expect("the caller has seen that there is such a call")
+        found.as_ref()
     }
 
     /// The fields of a call for tickers.
@@ -325,17 +335,17 @@ impl Dialect {
         /// The first field of each kind: the id of a market, the time of a candle.
         static FIRST: MemberTable = MemberTable::Is(0);
         let DialectForm { candles, markets, .. } = &self.file;
-        type Said = (&'static MemberTable, &'static [(usize, Box<str>)], &'static [&'static str]);
-        let (table, constants, words): Said = match call {
+        Some(match call {
             Call::Time => return None,
-            Call::Candles { .. } => (&candles.fields, &candles.constants, CandleField::NAMES),
-            Call::Markets => (markets.fields.as_ref()?, &markets.constants, ListingField::NAMES),
-            Call::Tickers | Call::Ticker { .. } | Call::Several { .. } | Call::Stats { .. } => {
-                let table = self.table_of(self.ticker_call(call));
-                (table, &self.file.tickers.constants, TickerField::NAMES)
+            Call::Candles { .. } => ItemForm::new(&candles.fields, &FIRST, &candles.constants),
+            Call::Markets => {
+                let name = markets.name.as_ref().map_or(&FIRST, |name| &name.0);
+                ItemForm::new(markets.fields.as_ref()?, name, &markets.constants)
             }
-        };
-        let name = markets.name.as_deref().filter(|_| *call == Call::Markets);
-        Some(ItemForm { table, name: name.unwrap_or(&FIRST), constants, words })
+            _ => {
+                let table = self.table_of(self.ticker_call(call)?);
+                ItemForm::new(table, &FIRST, &self.file.tickers.constants)
+            }
+        })
     }
 }

@@ -3,11 +3,13 @@
 use super::json::Raw;
 use super::path::{Path, Place, Step};
 use super::target::TargetTemplate;
+use crate::config::forms::{STORED, TextForm, form, is_slug, name, plain};
 use crate::config::leaves::{Number, count};
 use crate::config::members::members;
-use crate::config::values::{KeyType, KeyValue as _, Wrong};
+use crate::config::values::{KeyType, Wrong};
 use crate::config::{Node, Report};
 use crate::interval::Stored;
+use std::collections::BTreeMap;
 
 /// A number of requests, or of what they cost.
 const COUNT: Number = count(1, 1_000_000_000);
@@ -22,7 +24,23 @@ const MOST_IDS: u64 = 500;
 const MOST_PAGES: u64 = 200;
 
 /// Any number.
-const ANY: Number = count(0, u32::MAX as u64);
+pub(super) const ANY: Number = count(0, u32::MAX as u64);
+
+/// The name of a header field.
+const HEADER: TextForm<String> = form("the name of a header field in lower case", |text| {
+    name(text, usize::MAX, |char| is_slug(char) || "_.".contains(char))
+});
+
+/// What stands in front of a key.
+const PREFIX: TextForm<String> = form("printable characters of ASCII", |text| {
+    plain(text, text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()))
+});
+
+/// An exchange's name of an interval.
+pub(super) const INTERVAL_NAME: TextForm<String> =
+    form("1 to 32 of A-Z, a-z, 0-9, -, _, . and /", |text| {
+        name(text, 32, |char| char.is_ascii_alphanumeric() || "-_./".contains(char))
+    });
 
 members! {
     /// What an exchange allows, and the header field that tells of it.
@@ -32,9 +50,9 @@ members! {
         /// The period of that.
         per_ms: u32, "perMs" PERIOD;
         /// A header field (its name in lower case) with what is spent in the current period, in units.
-        used: Option<String> = None, "used";
+        used: Option<String> = None, "used" HEADER;
         /// A header field with what is left in the current period.
-        left: Option<String> = None, "left";
+        left: Option<String> = None, "left" HEADER;
     }
 }
 
@@ -42,9 +60,9 @@ members! {
     /// The header field that carries the key of the source.
     pub(super) struct KeyForm {
         /// The name of the field, in lower case.
-        header: String, "header";
+        header: String, "header" HEADER;
         /// What stands in front of the key: `Bearer `, with its blank.
-        prefix: String = String::new(), "prefix";
+        prefix: String = String::new(), "prefix" PREFIX;
     }
 }
 
@@ -101,43 +119,17 @@ members! {
     }
 }
 
-members! {
-    /// The exchange's names of the stored intervals that it has.
-    pub(super) struct IntervalNames {
-        /// One minute.
-        minute: Option<String> = None, "1m";
-        /// One hour.
-        hour: Option<String> = None, "1h";
-        /// One day, from midnight UTC.
-        day: Option<String> = None, "1d";
-    }
-}
-
-members! {
-    /// A number of candles of each stored interval.
-    pub(super) struct IntervalCounts {
-        /// Of one minute.
-        minute: Option<u32> = None, "1m" ANY;
-        /// Of one hour.
-        hour: Option<u32> = None, "1h" ANY;
-        /// Of one day.
-        day: Option<u32> = None, "1d" ANY;
-    }
-}
+/// Something of each stored interval.
+pub(super) type ByInterval<T> = BTreeMap<Stored, T>;
 
 /// A number of candles: of all intervals alike, or of each.
-pub(super) struct Counts([Option<u32>; 3]);
-
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts([Some(1); 3])
-    }
-}
+#[derive(Default)]
+pub(super) struct Counts(ByInterval<u32>);
 
 impl Counts {
     /// That of an interval.
     pub(super) fn get(&self, interval: Stored) -> Option<u32> {
-        self.0[interval as usize]
+        self.0.get(&interval).copied()
     }
 }
 
@@ -149,27 +141,11 @@ impl KeyType for Counts {
     }
 
     fn read(rule: &Number, node: &Node<'_>, report: &mut Report) -> Result<Counts, Wrong> {
-        if node.members().is_none() {
-            return u32::read(rule, node, report).map(|count| Counts([Some(count); 3]));
+        if node.members().is_some_and(|members| !members.is_empty()) {
+            return ByInterval::read(&(STORED, *rule), node, report).map(Counts);
         }
-        let mut counts = IntervalCounts::default();
-        (&mut counts, &()).read(node, report);
-        let counts = [counts.minute, counts.hour, counts.day];
-        let is_within = |count: &u32| (rule.min..=rule.max).contains(&u64::from(*count));
-        let fits = counts.iter().flatten().all(is_within) && counts != [None; 3];
-        fits.then_some(Counts(counts)).ok_or(None)
-    }
-}
-
-impl IntervalNames {
-    pub(super) fn get(&self, interval: Stored) -> Option<&String> {
-        [&self.minute, &self.hour, &self.day][interval as usize].as_ref()
-    }
-}
-
-impl IntervalCounts {
-    pub(super) fn get(&self, interval: Stored) -> Option<u32> {
-        [self.minute, self.hour, self.day][interval as usize]
+        let count = u32::read(rule, node, report)?;
+        Ok(Counts(Stored::ALL.map(|interval| (interval, count)).into()))
     }
 }
 

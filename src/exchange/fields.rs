@@ -5,12 +5,12 @@
 
 use super::json::Raw;
 use super::path::Step;
-use crate::config::members::{Named, Words};
+use crate::config::members::Named;
 use crate::config::values::{KeyType, KeyValue as _, Wrong};
 use crate::config::{Node, Report};
 use crate::decimal::Decimal;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::ops::Deref;
 
 /// The most entries of one table, and the deepest nesting of tables. Exchanges stay below half.
 const ENTRIES: usize = 100;
@@ -46,22 +46,15 @@ pub(super) enum MemberTable {
 /// Members by name, ideally in the order in which they are sent.
 pub(super) type Entries = Vec<(Box<str>, MemberTable)>;
 
+impl Default for MemberTable {
+    fn default() -> MemberTable {
+        MemberTable::Each(Vec::new())
+    }
+}
+
 /// A table of fields of this kind.
-pub(super) struct TableOf<F>(MemberTable, PhantomData<F>);
-
-impl<F> Deref for TableOf<F> {
-    type Target = MemberTable;
-
-    fn deref(&self) -> &MemberTable {
-        &self.0
-    }
-}
-
-impl<F> Default for TableOf<F> {
-    fn default() -> TableOf<F> {
-        TableOf(MemberTable::Each(Vec::new()), PhantomData)
-    }
-}
+#[derive(Default)]
+pub(super) struct TableOf<F>(pub(super) MemberTable, PhantomData<F>);
 
 impl<F: Named> KeyType for TableOf<F> {
     type Rule = ();
@@ -76,23 +69,10 @@ impl<F: Named> KeyType for TableOf<F> {
 }
 
 /// Values of fields of this kind that no item sends, or not each.
-pub(super) struct Constants<F>(Vec<(usize, Box<str>)>, PhantomData<F>);
+#[derive(Default)]
+pub(super) struct Constants<F>(pub(super) Vec<(usize, Box<str>)>, PhantomData<F>);
 
-impl<F> Default for Constants<F> {
-    fn default() -> Constants<F> {
-        Constants(Vec::new(), PhantomData)
-    }
-}
-
-impl<F> Deref for Constants<F> {
-    type Target = Vec<(usize, Box<str>)>;
-
-    fn deref(&self) -> &Vec<(usize, Box<str>)> {
-        &self.0
-    }
-}
-
-impl<F: Named> KeyType for Constants<F> {
+impl<F: Named + Default> KeyType for Constants<F> {
     type Rule = ();
 
     fn expected((): &()) -> String {
@@ -101,9 +81,9 @@ impl<F: Named> KeyType for Constants<F> {
 
     fn read((): &(), node: &Node<'_>, report: &mut Report) -> Result<Constants<F>, Wrong> {
         let mut constants = Constants::default();
-        for (name, text) in Words::read(&(), node, report)? {
+        for (name, text) in BTreeMap::<String, String>::read(&Default::default(), node, report)? {
             match F::named(&name) {
-                Some(field) => constants.0.push((field.place(), text)),
+                Some(field) => constants.add(field, &text),
                 None => {
                     let names = F::NAMES.join(", ");
                     report.fault(&node.path_of(&name), format!("expected one of {names}"));
@@ -129,17 +109,16 @@ impl<F: Named> Constants<F> {
     /// read.
     pub(super) fn check(&self, numbers: &[F], assets: &[F], member: &str, report: &mut Report) {
         let is_of = |fields: &[F], place: usize| fields.iter().any(|field| field.place() == place);
-        for (at, (place, text)) in self.iter().enumerate() {
+        for (at, (place, text)) in self.0.iter().enumerate() {
             let member = format!("{member}.{}", F::NAMES[*place]);
-            if self[..at].iter().any(|(other, _)| other == place) {
+            if self.0[..at].iter().any(|(other, _)| other == place) {
                 report.fault(&member, "given twice");
             }
             let fits = match is_of(numbers, *place) {
                 true => Decimal::parse(text.as_bytes()).is_ok(),
                 false => is_of(assets, *place) && !text.is_empty(),
             };
-            let names = numbers.iter().chain(assets).map(|field| field.name());
-            let names = names.collect::<Vec<_>>().join(", ");
+            let names = names_of(numbers.iter().chain(assets));
             let message = format!("expected a number or an asset, as a text, of one of {names}");
             report.expect(fits, &member, &message);
         }
@@ -154,11 +133,16 @@ impl<F: Named> Constants<F> {
     }
 }
 
+/// The names of fields, for messages.
+pub(super) fn names_of<'a, F: Named>(fields: impl Iterator<Item = &'a F>) -> String {
+    fields.map(|field| field.name()).collect::<Vec<_>>().join(", ")
+}
+
 impl<F: Named> TableOf<F> {
     /// True if some member is this field.
     pub(super) fn has(&self, field: F) -> bool {
         let mut found = false;
-        self.walk(&mut |other| found |= other == field.place());
+        self.0.walk(&mut |other| found |= other == field.place());
         found
     }
 
@@ -171,50 +155,54 @@ impl<F: Named> TableOf<F> {
 }
 
 impl MemberTable {
+    /// The tables in it, with the names of those that are members.
+    fn inner(&self) -> Vec<(&str, &MemberTable)> {
+        match self {
+            MemberTable::Is(_) | MemberTable::Each(_) => Vec::new(),
+            MemberTable::At(tables) => tables.iter().flatten().map(|table| ("", table)).collect(),
+            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
+                named.iter().map(|(name, table)| (&**name, table)).collect()
+            }
+        }
+    }
+
     /// Notes the fields of the table, and one of them that is there already.
     fn collect(&self, seen: &mut Vec<usize>, twice: &mut Option<usize>) {
+        let before = seen.clone();
+        for (_, table) in self.inner() {
+            if let MemberTable::Tagged { .. } = self {
+                let mut own = before.clone();
+                table.collect(&mut own, twice);
+                seen.extend(own);
+            } else {
+                table.collect(seen, twice);
+            }
+        }
+        for field in self.own() {
+            *twice = twice.or(Some(*field).filter(|field| seen.contains(field)));
+            seen.push(*field);
+        }
+    }
+
+    /// The fields that a value is which is no array and no object.
+    pub(super) fn own(&self) -> &[usize] {
         match self {
-            MemberTable::Tagged { kinds, .. } => {
-                let before = seen.clone();
-                for (_, table) in kinds {
-                    let mut own = before.clone();
-                    table.collect(&mut own, twice);
-                    seen.extend(own);
-                }
-            }
-            MemberTable::In(named) => named.iter().for_each(|(_, it)| it.collect(seen, twice)),
-            MemberTable::At(tables) => {
-                tables.iter().flatten().for_each(|it| it.collect(seen, twice))
-            }
-            plain => plain.walk(&mut |field| {
-                *twice = twice.or(Some(field).filter(|field| seen.contains(field)));
-                seen.push(field);
-            }),
+            MemberTable::Is(field) => std::slice::from_ref(field),
+            MemberTable::Each(fields) => fields,
+            _ => &[],
         }
     }
 
     /// Calls `each` for each field of the table.
     pub(super) fn walk(&self, each: &mut dyn FnMut(usize)) {
-        match self {
-            MemberTable::Is(field) => each(*field),
-            MemberTable::Each(fields) => fields.iter().for_each(|field| each(*field)),
-            MemberTable::At(tables) => tables.iter().flatten().for_each(|table| table.walk(each)),
-            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
-                named.iter().for_each(|(_, table)| table.walk(each));
-            }
-        }
+        self.own().iter().for_each(|field| each(*field));
+        self.inner().iter().for_each(|(_, table)| table.walk(each));
     }
 
     /// True if some member is named after an asset.
     pub(super) fn names_assets(&self) -> bool {
-        match self {
-            MemberTable::Is(_) | MemberTable::Each(_) => false,
-            MemberTable::At(tables) => tables.iter().flatten().any(MemberTable::names_assets),
-            MemberTable::In(named) | MemberTable::Tagged { kinds: named, .. } => {
-                let is_it = |name: &str| ASSETS.contains(&name);
-                named.iter().any(|(name, table)| is_it(name) || table.names_assets())
-            }
-        }
+        let mut inner = self.inner().into_iter();
+        inner.any(|(name, table)| ASSETS.contains(&name) || table.names_assets())
     }
 
     /// True if this is the table of such a value.
@@ -223,26 +211,13 @@ impl MemberTable {
         matches!(fits, (MemberTable::In(_), Raw::Object(_)) | (MemberTable::At(_), Raw::Array(_)))
     }
 
-    /// True if it is of a value that is neither an array nor an object.
-    pub(super) fn is_of_plain(&self) -> bool {
-        matches!(self, MemberTable::Is(_) | MemberTable::Each(_))
-    }
-
-    /// What an item is, and what this table says that it is, for messages.
-    pub(super) fn shapes(&self, item: &[u8]) -> [&'static str; 2] {
-        let found = match item.trim_ascii_start().first() {
-            Some(b'{') => "an object",
-            Some(b'[') => "an array",
-            Some(b'"') => "a text",
-            Some(b'-' | b'0'..=b'9') => "a number",
-            _ => "a word",
-        };
-        let expected = match self {
+    /// What it says that an item is, for messages.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
             MemberTable::In(_) => "an object",
             MemberTable::At(_) | MemberTable::Tagged { .. } => "an array",
             MemberTable::Is(_) | MemberTable::Each(_) => "a text",
-        };
-        [found, expected]
+        }
     }
 
     /// Reads a table that lies so deep in others. The fields have these names.

@@ -7,13 +7,15 @@ use super::endpoint::EndpointSpec;
 use super::error::{ItemFault, Reject, WrongPart};
 use super::fields::{Constants, TableOf};
 use super::json::Raw;
-use super::pair::{IdForm, Pair};
+use super::pair::{ID_FORM, Pair};
 use super::shape::ItemFields;
 use super::sink::Sink;
 use super::value::{hundredth, name, text, unsigned};
-use crate::config::members::{Words, members, names};
+use crate::config::forms::{TextForm, form, name as name_of};
+use crate::config::members::{members, names};
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 names! {
     /// What a member of a listing is.
@@ -50,6 +52,14 @@ names! {
     }
 }
 
+/// An asset as the exchange writes it.
+const OWN_NAME: TextForm<String> = form("XBT", |text| Ok(text.to_owned()));
+
+/// An asset by its common name.
+const COMMON_NAME: TextForm<String> = form("an asset of 1 to 20 A-Z and 0-9", |text| {
+    name_of(text, 20, |char| char.is_ascii_uppercase() || char.is_ascii_digit())
+});
+
 members! {
     /// The market list, and how an exchange writes it.
     pub(super) struct ListingForm {
@@ -64,8 +74,9 @@ members! {
         constants: Constants<ListingField> = Constants::default(), "constants";
         /// The quote asset of every market, if the list does not say it: the constant `quote`.
         quote: Option<String> = None, "quote";
-        /// What the ids of the list are in tickers and in calls, if they are written otherwise there.
-        id: Option<IdForm> = None, "id";
+        /// What the ids of the list are in tickers and in calls, if they are written otherwise
+        /// there: `t{id}`.
+        id: Option<String> = None, "id" ID_FORM;
         /// The name in requests of candles, made of both assets as the exchange writes them.
         candle_id: Option<Pair> = None, "candleId";
         /// The statuses of a market that trades.
@@ -76,7 +87,7 @@ members! {
         /// True if assets are written in lower case.
         lower_case: bool = false, "lowerCase";
         /// Assets that have another name elsewhere.
-        renamed: Words = Words::new(), "renamed";
+        renamed: BTreeMap<String, String> = BTreeMap::new(), "renamed" (OWN_NAME, COMMON_NAME);
         /// The values of `kind` of markets that are taken, if not all are (spot, and no futures).
         kinds: Vec<Box<str>> = Vec::new(), "kinds";
         /// Ends of the ids of markets to skip (dark pools of Kraken), and begins: `f*`.
@@ -99,9 +110,8 @@ names! {
 impl ListingForm {
     /// An asset as the exchange writes it.
     pub(super) fn own(&self, common: &str) -> Box<str> {
-        let renamed = self.renamed.iter().find(|(_, other)| **other == *common);
-        match renamed {
-            Some((own, _)) => own.clone(),
+        match self.renamed.iter().find(|(_, other)| *other == common) {
+            Some((own, _)) => own.as_str().into(),
             None if self.lower_case => common.to_ascii_lowercase().into(),
             None => common.into(),
         }
@@ -116,8 +126,8 @@ impl ListingForm {
             candle_id: self.candle_id.as_ref().map(id),
             base: base.into(),
             quote: quote.into(),
-            rules: MarketRules::default(),
             active: true,
+            ..MarketInfo::default()
         }
     }
 }
@@ -138,7 +148,8 @@ pub(super) fn take(fields: &ItemFields<'_>, form: &ListingForm, sink: &mut dyn S
     if is_other || form.skipped.iter().any(|part| is_skipped(part)) {
         return;
     }
-    let id: Cow<'_, str> = form.id.as_ref().map_or(id.clone(), |form| form.of(&id).into());
+    let id: Cow<'_, str> =
+        form.id.as_ref().map_or(id.clone(), |form| form.replace("{id}", &id).into());
     match market(&id, fields, form) {
         Ok(info) => sink.market(info),
         Err((field, fault)) => sink.rejected(Reject::new(Some(&id), field, fault)),
@@ -154,8 +165,8 @@ fn market(id: &str, fields: &ItemFields<'_>, form: &ListingForm) -> Result<Marke
     let (base, quote) = assets(fields, form)?;
     let made = form.candle_id.as_ref().map(|form| form.join(&base, &quote));
     let common = |asset: Cow<'_, str>| -> Box<str> {
-        match form.renamed.iter().find(|(own, _)| **own == *asset) {
-            Some((_, common)) => common.clone(),
+        match form.renamed.get(&*asset) {
+            Some(common) => common.as_str().into(),
             None if form.lower_case => asset.to_ascii_uppercase().into(),
             None => asset.into(),
         }

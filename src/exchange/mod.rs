@@ -73,7 +73,7 @@ mod value;
 pub use call::{BudgetLimit, Call, Meter, NextPage, Page, RequestKind, Way};
 pub use dialect::Dialect;
 pub use error::{ItemFault, ReadError, RefusalKind, Reject};
-pub use explain::{Explained, explain, missing};
+pub use explain::Explained;
 pub use items::Caps;
 pub use reading::Reading;
 pub use registry::{FILE_BYTES, SCHEMA};

@@ -5,6 +5,7 @@
 //! is. Without either and without a text in between, there is no telling where one asset ends, so such a
 //! form is refused.
 
+use crate::config::forms::{TextForm, form, plain};
 use crate::config::members::texts;
 
 /// A form of a pair.
@@ -65,30 +66,11 @@ impl Pair {
     }
 }
 
-/// A form of an id: `t{id}`.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct IdForm([Box<str>; 2]);
-
-impl IdForm {
-    /// The id in this form.
-    pub(super) fn of(&self, id: &str) -> String {
-        let [front, behind] = &self.0;
-        format!("{front}{id}{behind}")
-    }
-}
-
-texts!(IdForm, "t{id}");
-
-impl TryFrom<String> for IdForm {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<IdForm, String> {
-        let parts =
-            text.split_once("{id}").filter(|(a, b)| !format!("{a}{b}").contains(['{', '}']));
-        let (front, behind) = parts.ok_or("expected a form like \"t{id}\"")?;
-        Ok(IdForm([front.into(), behind.into()]))
-    }
-}
+/// A form of an id.
+pub(super) const ID_FORM: TextForm<String> = form("a form like \"t{id}\"", |text| {
+    let (front, behind) = text.split_once("{id}").ok_or(None)?;
+    plain(text, !format!("{front}{behind}").contains(['{', '}']))
+});
 
 // The form of most exchanges.
 texts!(Pair, "{base}/{quote}");

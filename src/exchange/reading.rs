@@ -11,6 +11,7 @@ use super::call::{Call, NextPage};
 use super::dialect::Dialect;
 use super::endpoint::EndpointSpec;
 use super::error::{ItemFault, ReadError, RefusalKind, Reject};
+use super::explain::Explained;
 use super::items::{Caps, Items};
 use super::json::{Cursor, Raw, Stop};
 use super::path::{Form, find};
@@ -43,6 +44,8 @@ struct Records {
     stamp: Option<UnixMs>,
     /// The items of a list so far.
     count: u64,
+    /// True if the sink is told what each item is.
+    explains: bool,
 }
 
 /// What the body should hold.
@@ -97,11 +100,17 @@ impl Reading {
                 order: Order::default(),
                 stamp: None,
                 count: 0,
+                explains: false,
             },
             items: Items::new(&call.items, caps),
             front: Vec::new(),
             end: None,
         }
+    }
+
+    /// Tells the sink from now on which text of an item is which field.
+    pub fn explain(&mut self) {
+        self.records.explains = true;
     }
 
     /// Takes in the `Date` of the response, the clock of an exchange without another. It has whole
@@ -148,7 +157,7 @@ impl Reading {
         next.number += 1;
         next.offset += self.records.count;
         if let Some(path) = &pages.cursor {
-            let cursor = cursor(find(self.items.envelope(), path))?;
+            let cursor = cursor(find(&self.items.envelope, path))?;
             next.before.push(std::mem::replace(&mut next.cursor, cursor));
             if next.cursor.is_empty() {
                 return Ok(None);
@@ -193,7 +202,7 @@ impl Reading {
 
     /// Reads the envelope, once the body's value is whole.
     fn read_envelope(&mut self, sink: &mut dyn Sink) -> Result<(), ReadError> {
-        let (records, envelope) = (&mut self.records, self.items.envelope());
+        let (records, envelope) = (&mut self.records, &self.items.envelope);
         let dialect = records.dialect;
         let errors = &dialect.file.errors;
         let refused = errors.read(envelope);
@@ -216,7 +225,7 @@ impl Reading {
                 time.into_iter().for_each(|time| sink.time(time));
                 time.is_some()
             }
-            _ if records.call.items.form != Form::Itself => self.items.found(),
+            _ if records.call.items.form != Form::Itself => self.items.found,
             (Task::Tickers(_), Raw::Object(bytes) | Raw::Array(bytes))
                 if records.form.as_ref().is_some_and(|form| form.table.takes(item)) =>
             {
@@ -306,19 +315,23 @@ impl Records {
         };
         let mut fields = form.fields(name);
         let begin = item.position();
-        if !self.order.read(item, form.table, &mut fields)? {
-            let id = value::name(name).ok().filter(|_| !matches!(self.task, Task::Candles));
-            sink.rejected(Reject {
-                shapes: Some(form.table.shapes(item.since(begin))),
-                ..Reject::new(id.as_deref(), self.what(), ItemFault::WrongType)
-            });
-            return Ok(());
+        let other = self.order.read(item, form.table, &mut fields)?;
+        let text = item.since(begin);
+        match (other, &self.task) {
+            (Some(other), task) => {
+                let id = value::name(name).ok().filter(|_| !matches!(task, Task::Candles));
+                sink.rejected(Reject {
+                    shapes: Some([other.kind(), form.table.kind()]),
+                    ..Reject::new(id.as_deref(), self.what(), ItemFault::WrongType)
+                });
+            }
+            (_, Task::Tickers(known)) => ticker::take(&mut fields, (text, form), known, sink),
+            (_, Task::Candles) => candle::take(&fields, &self.dialect.file.candles, sink),
+            (_, Task::Markets) => listing::take(&fields, &self.dialect.file.markets, sink),
+            (_, Task::Time(_) | Task::Date { .. } | Task::Named) => {}
         }
-        match &self.task {
-            Task::Tickers(known) => ticker::take(fields, (item.since(begin), form), known, sink),
-            Task::Candles => candle::take(&fields, &self.dialect.file.candles, sink),
-            Task::Markets => listing::take(&fields, &self.dialect.file.markets, sink),
-            Task::Time(_) | Task::Date { .. } | Task::Named => {}
+        if self.explains {
+            sink.explained(Explained::new(form, name, text, &fields));
         }
         Ok(())
     }

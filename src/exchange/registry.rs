@@ -5,8 +5,8 @@
 use super::check::check;
 use super::dialect::{Dialect, DialectForm};
 use super::listing::ListingField;
-use crate::config::values::KeyValue as _;
-use crate::config::{ConfigFault, Node, Report, SourceConfig};
+use crate::config::values::read_text;
+use crate::config::{ConfigFault, Report, SourceConfig};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -72,15 +72,13 @@ impl Dialect {
 
     /// The dialect that this file's text describes, or everything that is wrong with it.
     pub fn read(file: &str, text: &str) -> Result<Dialect, Vec<ConfigFault>> {
-        let mut report = Report::default();
-        report.open(file, text);
+        let (mut form, mut report) = (DialectForm::default(), Report::default());
         if text.len() > FILE_BYTES {
+            report.open(file, text);
             report.fault("", format!("larger than {FILE_BYTES} bytes"));
             return Err(report.close().err().unwrap_or_default());
         }
-        let node = Node::whole(file, text).map_err(|fault| vec![fault])?;
-        let mut form = DialectForm::default();
-        (&mut form, &()).read(&node, &mut report);
+        read_text(&mut (&mut form, &()), file, text, &mut report);
         if let Some(quote) = &form.markets.quote {
             form.markets.constants.add(ListingField::Quote, quote);
         }

@@ -5,7 +5,7 @@
 //!
 //! It converts no values: it passes on [`Raw`] ones in [`ItemFields`].
 
-use super::fields::{ASSETS, Entries, MemberTable};
+use super::fields::{ASSETS, Constants, Entries, MemberTable, TableOf};
 use super::json::{Cursor, Raw, Stop};
 use super::path::find;
 use crate::config::members::Named;
@@ -55,13 +55,21 @@ pub(super) struct ItemForm {
 }
 
 impl ItemForm {
+    pub(super) fn new<F: Named>(
+        table: &'static TableOf<F>,
+        name: &'static MemberTable,
+        constants: &'static Constants<F>,
+    ) -> ItemForm {
+        ItemForm { table: &table.0, name, constants: &constants.0, words: F::NAMES }
+    }
+
     /// The fields of an item of this name, of which nothing else is read yet.
     pub(super) fn fields<'a>(&self, name: Raw<'a>) -> ItemFields<'a> {
         let mut fields = ItemFields::new();
         for (place, text) in self.constants {
             fields.put(*place, Raw::Text(text.as_bytes()));
         }
-        self.name.walk(&mut |place| fields.put(place, name));
+        self.name.own().iter().for_each(|place| fields.put(*place, name));
         fields
     }
 
@@ -95,13 +103,13 @@ const KNOWN_NAMES: usize = 64;
 const KNOWN_NAME_BYTES: usize = 48;
 
 impl Order {
-    /// Reads one item along its table. Returns false if it is of another type.
+    /// Reads one item along its table. Returns it if it is of another type.
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
         table: &'static MemberTable,
         fields: &mut ItemFields<'a>,
-    ) -> Result<bool, Stop> {
+    ) -> Result<Option<Raw<'a>>, Stop> {
         match (table, cursor.peek()?) {
             (MemberTable::In(members), b'{') => {
                 cursor.skip();
@@ -119,9 +127,9 @@ impl Order {
             | (MemberTable::Is(_) | MemberTable::Each(_), b'"' | b'-' | b'0'..=b'9') => {
                 read(cursor, Some(table), fields)?;
             }
-            _ => return cursor.value().map(|_| false),
+            _ => return cursor.value().map(Some),
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Passes a name, and returns its entry in the table.
@@ -248,7 +256,7 @@ mod tests {
         for (item, (a, b)) in items.iter().zip(expected) {
             let mut fields = ItemFields::new();
             let mut cursor = Cursor::new(item.as_bytes());
-            assert_eq!(order.read(&mut cursor, &LETTERS, &mut fields), Ok(true), "{item}");
+            assert_eq!(order.read(&mut cursor, &LETTERS.0, &mut fields), Ok(None), "{item}");
             let digits = |field| match fields.get(field) {
                 Raw::Number(digits) => digits,
                 _ => b"",
@@ -292,7 +300,7 @@ mod tests {
         check(&[&item, r#"{"b":4,"a":3}"#, &item], &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")]);
         let mut order = Order::default();
         let mut cursor = Cursor::new(item.as_bytes());
-        assert_eq!(order.read(&mut cursor, &LETTERS, &mut ItemFields::new()), Ok(true));
+        assert_eq!(order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new()), Ok(None));
         assert!(order.names.len() <= KNOWN_NAMES);
     }
 
@@ -300,7 +308,8 @@ mod tests {
     fn what_is_no_object_is_passed_and_told() {
         let mut order = Order::default();
         let mut cursor = Cursor::new(b"[1,2] ");
-        assert_eq!(order.read(&mut cursor, &LETTERS, &mut ItemFields::new()), Ok(false));
+        let found = order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new());
+        assert_eq!(found, Ok(Some(Raw::Array(b"[1,2]"))));
         assert_eq!(cursor.position(), 5);
     }
 }

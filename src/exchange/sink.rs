@@ -1,6 +1,7 @@
 //! A sink: the receiver of the records of a response as they are read.
 
 use super::error::Reject;
+use super::explain::Explained;
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
 
@@ -25,6 +26,8 @@ pub trait Sink {
     fn stamp(&mut self, _time: UnixMs) {}
     /// The exchange's clock.
     fn time(&mut self, time: UnixMs);
+    /// What an item is, wrong or not, if the reading [explains](super::Reading::explain) it.
+    fn explained(&mut self, _item: Explained) {}
     /// A wrong item. The others go on.
     fn rejected(&mut self, reason: Reject<'_>);
 }

@@ -14,6 +14,7 @@
 
 use super::call::{Call, NextPage};
 use super::value::Unit;
+use crate::config::forms::{TextForm, form};
 use crate::config::members::{Named, names, texts};
 use crate::time::UnixMs;
 use std::fmt::Write;
@@ -97,8 +98,13 @@ impl TryFrom<String> for TargetTemplate {
     }
 }
 
+/// What stands between two ids.
+pub(super) const BETWEEN: TextForm<String> = form("the characters of a path and a query", |text| {
+    check_text(text).map(String::from).map_err(Some)
+});
+
 /// The text, if it may stand in a target.
-pub(super) fn check_text(text: &str) -> Result<Box<str>, String> {
+fn check_text(text: &str) -> Result<Box<str>, String> {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || "-._~!$&'()*+,;=:@/?%".contains(it);
     match text.chars().find(|it| !is_plain(*it)) {
         Some(odd) => Err(format!("expected the characters of a path and a query, found {odd:?}")),

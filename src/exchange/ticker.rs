@@ -51,7 +51,7 @@ pub(super) struct Known {
 
 /// Passes one ticker to the sink. `item` is what the fields were read from, by this form.
 pub(super) fn take<'a>(
-    mut fields: ItemFields<'a>,
+    fields: &mut ItemFields<'a>,
     (item, form): (&'a [u8], &ItemForm),
     known: &Known,
     sink: &mut dyn Sink,
@@ -69,12 +69,12 @@ pub(super) fn take<'a>(
     if let Some(markets) = known.by_asset
         && let Some(assets) = sink.assets(&id)
     {
-        form.read_by_assets(item, assets.map(|asset| markets.own(asset)), &mut fields);
+        form.read_by_assets(item, assets.map(|asset| markets.own(asset)), fields);
     }
     let taken = if known.stats {
-        stats(&fields).map(|stats| sink.stats(&id, stats))
+        stats(fields).map(|stats| sink.stats(&id, stats))
     } else {
-        ticker(&fields, known).map(|ticker| sink.ticker(&id, ticker))
+        ticker(fields, known).map(|ticker| sink.ticker(&id, ticker))
     };
     if let Err((field, fault)) = taken {
         sink.rejected(Reject::new(Some(&id), field, fault));

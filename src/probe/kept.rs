@@ -1,6 +1,6 @@
 //! A sink that collects all records of one response.
 
-use crate::exchange::{Reject, Sink};
+use crate::exchange::{Explained, Reject, Sink};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
 use std::collections::HashMap;
@@ -18,8 +18,8 @@ pub(super) struct Kept {
     pub(super) times: Vec<UnixMs>,
     pub(super) stamp: Option<UnixMs>,
     pub(super) rejected: Vec<String>,
-    /// The bodies, one of each page.
-    pub(super) bodies: Vec<Vec<u8>>,
+    /// The items as they were sent.
+    pub(super) explained: Vec<Explained>,
     /// The ids of the market list, once it is known, and the assets of each.
     pub(super) listed: HashMap<String, [String; 2]>,
     /// True if tickers of other markets are counted alone.
@@ -64,6 +64,9 @@ impl Sink for Kept {
     }
     fn time(&mut self, time: UnixMs) {
         self.times.push(time);
+    }
+    fn explained(&mut self, item: Explained) {
+        self.explained.push(item);
     }
     fn rejected(&mut self, reason: Reject<'_>) {
         if reason.id.is_none_or(|id| self.is_listed(id)) {

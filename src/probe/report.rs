@@ -4,6 +4,7 @@ use super::kept::{Kept, SHOWN};
 use crate::config::Secret;
 use crate::decimal::Decimal;
 use crate::record::Ticker;
+use crate::time::UnixMs;
 use std::collections::HashSet;
 use std::fmt::Display;
 
@@ -83,17 +84,7 @@ impl ProbeReport {
     /// Prints and judges the figures of a ticker, which are of the answers that `what` names.
     pub(super) fn judge_ticker(&mut self, what: &str, ticker: &Ticker) {
         let mut line = format!("  {what}: last {}", ticker.last);
-        for (name, number) in [
-            ("bid", &ticker.bid),
-            ("ask", &ticker.ask),
-            ("open", &ticker.open),
-            ("high", &ticker.high),
-            ("low", &ticker.low),
-            ("change", &ticker.change),
-            ("percentage", &ticker.percentage),
-            ("baseVolume", &ticker.base_volume),
-            ("quoteVolume", &ticker.quote_volume),
-        ] {
+        for (name, number) in Ticker::FIGURES.iter().zip(ticker.figures()) {
             line += &format!(", {name} {}", or_null(number));
         }
         say!(self, "{line}, timestamp {}", or_null(&ticker.timestamp));
@@ -111,4 +102,9 @@ impl ProbeReport {
 /// A value, or `null`.
 pub(super) fn or_null(value: &Option<impl Display>) -> String {
     value.as_ref().map_or("null".to_string(), |value| value.to_string())
+}
+
+/// True of a time that only a wrong unit gives: before 2009, or after 2100.
+pub(super) fn is_absurd(time: UnixMs) -> bool {
+    !(1_230_768_000_000..4_102_444_800_000).contains(&time.0)
 }

@@ -1,8 +1,10 @@
 //! What a file may hold, as a JSON Schema: for the tests that compare it with what is delivered.
 
+use crate::config::Url;
 use crate::config::forms::TextForm;
 use crate::config::leaves::Number;
-use crate::config::members::{Named, Words};
+use crate::config::members::Named;
+use crate::interval::Stored;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -83,10 +85,41 @@ impl Limits for Number {
     }
 }
 
-impl Limits for TextForm<String> {
+impl<T> Limits for TextForm<T> {
     fn limit(&self, schema: &mut Value) {
-        // Dialects have names alone.
-        schema["pattern"] = json!("^[a-z0-9-]{1,32}$");
+        schema["pattern"] = json!(match self.expected {
+            "1 to 32 of a-z, 0-9 and -" => "^[a-z0-9-]{1,32}$",
+            "1 to 32 of A-Z, a-z, 0-9, -, _, . and /" => "^[A-Za-z0-9_./-]{1,32}$",
+            "an asset of 1 to 20 A-Z and 0-9" => "^[A-Z0-9]{1,20}$",
+            "a form like \"t{id}\"" => "[{]id[}]",
+            "http://HOST or https://HOST" => "^[Hh][Tt][Tt][Pp][Ss]?://",
+            "printable characters of ASCII" => "^[ -~]*$",
+            "the characters of a path and a query" => "^[A-Za-z0-9._~!$&'()*+,;=:@/?%-]*$",
+            "the name of a header field in lower case" => "^[a-z0-9_.-]+$",
+            other => panic!("{other}: a form of dialects has a pattern"),
+        });
+    }
+}
+
+impl<R: Limits> Limits for (TextForm<String>, R) {
+    fn limit(&self, schema: &mut Value) {
+        self.1.limit(&mut schema["additionalProperties"]);
+    }
+}
+
+/// Of each stored interval.
+impl<R: Limits> Limits for (TextForm<Stored>, R) {
+    fn limit(&self, schema: &mut Value) {
+        let members = schema["properties"].as_object_mut().expect("it is an object");
+        members.values_mut().for_each(|member| self.1.limit(member));
+    }
+}
+
+impl<T: Schema> Schema for BTreeMap<Stored, T> {
+    fn schema(types: &mut Types) -> Value {
+        let members = Stored::ALL.map(|interval| (interval.name().to_string(), T::schema(types)));
+        let members = Map::from_iter(members);
+        json!({ "type": "object", "properties": members, "additionalProperties": false })
     }
 }
 
@@ -103,11 +136,12 @@ macro_rules! plain {
 
 plain! {
     String = { "type": "string" }
+    Url = { "type": "string" }
     Box<str> = { "type": "string" }
     bool = { "type": "boolean" }
     u32 = { "type": "integer", "minimum": 0, "maximum": 4294967295u32 }
     u16 = { "type": "integer", "minimum": 0, "maximum": 65535 }
-    Words = { "type": "object", "additionalProperties": { "type": "string", "pattern": "^[A-Z0-9]{1,20}$" } }
+    BTreeMap<String, String> = { "type": "object", "additionalProperties": { "type": "string" } }
 }
 
 impl<T: Schema> Schema for Option<T> {

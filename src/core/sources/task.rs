@@ -140,11 +140,10 @@ impl Profile {
     fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
         let source = config.sources[id.index()].clone();
         let [place, count] = [id.index(), config.sources.len()].map(|count| count as u32);
-        let own = || Url::parse(dialect.base_url()).expect("a dialect's own address is sound");
         Profile {
             id,
             dialect,
-            url: source.url.clone().unwrap_or_else(own),
+            url: source.url.as_ref().unwrap_or(dialect.base_url()).clone(),
             limit: if source.dialect == DEMO { DEMO_BUDGET } else { dialect.budget() },
             poll: source.poll.usual(),
             phase: (count > 1).then_some((place, count)),

@@ -21,7 +21,7 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
     for name in Dialect::names() {
         let dialect = Dialect::by_name(name).expect("a name from the list");
         assert_eq!(dialect.name(), name);
-        assert!(dialect.base_url().starts_with("https://"), "{name}");
+        assert!(dialect.base_url().https, "{name}");
         let mut calls = vec![Call::Ticker { id: "A" }, Call::Markets, Call::Time];
         calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
         calls.extend(dialect.has_stats().then_some(Call::Stats { id: "A" }));

@@ -101,12 +101,12 @@ fn a_fault_names_its_line_and_member() {
     check(
         "\"left\": \"x-left\"",
         "\"left\": \"X-Left\"",
-        "4: budget.left: expected the name of a header field in lower case",
+        "4: budget.left: expected the name of a header field in lower case, found \"X-Left\"",
     );
     check(
         "\"intervals\": { \"1m\": \"60\"",
         "\"intervals\": { \"1m\": \"6 0\"",
-        "41: candles.intervals: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /",
+        "41: candles.intervals.1m: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /, found \"6 0\"",
     );
 }
 
@@ -170,12 +170,13 @@ fn a_key_has_a_field_of_its_own() {
     let of = |key: &str| faults(&[(budget, &format!("{budget} \"key\": {key},"))]);
     assert_eq!(of("{ \"header\": \"authorization\", \"prefix\": \"Bearer \" }"), [""; 0]);
     let check = |key: &str, expected: &str| assert_eq!(of(key), [expected], "{key}");
-    check("{}", "4: key.header: missing, expected a text");
-    let name = "4: key.header: expected the name of a header field in lower case";
-    check("{ \"header\": \"X-Key\" }", name);
-    check("{ \"header\": \"a: b\" }", name);
+    let missing = "4: key.header: missing, expected the name of a header field in lower case";
+    check("{}", missing);
+    let name = |found: &str| missing.replace("missing, ", "") + &format!(", found {found:?}");
+    check("{ \"header\": \"X-Key\" }", &name("X-Key"));
+    check("{ \"header\": \"a: b\" }", &name("a: b"));
     check("{ \"header\": \"host\" }", "4: key.header: every request has this field already");
-    let prefix = "4: key.prefix: expected printable characters of ASCII";
+    let prefix = "4: key.prefix: expected printable characters of ASCII, found \"a\\r\\nb\"";
     check("{ \"header\": \"x\", \"prefix\": \"a\\r\\nb\" }", prefix);
 }
 
@@ -287,7 +288,7 @@ fn every_fault_of_a_file_is_named() {
         "4: budget.perMs: missing, expected a whole number from 1 to 86400000",
         "13: tickers.all.call.items: expected a path like \"data.list\" or \".\", found \"result..list\"",
         "20: tickers.fields: expected a member that is `last`",
-        "41: candles.intervals: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /",
+        "41: candles.intervals.1d: expected 1 to 32 of A-Z, a-z, 0-9, -, _, . and /, found \"\"",
         "46: candles.fields: expected members or columns that are time, high, low",
         "69: time.unit: expected one of s, ms, us, ns, iso, isoSeconds or null, found 1",
     ];

@@ -3,9 +3,9 @@
 use super::testing::{candles, read};
 use crate::config::tests::describe::{Described, Schema, Types, write};
 use crate::exchange::dialect::DialectForm;
-use crate::exchange::endpoint::{Counts, IntervalCounts};
+use crate::exchange::endpoint::{ByInterval, Counts};
 use crate::exchange::fields::{Constants, TableOf};
-use crate::exchange::pair::{IdForm, Pair};
+use crate::exchange::pair::Pair;
 use crate::exchange::path::{Path, Place};
 use crate::exchange::target::TargetTemplate;
 use crate::exchange::{Call, Dialect};
@@ -28,14 +28,12 @@ texts! {
     TargetTemplate "^/($|[^/])" "Path and query, with the placeholders {id}, {ids}, {interval}, {limit}, {slots}, {back}, {from} and {to}, and of pages {page}, {offset} and {cursor}."
     Path "^[^ ]+$" "A path from the body's top: `data.list`, `data[0].ts`, `result.*`, or `.` for the whole body."
     Place "^[^ ]+$" "A path, and what is there: `data.list[]` the elements of an array, `result{}` the members of an object, `data` the one item itself."
-    IdForm "[{]id[}]" "A form of an id: `t{id}`."
     Pair "[{]base.*[{]quote|[{]quote.*[{]base" "Both assets in one text: `{base}/{quote}`, `{quote}-{base}`, `t{base:3}{quote:3}`."
 }
 
 impl Schema for Counts {
     fn schema(types: &mut Types) -> Value {
-        let each = IntervalCounts::schema(types);
-        json!({ "anyOf": [{ "type": "integer" }, each] })
+        json!({ "anyOf": [{ "type": "integer" }, ByInterval::<u32>::schema(types)] })
     }
 }
 
