@@ -454,7 +454,7 @@ fn a_probe_shows_the_merged_quote_and_every_page() {
     for line in [
         "    baseVolume     7\n",
         "  read: last 3000, bid null",
-        "  merged: last 3000, bid null, ask null, open null, high 3100",
+        "  merged: last 3000, bid null, ask null, bidVolume null, askVolume null, open null, high 3100",
         "baseVolume 7, quoteVolume 21000",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
