@@ -83,7 +83,9 @@ impl Context {
     pub fn wish(&mut self, client: Option<Key>, needed: Vec<Candles>, missing: Vec<Candles>) {
         for (series, slots) in needed {
             let now = self.exchange_time(series.source);
-            self.market.charts.want(series, slots, now);
+            if let Some(series) = self.market.charts.get_mut(series) {
+                series.want(slots, now);
+            }
         }
         if !missing.is_empty() {
             self.wishes.push_back(Wish { client, candles: missing });

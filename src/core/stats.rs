@@ -7,9 +7,11 @@ use crate::core::held::HeldByClients;
 use crate::core::{LogStatus, ReloadStatus};
 use crate::durations::{Histogram, POLL_BOUNDS_US, Requests, Turns};
 use crate::exchange::RequestKind;
-use crate::market::{SourceId, StoredSeries};
+use crate::history::Extent;
+use crate::market::{SeriesKey, SourceId};
 use crate::named::named;
 use crate::time::{Mono, Now, SimulatedClock, UnixMs};
+use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
 /// What a connection takes beside its responses and requests: its entries in tables, and what the allocator
@@ -122,8 +124,8 @@ pub struct HistoryStatus {
     pub write_failed: bool,
     /// The last fault, in one line.
     pub why: String,
-    /// What it holds.
-    pub stored: StoredSeries,
+    /// What it holds of each series, by the last message of the disk thread.
+    pub stored: BTreeMap<SeriesKey, Extent>,
     /// Writes that failed since the start.
     pub persist_errors: u64,
     /// Candles inserted since the start.

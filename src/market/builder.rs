@@ -9,20 +9,23 @@
 //! on from a copy of the series, which shares the rows: the body is that of one moment, whatever comes
 //! meanwhile.
 
-use super::body::ChartRows;
-use super::chart::{ChartInfo, ChartPlan, ChartSpec};
-use super::chunk::seconds;
+use super::chart::{ChartInfo, ChartPlan, ChartSpec, Pieces};
 use super::known::BucketState;
 use super::rollup::Rollup;
 use super::series::Series;
-use super::window::Window;
-use crate::fingerprint::Part;
+use super::window::{FoundRows, Window};
+use crate::decimal::Decimal;
+use crate::fingerprint::{Fingerprint, Part};
 use crate::time::UnixMs;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The cost of visiting one bucket, in rows rolled up: two searches in a tree.
 const BUCKET_COST: usize = 6;
+
+/// Bytes after which a piece of the body is cut.
+const PIECE: usize = 16 * 1024;
 
 /// A chart body in the making.
 #[derive(Clone, Debug)]
@@ -70,7 +73,7 @@ struct View<'a> {
     series: &'a Series,
     spec: &'a ChartSpec,
     window: Window,
-    second: u32,
+    now: UnixMs,
     /// First slot of the newest candle's bucket. No flat candle follows it.
     newest: i64,
 }
@@ -148,7 +151,7 @@ impl<'a> View<'a> {
             series,
             spec,
             window: Window::new(spec),
-            second: seconds(now),
+            now,
             newest: newest.map_or(0, |slot| spec.interval.bucket_of(slot).start),
         }
     }
@@ -211,7 +214,7 @@ impl<'a> View<'a> {
     /// written to `volume`. `None` if the volume has too many digits.
     fn candle(&self, bucket: &Range<i64>, volume: &mut Vec<u8>) -> Option<([&'a [u8]; 4], usize)> {
         volume.clear();
-        let mut rows = self.series.rows(bucket.clone(), self.second);
+        let mut rows = self.series.rows(bucket.clone(), self.now);
         let first = rows.next()?;
         let (mut rollup, mut count) = (Rollup::new(first), 1);
         for row in rows {
@@ -317,6 +320,73 @@ impl Making {
         if view.spec.fill_previous && state == BucketState::Closed {
             self.previous = Some(prices[3].to_vec());
         }
+    }
+}
+
+/// The rows made so far: their bytes, their fingerprint, and the counts reported about them. The bytes are cut
+/// into pieces of whole rows: one buffer that grows would be copied, and takes memory that is not there yet.
+#[derive(Clone, Debug, Default)]
+struct ChartRows {
+    pieces: Pieces,
+    /// The rows behind the pieces, with a comma after each.
+    rest: Vec<u8>,
+    made_of: Fingerprint,
+    /// The volume of the next row.
+    volume: Vec<u8>,
+    found: FoundRows,
+    quoted: bool,
+}
+
+impl ChartRows {
+    fn new(quoted: bool) -> ChartRows {
+        ChartRows { quoted, ..ChartRows::default() }
+    }
+
+    /// Appends the row of the bucket that begins with this slot and opens at this time, with this open,
+    /// high, low and close, and the volume set before.
+    fn push(&mut self, (slot, open): (i64, UnixMs), prices: [&[u8]; 4]) {
+        if self.rest.len() >= PIECE {
+            self.cut();
+        }
+        let body = &mut self.rest;
+        body.push(b'[');
+        Decimal::from(open.0).write(body);
+        for number in prices.into_iter().chain([&self.volume[..]]) {
+            body.push(b',');
+            if self.quoted {
+                body.push(b'"');
+                body.extend_from_slice(number);
+                body.push(b'"');
+            } else {
+                body.extend_from_slice(number);
+            }
+        }
+        body.extend_from_slice(b"],");
+        let found = &mut self.found;
+        found.rows += 1;
+        found.begin.get_or_insert(slot);
+        found.first.get_or_insert(slot);
+        found.last = Some(slot);
+    }
+
+    /// The bytes of memory that they take.
+    fn held(&self) -> usize {
+        let pieces = self.pieces.iter().map(|(bytes, _)| bytes.len() + size_of::<Range<usize>>());
+        pieces.sum::<usize>() + self.rest.capacity()
+    }
+
+    fn cut(&mut self) {
+        if !self.rest.is_empty() {
+            let piece = Arc::from(&self.rest[..]);
+            self.pieces.push((piece, 0..self.rest.len()));
+            self.rest.clear();
+        }
+    }
+
+    /// The chart of these rows, with what is reported beside them.
+    fn finish(mut self, info: ChartInfo) -> ChartPlan {
+        self.cut();
+        ChartPlan::of(self.pieces, self.made_of, info)
     }
 }
 

@@ -68,15 +68,12 @@ pub struct ChartPlan {
     written: OnceLock<Box<[u8]>>,
 }
 
-/// The last plan of a series, and what it was made for.
+/// The last plan of a series.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    pub(super) spec: ChartSpec,
-    pub(super) keep: i64,
-    /// The version of the series.
-    pub(super) version: u64,
-    /// The newest slot that had begun. Nothing else depends on the time.
-    pub(super) present: i64,
+    /// What it was made for: the request, the kept window, the version of the series, and the newest slot that
+    /// had begun. Nothing else depends on the time.
+    pub(super) made_for: (ChartSpec, i64, u64, i64),
     pub(super) second: u32,
     pub(super) plan: Arc<ChartPlan>,
 }

@@ -6,8 +6,6 @@
 //!
 //! The caller decides which series are wanted and what is fetched for them.
 
-mod archive;
-
 use super::chunk::seconds;
 use super::ids::{SourceId, SymbolId};
 use super::interval_set::IntervalSet;
@@ -18,7 +16,7 @@ use super::touched::Touched;
 use super::window::floor_slot;
 use crate::config::{HistoryConfig, Limits};
 use crate::decimal::Decimal;
-use crate::history::{Changes, Extent};
+use crate::history::Changes;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::{Mono, UnixMs};
@@ -126,23 +124,13 @@ impl Charts {
 
     /// Closes the series of this source's symbols that it no longer tracks.
     pub fn retain(&mut self, source: SourceId, is_tracked: impl Fn(SymbolId) -> bool) {
-        let open = self.series.range(keys_of(source)).map(|(key, _)| *key);
-        let left: Vec<SeriesKey> = open.filter(|key| !is_tracked(key.symbol)).collect();
+        let mut left = self.open_keys(source);
+        left.retain(|key| !is_tracked(key.symbol));
         left.into_iter().for_each(|key| self.close(key));
     }
 
-    /// Marks a series as read now.
-    pub fn touch(&self, key: SeriesKey, now: UnixMs) {
-        if let Some(series) = self.series.get(&key) {
-            series.touch(seconds(now));
-        }
-    }
-
-    /// Marks slots of a series that a client waits for from now on.
-    pub fn want(&mut self, key: SeriesKey, slots: Range<i64>, now: UnixMs) {
-        if let Some(series) = self.series.get_mut(&key) {
-            series.want(slots, seconds(now));
-        }
+    fn open_keys(&self, source: SourceId) -> Vec<SeriesKey> {
+        self.series.range(keys_of(source)).map(|(key, _)| *key).collect()
     }
 
     /// Closes a series and drops its candles. They do not count as evicted: nobody wants them.
@@ -163,6 +151,11 @@ impl Charts {
     /// One series, if it is open.
     pub fn get(&self, key: SeriesKey) -> Option<&Series> {
         self.series.get(&key)
+    }
+
+    /// The same, to change it. What adds candles or drops some goes through the functions here.
+    pub fn get_mut(&mut self, key: SeriesKey) -> Option<&mut Series> {
+        self.series.get_mut(&key)
     }
 
     /// The first series after this one, in the order of keys.
@@ -187,9 +180,18 @@ impl Charts {
         closed_before: UnixMs,
         changes: Option<&mut Changes>,
     ) -> Option<IngestCounts> {
-        let written = self.put(key, slots, candles, (evidence, closed_before), changes)?;
-        self.totals.written += written.written as u64;
-        self.totals.updated += written.updated as u64;
+        let floor = floor_slot(key.interval, closed_before, self.keep(key.interval));
+        let written = self.change(key, |series| {
+            series.want_no_longer(closed_before);
+            let mut written = series.ingest(slots, candles, evidence, closed_before, changes);
+            written.evicted += series.forget_before(floor);
+            written
+        })?;
+        self.touched.note(key.symbol);
+        if *evidence != Evidence::History {
+            self.totals.written += written.written as u64;
+            self.totals.updated += written.updated as u64;
+        }
         self.totals.evicted += written.evicted as u64;
         Some(written)
     }
@@ -210,14 +212,6 @@ impl Charts {
         (at.since(heard) <= TOGETHER).then_some(slot)
     }
 
-    /// Notes which of the slots that were requested at `at` are still not known. `now` is the exchange's
-    /// clock.
-    pub fn note_open(&mut self, key: SeriesKey, slots: &Range<i64>, at: Mono, now: UnixMs) {
-        if let Some(series) = self.series.get_mut(&key) {
-            series.note_open(slots, at, key.interval.slot_of(now));
-        }
-    }
-
     /// Applies candles from the archive, which holds these slots. Slots that were covered meanwhile
     /// stay as they are. `now` is the exchange's clock.
     pub fn ingest_archived(
@@ -227,45 +221,26 @@ impl Charts {
         candles: Vec<Candle>,
         now: UnixMs,
     ) {
-        let Some(series) = self.series.get(&key) else {
-            return;
-        };
-        let missing = series.covered.missing(slots);
-        let parts = missing.into_iter();
-        let parts: Vec<_> = parts.flat_map(|part| series.archived.within(part)).collect();
-        let reported = candles.into_iter().map(|candle| Reported { candle, is_forming: false });
-        let reported: Vec<_> = reported.collect();
-        let slot = |reported: &Reported| key.interval.slot_of(reported.candle.open_time);
-        let place = |end: i64| reported.partition_point(|it| slot(it) < end);
-        for part in parts {
-            let here = &reported[place(part.start)..place(part.end)];
-            let written = self.put(key, part, here, (&Evidence::History, now), None);
-            self.totals.evicted += written.map_or(0, |written| written.evicted as u64);
-        }
+        let hidden = self.get(key).map(|series| series.hidden(slots.clone()));
+        let hidden: IntervalSet = hidden.into_iter().flatten().collect();
+        let slot = |candle: &Candle| key.interval.slot_of(candle.open_time);
+        let is_hidden = |candle: &Candle| hidden.covers(slot(candle)..slot(candle) + 1);
+        let candles = candles.into_iter().filter(is_hidden);
+        let reported = candles.map(|candle| Reported { candle, is_forming: false });
+        self.ingest(key, slots, &reported.collect::<Vec<_>>(), &Evidence::History, now, None);
     }
 
-    fn put(
-        &mut self,
-        key: SeriesKey,
-        asked: Range<i64>,
-        candles: &[Reported],
-        (evidence, closed_before): (&Evidence, UnixMs),
-        changes: Option<&mut Changes>,
-    ) -> Option<IngestCounts> {
+    /// Changes an open series, and keeps what follows from its size.
+    fn change<T>(&mut self, key: SeriesKey, change: impl FnOnce(&mut Series) -> T) -> Option<T> {
         let series = self.series.get_mut(&key)?;
-        self.touched.note(key.symbol);
-        series.want_no_longer(seconds(closed_before));
-        let bytes = series.bytes();
-        let mut written = series.ingest(asked, candles, evidence, closed_before, changes);
-        let keep = self.history.depth(key.interval).keep;
-        let floor = floor_slot(key.interval, closed_before, keep);
-        written.evicted += series.forget_before(floor);
-        self.bytes = self.bytes - bytes + series.bytes();
+        self.bytes -= series.bytes();
+        let result = change(series);
+        self.bytes += series.bytes();
         if series.leaving.is_none() {
             series.leaving = series.next_to_leave();
             self.leaving.extend(series.leaving);
         }
-        Some(written)
+        Some(result)
     }
 
     /// Applies a quote to every open series of a market. Returns true if any changed.
@@ -308,23 +283,16 @@ impl Charts {
             let Some(chunk) = self.leaving.pop_first() else {
                 return false;
             };
-            let series = self.series.get_mut(&chunk.series).expect("no other has one queued");
-            if series.next_to_leave() == Some(chunk) {
-                let bytes = series.bytes();
-                self.totals.evicted += series.forget(chunk.from..chunk.until) as u64;
-                self.bytes = self.bytes - bytes + series.bytes();
-            }
-            series.leaving = series.next_to_leave();
-            self.leaving.extend(series.leaving);
+            let evicted = self.change(chunk.series, |series| {
+                series.leaving = None;
+                match series.next_to_leave() == Some(chunk) {
+                    true => series.forget(chunk.from..chunk.until),
+                    false => 0,
+                }
+            });
+            self.totals.evicted += evicted.expect("only open series have one queued") as u64;
         }
         self.bytes > self.max_bytes
-    }
-
-    /// Marks the ends of archived stretches as not final. `extent` is what the file has told of the series.
-    pub fn unsettle(&mut self, key: SeriesKey, extent: Option<Extent>) {
-        if let Some(series) = self.series.get_mut(&key) {
-            series.unsettle_ends(extent.and_then(|extent| extent.last));
-        }
     }
 
     /// The clock of a source is in doubt from this time on, or known. Charts that end later depend on it.
@@ -340,14 +308,62 @@ impl Charts {
 
     /// Hides what lies after this time, to which a source's clock went back.
     pub fn hide_from(&mut self, source: SourceId, time: UnixMs) {
-        for (key, series) in self.series.range_mut(keys_of(source)) {
-            let bytes = series.bytes();
+        for key in self.open_keys(source) {
+            self.change(key, |series| series.hide_from(key.interval.slot_of(time)));
             self.touched.note(key.symbol);
-            series.hide_from(key.interval.slot_of(time));
-            self.bytes = self.bytes - bytes + series.bytes();
         }
         for (key, archived) in self.unopened.range_mut(keys_of(source)) {
             archived.remove(key.interval.slot_of(time)..i64::MAX);
+        }
+    }
+
+    /// The archived slots of a series, open or not.
+    pub fn archived(&self, key: SeriesKey) -> Option<&IntervalSet> {
+        let series = self.series.get(&key).map(|series| &series.archived);
+        series.or_else(|| self.unopened.get(&key))
+    }
+
+    /// The archived slots of all series.
+    pub fn archives(&self) -> impl Iterator<Item = (SeriesKey, &IntervalSet)> {
+        let open = self.series.iter();
+        let open = open.map(|(key, series)| (*key, &series.archived));
+        open.chain(self.unopened.iter().map(|(key, spans)| (*key, spans)))
+    }
+
+    /// Marks slots of a series as archived.
+    pub fn archive(&mut self, key: SeriesKey, slots: Range<i64>) {
+        // With too many ranges, the rest is fetched from the exchange again when it is wanted.
+        let _ = match self.series.get_mut(&key) {
+            Some(series) => series.archived.insert(slots),
+            None => self.unopened.entry(key).or_default().insert(slots),
+        };
+    }
+
+    /// Marks slots of a series as not archived.
+    pub fn unarchive(&mut self, key: SeriesKey, slots: Range<i64>) {
+        let series = self.series.get_mut(&key).map(|series| &mut series.archived);
+        if let Some(archived) = series.or_else(|| self.unopened.get_mut(&key)) {
+            archived.remove(slots);
+        }
+    }
+
+    /// Forgets all archived slots: the file cannot be read.
+    pub fn forget_archives(&mut self) {
+        self.unopened.clear();
+        for series in self.series.values_mut() {
+            series.archived = IntervalSet::default();
+        }
+    }
+
+    /// The number of these slots that the exchange has reported.
+    pub fn known(&self, key: SeriesKey, slots: Range<i64>) -> u64 {
+        match self.series.get(&key) {
+            Some(series) => {
+                let unknown = series.unknown(slots.clone());
+                let unknown: u64 = unknown.iter().map(|it| it.end.abs_diff(it.start)).sum();
+                slots.end.abs_diff(slots.start) - unknown
+            }
+            None => (self.unopened.get(&key)).map_or(0, |spans| spans.covered(slots)),
         }
     }
 
@@ -429,7 +445,8 @@ mod tests {
         let mut charts = charts(3, 1 << 20, 1000);
         for symbol in 1..=3 {
             charts.open(minutes_of(symbol));
-            charts.touch(minutes_of(symbol), minute(i64::from(symbol)));
+            let series = charts.get(minutes_of(symbol)).expect("it is open");
+            series.touch(minute(i64::from(symbol)));
         }
         let place = |charts: &mut Charts, at, pinned| {
             charts.make_place(minute(at), |key| *key != minutes_of(pinned))
@@ -512,7 +529,7 @@ mod tests {
         charts.max_bytes = charts.bytes;
         let mut bring = |slots: Range<i64>, second: i64| {
             let now = minute(2048) + second * 1000;
-            charts.want(key, slots.clone(), now);
+            charts.get_mut(key).expect("it is open").want(slots.clone(), now);
             charts.ingest_whole(key, slots.clone(), &minutes(slots), now, None);
             while charts.trim() {}
             assert!(charts.bytes <= charts.max_bytes);

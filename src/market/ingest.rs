@@ -4,10 +4,8 @@
 //! candle never spoils the answer. A slot that has not ended is never taken as empty.
 
 use super::chunk::seconds;
-use super::interval_set::{IntervalSet, MAX_INTERVALS};
-use super::report::{
-    Answer, Evidence, Found, IngestCounts, Reported, found_in, left_out, sound_parts,
-};
+use super::interval_set::IntervalSet;
+use super::report::{Answer, Evidence, Found, IngestCounts, Reported, found_in, left_out};
 use super::series::Series;
 use super::silence::{REREAD, Word};
 use crate::history::Changes;
@@ -35,11 +33,9 @@ impl Series {
         let mut written = IngestCounts::default();
         let present = self.interval().slot_of(closed_before);
         let asked = asked.start.max(0)..asked.end;
-        let (found, open_from) = self.sift(&asked, candles, present, &mut written);
+        let (found, unsound, open_from) = self.sift(&asked, candles, present, &mut written);
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
-        let (ended, open) = found.split_at(found.partition_point(|found| found.slot < open_from));
-
-        for slots in self.decided(&closed, ended, evidence) {
+        for slots in self.decided(closed, &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
             match evidence {
                 Evidence::History => {}
@@ -51,10 +47,8 @@ impl Series {
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
         }
-        for found in open {
-            if let Some(candle) = found.candle {
-                self.set_open(found.slot, candle);
-            }
+        for open in found_in(&found, &(open_from..i64::MAX)) {
+            self.set_open(open.slot, open.candle);
         }
         self.trim_forming();
         self.advance(present);
@@ -62,40 +56,85 @@ impl Series {
         written
     }
 
-    /// The parts of these closed slots that become as reported, in order. What is said of a slot that is
-    /// left out is noted; the slot is part of the result once it is proven to be empty.
-    fn decided(
-        &mut self,
-        closed: &Range<i64>,
-        found: &[Found<'_>],
-        evidence: &Evidence,
-    ) -> Vec<Range<i64>> {
-        let Evidence::Exchange(answer) = evidence else {
-            return vec![closed.clone()];
-        };
-        let start = answer.between.start.clamp(closed.start, closed.end);
-        let end = answer.between.end.clamp(start, closed.end);
-        let judged = if answer.is_whole { closed.clone() } else { start..end };
-        let mut decided: IntervalSet = std::iter::once(judged.clone()).collect();
-        // The history file knows final slots as well as an answer does.
-        for settled in self.hidden(judged).iter().flat_map(|part| self.settled(part)) {
-            decided.remove(settled);
-        }
-        // One answer does not remove a candle, neither from memory nor from the file.
-        let mut doubtful = Vec::new();
-        for slots in decided.iter() {
-            doubtful.extend(self.hidden(slots.clone()));
-            doubtful.extend(self.row_parts(&slots));
-            // Quotes may contradict what lies between two candles.
-            doubtful.extend(self.traded.within(slots.clone()));
-            for edge in [slots.start..start, end..slots.end] {
-                let edge = edge.start.max(slots.start)..edge.end.min(slots.end);
-                if !edge.is_empty() {
-                    doubtful.extend(self.covered.missing(edge));
+    /// Sorts the sound candles by slot, one each. Also returns the slots of which only an unsound one is
+    /// reported, and the first slot that has not ended.
+    fn sift<'a>(
+        &self,
+        asked: &Range<i64>,
+        candles: &'a [Reported],
+        present: i64,
+        written: &mut IngestCounts,
+    ) -> (Vec<Found<'a>>, IntervalSet, i64) {
+        let mut open_from = present;
+        let (mut found, mut unsound) = (Vec::with_capacity(candles.len()), Vec::new());
+        for Reported { candle, is_forming } in candles {
+            let slot = self.interval().slot_of(candle.open_time);
+            let asked_for = asked.contains(&slot);
+            // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
+            // not.
+            let sound = asked_for
+                && slot <= present.saturating_add(1)
+                && self.open_of(slot) == candle.open_time
+                && candle.is_sound();
+            if sound {
+                // The flag counts where the clocks may disagree. Further back it is ignored: a
+                // candle that never closes would be requested forever.
+                if *is_forming && slot >= present - 1 {
+                    open_from = open_from.min(slot);
                 }
+                found.push(Found { slot, candle });
+            } else {
+                written.rejected += 1;
+                unsound.extend(asked_for.then_some(slot..slot + 1));
             }
         }
-        let doubtful = IntervalSet::from_iter(doubtful);
+        found.sort_by_key(|found| found.slot);
+        found.dedup_by(|later, kept| {
+            let same = later.slot == kept.slot;
+            if same {
+                kept.candle = later.candle;
+            }
+            same
+        });
+        let mut unsound = IntervalSet::from_iter(unsound);
+        found.iter().for_each(|it| _ = unsound.remove(it.slot..it.slot + 1));
+        (found, unsound, open_from)
+    }
+
+    /// The closed slots that become as reported. What is said of a slot that is left out is noted; the slot
+    /// is part of the result once it is proven to be empty.
+    fn decided(
+        &mut self,
+        closed: Range<i64>,
+        found: &[Found<'_>],
+        unsound: &IntervalSet,
+        evidence: &Evidence,
+    ) -> IntervalSet {
+        let judged = match evidence {
+            Evidence::Exchange(answer) if !answer.is_whole => clipped(&answer.between, &closed),
+            _ => closed,
+        };
+        let mut decided: IntervalSet = match evidence {
+            Evidence::History => self.hidden(judged.clone()).into_iter().collect(),
+            _ => [judged.clone()].into_iter().collect(),
+        };
+        unsound.iter().for_each(|slots| _ = decided.remove(slots));
+        let Evidence::Exchange(answer) = evidence else {
+            return decided;
+        };
+        // The history file knows final slots as well as an answer does.
+        for settled in self.hidden(judged.clone()).iter().flat_map(|part| self.settled(part)) {
+            decided.remove(settled);
+        }
+        // One answer does not remove a candle, neither from memory nor from the file. Quotes may contradict
+        // what lies between two candles.
+        let between = clipped(&answer.between, &judged);
+        let mut doubtful = self.stored(judged.clone());
+        doubtful.extend(self.traded.within(judged.clone()));
+        doubtful.extend(self.covered.missing(judged.start..between.start));
+        doubtful.extend(self.covered.missing(between.end..judged.end));
+        let mut doubtful = IntervalSet::from_iter(doubtful);
+        decided.missing(judged).into_iter().for_each(|slots| _ = doubtful.remove(slots));
         for part in doubtful.iter().flat_map(|part| left_out(part, found)) {
             decided.remove(part.clone());
             for (part, word) in self.words(part, answer) {
@@ -105,38 +144,36 @@ impl Series {
                 }
             }
         }
-        decided.iter().collect()
+        decided
     }
 
     /// What an answer that leaves out these slots says of each part of them.
     fn words(&self, slots: Range<i64>, answer: &Answer) -> Vec<(Range<i64>, Word)> {
-        let [start, end] =
-            [answer.between.start, answer.between.end].map(|it| it.clamp(slots.start, slots.end));
+        let Range { start, end } = clipped(&answer.between, &slots);
         let alive = answer.alive.clamp(end, slots.end);
-        let mut words = Vec::new();
-        for (part, said, disputed) in [
-            (slots.start..start, Word::Empty, Word::Nothing),
-            (start..end, Word::Empty, Word::Disputed),
-            (end..alive, Word::Empty, Word::Nothing),
-            (alive..slots.end, Word::Nothing, Word::Nothing),
+        // The candles of other markets do not outweigh one that is stored of this market.
+        let stored = self.stored(end..alive).into_iter();
+        let against: IntervalSet = self.traded.within(slots.clone()).chain(stored).collect();
+        let mut words = vec![(alive..slots.end, Word::Nothing)];
+        for (part, disputed) in [
+            (slots.start..start, Word::Nothing),
+            (start..end, Word::Disputed),
+            (end..alive, Word::Nothing),
         ] {
-            if part.is_empty() {
-                continue;
-            }
-            // The candles of other markets do not outweigh one that is stored of this market.
-            let stored = match part.start == end {
-                true => [self.row_parts(&part), self.hidden(part.clone())].concat(),
-                false => Vec::new(),
-            };
-            let against: IntervalSet = self.traded.within(part.clone()).chain(stored).collect();
-            words.extend(against.missing(part.clone()).into_iter().map(|it| (it, said)));
+            words.extend(against.missing(part.clone()).into_iter().map(|it| (it, Word::Empty)));
             words.extend(against.within(part).map(|it| (it, disputed)));
         }
         words
     }
 
+    /// The parts of these slots that have a candle in memory, or are archived and not in memory.
+    fn stored(&self, slots: Range<i64>) -> Vec<Range<i64>> {
+        let rows = self.row_slots(slots.clone()).map(|slot| slot..slot + 1);
+        rows.chain(self.hidden(slots)).collect()
+    }
+
     /// Notes which of the slots that were asked for at `at` are still not known, or may be revised.
-    pub(super) fn note_open(&mut self, slots: &Range<i64>, at: Mono, present: i64) {
+    pub fn note_open(&mut self, slots: &Range<i64>, at: Mono, present: i64) {
         let closed = slots.start..slots.end.min(present).max(slots.start);
         let old = slots.start..slots.end.min(present - REREAD).max(slots.start);
         let unsettled: Vec<_> = self.unsettled.within(old).collect();
@@ -144,17 +181,6 @@ impl Series {
         for part in self.unknown(closed).into_iter().chain(unsettled).chain(silent) {
             self.silences.note_open(part, at);
         }
-    }
-
-    /// The parts of these slots that are archived and not in memory.
-    fn hidden(&self, slots: Range<i64>) -> Vec<Range<i64>> {
-        let missing = self.covered.missing(slots).into_iter();
-        missing.flat_map(|part| self.archived.within(part).collect::<Vec<_>>()).collect()
-    }
-
-    /// The stored candles of these slots, as parts of one slot each.
-    fn row_parts(&self, slots: &Range<i64>) -> Vec<Range<i64>> {
-        self.row_slots(slots.clone()).map(|slot| slot..slot + 1).collect()
     }
 
     /// Notes which of these slots may still be revised: those that closed a moment ago, and the candles from
@@ -167,22 +193,20 @@ impl Series {
         present: i64,
         revisable: i64,
     ) {
-        let candles = found.iter().filter(|it| it.candle.is_some() && it.slot >= revisable);
-        let candles = candles.map(|it| it.slot..it.slot + 1);
+        let candles = found.iter().map(|it| it.slot..it.slot + 1);
         let recent = (present - REREAD).clamp(slots.start, slots.end)..slots.end;
-        let young: IntervalSet = candles.chain([recent]).collect();
-        // An unsound candle does not settle its slot.
-        for read in sound_parts(slots.clone(), found) {
-            for settled in young.missing(read.clone()) {
-                self.unsettled.remove(settled.clone());
-                self.silences.remove(&settled);
-            }
-            young.within(read).for_each(|part| self.silences.doubt(&part));
+        let young: IntervalSet =
+            candles.filter(|it| it.start >= revisable).chain([recent]).collect();
+        for settled in young.missing(slots.clone()) {
+            self.unsettled.remove(settled.clone());
+            self.silences.remove(&settled);
         }
-        let unknown: Vec<_> = young.iter().flat_map(|part| self.unknown(part)).collect();
-        for part in unknown {
-            // Failure means too many ranges: more than outages of an exchange cause.
-            let _ = self.unsettled.insert(part);
+        for part in young.iter() {
+            self.silences.doubt(&part);
+            for unknown in self.unknown(part) {
+                // Failure means too many ranges: more than outages of an exchange cause.
+                let _ = self.unsettled.insert(unknown);
+            }
         }
     }
 
@@ -196,102 +220,30 @@ impl Series {
         written: &mut IngestCounts,
     ) {
         let before = written.changes();
-        let unsound = self.unsound_and_unknown(found);
         if let Some(changes) = changes {
-            self.archive_reported(slots, found, changes);
+            // Archived slots that are not in memory may hold candles that the exchange no longer has.
+            self.hidden(slots.clone()).into_iter().for_each(|part| changes.forget(part));
+            let told = found.iter().map(|found| (found.slot, Some(found.candle.clone())));
+            let gone = left_out(slots.clone(), found).into_iter();
+            let gone = gone.flat_map(|part| self.row_slots(part)).map(|slot| (slot, None));
+            changes.answered(slots.clone(), told.chain(gone));
+            self.archived.remove(slots.clone());
         }
         // Refused if coverage has too many ranges, and this one would be the oldest.
         let Ok(changed) = self.cover(slots, written) else {
             return;
         };
         self.store(slots, found, second, written);
-        for slot in &unsound {
-            self.covered.remove(*slot..slot + 1);
-        }
-        for known in self.covered.within(slots.clone()) {
-            self.traded.remove(known);
-        }
+        self.traded.remove(slots.clone());
         if changed || written.changes() > before {
             self.bump_closed();
         }
     }
+}
 
-    /// Sorts the reported candles by slot, one each, unsound ones without numbers. Also returns the
-    /// first slot that has not ended.
-    fn sift<'a>(
-        &self,
-        asked: &Range<i64>,
-        candles: &'a [Reported],
-        present: i64,
-        written: &mut IngestCounts,
-    ) -> (Vec<Found<'a>>, i64) {
-        let mut open_from = present;
-        let mut found = Vec::with_capacity(candles.len());
-        for Reported { candle, is_forming } in candles {
-            let slot = self.interval().slot_of(candle.open_time);
-            let asked_for = asked.contains(&slot);
-            // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
-            // not.
-            let sound = asked_for
-                && slot <= present.saturating_add(1)
-                && self.open_of(slot) == candle.open_time
-                && candle.is_sound();
-            if !sound {
-                written.rejected += 1;
-            } else if *is_forming && slot >= present - 1 {
-                // The flag counts where the clocks may disagree. Further back it is ignored: a
-                // candle that never closes would be requested forever.
-                open_from = open_from.min(slot);
-            }
-            if asked_for {
-                let candle = sound.then_some(candle);
-                found.push(Found { slot, candle });
-            }
-        }
-        found.sort_by_key(|found| found.slot);
-        found.dedup_by(|later, kept| {
-            let same = later.slot == kept.slot;
-            if same && later.candle.is_some() {
-                kept.candle = later.candle;
-            }
-            same
-        });
-        (found, open_from)
-    }
-
-    /// The slots of which only an unsound candle is known: they are not to become covered. None are
-    /// returned if they would split coverage into too many ranges; all of them then count as empty.
-    fn unsound_and_unknown(&self, found: &[Found<'_>]) -> Vec<i64> {
-        let unknown = |found: &&Found<'_>| {
-            found.candle.is_none() && !self.covered.covers(found.slot..found.slot + 1)
-        };
-        let slots: Vec<i64> = found.iter().filter(unknown).map(|it| it.slot).collect();
-        match self.covered.len() + slots.len() < MAX_INTERVALS {
-            true => slots,
-            false => Vec::new(),
-        }
-    }
-
-    /// Collects what an answer about these closed slots changes in the archive. Called before the
-    /// answer is stored here.
-    fn archive_reported(
-        &mut self,
-        closed: &Range<i64>,
-        found: &[Found<'_>],
-        changes: &mut Changes,
-    ) {
-        for part in sound_parts(closed.clone(), found) {
-            // Archived slots that are not in memory may hold candles that the exchange no longer
-            // has.
-            self.hidden(part.clone()).into_iter().for_each(|slots| changes.forget(slots));
-            let told = found_in(found, &part).iter();
-            let told = told.map(|found| (found.slot, found.candle.cloned()));
-            let gone = left_out(part.clone(), found).into_iter();
-            let gone = gone.flat_map(|slots| self.row_slots(slots)).map(|slot| (slot, None));
-            changes.answered(part.clone(), told.chain(gone));
-            self.archived.remove(part);
-        }
-    }
+/// The part of a range that lies in these slots; an empty one at their edge if none does.
+fn clipped(range: &Range<i64>, slots: &Range<i64>) -> Range<i64> {
+    range.start.clamp(slots.start, slots.end)..range.end.clamp(slots.start, slots.end)
 }
 
 #[cfg(test)]

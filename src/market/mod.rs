@@ -8,13 +8,11 @@
 //! Everything is indexed by two small numbers, [`SymbolId`] and [`SourceId`]. Both are assigned
 //! once and keep their meaning while the process lives.
 
-mod body;
 mod builder;
 mod catalog;
 mod chart;
 mod charts;
 mod chunk;
-mod forming;
 mod ids;
 mod ingest;
 mod interval_set;
@@ -23,19 +21,15 @@ mod known;
 mod model;
 mod plan;
 mod quote;
-mod read;
 mod report;
 mod rollup;
 mod series;
 mod silence;
-mod state;
-mod stored_series;
 mod symbol;
 #[cfg(test)]
 pub(crate) mod testing;
 mod touched;
 mod window;
-mod write;
 
 pub use builder::ChartBuilder;
 pub use catalog::{Catalog, Category, EcosystemEntry, ListChange, Listing};
@@ -47,8 +41,54 @@ pub use quote::{Awaited, Quote, QuoteCounts, QuoteTurn, Quotes};
 pub use report::{Answer, Evidence, IngestCounts, Reported};
 pub use series::{Series, SeriesKey};
 pub use silence::{LEAST_PAGE, REREAD, TOGETHER, refresh_ms};
-pub use state::Market;
-pub use stored_series::StoredSeries;
 pub use symbol::{Lookup, SymbolName};
 pub use touched::Touched;
 pub use window::{floor_slot, needed};
+
+use crate::config::{Config, SourceChange};
+use crate::time::Mono;
+
+/// All market data.
+#[derive(Debug)]
+pub struct Market {
+    /// The markets, and the sources that track them.
+    pub catalog: Catalog,
+    /// The latest quote of each market and source.
+    pub quotes: Quotes,
+    /// The candles.
+    pub charts: Charts,
+}
+
+impl Market {
+    /// The state before any exchange has answered: it knows only what the configuration names.
+    pub fn new(config: &Config) -> Market {
+        Market {
+            catalog: Catalog::new(config),
+            quotes: Quotes::new(&config.sources),
+            charts: Charts::new(&config.limits, &config.history),
+        }
+    }
+
+    /// Takes in a new configuration. `changes` tells, by source, what becomes of it. Quotes and candles of
+    /// what a source tracks no longer are dropped; all others stay.
+    pub fn reconfigure(&mut self, config: &Config, changes: &[SourceChange], now: Mono) {
+        let joining = self.catalog.reconfigure(config, changes);
+        self.quotes.reconfigure(&config.sources, now);
+        for (source, symbol) in joining {
+            self.quotes.expect(source, [symbol]);
+        }
+        self.charts.reconfigure(&config.limits);
+        let sources = changes.iter().enumerate();
+        let sources = sources.filter(|(_, change)| **change != SourceChange::Same);
+        for source in sources.map(|(at, _)| SourceId(at as u16)) {
+            let is_tracked = |symbol| self.catalog.sources_of(symbol).contains(&source);
+            self.quotes.retain(source, is_tracked);
+            self.charts.retain(source, is_tracked);
+            if changes[source.index()] == SourceChange::Begins {
+                // What another exchange has told under this id is not this one's.
+                self.quotes.begin(source, &config.sources[source.index()]);
+                self.charts.retain(source, |_| false);
+            }
+        }
+    }
+}

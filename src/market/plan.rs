@@ -52,7 +52,7 @@ impl ChartPlan {
             true => window.start..candles.nth(spec.limit).unwrap_or(window.end),
             false => candles.nth_back(spec.limit).map_or(window.start, |it| it + 1)..window.end,
         };
-        let (stored, mut pieces) = series.pieces(&slots, seconds(now));
+        let (stored, mut pieces) = series.pieces(&slots, now);
         let forming = series.forming_in(&slots);
         pieces.extend(forming.iter().map(|it| (it.row().clone(), 0..it.row().len())));
         let first = series.candle_slots(slots.clone()).next();
@@ -78,25 +78,17 @@ impl ChartPlan {
         let Some(series) = series else {
             return ChartPlan::new(None, spec, now, keep).map(Arc::new);
         };
-        let (version, present) = (series.version(), series.interval().slot_of(now));
+        let made_for = (spec.clone(), keep, series.version(), series.interval().slot_of(now));
         let second = seconds(now);
         let mut recent = series.recent.borrow_mut();
         if let Some(recent) = &*recent
-            && (recent.version, recent.present, recent.keep) == (version, present, keep)
+            && recent.made_for == made_for
             && second.wrapping_sub(recent.second) < RECENT_S
-            && recent.spec == *spec
         {
             return Some(recent.plan.clone());
         }
         let plan = Arc::new(ChartPlan::new(Some(series), spec, now, keep)?);
-        *recent = Some(Box::new(Recent {
-            spec: spec.clone(),
-            keep,
-            version,
-            present,
-            second,
-            plan: plan.clone(),
-        }));
+        *recent = Some(Box::new(Recent { made_for, second, plan: plan.clone() }));
         Some(plan)
     }
 }

@@ -42,12 +42,10 @@ impl IngestCounts {
     }
 }
 
-/// What an answer reports about one slot.
-#[derive(Clone, Copy)]
+/// A sound candle of an answer.
 pub(super) struct Found<'a> {
     pub(super) slot: i64,
-    /// `None`: an unsound candle, which says nothing about the slot.
-    pub(super) candle: Option<&'a Candle>,
+    pub(super) candle: &'a Candle,
 }
 
 /// Who reports, and what a slot without a candle means.
@@ -108,27 +106,16 @@ impl Answer {
     }
 }
 
-/// What an answer reports about these slots, of all that it reports in the order of slots.
+/// The candles of these slots, of all that an answer has in the order of slots.
 pub(super) fn found_in<'f, 'a>(found: &'f [Found<'a>], slots: &Range<i64>) -> &'f [Found<'a>] {
     let place = |end: i64| found.partition_point(|found| found.slot < end);
     &found[place(slots.start)..place(slots.end)]
 }
 
-/// The parts of these slots without an unsound candle.
-pub(super) fn sound_parts(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
-    let unsound = found.iter().filter(|found| found.candle.is_none()).copied();
-    left_out(slots, &unsound.collect::<Vec<_>>())
-}
-
-/// The parts of these slots without any reported candle, sound or not.
+/// The parts of these slots without any of these candles.
 pub(super) fn left_out(slots: Range<i64>, found: &[Found<'_>]) -> Vec<Range<i64>> {
-    let mut parts = Vec::new();
     let mut from = slots.start;
-    for found in found_in(found, &slots) {
-        parts.push(from..found.slot);
-        from = found.slot + 1;
-    }
-    parts.push(from..slots.end);
-    parts.retain(|part| !part.is_empty());
-    parts
+    let ends = found_in(found, &slots).iter().map(|found| found.slot).chain([slots.end]);
+    let parts = ends.map(|end| std::mem::replace(&mut from, end + 1)..end);
+    parts.filter(|part| !part.is_empty()).collect()
 }

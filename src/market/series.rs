@@ -1,7 +1,7 @@
 //! The candles of one market in one stored interval.
 //!
 //! Owns the closed candles that the exchange confirmed, as rendered rows (`chunk.rs`), and the forming
-//! candles (`forming.rs`), which are newer. Of each closed slot it knows:
+//! candles, which are newer. Of each closed slot it knows:
 //!
 //! ```text
 //! covered    memory has its candle, or knows that nobody traded (`interval_set.rs`)
@@ -23,18 +23,19 @@
 //! slots.
 
 use super::chart::Recent;
-use super::chunk::{CHUNK_SLOTS, Chunk, places_of};
-use super::forming::{FormingCandle, follow};
+use super::chunk::{
+    CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, place_of, places_of, render, seconds,
+};
 use super::ids::{SourceId, SymbolId};
-use super::interval_set::IntervalSet;
-use super::report::IngestCounts;
+use super::interval_set::{IntervalSet, IntervalSetFull};
+use super::report::{Found, IngestCounts, found_in};
 use super::silence::Silences;
 use crate::decimal::Decimal;
 use crate::history::Extent;
 use crate::interval::Stored;
 use crate::record::Candle;
 use crate::time::UnixMs;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,23 +149,23 @@ impl Series {
         self.read.get()
     }
 
-    /// Sets the second of the last read.
-    pub(super) fn touch(&self, second: u32) {
-        self.read.set(second);
+    /// Marks it as read now. Returns the second.
+    pub fn touch(&self, now: UnixMs) -> u32 {
+        self.read.set(seconds(now));
+        self.read.get()
     }
 
-    /// Marks slots that a client waits for since this second. They are evicted last, so that they are still
+    /// Marks slots that a client waits for from now on. They are evicted last, so that they are still
     /// there when all of them have arrived.
-    pub(super) fn want(&mut self, slots: Range<i64>, second: u32) {
-        self.want_no_longer(second);
+    pub fn want(&mut self, slots: Range<i64>, now: UnixMs) {
+        self.want_no_longer(now);
         self.wanted.truncate(WANTS - 1);
-        self.wanted.push_front((slots, second));
+        self.wanted.push_front((slots, seconds(now)));
     }
 
-    /// Forgets what was wanted too long before this second.
-    pub(super) fn want_no_longer(&mut self, second: u32) {
-        let is_fresh = |since: u32| since.saturating_add(WANTED) >= second;
-        self.wanted.retain(|(_, since)| is_fresh(*since));
+    /// Forgets what was wanted too long ago.
+    pub(super) fn want_no_longer(&mut self, now: UnixMs) {
+        self.wanted.retain(|(_, since)| since.saturating_add(WANTED) >= seconds(now));
     }
 
     /// The interval of its candles.
@@ -212,15 +213,10 @@ impl Series {
         self.covered.covered(i64::MIN..i64::MAX) - self.count() as u64
     }
 
-    /// The newest stored candle's slot.
-    pub(super) fn last_row(&self) -> Option<i64> {
-        self.row_slots(i64::MIN..i64::MAX).next_back()
-    }
-
     /// The number of stored candles, and the first and last slot.
     pub fn extent(&self) -> Extent {
-        let first = self.next_candle(i64::MIN..i64::MAX);
-        Extent { first, last: self.last_row(), count: self.count() as u64 }
+        let slots = || self.row_slots(i64::MIN..i64::MAX);
+        Extent { first: slots().next(), last: slots().next_back(), count: self.count as u64 }
     }
 
     /// The end of the newest slots that were evicted for space or age. Slots before it are not fetched
@@ -329,6 +325,88 @@ impl Series {
         self.check();
     }
 
+    /// Covers these slots. Returns true if that changed anything. While there are too many ranges, the
+    /// oldest one is forgotten, unless these slots are older: newer ones are worth more.
+    pub(super) fn cover(
+        &mut self,
+        closed: &Range<i64>,
+        written: &mut IngestCounts,
+    ) -> Result<bool, IntervalSetFull> {
+        loop {
+            let covered = self.covered.insert(closed.clone());
+            let oldest = self.covered.iter().next();
+            let older = oldest.filter(|oldest| oldest.end <= closed.start);
+            match (covered, older) {
+                (Err(IntervalSetFull), Some(oldest)) => {
+                    written.evicted += self.forget_before(oldest.end);
+                }
+                (covered, _) => return covered,
+            }
+        }
+    }
+
+    /// Replaces the rows of these slots by the found candles.
+    pub(super) fn store(
+        &mut self,
+        closed: &Range<i64>,
+        found: &[Found<'_>],
+        second: u32,
+        written: &mut IngestCounts,
+    ) {
+        // An answer may cover a million slots and hold three candles. Only chunks that have
+        // candles, or get some, are visited.
+        let stored = self.chunks.range(chunks_of(closed)).map(|(id, _)| *id);
+        let mut ids: Vec<i64> = stored.chain(found.iter().map(|it| chunk_of(it.slot))).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for id in ids {
+            let here = found_in(found, &(id * CHUNK_SLOTS..(id + 1) * CHUNK_SLOTS));
+            self.store_chunk(id, places_of(id, closed), here, second, written);
+        }
+    }
+
+    fn store_chunk(
+        &mut self,
+        id: i64,
+        places: Range<u32>,
+        found: &[Found<'_>],
+        second: u32,
+        written: &mut IngestCounts,
+    ) {
+        let old = self.chunks.get(&id).cloned().unwrap_or_default();
+        let before = *written;
+        let mut draft = Draft::default();
+        draft.copy(&old, 0..places.start);
+        for found in found {
+            let place = place_of(found.slot);
+            let row = draft.push(place, found.candle);
+            match old.row(place) {
+                None => written.written += 1,
+                Some(old) if old == row => written.unchanged += 1,
+                Some(_) => written.updated += 1,
+            }
+        }
+        let confirmed = written.updated - before.updated + written.unchanged - before.unchanged;
+        written.removed += old.count_in(&places) - confirmed;
+        draft.copy(&old, places.end..CHUNK_SLOTS as u32);
+        if written.changes() > before.changes() {
+            // A chunk that nobody has read counts as read when it came.
+            let read = old.read().max(second);
+            self.set_chunk(id, draft.build(read));
+        }
+    }
+
+    /// Sets a forming candle, in place of what quotes made.
+    pub(super) fn set_open(&mut self, slot: i64, candle: &Candle) {
+        if self.forming(slot) == Some(candle) {
+            return;
+        }
+        self.forming.retain(|forming| forming.slot != slot);
+        let at = self.forming.partition_point(|forming| forming.slot < slot);
+        self.forming.insert(at, FormingCandle::new(slot, candle.clone()));
+        self.version += 1;
+    }
+
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
         self.interval().open_of(slot)
     }
@@ -394,6 +472,46 @@ impl Series {
     }
 }
 
+/// A candle that the exchange has not confirmed as closed.
+#[derive(Clone, Debug)]
+pub(super) struct FormingCandle {
+    pub(super) slot: i64,
+    pub(super) candle: Candle,
+    /// Rendered at the first read after a change.
+    pub(super) row: OnceCell<Arc<[u8]>>,
+}
+
+impl FormingCandle {
+    pub(super) fn new(slot: i64, candle: Candle) -> FormingCandle {
+        let row = OnceCell::new();
+        FormingCandle { slot, candle, row }
+    }
+
+    /// The rendered row: `[t,o,h,l,c,v],`.
+    pub(super) fn row(&self) -> &Arc<[u8]> {
+        self.row.get_or_init(|| {
+            let mut row = Vec::with_capacity(96);
+            render(&self.candle, &mut row);
+            row.into()
+        })
+    }
+}
+
+/// Applies a price to the candle. Returns true if that changed it.
+pub(super) fn follow(candle: &mut Candle, price: &Decimal) -> bool {
+    if candle.close == *price {
+        return false;
+    }
+    if *price > candle.high {
+        candle.high = price.clone();
+    }
+    if *price < candle.low {
+        candle.low = price.clone();
+    }
+    candle.close = price.clone();
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,7 +535,7 @@ mod tests {
         }
         assert!(!series.tick(&price("10"), minute(7) + 200), "no change");
         assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0]]");
-        assert_eq!(series.last_row(), None);
+        assert_eq!(series.extent().last, None);
         assert!(series.tick(&price("12"), minute(8)));
         assert_eq!(body(&series), "[[420000,10.5,11,9.75,10,0],[480000,12,12,12,12,0]]");
     }
@@ -438,7 +556,7 @@ mod tests {
             assert!(!series.tick(&price(text), at), "{text} at {at}");
         }
         assert_eq!(series.version(), version);
-        assert_eq!(series.last_row(), Some(11));
+        assert_eq!(series.extent().last, Some(11));
     }
 
     #[test]
@@ -535,7 +653,7 @@ mod tests {
     fn what_a_client_still_reads_outlives_its_candles() {
         let mut series = Series::new(key(Stored::M1), 0);
         series.ingest_whole(0..300, &minutes(0..300), minute(300), None);
-        let (rows, pieces) = series.pieces(&(150..200), 0);
+        let (rows, pieces) = series.pieces(&(150..200), minute(0));
         assert_eq!(rows, 50);
         series.forget_before(300);
         assert_eq!((series.count(), series.bytes()), (0, 0));

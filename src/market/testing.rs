@@ -161,7 +161,7 @@ pub(crate) fn minutes(slots: impl IntoIterator<Item = i64>) -> Vec<Reported> {
 
 /// These candles are all that there are in these slots: what two answers have said.
 pub(crate) fn known(series: &mut Series, slots: Range<i64>, candles: &[Reported], now: UnixMs) {
-    series.ingest(slots, candles, &Evidence::History, now, None);
+    series.ingest(slots, candles, &Evidence::Proven, now, None);
 }
 
 /// The moment at which a minute's slot begins.

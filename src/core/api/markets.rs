@@ -92,7 +92,7 @@ fn write_chart(out: &mut Vec<u8>, view: &View<'_>, symbol: SymbolId) {
         let stored = sources.find_map(|&source| {
             let key = SeriesKey { source, symbol, interval };
             if history.enabled {
-                history.stored.of(key)
+                history.stored.get(&key).copied().filter(|extent| extent.count > 0)
             } else {
                 view.market.charts.get(key).map(Series::extent)
             }

@@ -182,9 +182,5 @@ fn ingest(key: SeriesKey, rows: Rows, cx: &mut Context) {
 
 /// The parts of these slots that are archived and not in memory, in order.
 fn only_archived(charts: &Charts, key: SeriesKey, slots: Range<i64>) -> Vec<Range<i64>> {
-    let Some(series) = charts.get(key) else {
-        return Vec::new();
-    };
-    let missing = series.covered().missing(slots).into_iter();
-    missing.flat_map(|part| series.archived().within(part)).collect()
+    charts.get(key).map_or(Vec::new(), |series| series.hidden(slots))
 }

@@ -89,12 +89,14 @@ impl History {
                         continue;
                     };
                     let key = SeriesKey { source, symbol, interval: *interval };
-                    cx.stats.history.stored.set(key, head.extent);
+                    cx.stats.history.stored.insert(key, head.extent);
                     // If there are too many pieces, the newest count.
                     for slots in head.covered.into_iter().rev() {
                         cx.market.charts.archive(key, slots);
                     }
-                    cx.market.charts.unsettle(key, Some(head.extent));
+                    if let Some(series) = cx.market.charts.get_mut(key) {
+                        series.unsettle_ends(head.extent.last);
+                    }
                 }
             }
             Reply::Quotes(list) => {

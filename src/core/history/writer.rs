@@ -234,7 +234,7 @@ impl Writer {
             let Some(key) = key_of(&series.name, cx) else {
                 continue;
             };
-            cx.stats.history.stored.set(key, series.extent);
+            cx.stats.history.stored.insert(key, series.extent);
             if !is_readable {
                 continue;
             }

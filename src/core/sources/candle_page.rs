@@ -128,7 +128,10 @@ impl CandlePage {
                 self.result.told = answer.between.clone();
             }
         }
-        charts.note_open(self.key, &self.result.told, self.sent_at.mono, now);
+        if let Some(series) = charts.get_mut(self.key) {
+            let present = self.key.interval.slot_of(now);
+            series.note_open(&self.result.told, self.sent_at.mono, present);
+        }
     }
 
     /// Puts one slice into the series, and what changes into the batch for the file.

@@ -86,10 +86,12 @@ impl CandlePlans {
                 return false;
             }
         }
-        if is_new {
-            charts.unsettle(key, cx.stats.history.stored.of(key));
+        if let Some(series) = charts.get_mut(key) {
+            if is_new {
+                series.unsettle_ends(cx.stats.history.stored.get(&key).and_then(|it| it.last));
+            }
+            series.touch(exchange);
         }
-        charts.touch(key, exchange);
         if is_listed || !catalog.has_list(self.source) {
             self.plans.entry(key).or_insert_with(|| SeriesPlan::new(cx.now.mono));
         }

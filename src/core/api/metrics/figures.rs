@@ -56,7 +56,8 @@ impl<'a> Figures<'a> {
     pub fn stored(&self) -> (u64, u64) {
         let (history, charts) = (self.history, self.charts);
         if history.enabled {
-            (history.stored.series() as u64, history.stored.candles())
+            let counts = || history.stored.values().map(|extent| extent.count);
+            (counts().filter(|count| *count > 0).count() as u64, counts().sum())
         } else {
             (charts.series as u64, charts.candles as u64)
         }

@@ -143,13 +143,12 @@ impl FollowedCharts {
         self.asked_last = None;
         for (followed, _) in rest.take(4 * ASKED_A_SECOND) {
             self.asked_last = Some(*followed);
-            let key = followed.series(view).ok();
-            if let Some(key) = key.filter(|key| view.market.charts.get(*key).is_none()) {
-                found.extend(followed.missing(view, key).map(|slots| (key, slots)));
-            } else if let Some(key) = key {
-                // It stays open as long as somebody reads it.
-                let now = view.exchange_time(key.source);
-                view.market.charts.touch(key, now);
+            if let Ok(key) = followed.series(view) {
+                match view.market.charts.get(key) {
+                    // It stays open as long as somebody reads it.
+                    Some(series) => _ = series.touch(view.exchange_time(key.source)),
+                    None => found.extend(followed.missing(view, key).map(|slots| (key, slots))),
+                }
             }
             if found.len() == ASKED_A_SECOND {
                 break;
