@@ -88,7 +88,7 @@ impl<'s> ChartBuilder<'s> {
         keep: i64,
     ) -> ChartBuilder<'s> {
         debug_assert!(series.is_none_or(|series| series.interval() == spec.interval.base()));
-        let mut rows = ChartRows::new(spec.quoted);
+        let mut rows = ChartRows::default();
         let stage = match series {
             Some(series) => {
                 rows.made_of.add(Part::Source(series.key().source.0));
@@ -275,7 +275,7 @@ impl Making {
                     let open = series.open_of(flat.start);
                     rows.volume.clear();
                     rows.volume.push(b'0');
-                    rows.push((flat.start, open), [close; 4]);
+                    rows.push((flat.start, open), [close; 4], view.spec.quoted);
                     rows.made_of.add(Part::Stored(series.closed_version()));
                     rows.made_of.add(Part::Flat(flat.start));
                     self.cursor = flat.end;
@@ -311,7 +311,7 @@ impl Making {
         };
         *budget = budget.saturating_sub(count);
         let open = view.series.open_of(bucket.start);
-        rows.push((bucket.start, open), prices);
+        rows.push((bucket.start, open), prices, view.spec.quoted);
         rows.made_of.add(match state {
             BucketState::Closed => Part::Stored(view.series.closed_version()),
             _ => Part::Series(view.series.version()),
@@ -334,32 +334,24 @@ struct ChartRows {
     /// The volume of the next row.
     volume: Vec<u8>,
     found: FoundRows,
-    quoted: bool,
 }
 
 impl ChartRows {
-    fn new(quoted: bool) -> ChartRows {
-        ChartRows { quoted, ..ChartRows::default() }
-    }
-
     /// Appends the row of the bucket that begins with this slot and opens at this time, with this open,
     /// high, low and close, and the volume set before.
-    fn push(&mut self, (slot, open): (i64, UnixMs), prices: [&[u8]; 4]) {
+    fn push(&mut self, (slot, open): (i64, UnixMs), prices: [&[u8]; 4], quoted: bool) {
         if self.rest.len() >= PIECE {
             self.cut();
         }
         let body = &mut self.rest;
         body.push(b'[');
         Decimal::from(open.0).write(body);
+        let quote: &[u8] = if quoted { b"\"" } else { b"" };
         for number in prices.into_iter().chain([&self.volume[..]]) {
             body.push(b',');
-            if self.quoted {
-                body.push(b'"');
-                body.extend_from_slice(number);
-                body.push(b'"');
-            } else {
-                body.extend_from_slice(number);
-            }
+            body.extend_from_slice(quote);
+            body.extend_from_slice(number);
+            body.extend_from_slice(quote);
         }
         body.extend_from_slice(b"],");
         let found = &mut self.found;

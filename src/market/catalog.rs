@@ -8,13 +8,12 @@
 //! names, whatever their status, and the wanted active markets of its list. Until its first list
 //! has come, it tracks those of the list of an earlier run.
 //!
-//! Invariant: from `begin_list` on, nothing that is served changes until one call of
+//! Invariant: while a list is read, nothing that is served changes until one call of
 //! [`Catalog::refresh_list`] changes all of it at once. [`Catalog::version`] increases if any of it
 //! differs.
 
 mod ecosystem;
 mod groups;
-mod refresh;
 mod roster;
 
 pub use ecosystem::EcosystemEntry;
@@ -29,7 +28,7 @@ use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
 use ecosystem::EcosystemList;
 use groups::Groups;
-use roster::{Roster, Staging};
+use roster::Roster;
 use std::collections::BTreeSet;
 
 /// The number of a configured symbol. `None` if it cannot have one, which is logged.
@@ -75,6 +74,14 @@ struct Tracking {
     sources: Box<[SourceId]>,
     created_at: Option<UnixMs>,
     updated_at: Option<UnixMs>,
+}
+
+/// Everything served about a symbol that a list can change.
+#[derive(PartialEq)]
+struct Shown {
+    sources: Box<[SourceId]>,
+    active: bool,
+    entry: Option<(bool, MarketRules)>,
 }
 
 impl Catalog {
@@ -299,13 +306,8 @@ impl Catalog {
         self.rosters[source.index()].has_list
     }
 
-    /// Starts to read a list of a source. One that was being read is dropped.
-    pub fn begin_list(&mut self, source: SourceId) {
-        self.rosters[source.index()].staging = Some(Staging::default());
-    }
-
-    /// Drops the list that is being read.
-    pub fn abandon_list(&mut self, source: SourceId) {
+    /// Drops the list that is being read, if any. The next item begins another one.
+    pub fn drop_list(&mut self, source: SourceId) {
         self.rosters[source.index()].staging = None;
     }
 
@@ -339,6 +341,74 @@ impl Catalog {
     /// list leaves them out too. `is_quoted`: true if tickers of a symbol come. Returns how many are kept.
     pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) -> usize {
         self.rosters[source.index()].doubt(is_quoted)
+    }
+
+    /// Applies the list of this source that was read to its end, and returns what changed. Readers see all of
+    /// the list or nothing of it. The first list of 3,500 markets takes about 1.5 milliseconds, one of 20,000
+    /// about 13. A later one that says nothing new costs next to nothing; if a market has come, gone or
+    /// changed, all known symbols are sorted again.
+    pub fn refresh_list(&mut self, source: SourceId, now: UnixMs) -> ListChange {
+        let roster = &mut self.rosters[source.index()];
+        let Some(mut staging) = roster.staging.take() else {
+            return ListChange::default();
+        };
+        roster.warn_of(&staging);
+        let mut change = std::mem::take(&mut staging.change);
+        let touched = roster.touched_by(&staging);
+        if roster.has_list && touched.is_empty() {
+            return change;
+        }
+        let before: Vec<Shown> = touched.iter().map(|symbol| self.shown(*symbol)).collect();
+        self.rosters[source.index()].replace(staging);
+        let (mut any_changed, mut other_known) = (false, false);
+        for (symbol, before) in touched.into_iter().zip(before) {
+            self.place(symbol);
+            let sources = self.sources_of(symbol);
+            match (before.sources.contains(&source), sources.contains(&source)) {
+                (false, true) => change.added.push(symbol),
+                (true, false) => change.removed.push(symbol),
+                _ => {}
+            }
+            other_known |= before.sources.is_empty() != sources.is_empty();
+            let is_created =
+                self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
+            if is_created || self.shown(symbol) != before {
+                let tracking = &mut self.tracking[symbol.index()];
+                tracking.created_at = tracking.created_at.or(is_created.then_some(now));
+                tracking.updated_at = Some(now);
+                any_changed = true;
+            }
+        }
+        if other_known {
+            self.rebuild();
+        }
+        self.version += u64::from(any_changed);
+        self.warn_of_missing(source);
+        change
+    }
+
+    /// Tracks the symbols of an earlier run's list of this source until a list has come. Symbols that the
+    /// source does not want any more are left out, and all of them if its list has come.
+    pub fn remember(&mut self, source: SourceId, mut symbols: Vec<SymbolId>) {
+        symbols.retain(|symbol| self.may_track(source, *symbol));
+        if symbols.is_empty() {
+            return;
+        }
+        self.rosters[source.index()].remembered.extend(&symbols);
+        for symbol in symbols {
+            self.place(symbol);
+        }
+        self.rebuild();
+        self.version += 1;
+    }
+
+    fn shown(&self, symbol: SymbolId) -> Shown {
+        let entry = self.ecosystem_entry(symbol);
+        Shown {
+            sources: self.sources_of(symbol).into(),
+            active: self.active(symbol),
+            entry: entry.map(|entry| (entry.status, entry.rules)),
+        }
     }
 
     /// The id of a source in the configuration, for the log.

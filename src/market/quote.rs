@@ -68,9 +68,8 @@ impl Quotes {
         let feed = &mut self.feeds[source.index()];
         let changed = match feed.quotes.get_mut(symbol.index()) {
             Some(Some(quote)) => {
-                let stale = &mut feed.stale;
                 let ages = (feed.frozen, feed.stale_after);
-                quote.receive(ticker, now, ages, stale, &mut self.totals)
+                quote.receive(ticker, now, ages, &mut feed.stale, &mut self.totals)
             }
             _ => {
                 self.insert(Quote::new(source, symbol, ticker, now));
@@ -98,7 +97,6 @@ impl Quotes {
         quote.restored = true;
         quote.stale = true;
         self.insert(quote);
-        self.totals.counts.stale += 1;
         self.feeds[source.index()].stale += 1;
         true
     }
@@ -192,7 +190,6 @@ impl Quotes {
         holders.dropped = self.totals.changed(symbol);
         self.totals.counts.symbols -= usize::from(holders.count == 0);
         self.totals.counts.cached -= 1;
-        self.totals.counts.stale -= usize::from(quote.stale);
         feed.stale -= usize::from(quote.stale);
     }
 
@@ -251,10 +248,10 @@ impl Quotes {
         due.map(|feed| feed.judge(now.mono, &mut self.totals)).sum()
     }
 
-    /// The counters, at constant cost: `/health` asks for them more than once.
+    /// The counters, at a cost that does not grow with the quotes: `/health` asks for them more than once.
     pub fn counts(&self) -> QuoteCounts {
-        let counts = self.totals.counts;
-        QuoteCounts { fresh: counts.cached - counts.stale, ..counts }
+        let (counts, stale) = (self.totals.counts, self.feeds.iter().map(|feed| feed.stale).sum());
+        QuoteCounts { fresh: counts.cached - stale, stale, ..counts }
     }
 
     /// Increases whenever any quote changes, comes or goes. It names an answer with several quotes:

@@ -355,7 +355,7 @@ mod tests {
         let source = SourceConfig { symbols: symbols.clone(), ..SourceConfig::new("binance") };
         let config = Config { sources: vec![source], ..Config::default() };
         let mut market = Market::new(&config);
-        market.catalog.begin_list(SOURCE);
+        market.catalog.drop_list(SOURCE);
         symbols.iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
         market.catalog.end_list(SOURCE).expect("a usable list");
         market.catalog.refresh_list(SOURCE, now.unix);

@@ -174,7 +174,7 @@ mod tests {
 
         fn list(&mut self, source: SourceId, markets: usize) {
             let catalog = &mut self.market.catalog;
-            catalog.begin_list(source);
+            catalog.drop_list(source);
             for at in 0..markets {
                 catalog.list(source, market(at));
             }

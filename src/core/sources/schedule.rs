@@ -305,7 +305,7 @@ impl Schedule {
             }
             Task::Markets => {
                 self.list_due = now + HOURLY;
-                cx.market.catalog.begin_list(id);
+                cx.market.catalog.drop_list(id);
             }
             Task::Time => self.clock.asked(now),
             Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),

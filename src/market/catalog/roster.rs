@@ -4,7 +4,7 @@
 //! no other source.
 //!
 //! Staging: the items of a new list are compared with the current listings as they arrive. An
-//! unchanged item leaves only a mark, so that reading the same list again takes no memory. The
+//! unchanged item leaves only a mark, so that reading the same list again takes little memory. The
 //! listings change in [`Roster::replace`] and when the configuration does.
 
 use super::super::ids::SymbolId;
@@ -93,23 +93,13 @@ pub(super) struct Roster {
 /// A list that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
-    /// By symbol.
-    said: Vec<Said>,
+    /// What it says of each of its markets that are tracked; `None`: what the list before said.
+    said: BTreeMap<SymbolId, Option<Box<Listing>>>,
     /// Markets with a valid name, tracked or not.
     pub(super) usable: usize,
     /// What it changes. Only markets that are left out are known before it is applied.
     pub(super) change: ListChange,
     skipped_example: Option<String>,
-}
-
-/// What the list that is being read says about a symbol so far.
-#[derive(Debug, Default)]
-enum Said {
-    #[default]
-    Nothing,
-    /// What the list before said.
-    Unchanged,
-    New(Box<Listing>),
 }
 
 /// The warnings already logged.
@@ -189,24 +179,12 @@ impl Roster {
     /// Stages one tracked market. Of two with the same symbol the first wins, but an active one
     /// beats an inactive one.
     pub(super) fn stage(&mut self, symbol: SymbolId, listing: Listing) {
-        let staging = self.staging.get_or_insert_default();
         let before = (self.listings.get(symbol.index())).and_then(|before| before.as_deref());
-        if staging.said.len() <= symbol.index() {
-            staging.said.resize_with(symbol.index() + 1, Said::default);
+        let said = &mut self.staging.get_or_insert_default().said;
+        let first = said.get(&symbol).and_then(|said| said.as_deref().or(before));
+        if first.is_none_or(|first| !first.active && listing.active) {
+            said.insert(symbol, (before != Some(&listing)).then(|| Box::new(listing)));
         }
-        let said = &mut staging.said[symbol.index()];
-        let first = match said {
-            Said::Nothing => None,
-            Said::Unchanged => before,
-            Said::New(listing) => Some(&**listing),
-        };
-        if first.is_some_and(|first| first.active || !listing.active) {
-            return;
-        }
-        *said = match before == Some(&listing) {
-            true => Said::Unchanged,
-            false => Said::New(Box::new(listing)),
-        };
     }
 
     /// Keeps those markets that the list lacks and may have left out by mistake: those whose tickers still
@@ -216,60 +194,47 @@ impl Roster {
         let Some(staging) = &mut self.staging else {
             return 0;
         };
-        let listed = self.listings.iter().zip(0..).filter(|(it, _)| it.is_some());
-        let mut tracked: BTreeSet<_> = listed.map(|(_, at)| SymbolId(at)).collect();
+        let mut tracked: BTreeSet<_> = listed(&self.listings).map(|(symbol, _)| symbol).collect();
         tracked.extend(&self.remembered);
-        let says =
-            |it: &SymbolId| !matches!(staging.said.get(it.index()), None | Some(Said::Nothing));
-        let lacking = || tracked.iter().copied().filter(|it| !says(it));
+        let lacking = || tracked.iter().copied().filter(|it| !staging.said.contains_key(it));
         let are_many = lacking().count() > tracked.len() / MANY;
         let is_new = |it: &SymbolId| !self.doubted.contains(it);
         let doubted = lacking().filter(|it| is_new(it) && (are_many || is_quoted(*it)));
         self.doubted = doubted.collect();
-        staging.said.resize_with(staging.said.len().max(self.listings.len()), Said::default);
-        for symbol in &self.doubted {
-            if self.listings.get(symbol.index()).is_some_and(Option::is_some) {
-                staging.said[symbol.index()] = Said::Unchanged;
-            }
+        for (symbol, _) in listed(&self.listings).filter(|(it, _)| self.doubted.contains(it)) {
+            staging.said.insert(symbol, None);
         }
         self.doubted.len()
     }
 
-    /// The symbols about which something changes with this list; sorted.
-    pub(super) fn touched_by(&self, staging: &Staging) -> Vec<SymbolId> {
-        let symbols =
-            (0..self.listings.len().max(staging.said.len())).map(|at| SymbolId(at as u32));
-        let mut touched: Vec<SymbolId> = symbols
-            .filter(|symbol| match staging.said.get(symbol.index()) {
-                Some(Said::Unchanged) => false,
-                Some(Said::New(_)) => true,
-                Some(Said::Nothing) | None => self.listing(*symbol).is_some(),
-            })
-            .collect();
+    /// The symbols about which something changes with this list.
+    pub(super) fn touched_by(&self, staging: &Staging) -> BTreeSet<SymbolId> {
+        let gone = listed(&self.listings).map(|(symbol, _)| symbol);
+        let gone = gone.filter(|symbol| !staging.said.contains_key(symbol));
+        let new = staging.said.iter().filter(|(_, new)| new.is_some()).map(|(symbol, _)| *symbol);
+        let mut touched: BTreeSet<SymbolId> = gone.chain(new).collect();
         touched.extend(&self.remembered);
         if !self.has_list {
             // Named symbols that the first list does not have turn inactive.
             touched.extend(&self.named);
         }
-        touched.sort_unstable();
-        touched.dedup();
         touched
     }
 
     /// Tracks the markets of this list in place of those before.
-    pub(super) fn replace(&mut self, mut staging: Staging) {
+    pub(super) fn replace(&mut self, staging: Staging) {
         self.has_list = true;
         self.remembered.retain(|symbol| self.doubted.contains(symbol));
         self.recalled.clear();
-        let places = self.listings.len().max(staging.said.len());
-        self.listings.resize_with(places, || None);
-        staging.said.resize_with(places, Said::default);
-        for (listing, said) in self.listings.iter_mut().zip(staging.said) {
-            match said {
-                Said::Nothing => *listing = None,
-                Said::Unchanged => {}
-                Said::New(new) => *listing = Some(new),
+        for (at, listing) in self.listings.iter_mut().enumerate() {
+            listing.take_if(|_| !staging.said.contains_key(&SymbolId(at as u32)));
+        }
+        for (symbol, new) in staging.said {
+            if self.listings.len() <= symbol.index() {
+                self.listings.resize_with(symbol.index() + 1, || None);
             }
+            let listing = &mut self.listings[symbol.index()];
+            *listing = new.or(listing.take());
         }
         self.route();
     }
@@ -277,9 +242,8 @@ impl Roster {
     /// Maps the ticker ids to their symbols. It is done for all of them, because two markets may swap
     /// their ids. If a faulty list has one ticker id for two markets, the lower symbol gets it.
     fn route(&mut self) {
-        let listed = (self.listings.iter().enumerate()).rev();
-        let listed = listed.filter_map(|(at, it)| Some((SymbolId(at as u32), it.as_deref()?)));
-        self.routes = listed.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();
+        let routes = listed(&self.listings).rev();
+        self.routes = routes.map(|(symbol, it)| (it.ticker_id.clone(), symbol)).collect();
     }
 
     /// The named symbols that the applied list does not have and that were not logged before.
@@ -312,6 +276,14 @@ impl Roster {
             );
         }
     }
+}
+
+/// The listings that there are, by symbol.
+fn listed(
+    listings: &[Option<Box<Listing>>],
+) -> impl DoubleEndedIterator<Item = (SymbolId, &Listing)> {
+    let listed = listings.iter().enumerate();
+    listed.filter_map(|(at, it)| Some((SymbolId(at as u32), it.as_deref()?)))
 }
 
 impl Staging {

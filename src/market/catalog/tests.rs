@@ -32,7 +32,7 @@ fn remember(catalog: &mut Catalog, source: SourceId, symbols: &[SymbolId]) {
 
 /// Hands a whole list over.
 fn list(catalog: &mut Catalog, source: SourceId, markets: &[&str], now: UnixMs) -> ListChange {
-    catalog.begin_list(source);
+    catalog.drop_list(source);
     for text in markets {
         catalog.list(source, info(text));
     }
@@ -168,15 +168,15 @@ fn nothing_served_changes_before_a_list_ends() {
         assert_eq!(catalog.by_ticker_id(A, "ETHUSDT"), None, "{when}");
         assert_eq!(catalog.categories().len(), 2, "{when}");
     };
-    catalog.begin_list(A);
+    catalog.drop_list(A);
     catalog.list(A, info("ETH/USDT"));
     catalog.list(A, info("A/BC"));
     check_unchanged(&catalog, "while it is read");
-    catalog.abandon_list(A);
+    catalog.drop_list(A);
     check_unchanged(&catalog, "abandoned");
     assert_eq!(end_list(&mut catalog, A, T2), Err(EmptyList));
     check_unchanged(&catalog, "ended without a begin");
-    catalog.begin_list(A);
+    catalog.drop_list(A);
     catalog.list(A, info("ETH/USDT"));
     let change = list(&mut catalog, A, &["BTC/USDT", "AB/C"], T3);
     assert_eq!(change, ListChange::default());
@@ -188,7 +188,7 @@ fn a_list_without_a_usable_market_is_refused() {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &["USDT"])]);
     list(&mut catalog, A, &["BTC/USDT", "ETH/USDT"], T1);
     for markets in [&[][..], &["btc/usdt", "X.Y/USDT"]] {
-        catalog.begin_list(A);
+        catalog.drop_list(A);
         for text in markets {
             catalog.list(A, info(text));
         }
@@ -266,7 +266,7 @@ fn markets_whose_symbol_cannot_be_written_are_skipped_and_counted() {
 fn check_duplicate(first: &str, second: &str, expected: &str) {
     let mut catalog = catalog(&[source("a", &["BTC/USDT"], &[])]);
     for _again in 0..2 {
-        catalog.begin_list(A);
+        catalog.drop_list(A);
         for ticker_id in [first, second] {
             let mut market = info("BTC/USDT");
             market.active = !ticker_id.starts_with('!');
@@ -295,7 +295,7 @@ fn of_two_markets_with_one_symbol_the_first_wins_but_an_active_one_beats_an_inac
 fn ticker_ids_that_trade_places_are_routed_to_their_new_symbols() {
     let mut catalog = catalog(&[source("a", &[], &[])]);
     let give = |catalog: &mut Catalog, pairs: [(&str, &str); 2]| {
-        catalog.begin_list(A);
+        catalog.drop_list(A);
         for (symbol, ticker_id) in pairs {
             let mut market = info(symbol);
             market.ticker_id = ticker_id.into();
@@ -382,7 +382,7 @@ fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
     let (low, high) = (id(&catalog, "B/B"), id(&catalog, "A/A"));
     // The first list makes its routes as it comes, also from items that an active one replaces.
     for now in [T1, T2] {
-        catalog.begin_list(A);
+        catalog.drop_list(A);
         catalog.list(A, with_id("A/A", "x"));
         catalog.list(A, with_id("B/B", "x"));
         catalog.list(A, with_id("!C/C", "gone"));
@@ -392,7 +392,7 @@ fn of_two_markets_with_one_ticker_id_the_lower_symbol_has_it_in_every_list() {
         assert_eq!(catalog.by_ticker_id(A, "gone"), None);
         assert_eq!(catalog.by_ticker_id(A, "here"), Some(id(&catalog, "C/C")));
     }
-    catalog.begin_list(A);
+    catalog.drop_list(A);
     catalog.list(A, with_id("A/A", "x"));
     catalog.list(A, with_id("B/B", "y"));
     end_list(&mut catalog, A, T3).expect("a usable list");
@@ -435,7 +435,7 @@ fn what_is_remembered_is_known_until_the_lists_of_its_source_and_of_others_have_
     let mut catalog = catalog(&[source("a", &[], &[]), source("b", &[], &[])]);
     let luna = catalog.number_of("LUNA/USDT").expect("a name");
     for source in [A, B] {
-        catalog.begin_list(source);
+        catalog.drop_list(source);
         catalog.list(source, info("BTC/USDT"));
         assert_eq!(catalog.end_list(source), Ok(()));
     }

@@ -71,7 +71,7 @@ pub(super) struct Totals {
     pub(super) version: u64,
     pub(super) turns: Vec<QuoteTurn>,
     pub(super) touched: Touched,
-    /// `fresh` is not kept.
+    /// `fresh` and `stale` are not kept.
     pub(super) counts: QuoteCounts,
 }
 
@@ -158,9 +158,7 @@ impl Quote {
 
     /// Sets the staleness and a new version. `stale_here` counts the stale quotes of its source.
     pub(super) fn set_stale(&mut self, stale: bool, stale_here: &mut usize, totals: &mut Totals) {
-        for count in [&mut totals.counts.stale, stale_here] {
-            *count = *count + usize::from(stale) - usize::from(self.stale);
-        }
+        *stale_here = *stale_here + usize::from(stale) - usize::from(self.stale);
         if stale && !self.stale {
             totals.turns.push(self.turn(false));
         }

@@ -174,7 +174,7 @@ mod tests {
         let source = SourceConfig { symbols, ..SourceConfig::new("binance") };
         let config = Config { sources: vec![source], ..Config::default() };
         let mut market = Market::new(&config);
-        market.catalog.begin_list(SOURCE);
+        market.catalog.drop_list(SOURCE);
         market.catalog.list(SOURCE, info("BTC/USDT"));
         market.catalog.end_list(SOURCE).expect("a usable list");
         market.catalog.refresh_list(SOURCE, now.unix);

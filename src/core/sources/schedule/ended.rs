@@ -46,7 +46,7 @@ impl Schedule {
                 // Without a first list nothing is served: then only the back-off counts.
                 let pause = if self.has_list { HOURLY_RETRY } else { Duration::ZERO };
                 self.list_due = cx.now.mono + pause;
-                cx.market.catalog.abandon_list(self.profile.id);
+                cx.market.catalog.drop_list(self.profile.id);
             }
             Task::Time => self.clock.failed(&mut self.candles, cx),
             Task::TickersOf { symbols, .. } if blame == Blame::Market && symbols.len() > 1 => {

@@ -331,7 +331,7 @@ impl Source {
         let can_read = !self.jobs.iter().any(is_reading);
         if self.replica.role() == Role::Follower && !self.has_ended && can_read {
             self.schedule.list_due = cx.now.mono + HOURLY;
-            cx.market.catalog.begin_list(self.id);
+            cx.market.catalog.drop_list(self.id);
             self.jobs.push([Job::ReadList(list)]);
         }
         can_read

@@ -116,12 +116,12 @@ fn whatever_lists_arrive_the_catalog_equals_one_made_anew_in_every_seed() {
                 }
             }
             let (before, version) = (picture(&catalog), catalog.version());
-            catalog.begin_list(id);
+            catalog.drop_list(id);
             for market in &markets {
                 catalog.list(id, market.clone());
             }
             if random.below(5) == 0 {
-                catalog.abandon_list(id);
+                catalog.drop_list(id);
             } else if end_list(&mut catalog, id, UnixMs(step)).is_ok() {
                 naive.lists[at] = Some(markets);
             }

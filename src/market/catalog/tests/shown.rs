@@ -97,7 +97,7 @@ fn figures_come_from_the_first_source_in_failover_order_that_lists_the_market() 
     let named = ["BTC/USDT"];
     let mut catalog = catalog(&[source("a", &named, &[]), source("b", &named, &[])]);
     let give = |catalog: &mut Catalog, source, active, rules, now| {
-        catalog.begin_list(source);
+        catalog.drop_list(source);
         let market = MarketInfo { active, rules, ..info("BTC/USDT") };
         catalog.list(source, market);
         end_list(catalog, source, now).expect("usable");
@@ -145,7 +145,7 @@ fn configured_entries_are_all_there_are_and_override_field_by_field() {
     ]);
     let mut catalog = Catalog::new(&config);
     assert_eq!(catalog.ecosystem(), []);
-    catalog.begin_list(A);
+    catalog.drop_list(A);
     for text in ["ADA/USDT", "BTC/USDT", "ETH/USDT", "SOL/USDT"] {
         let rules = rules(2, "0.2");
         catalog.list(A, MarketInfo { rules, ..info(text) });
@@ -188,7 +188,7 @@ fn the_version_counts_only_what_is_shown() {
     config.ecosystem.markets = Some(vec![market]);
     let mut catalog = Catalog::new(&config);
     let mut give = |places, price_min: &str, ticker_id: &str, now| {
-        catalog.begin_list(A);
+        catalog.drop_list(A);
         let mut btc = info("BTC/USDT");
         btc.rules = rules(places, price_min);
         btc.ticker_id = ticker_id.into();
