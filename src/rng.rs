@@ -8,7 +8,7 @@
 pub const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rng(u64);
 
 impl Rng {

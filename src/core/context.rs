@@ -1,6 +1,7 @@
 //! What every part of the core works on, beside its own state: one [`Context`], which the core owns.
 
 use crate::config::{Config, DEMO, DemoConfig};
+use crate::core::compressed_cache::CompressedBodies;
 use crate::core::{Action, ProcessFacts, Status};
 use crate::log_targets::SOURCE;
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
@@ -26,6 +27,8 @@ pub struct Context {
     pub actions: VecDeque<Action>,
     /// The candles that clients wait for and that are not requested yet.
     pub wishes: VecDeque<Wish>,
+    /// Bodies in gzip, and those that are being compressed.
+    pub compressed: CompressedBodies,
     /// The symbols that streams follow.
     pub followed: FollowedSymbols,
     /// Tells this run from others, and seeds what is left to chance.
@@ -98,12 +101,14 @@ impl Context {
         let clock = demo_clock(&config, now);
         let now = shown(clock, now);
         stats.started = now;
+        let compressed = CompressedBodies::new(config.limits.compressed_bytes);
         Context {
             config,
             market,
             stats,
             actions: VecDeque::new(),
             wishes: VecDeque::new(),
+            compressed,
             followed: FollowedSymbols::default(),
             boot: 0,
             facts: ProcessFacts::default,

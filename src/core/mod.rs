@@ -18,6 +18,7 @@ pub mod api;
 mod backend;
 mod clients;
 mod cluster;
+mod compressed_cache;
 mod context;
 mod event;
 mod held;
@@ -163,7 +164,7 @@ impl Core {
         if self.is_reloading()
             && let Some(old) = self.backend.take_reload(&mut self.cx)
         {
-            self.clients.reconfigure(&old.limits, &self.cx.config);
+            self.clients.reconfigure(&old.limits, &mut self.cx);
             self.wake_clients();
         }
     }
@@ -192,9 +193,9 @@ impl Core {
     /// Tells that time has passed.
     pub fn handle_timeout(&mut self, now: Now) {
         self.set_time(now);
-        self.clients.handle_timeout(&mut self.cx);
+        let has_waited = self.clients.handle_timeout(&mut self.cx);
         self.backend.handle_timeout(&mut self.cx);
-        if self.backend.take_progress() | self.clients.has_waited_enough(now.mono) {
+        if self.backend.take_progress() | has_waited {
             self.wake_all();
         }
         self.grant_wishes();
@@ -250,7 +251,7 @@ impl Core {
         // Once the clients have had their time, only the history is waited for.
         let stop_at = self.stop_at.filter(|_| !self.clients_done).unwrap_or(Mono::NEVER);
         let next = self.backend.next_wake(&self.cx).due.min(self.cx.stats.log.due());
-        let next = next.min(self.clients.due()).min(stop_at);
+        let next = next.min(self.clients.due(&self.cx)).min(stop_at);
         (next != Mono::NEVER).then_some(next)
     }
 
@@ -301,13 +302,12 @@ impl Core {
     /// exchanges wait for the next one, and what has become of the lines of the log.
     pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), log: LogFigures, now: Now) {
         let took_us = end.0.saturating_sub(now.mono.0);
-        let staged = self.backend.next_wake(&self.cx).staged;
+        self.cx.stats.queues.staged = self.backend.next_wake(&self.cx).staged;
         let stats = &mut self.cx.stats;
         stats.turns.note(took_us, now);
         (stats.queues.clients, stats.queues.upstreams) = waiting;
-        stats.queues.staged = staged;
-        self.clients.note_turn(took_us, stats);
-        if stats.log.note(log, now.mono) {
+        self.clients.note_turn(took_us, &mut self.cx);
+        if self.cx.stats.log.note(log, now.mono) {
             self.backend.watch(&mut self.cx);
         }
     }
@@ -392,7 +392,7 @@ impl Core {
         // Most calls are of the same turn, and pass the same time.
         if now != self.told {
             (self.told, self.cx.now) = (now, context::shown(self.cx.clock, now));
-            if self.clients.set_date(now.unix, &self.cx) && self.cx.clock.is_none() {
+            if self.clients.set_date(now.unix) && self.cx.clock.is_none() {
                 self.backend.watch_clocks(&mut self.cx);
             }
         }

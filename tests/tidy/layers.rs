@@ -9,7 +9,7 @@ const LAYERS: [&str; 16] = [
     "durations interval record json",
     "config history",
     "http market exchange demo replication",
-    "core/event core/held",
+    "core/event core/held core/compressed_cache",
     "core/stats",
     "core/context",
     "core/upstream",

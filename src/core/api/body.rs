@@ -6,11 +6,11 @@
 //! it is while it is being compressed for later would be compressed for nobody. If too much waits to be
 //! compressed, the body is sent as it is, which every client accepts.
 //!
-//! It compresses nothing itself: [`CompressedBodies`](super::compressed_cache::CompressedBodies) does.
+//! It compresses nothing itself: [`CompressedBodies`](crate::core::compressed_cache::CompressedBodies) does.
 
-use super::compressed_cache::CacheKey;
 use super::outcome::{Outcome, ToCompress, send_shared};
 use super::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Coding, ETag, Head, Output, Responder};
 

@@ -6,13 +6,13 @@
 //! parameters and error codes with those that the code names, the schemas and examples with real responses.
 
 use super::body;
-use super::compressed_cache::CacheKey;
 use super::metrics;
 use super::outcome::Outcome;
 use super::params::ApiRequest;
 use super::view::View;
 use crate::config::Config;
 use crate::core::Service;
+use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Error, Head, Responder, unpacked};
 use crate::json::{Array, json};

@@ -4,12 +4,12 @@
 //! some: so thousands of rows are never ranked in one piece, and twenty of them cost no more than they need.
 
 use super::body::{Body, send_kept};
-use super::compressed_cache::CacheKey;
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item, write_market};
 use super::selection::{Selection, find};
 use super::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder, echo};
@@ -339,7 +339,6 @@ impl Deferred for LongList {
 mod tests {
     use super::*;
     use crate::config::{Config, Limits, SourceConfig};
-    use crate::core::api::compressed_cache::CompressedBodies;
     use crate::core::{Context, Status};
     use crate::http::{HeadLimits, Output, Parsed, Stamp, parse};
     use crate::market::Market;
@@ -365,15 +364,14 @@ mod tests {
 
     #[test]
     fn the_list_of_all_markets_is_made_only_for_who_lacks_it() {
-        let cx = context();
-        let mut compressed = CompressedBodies::new(1 << 20);
-        let ask = |fields: &str, compressed: &CompressedBodies| {
+        let mut cx = context();
+        let ask = |fields: &str, cx: &Context| {
             let raw = format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
             let limits = HeadLimits::from(&Limits::default());
             let Ok(Parsed::Complete { request, .. }) = parse(raw.as_bytes(), &limits) else {
                 panic!("a request");
             };
-            let (view, stamp) = (View::new(&cx, compressed), Stamp::new(7));
+            let (view, stamp) = (View::new(cx), Stamp::new(7));
             let mut out = Output::default();
             let mut responder = Responder::new(&mut out, &stamp, &request, true);
             let (selection, query) = (None, b"".as_slice().into());
@@ -394,25 +392,25 @@ mod tests {
             let text = String::from_utf8_lossy(&out.pending().to_vec()).into_owned();
             (outcome, text, is_made)
         };
-        let (_, text, is_made) = ask("", &compressed);
+        let (_, text, is_made) = ask("", &cx);
         assert!(text.starts_with("HTTP/1.1 200") && is_made);
         assert_eq!(text.matches("\"name\":").count(), 2 * ROWS_A_PART, "{text}");
         let tag = text.split("ETag: ").nth(1).and_then(|rest| rest.split("\r\n").next());
         let has = format!("If-None-Match: {}\r\n", tag.expect("a tag"));
-        let (_, text, is_made) = ask(&has, &compressed);
+        let (_, text, is_made) = ask(&has, &cx);
         assert!(text.starts_with("HTTP/1.1 304") && !is_made, "{text}");
         let gzip = "Accept-Encoding: gzip\r\n";
-        let (outcome, _, is_made) = ask(gzip, &compressed);
+        let (outcome, _, is_made) = ask(gzip, &cx);
         let Outcome::ToCompress(it) = outcome else { panic!("it is to be compressed") };
         assert!(is_made);
         let client = crate::table::Table::new(1).insert(()).expect("room");
-        compressed.insert(it.key, it.tag, it.body, client);
-        while compressed.has_work() {
-            compressed.step(|_| true);
+        cx.compressed.insert(it.key, it.tag, it.body, client);
+        while cx.compressed.has_work() {
+            cx.compressed.step(|_| true);
         }
-        let (_, text, is_made) = ask(gzip, &compressed);
+        let (_, text, is_made) = ask(gzip, &cx);
         assert!(text.contains("Content-Encoding: gzip") && !is_made, "{text}");
-        let (_, text, is_made) = ask("If-Match: \"x\"\r\n", &compressed);
+        let (_, text, is_made) = ask("If-Match: \"x\"\r\n", &cx);
         assert!(text.starts_with("HTTP/1.1 412") && is_made, "{text}");
     }
 }

@@ -2,12 +2,12 @@
 //! `/api/ecosystem/market/{id}`.
 
 use super::body::Body;
-use super::compressed_cache::CacheKey;
 use super::list::{ListKind, ListRequest, no_category};
 use super::outcome::{Outcome, Prepared};
 use super::params::ApiRequest;
 use super::records::{fragment, write_item};
 use super::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder, decode_segment, echo};
 use crate::interval::{Interval, Stored};

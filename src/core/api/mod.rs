@@ -34,7 +34,6 @@
 
 mod body;
 pub mod chart;
-pub mod compressed_cache;
 mod described;
 mod endpoint;
 pub mod health;
@@ -54,7 +53,7 @@ mod view;
 pub use crate::http::error::{self, Error};
 pub use endpoint::Endpoint;
 pub use outcome::{
-    Advance, Deferred, Outcome, Position, Prepared, Round, SeriesSlots, StreamRequest,
+    Advance, ChartPlace, Deferred, Outcome, Position, Prepared, Round, SeriesSlots, StreamRequest,
     StreamedSymbols, send_error,
 };
 pub use view::View;

@@ -1,8 +1,8 @@
 //! The outcome of a request: a response that is written, or one that takes more than this turn.
 
-use super::compressed_cache::CacheKey;
 use super::error::Error;
 use super::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ETag, EndlessBody, Head, Output, Responder};
 use crate::interval::Interval;
 use crate::json::{Decimals, json};
@@ -36,7 +36,7 @@ pub trait Prepared: Debug {
 #[derive(Debug)]
 pub struct StreamRequest {
     /// The candles of these charts.
-    pub charts: Vec<(Option<SymbolId>, Interval)>,
+    pub charts: Vec<ChartPlace>,
     /// The quotes of these symbols.
     pub symbols: StreamedSymbols,
     /// The names that stand for no symbol yet, by place: charts come before symbols.
@@ -49,6 +49,17 @@ pub struct StreamRequest {
     pub resumed: Option<Position>,
     /// Its framing.
     pub body: EndlessBody,
+}
+
+/// A chart of a stream, and what was sent of it.
+#[derive(Debug)]
+pub struct ChartPlace {
+    /// The market. `None` if its name is unknown, or another place has the same chart.
+    pub symbol: Option<SymbolId>,
+    /// The interval of its candles.
+    pub interval: Interval,
+    /// Its newest candle that was sent as closed, or the newest closed one when the stream began.
+    pub closed: Option<UnixMs>,
 }
 
 /// How far a stream has come, as the ids of its events say: everything up to here was sent.
@@ -150,13 +161,17 @@ pub enum StreamedSymbols {
 }
 
 impl StreamedSymbols {
-    /// Those that the request names, as far as they are known, with their places.
-    pub fn named(&self) -> impl Iterator<Item = (usize, SymbolId)> {
-        let named: &[_] = match self {
+    /// The places of those that the request names.
+    pub fn places(&self) -> &[Option<SymbolId>] {
+        match self {
             StreamedSymbols::Named(symbols) => symbols,
             StreamedSymbols::All => &[],
-        };
-        (0..).zip(named).filter_map(|(at, symbol)| Some((at, (*symbol)?)))
+        }
+    }
+
+    /// Those that the request names, as far as they are known, with their places.
+    pub fn named(&self) -> impl Iterator<Item = (usize, SymbolId)> {
+        (0..).zip(self.places()).filter_map(|(at, symbol)| Some((at, (*symbol)?)))
     }
 }
 
@@ -226,9 +241,10 @@ impl ToCompress {
     }
 
     /// Sends it, once its body is compressed.
-    pub fn send(&self, responder: &mut Responder<'_>) {
+    pub fn send(&self, responder: &mut Responder<'_>) -> Outcome {
         let body = self.compressed.as_ref().expect("it runs when its body is compressed");
         send_shared(&Head { fields: &self.fields, ..self.head }, body, responder);
+        Outcome::Sent
     }
 }
 

@@ -6,11 +6,11 @@
 
 use super::body;
 use super::body::Body;
-use super::compressed_cache::CacheKey;
 use super::described;
 use super::outcome::Outcome;
 use super::params::ApiRequest;
 use crate::core::Service;
+use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ContentType, ETag, Error, Head, Responder, normal_path, prefers_html};
 use crate::json::json;
 

@@ -4,12 +4,12 @@
 //! with many quotes joins these fragments.
 
 use super::body;
-use super::compressed_cache::CacheKey;
 use super::list::{ListKind, ListRequest};
 use super::outcome::{Outcome, Prepared};
 use super::params::{ApiRequest, NamedMarket, decimals, look_up, read_markets, required};
 use super::records::{fragment, write_item_error};
 use super::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Error, Head, Responder};
 use crate::json::Decimals;

@@ -22,7 +22,7 @@
 
 use super::chart::Followed;
 use super::health;
-use super::outcome::{Outcome, Position, StreamRequest, StreamedSymbols};
+use super::outcome::{ChartPlace, Outcome, Position, StreamRequest, StreamedSymbols};
 use super::params::{ApiRequest, decimals, items, look_up};
 use super::quotes::missing;
 use super::records::fragment;
@@ -51,7 +51,7 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
         return Err(Error::bad("missing_parameter", "symbols", message));
     }
     let mut names = Names { call, source, unknown: BTreeMap::new(), is_served: false, error: None };
-    let charts = match charts.as_deref() {
+    let mut charts = match charts.as_deref() {
         None => Vec::new(),
         Some(text) => read_charts(&mut names, text)?,
     };
@@ -69,6 +69,9 @@ pub fn read(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     }
     let last_id = call.request.fields.get("last-event-id");
     let resumed = last_id.and_then(|id| Position::read(id, call.view.boot, charts.len()));
+    for (chart, closed) in charts.iter_mut().zip(resumed.iter().flat_map(|it| &it.closes)) {
+        chart.closed = *closed;
+    }
     Ok(Outcome::Stream(Box::new(StreamRequest {
         charts,
         symbols,
@@ -140,13 +143,10 @@ fn read_symbols(
 }
 
 /// Reads charts: a symbol, a colon and an interval each. One that was named before has no symbol.
-fn read_charts(
-    names: &mut Names<'_, '_>,
-    text: &[u8],
-) -> Result<Vec<(Option<SymbolId>, Interval)>, Error> {
+fn read_charts(names: &mut Names<'_, '_>, text: &[u8]) -> Result<Vec<ChartPlace>, Error> {
     let view = names.call.view;
     let items = items(text, "charts", view.config.limits.stream_charts)?;
-    let (mut charts, mut texts) = (Vec::with_capacity(items.len()), HashSet::new());
+    let (mut charts, mut texts) = (Vec::<ChartPlace>::new(), HashSet::new());
     for (place, item) in items.into_iter().enumerate() {
         let mut parts = item.rsplitn(2, |byte| *byte == b':').map(<[u8]>::trim_ascii);
         let interval = parts.next().and_then(Interval::parse);
@@ -165,8 +165,9 @@ fn read_charts(
         {
             return Err(error);
         }
-        let symbol = symbol.filter(|symbol| !charts.contains(&(Some(*symbol), interval)));
-        charts.push((symbol, interval));
+        let is_same = |it: &ChartPlace| it.symbol == symbol && it.interval == interval;
+        let symbol = symbol.filter(|_| !charts.iter().any(is_same));
+        charts.push(ChartPlace { symbol, interval, closed: None });
     }
     Ok(charts)
 }

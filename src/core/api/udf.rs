@@ -7,10 +7,10 @@ pub mod history;
 pub mod markets;
 
 use crate::core::api::body::Body;
-use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::Outcome;
 use crate::core::api::params::{ApiRequest, ParamValue};
 use crate::core::api::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ContentType, Error, Head, Responder};
 use crate::interval::Interval;
 use crate::json::{List, Value, json};

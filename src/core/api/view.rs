@@ -1,7 +1,7 @@
 //! What the endpoints see of the core during one call. They can change nothing through it but caches.
 
-use super::compressed_cache::CompressedBodies;
 use crate::config::Config;
+use crate::core::compressed_cache::CompressedBodies;
 use crate::core::{Context, ProcessFacts, Status};
 use crate::http::{Cache, Error};
 use crate::interval::{Interval, Stored};
@@ -30,12 +30,12 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// A view of the core.
     #[inline]
-    pub fn new(cx: &'a Context, compressed: &'a CompressedBodies) -> View<'a> {
+    pub fn new(cx: &'a Context) -> View<'a> {
         View {
             config: &cx.config,
             market: &cx.market,
             status: &cx.stats,
-            compressed,
+            compressed: &cx.compressed,
             boot: cx.boot,
             now: cx.now,
             facts: cx.facts,

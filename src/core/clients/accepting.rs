@@ -6,21 +6,17 @@
 //! address can lock out the others. If none makes room, or the address is above its own limit, the new
 //! connection is accepted as long as there is room, to serve it its health and to refuse it anything else.
 
-use crate::core::clients::address_counts::{AddressCounts, network, shown};
+use crate::core::clients::address_counts::{network, shown};
 use crate::core::clients::connection::{Connection, Phase};
+use crate::core::clients::{Acceptor, Clients, DEMO_CLIENTS, MOST_REFUSED};
+use crate::core::held::HeldByClients;
 use crate::core::{CloseReason, Context, Service};
 use crate::log_targets::HTTP;
-use crate::table::{Key, Table};
+use crate::table::Key;
 use crate::time::Mono;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
-
-/// Connections above a limit that are accepted to refuse them. The oldest half leaves for new ones.
-pub const MOST_REFUSED: usize = 64;
-
-/// Connections to the demo exchange: those of this process, and some for users.
-pub const DEMO_CLIENTS: usize = 32;
 
 /// How long a new connection may be silent, however many others come: three round trips around the world.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -31,52 +27,36 @@ const FOUND: usize = 64;
 /// Between two looks, if the last one has found none for the one that has come.
 const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
-/// See the module's page.
-#[derive(Debug, Default)]
-pub struct Acceptor {
-    addresses: AddressCounts,
-    /// Connections that may make room, the first one first.
-    leaving: VecDeque<Key>,
-    /// When all connections may be looked at again.
-    next_look: Mono,
-    /// Connections above a limit, oldest first. Some may have closed.
-    refused: VecDeque<Key>,
-    /// Connections to the demo exchange. They count for nothing else.
-    demo_open: usize,
-}
-
-impl Acceptor {
+impl Clients {
     /// Accepts a connection, which counts for its address if that is known. One above a limit is
     /// [`CloseReason::Refused`]. `None`: there is no room even for that.
     pub fn accept(
         &mut self,
-        connections: &mut Table<Connection>,
         peer: Option<IpAddr>,
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
         let new = |key| Connection::new(key, service, peer, cx.now.mono);
         if service == Service::Demo {
-            if self.demo_open >= DEMO_CLIENTS {
+            if self.acceptor.demo_open >= DEMO_CLIENTS {
                 return None;
             }
-            self.demo_open += 1;
-            return connections.insert_with(new);
+            self.acceptor.demo_open += 1;
+            return self.connections.insert_with(new);
         }
         let limits = &cx.config.limits;
         let (most, open) = (limits.max_connections, cx.stats.http.open as usize);
         let most_of_peer = limits.connections_per_address;
-        let is_over = most_of_peer > 0 && self.addresses.count(peer) >= most_of_peer;
+        let is_over = most_of_peer > 0 && self.acceptor.addresses.count(peer) >= most_of_peer;
         if open >= most + MOST_REFUSED {
             cx.stats.http.rejected += 1;
             log::debug!(target: HTTP, "dropped peer={} open={open}", shown(peer));
             return None;
         }
-        let key = connections.insert_with(new)?;
-        let is_refused =
-            cx.stats.stopping || is_over || open >= most && !self.make_room(connections, peer, cx);
+        let key = self.connections.insert_with(new)?;
+        let is_refused = cx.stats.stopping || is_over || open >= most && !self.make_room(peer, cx);
         if is_refused {
-            self.refuse(key, connections, cx);
+            self.turn_away(key, cx);
         }
         let http = &mut cx.stats.http;
         http.open += 1;
@@ -89,16 +69,17 @@ impl Acceptor {
             service.name(),
             http.open
         );
-        self.addresses.enter(peer);
+        self.acceptor.addresses.enter(peer);
         Some(key)
     }
 
     /// Refuses a new connection. Above half of the room for such connections, the oldest is closed for it.
-    fn refuse(&mut self, key: Key, connections: &mut Table<Connection>, cx: &mut Context) {
+    fn turn_away(&mut self, key: Key, cx: &mut Context) {
+        let Clients { connections, acceptor, .. } = self;
         connections.get_mut(key).into_iter().for_each(|it| it.reason = Some(CloseReason::Refused));
-        self.refused.push_back(key);
-        while self.refused.len() > MOST_REFUSED / 2
-            && let Some(oldest) = self.refused.pop_front()
+        acceptor.refused.push_back(key);
+        while acceptor.refused.len() > MOST_REFUSED / 2
+            && let Some(oldest) = acceptor.refused.pop_front()
         {
             if let Some(connection) = connections.get_mut(oldest) {
                 connection.close(CloseReason::Refused, cx);
@@ -107,60 +88,51 @@ impl Acceptor {
     }
 
     /// Closes a connection for a new one of this peer. `false` if none makes room.
-    fn make_room(
-        &mut self,
-        connections: &mut Table<Connection>,
-        peer: Option<IpAddr>,
-        cx: &mut Context,
-    ) -> bool {
-        if self.close_first(connections, peer, cx) {
+    fn make_room(&mut self, peer: Option<IpAddr>, cx: &mut Context) -> bool {
+        if self.close_first(peer, cx) {
             return true;
         }
-        if cx.now.mono < self.next_look {
+        if cx.now.mono < self.acceptor.next_look {
             return false;
         }
-        self.leaving = self.look(connections, cx.now.mono);
-        let has_room = self.close_first(connections, peer, cx);
+        self.acceptor.leaving = self.look(cx.now.mono);
+        let has_room = self.close_first(peer, cx);
         if !has_room {
-            self.next_look = cx.now.mono + LOOK_PAUSE;
+            self.acceptor.next_look = cx.now.mono + LOOK_PAUSE;
         }
         has_room
     }
 
     /// Closes the first one that may make room, if it does so for this peer. Otherwise it stays the first
     /// one, for peers that hold less.
-    fn close_first(
-        &mut self,
-        connections: &mut Table<Connection>,
-        peer: Option<IpAddr>,
-        cx: &mut Context,
-    ) -> bool {
-        let own = self.addresses.count(peer);
-        while let Some(key) = self.leaving.front() {
+    fn close_first(&mut self, peer: Option<IpAddr>, cx: &mut Context) -> bool {
+        let Clients { connections, acceptor: Acceptor { addresses, leaving, .. }, .. } = self;
+        let own = addresses.count(peer);
+        while let Some(key) = leaving.front() {
             if let Some(connection) = connections.get_mut(*key)
                 && let Some((rank, _)) = standing(connection, cx.now.mono)
             {
-                let leaves =
-                    rank == Standing::Silent || self.addresses.count(connection.peer) > own + 1;
+                let leaves = rank == Standing::Silent || addresses.count(connection.peer) > own + 1;
                 if leaves {
                     connection.close(CloseReason::MadeRoom, cx);
                 }
                 return leaves;
             }
-            self.leaving.pop_front();
+            leaving.pop_front();
         }
         false
     }
 
     /// The connections that make room first: those that are silent, and those of the address that holds most.
-    fn look(&self, connections: &Table<Connection>, now: Mono) -> VecDeque<Key> {
-        let most = self.addresses.most();
+    fn look(&self, now: Mono) -> VecDeque<Key> {
+        let most = self.acceptor.addresses.most();
         let rank = |(key, connection): (Key, &Connection)| {
             let (standing, since) = standing(connection, now)?;
             let is_of_most = || most.is_some() && connection.peer.map(network) == most;
             (standing == Standing::Silent || is_of_most()).then_some((standing, since, key))
         };
-        let mut found: Vec<(Standing, Mono, Key)> = connections.iter().filter_map(rank).collect();
+        let mut found: Vec<(Standing, Mono, Key)> =
+            self.connections.iter().filter_map(rank).collect();
         if found.len() > FOUND {
             found.select_nth_unstable(FOUND);
             found.truncate(FOUND);
@@ -168,19 +140,22 @@ impl Acceptor {
         found.sort_unstable();
         found.into_iter().map(|(_, _, key)| key).collect()
     }
+}
 
+impl Acceptor {
     /// The socket of a connection is dropped.
-    pub fn closed(&mut self, connection: &mut Connection, cx: &mut Context) {
+    pub fn closed(&mut self, connection: &Connection, cx: &mut Context) {
         if connection.service == Service::Demo {
             self.demo_open -= 1;
             return;
         }
         self.addresses.leave(connection.peer);
         self.refused.retain(|key| *key != connection.key);
+        let reason = connection.reason.unwrap_or(CloseReason::Broken);
+        cx.stats.streams.closes[reason as usize] += u64::from(connection.stream.is_some());
         let http = &mut cx.stats.http;
         http.open -= 1;
-        connection.uncount(http);
-        let reason = connection.reason.unwrap_or(CloseReason::Broken);
+        http.held.replace(connection.counted, HeldByClients::default());
         http.closes[reason as usize] += 1;
         log::debug!(
             target: HTTP,
@@ -215,7 +190,7 @@ fn standing(connection: &Connection, now: Mono) -> Option<(Standing, Mono)> {
         Phase::Idle => Some((Standing::Idle, since)),
         Phase::Streaming(_) => {
             let stream = connection.stream.as_ref()?;
-            Some((Standing::Streaming, stream.served.asked_at))
+            Some((Standing::Streaming, stream.opened_at))
         }
         _ => None,
     }
@@ -241,11 +216,11 @@ mod tests {
     #[test]
     fn of_those_above_a_limit_the_newest_stay() {
         let mut cx = context(|config| config.limits.connections_per_address = 2);
-        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut clients = Clients::new(None, 0, &cx);
         let mut accept = |peer: &str| {
-            let key = acceptor.accept(&mut table, peer.parse().ok(), Service::Api, &mut cx);
+            let key = clients.accept(peer.parse().ok(), Service::Api, &mut cx);
             let key = key.expect("there is room");
-            (key, table.get(key).expect("it is open").reason)
+            (key, clients.connections.get(key).expect("it is open").reason)
         };
         let all: Vec<_> = (0..40).map(|_| accept("192.0.2.1")).collect();
         let served = all.iter().take_while(|(_, reason)| reason.is_none()).count();
@@ -258,10 +233,10 @@ mod tests {
     #[test]
     fn at_the_limit_the_connection_that_is_silent_for_longest_makes_room() {
         let mut cx = context(|config| config.limits.max_connections = 2);
-        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut clients = Clients::new(None, 0, &cx);
         let mut accept = |cx: &mut Context| {
-            let key = acceptor.accept(&mut table, None, Service::Api, cx).expect("there is room");
-            (key, table.get(key).and_then(|it| it.reason))
+            let key = clients.accept(None, Service::Api, cx).expect("there is room");
+            (key, clients.connections.get(key).and_then(|it| it.reason))
         };
         let (oldest, served) = accept(&mut cx);
         assert_eq!(served, None);
@@ -275,10 +250,11 @@ mod tests {
     #[test]
     fn an_address_that_holds_all_and_comes_again_and_again_keeps_nobody_out() {
         let mut cx = context(|config| config.limits.max_connections = 3);
-        let (mut acceptor, mut table) = (Acceptor::default(), Table::new(100));
+        let mut clients = Clients::new(None, 0, &cx);
         let mut accept = |peer: &str| {
-            let key = acceptor.accept(&mut table, peer.parse().ok(), Service::Api, &mut cx);
-            let connection = key.and_then(|key| table.get_mut(key)).expect("there is room");
+            let key = clients.accept(peer.parse().ok(), Service::Api, &mut cx);
+            let connection =
+                key.and_then(|key| clients.connections.get_mut(key)).expect("there is room");
             connection.served = 1;
             connection.reason
         };

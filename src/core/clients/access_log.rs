@@ -8,9 +8,7 @@
 //! written like `\x0a`, and a long target is cut. So one line is one response.
 
 use crate::core::clients::address_counts::shown;
-use crate::core::clients::pending::Served;
 use crate::log_targets::ACCESS;
-use crate::time::Mono;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -43,18 +41,20 @@ impl AccessLog {
         self.on = log::log_enabled!(target: ACCESS, log::Level::Info);
     }
 
-    /// A request's part of its line, to be kept until the response is written: what its head begins with.
-    pub fn describe(&self, head: &[u8]) -> Option<Box<str>> {
-        self.on.then(|| describe(head).into_boxed_str())
+    /// What the line of a request begins with, if lines are written. It is kept until the response is
+    /// written. `client`: the address that the request counts for. `head`: empty if no request could be read.
+    #[inline]
+    pub fn describe(&self, client: Option<IpAddr>, head: &[u8]) -> Option<Box<str>> {
+        self.on.then(|| format!("peer={} {}", shown(client), describe(head)).into_boxed_str())
     }
 
-    /// Logs a response of so many bytes, if lines are written. The line of a response that was made in the
-    /// turn that read its request is written at the end of the turn.
+    /// Logs a response of so many bytes, if lines are written. `took`: how long it has taken; `None` if it
+    /// was made in the turn that read its request. The line of such a response is written at the end of the
+    /// turn.
     #[inline(always)]
-    pub fn log(&mut self, served: &Served, status: u16, bytes: usize, now: Mono) {
-        if self.on {
-            let line = line(served.client, served.line.as_deref(), status, bytes);
-            self.note(line, served.took(now));
+    pub fn log(&mut self, line: Option<&str>, status: u16, bytes: usize, took: Option<Duration>) {
+        if let Some(line) = line {
+            self.note(format!("{line} status={status} bytes={bytes}"), took);
         }
     }
 
@@ -80,18 +80,14 @@ fn write_line(line: &str, took: Duration) {
     log::info!(target: ACCESS, "{line} ms={}.{:03}", micros / 1000, micros % 1000);
 }
 
-/// What a line says. `peer`: the client address that the request counts for. `request`: what
-/// [`AccessLog::describe`] has returned; `None` if no request could be read.
-fn line(peer: Option<IpAddr>, request: Option<&str>, status: u16, bytes: usize) -> String {
-    let request = request.unwrap_or("method=- target=-");
-    format!("peer={} {request} status={status} bytes={bytes}", shown(peer))
-}
-
 fn describe(head: &[u8]) -> String {
+    if head.is_empty() {
+        return "method=- target=-".to_string();
+    }
     let head = head.trim_ascii_start();
+    let mut text = String::from("method=");
     let mut words = head.split(|byte| matches!(byte, b' ' | b'\r' | b'\n'));
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut text = String::from("method=");
     show(&mut text, method, METHOD_BYTES);
     text.push_str(" target=\"");
     let cut = target.len().min(TARGET_BYTES);
@@ -167,10 +163,12 @@ mod tests {
 
     #[test]
     fn a_line_says_who_asked_what_and_what_came_of_it() {
-        let peer = "2001:db8::1".parse().ok();
+        let mut log = AccessLog { on: true, turn: Vec::new() };
+        let of_request = log.describe("2001:db8::1".parse().ok(), b"GET /x HTTP/1.1\r\n");
+        log.log(of_request.as_deref(), 404, 512, None);
+        let of_none = log.describe(None, b"");
+        log.log(of_none.as_deref(), 400, 1, None);
         let expected = "peer=2001:db8::1 method=GET target=\"/x\" status=404 bytes=512";
-        assert_eq!(line(peer, Some("method=GET target=\"/x\""), 404, 512), expected);
-        let expected = "peer=- method=- target=- status=400 bytes=1";
-        assert_eq!(line(None, None, 400, 1), expected);
+        assert_eq!(log.turn, [expected, "peer=- method=- target=- status=400 bytes=1"]);
     }
 }

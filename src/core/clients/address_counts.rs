@@ -8,36 +8,34 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// See the module's page.
 #[derive(Debug, Default)]
-pub struct AddressCounts {
-    counts: HashMap<IpAddr, usize>,
-}
+pub struct AddressCounts(HashMap<IpAddr, usize>);
 
 impl AddressCounts {
     /// The number of connections of this address; none if it is unknown.
     pub fn count(&self, address: Option<IpAddr>) -> usize {
-        address.and_then(|address| self.counts.get(&network(address)).copied()).unwrap_or(0)
+        address.and_then(|address| self.0.get(&network(address)).copied()).unwrap_or(0)
     }
 
     /// The address with the most connections.
     pub fn most(&self) -> Option<IpAddr> {
-        self.counts.iter().max_by_key(|(_, count)| **count).map(|(address, _)| *address)
+        self.0.iter().max_by_key(|(_, count)| **count).map(|(address, _)| *address)
     }
 
     /// Counts one more, if the address is known.
     pub fn enter(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address {
-            *self.counts.entry(network(address)).or_insert(0) += 1;
+            *self.0.entry(network(address)).or_insert(0) += 1;
         }
     }
 
     /// Counts one less.
     pub fn leave(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address.map(network)
-            && let Some(count) = self.counts.get_mut(&address)
+            && let Some(count) = self.0.get_mut(&address)
         {
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&address);
+                self.0.remove(&address);
             }
         }
     }
@@ -75,7 +73,7 @@ mod tests {
         assert_eq!(counts.count(at("2001:db8:0:1::1")), 0);
         counts.leave(at("192.0.2.1"));
         counts.leave(at("192.0.2.1"));
-        assert_eq!(counts.counts.len(), 1);
+        assert_eq!(counts.0.len(), 1);
         // Who never came cannot leave.
         counts.leave(at("192.0.2.1"));
         assert_eq!(counts.count(at("192.0.2.1")), 0);

@@ -2,8 +2,8 @@
 //!
 //! Owns the phase, the one deadline, the unread bytes and the unsent output. It decides what a deadline leads
 //! to and how the connection closes. It never reads a request and never writes a response: `reading` and
-//! `responses` do, which append to `output` and change no other field. An idle connection holds no heap
-//! memory.
+//! `responses` do, which append to `output`, keep in `inbox` what is not served, and say why the connection
+//! will close. An idle connection holds no heap memory.
 //!
 //! ```text
 //! phase      reads  ends when                                        at its deadline
@@ -22,16 +22,16 @@
 //!
 //! A connection that is accepted is `Idle`. Besides the deadlines, these close it:
 //!
-//! - its last response ([`Connection::finish`]), for the reason that `responses` gives it;
+//! - its last response ([`Connection::finish`]), for the reason that was decided before it was written;
 //! - the client ([`Connection::ended`], [`Connection::broken`]);
 //! - the limits on all connections together, which `accepting` and `sweeping` hold;
-//! - the stop of marketd: `sweeping` closes what is between two requests, `streaming` ends the streams.
+//! - the stop of marketd: `sweeping` closes what is between two requests, and ends the streams.
 //!
 //! Invariant: `Writing` and `Finishing` have output. Of the others, only `Streaming`, `Body` and `Waiting`
 //! may: events, earlier responses, or `100 Continue`.
 
 use crate::config::Limits;
-use crate::core::clients::pending::Pending;
+use crate::core::clients::deferred::Pending;
 use crate::core::clients::streams::EventStream;
 use crate::core::held::HeldByClients;
 use crate::core::stats::HttpStatus;
@@ -183,11 +183,6 @@ impl Connection {
         http.held.replace(std::mem::replace(&mut self.counted, after), after);
     }
 
-    /// Takes it out of the current figures: its socket is dropped.
-    pub fn uncount(&mut self, http: &mut HttpStatus) {
-        http.held.replace(std::mem::take(&mut self.counted), HeldByClients::default());
-    }
-
     /// The kernel has taken output. This renews the deadline of a client that reads.
     #[inline]
     pub fn sent(&mut self, count: usize, cx: &mut Context) {
@@ -214,35 +209,34 @@ impl Connection {
         cx.actions.push_back(Action::Flush(self.key));
     }
 
-    /// Counts one more request. `Some` if the connection closes after its response: the reason.
+    /// Counts one more request, and decides whether the connection closes after its response.
     #[inline]
-    pub fn count_request(&mut self, request: &Request<'_>, cx: &Context) -> Option<CloseReason> {
+    pub fn count_request(&mut self, request: &Request<'_>, cx: &Context) {
         self.served += 1;
         self.blank = 0;
+        if self.reason.is_some() {
+            return;
+        }
         if self.served >= cx.config.limits.requests_per_connection {
-            Some(CloseReason::RequestLimit)
-        } else if self.reason.is_some() {
-            self.reason
+            self.reason = Some(CloseReason::RequestLimit);
         } else if cx.stats.stopping {
-            Some(CloseReason::Stopping)
-        } else if request.keep_alive {
-            None
-        } else {
-            Some(CloseReason::Answered)
+            self.reason = Some(CloseReason::Stopping);
+        } else if !request.keep_alive {
+            self.reason = Some(CloseReason::Answered);
         }
     }
 
-    /// A response is written. `closing`: it was the last one.
+    /// A response is written. It was the last one if the connection will close.
     #[inline]
-    pub fn responded(&mut self, closing: Option<CloseReason>, cx: &Context) {
-        let phase = match closing {
-            Some(reason) => {
-                self.reason = Some(reason);
-                Phase::Finishing
-            }
-            None => Phase::Idle,
-        };
-        self.enter(phase, cx);
+    pub fn responded(&mut self, cx: &Context) {
+        let is_last = self.reason.is_some();
+        self.enter(if is_last { Phase::Finishing } else { Phase::Idle }, cx);
+    }
+
+    /// The last response is written. Once it is sent, the connection closes for this reason.
+    pub fn responded_last(&mut self, reason: CloseReason, cx: &Context) {
+        self.reason = Some(reason);
+        self.responded(cx);
     }
 
     /// The last response is sent. If bytes may still be on their way to us, the connection lingers: to
@@ -270,7 +264,7 @@ impl Connection {
             _ => CloseReason::ClientClosed,
         });
         if matches!(self.phase, Phase::Body(_)) && !self.output.is_empty() {
-            return self.responded(Some(reason), cx);
+            return self.responded_last(reason, cx);
         }
         self.close(reason, cx);
     }

@@ -6,8 +6,7 @@
 //! - `accepting`: the limits on the number of connections (`address_counts`).
 //! - `sweeping`: deadlines, and the limits on the bytes of all connections.
 //! - `reading`: requests (`head_cache`) and the order in which they are served.
-//! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `pending`,
-//!   `deferred`).
+//! - `responses`: responses, at once or later (`admission`, `rate_limiter`, `access_log`, `deferred`).
 //! - `streaming`: clients that are told what changes (`streams`).
 //!
 //! The way of a response has these types. A [`Connection`], in its [`Phase`], keeps the bytes of a
@@ -15,8 +14,7 @@
 //! [`Prepared`](crate::core::api::Prepared) one of the head cache, asks whether it is admitted, and lets it
 //! write to a [`Responder`](crate::http::Responder). What it hands back is an
 //! [`Outcome`](crate::core::api::Outcome): the response is sent, or waits in the connection as a
-//! [`Pending`](pending::Pending) one, in line with others. It is counted and logged as
-//! [`Served`](pending::Served).
+//! [`Pending`](deferred::Pending) one, in line with others.
 //!
 //! To add a limit: `config/limits.rs`.
 
@@ -27,7 +25,6 @@ mod admission;
 mod connection;
 mod deferred;
 mod head_cache;
-mod pending;
 mod rate_limiter;
 mod reading;
 mod responses;
@@ -35,23 +32,28 @@ mod streaming;
 mod streams;
 mod sweeping;
 
-use crate::config::{Config, Limits};
-use crate::core::CloseReason;
-use crate::core::api::{Error, View};
-use crate::core::{Census, Context, Event, LongWork, Service, Status, WorkSet};
+use crate::config::Limits;
+use crate::core::api::{Deferred, Error, Outcome, SeriesSlots, View};
+use crate::core::{Census, Context, Event, LongWork, WorkSet};
 use crate::demo::{Demo, DemoScript};
 use crate::http::Outgoing;
 use crate::market::SeriesKey;
 use crate::table::{Key, Table};
 use crate::time::{Mono, UnixMs};
-use accepting::Acceptor;
-pub use accepting::{DEMO_CLIENTS, MOST_REFUSED};
+use address_counts::AddressCounts;
 use connection::{Connection, Phase};
-use responses::Responses;
-use std::net::IpAddr;
+use deferred::Pending;
+use responses::{Responses, took};
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
-use sweeping::Sweeper;
+
+/// Connections above a limit that are accepted to refuse them. The oldest half leaves for new ones.
+pub const MOST_REFUSED: usize = 64;
+
+/// Connections to the demo exchange: those of this process, and some for users.
+pub const DEMO_CLIENTS: usize = 32;
 
 /// Memory is given back only if clients have held at least this many bytes.
 const CROWD_BYTES: u64 = 8 * 1024 * 1024;
@@ -73,6 +75,31 @@ pub struct Clients {
     has_shrunk: bool,
 }
 
+/// The state of `accepting`.
+#[derive(Debug, Default)]
+struct Acceptor {
+    addresses: AddressCounts,
+    /// Connections that may make room, the first one first.
+    leaving: VecDeque<Key>,
+    /// When all connections may be looked at again.
+    next_look: Mono,
+    /// Connections above a limit, oldest first. Some may have closed.
+    refused: VecDeque<Key>,
+    /// Connections to the demo exchange. They count for nothing else.
+    demo_open: usize,
+}
+
+/// The state of `sweeping`.
+#[derive(Debug, Default)]
+struct Sweeper {
+    /// When the next sweep is due.
+    next_sweep: Mono,
+    /// The place at which the current sweep goes on.
+    next_place: usize,
+    /// When slow readers may be looked for again.
+    next_shed: Mono,
+}
+
 impl Clients {
     /// No connections yet. `first`: the lowest index of their keys.
     pub fn new(demo: Option<Demo>, first: usize, cx: &Context) -> Clients {
@@ -80,7 +107,7 @@ impl Clients {
         Clients {
             connections: Table::behind(first, most),
             acceptor: Acceptor::default(),
-            sweeper: Sweeper::new(cx.now.mono),
+            sweeper: Sweeper::default(),
             responses: Responses::new(demo, cx),
             peak_bytes: 0,
             crowded_at: cx.now.mono,
@@ -89,8 +116,9 @@ impl Clients {
     }
 
     /// Takes in a new configuration, in place of one with these limits.
-    pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
-        self.responses.reconfigure(old, config);
+    pub fn reconfigure(&mut self, old: &Limits, cx: &mut Context) {
+        cx.compressed.set_most(cx.config.limits.compressed_bytes);
+        self.responses.reconfigure(old, &cx.config);
     }
 
     /// The demo exchange follows this script from now on, and sets its clock if the script says so.
@@ -107,29 +135,19 @@ impl Clients {
         self.connections.may_own(key)
     }
 
-    /// Accepts a connection. `None`: there is no room even to refuse it.
-    pub fn accept(
-        &mut self,
-        peer: Option<IpAddr>,
-        service: Service,
-        cx: &mut Context,
-    ) -> Option<Key> {
-        self.acceptor.accept(&mut self.connections, peer, service, cx)
-    }
-
     /// The socket of a connection is dropped.
     pub fn closed(&mut self, key: Key, cx: &mut Context) {
-        let Some(mut connection) = self.connections.remove(key) else {
+        let Some(connection) = self.connections.remove(key) else {
             return;
         };
         let Responses { deferred, streams, access_log, .. } = &mut self.responses;
         deferred.forget(key);
-        if let Some(stream) = connection.stream.take() {
-            let reason = connection.reason.unwrap_or(CloseReason::Broken);
-            access_log.log(&stream.served, 200, stream.sent_bytes, cx.now.mono);
-            streams.closed(key, &stream, reason, cx);
+        if let Some(stream) = &connection.stream {
+            let took = took(stream.opened_at, cx.now.mono);
+            access_log.log(stream.line.as_deref(), 200, stream.sent_bytes, took);
+            streams.closed(key, stream, cx);
         }
-        self.acceptor.closed(&mut connection, cx);
+        self.acceptor.closed(&connection, cx);
     }
 
     /// Handles an event of a connection.
@@ -161,15 +179,10 @@ impl Clients {
         }
     }
 
-    /// Sets the date of responses. Returns true once a second, if it has changed: then the memory that
-    /// clients take is looked at as well.
+    /// Sets the date of responses. Returns true once a second, if it has changed.
     #[inline]
-    pub fn set_date(&mut self, now: UnixMs, cx: &Context) -> bool {
-        let is_new = self.responses.stamp.refresh(now);
-        if is_new {
-            self.watch_memory(cx);
-        }
-        is_new
+    pub fn set_date(&mut self, now: UnixMs) -> bool {
+        self.responses.stamp.refresh(now)
     }
 
     /// What all responses have cost so far. It only rises.
@@ -178,51 +191,52 @@ impl Clients {
         self.responses.spent
     }
 
-    /// Handles deadlines and the limits on the bytes of all connections.
-    pub fn handle_timeout(&mut self, cx: &mut Context) {
-        let Clients { connections, sweeper, responses, .. } = self;
-        let is_due = sweeper.next_sweep <= cx.now.mono
-            && (!connections.is_empty() || responses.compressed.is_keeping());
-        if is_due && sweeper.sweep(connections, responses, cx) {
-            responses.compressed.sweep();
-        }
-        responses.streams.handle_timeout(&responses.compressed, cx);
-        sweeper.shed(connections, cx);
+    /// Handles deadlines and the limits on the bytes of all connections. Returns true if a response has
+    /// waited for candles as long as it may: [`Clients::wake`] is due.
+    pub fn handle_timeout(&mut self, cx: &mut Context) -> bool {
         let now = cx.now.mono;
-        for delayed in responses.delayed.extract_if(.., |it| it.until <= now) {
-            if let Some(connection) = connections.get_mut(delayed.key) {
-                delayed.send(connection, cx);
+        if self.sweeper.next_sweep <= now && self.is_swept(cx) && self.sweep(cx) {
+            cx.compressed.sweep();
+            self.responses.streams.ask_for_charts(cx);
+            self.watch_memory(cx);
+        }
+        self.shed(cx);
+        for delayed in self.responses.delayed.extract_if(.., |it| it.until <= now) {
+            if let Some(connection) = self.connections.get_mut(delayed.key) {
+                connection.output = delayed.output;
+                connection.responded(cx);
+                connection.flush(cx);
             }
         }
+        self.responses.deferred.due() <= now
     }
 
-    /// When [`Clients::handle_timeout`] or [`Clients::wake`] is due.
-    pub fn due(&self) -> Mono {
-        let Responses { deferred, compressed, delayed, .. } = &self.responses;
+    /// When [`Clients::handle_timeout`] is due.
+    pub fn due(&self, cx: &Context) -> Mono {
+        let Responses { deferred, delayed, .. } = &self.responses;
         let delayed = delayed.iter().map(|it| it.until).min().unwrap_or(Mono::NEVER);
-        let is_swept = !self.connections.is_empty() || compressed.is_keeping();
-        let sweep = if is_swept { self.sweeper.next_sweep } else { Mono::NEVER };
-        sweep.min(deferred.next_due.unwrap_or(Mono::NEVER)).min(delayed)
+        let sweep = if self.is_swept(cx) { self.sweeper.next_sweep } else { Mono::NEVER };
+        sweep.min(deferred.due()).min(delayed)
+    }
+
+    /// True if there is something to sweep, or memory that may be given back.
+    fn is_swept(&self, cx: &Context) -> bool {
+        !self.connections.is_empty() || cx.compressed.is_keeping() || self.peak_bytes >= CROWD_BYTES
     }
 
     /// Closes the connections that are between two requests, and ends all streams: marketd stops.
     pub fn shut_down(&mut self, cx: &mut Context) {
-        self.sweeper = Sweeper::new(cx.now.mono);
+        self.sweeper = Sweeper::default();
         self.handle_timeout(cx);
-        for key in self.responses.streams.keys() {
-            self.on(Some(key), cx, |responses, connection, cx| {
-                responses.streams.end(connection, cx);
-            });
-        }
     }
 
     /// What [`Clients::work`] has to do.
     #[inline]
     pub fn has_work(&self, cx: &Context) -> WorkSet {
-        let Responses { queue, deferred, compressed, streams, .. } = &self.responses;
+        let Responses { queue, deferred, streams, .. } = &self.responses;
         LongWork::Requests.if_any(!queue.is_empty())
-            | LongWork::Responses.if_any(deferred.has_work())
-            | LongWork::Compression.if_any(compressed.has_work())
+            | LongWork::Responses.if_any(!deferred.running.is_empty())
+            | LongWork::Compression.if_any(cx.compressed.has_work())
             | LongWork::Streams.if_any(streams.has_work(cx))
     }
 
@@ -236,37 +250,23 @@ impl Clients {
                 self.on(next, cx, |responses, it, cx| responses.serve_queued(it, cx));
             }
             LongWork::Responses => {
-                let next = responses.deferred.next();
+                let next = responses.deferred.running.pop_front();
                 self.on(next, cx, |responses, it, cx| responses.step(it, cx));
             }
             LongWork::Compression => {
                 let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
                 // Its responses run when that was the last slice.
-                if let Some((bytes, keys)) = responses.compressed.step(waits) {
-                    responses.deferred.compressed(keys, &bytes, connections);
+                if let Some((bytes, keys)) = cx.compressed.step(waits) {
+                    self.note_compressed(keys, &bytes);
                 }
             }
             LongWork::Streams => {
-                let next = responses.streams.step(connections, &responses.compressed, cx);
+                let next = responses.streams.step(connections, cx);
                 self.on(next, cx, |responses, it, cx| {
-                    let Responses { streams, compressed, spare, .. } = responses;
-                    streams.send(it, (compressed, spare), cx);
+                    responses.streams.send(it, &mut responses.spare, cx);
                 });
             }
             _ => {}
-        }
-    }
-
-    /// True if a response has waited for candles as long as it may: [`Clients::wake`] is due.
-    #[inline]
-    pub fn has_waited_enough(&self, now: Mono) -> bool {
-        self.responses.deferred.next_due.is_some_and(|due| due <= now)
-    }
-
-    /// The candles that this client's response waits for will not come: it is made without them.
-    pub fn go_without(&mut self, client: Option<Key>) {
-        if let Some(key) = client {
-            self.responses.deferred.go_without(key, &mut self.connections);
         }
     }
 
@@ -276,27 +276,64 @@ impl Clients {
         self.on(client, cx, |responses, it, cx| responses.refuse(it, &error, cx));
     }
 
-    /// Lets each waiting response choose its source again, and wishes for the candles that it lacks.
-    pub fn renew_wishes(&mut self, cx: &mut Context) {
-        let Responses { deferred, compressed, .. } = &self.responses;
-        let view = View::new(cx, compressed);
-        for (key, needed, missing) in deferred.choose_again(&mut self.connections, &view) {
-            cx.wish(Some(key), needed, missing);
+    /// The candles that this client's response waits for will not come: it is made without them, unless it
+    /// is patient.
+    pub fn go_without(&mut self, client: Option<Key>) {
+        let deferred = &mut self.responses.deferred;
+        if let Some(key) = client
+            && let Some((response, is_begun)) = made_in_parts(&mut self.connections, key)
+            && !response.is_patient()
+            && deferred.forget(key)
+        {
+            deferred.run(key, is_begun);
         }
     }
 
-    /// Looks again at the responses that wait for candles. `comes`: true if these slots of a series are on
-    /// their way.
+    /// Lets each waiting response choose its source again, and wishes for the candles that it lacks.
+    pub fn renew_wishes(&mut self, cx: &mut Context) {
+        for (_, key) in &self.responses.deferred.waiting {
+            if let Some((response, _)) = made_in_parts(&mut self.connections, *key) {
+                response.choose_again(&View::new(cx));
+                let missing = response.missing(&View::new(cx));
+                cx.wish(Some(*key), response.needs(), missing);
+            }
+        }
+    }
+
+    /// Lets responses run: those whose candles are all there or are not on their way any more, and those
+    /// whose deadline has passed. `comes`: true if these slots of a series are on their way.
     pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
-        let Responses { deferred, compressed, .. } = &mut self.responses;
-        deferred.wake(&mut self.connections, &View::new(cx, compressed), comes);
+        let deferred = &mut self.responses.deferred;
+        for (until, key) in std::mem::take(&mut deferred.waiting) {
+            if let Some((response, is_begun)) = made_in_parts(&mut self.connections, key) {
+                let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
+                let missing = response.missing(&View::new(cx));
+                let some_come = missing.iter().any(|it| response.is_patient() || is_coming(it));
+                match until > cx.now.mono && some_come {
+                    true => _ = deferred.waiting.insert((until, key)),
+                    false => deferred.run(key, is_begun),
+                }
+            }
+        }
+    }
+
+    /// The body that these connections wait for is compressed. There is nothing left to be made, so they
+    /// are next.
+    pub fn note_compressed(&mut self, keys: Vec<Key>, bytes: &Arc<[u8]>) {
+        for key in keys {
+            if let Some(pending) = pending(&mut self.connections, key)
+                && let Outcome::ToCompress(response) = &mut pending.kind
+            {
+                response.compressed = Some(bytes.clone());
+                self.responses.deferred.run(key, true);
+            }
+        }
     }
 
     /// Counts the connections of clients.
     pub fn census(&self) -> Census {
         let count = |is_counted: fn(&Connection) -> bool| {
-            let all = self.connections.iter();
-            all.filter(|(_, connection)| is_counted(connection)).count()
+            self.connections.iter().filter(|(_, it)| is_counted(it)).count()
         };
         Census {
             clients: self.connections.len(),
@@ -307,13 +344,15 @@ impl Clients {
     }
 
     /// Counts one turn of the loop.
-    pub fn note_turn(&mut self, took_us: u64, stats: &mut Status) {
-        let Responses { queue, deferred, compressed, access_log, .. } = &mut self.responses;
+    pub fn note_turn(&mut self, took_us: u64, cx: &mut Context) {
+        let Responses { queue, deferred, access_log, .. } = &mut self.responses;
+        let stats = &mut cx.stats;
         stats.http.durations.end_turn(took_us);
         access_log.end_turn(took_us);
         stats.queues.clients += queue.len();
-        (stats.queues.waiting, stats.queues.in_parts) = deferred.depths();
-        (stats.queues.compressing, stats.compressed_bytes) = compressed.depths();
+        stats.queues.waiting = deferred.waiting.len();
+        stats.queues.in_parts = deferred.running.len();
+        (stats.queues.compressing, stats.compressed_bytes) = cx.compressed.depths();
     }
 
     /// True once when clients have held less than a quarter of the most that they held since the last time
@@ -322,6 +361,7 @@ impl Clients {
         std::mem::take(&mut self.has_shrunk)
     }
 
+    /// Looks at the memory that clients take. To be called once a second.
     fn watch_memory(&mut self, cx: &Context) {
         let held = cx.stats.http.client_bytes();
         self.peak_bytes = self.peak_bytes.max(held);
@@ -333,4 +373,18 @@ impl Clients {
             self.has_shrunk = true;
         }
     }
+}
+
+/// The deferred response of a connection, if that is still there.
+fn pending(connections: &mut Table<Connection>, key: Key) -> Option<&mut Pending> {
+    match &mut connections.get_mut(key)?.phase {
+        Phase::Waiting(pending) => Some(pending),
+        _ => None,
+    }
+}
+
+/// The deferred response of a connection that is made in parts, and whether it is begun.
+fn made_in_parts(it: &mut Table<Connection>, key: Key) -> Option<(&mut Box<dyn Deferred>, bool)> {
+    let Pending { kind, is_begun, .. } = pending(it, key)?;
+    if let Outcome::Deferred(response) = kind { Some((response, *is_begun)) } else { None }
 }

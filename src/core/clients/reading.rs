@@ -11,7 +11,7 @@
 //! responses.
 
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::pending::SHARE;
+use crate::core::clients::deferred::SHARE;
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event};
 use crate::http::{

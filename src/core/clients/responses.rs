@@ -6,40 +6,28 @@
 //! half, `reading`, takes requests from connections. It never knows what a response says (`api`).
 
 use crate::config::{Config, Limits};
-use crate::core::api::compressed_cache::CompressedBodies;
-use crate::core::api::{self, Advance, Deferred, Destination, Endpoint, Error, Outcome, View};
+use crate::core::api::{self, Advance, Destination, Endpoint, Error, Outcome, View};
 use crate::core::clients::access_log::AccessLog;
 use crate::core::clients::admission::Admission;
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::deferred::DeferredResponses;
+use crate::core::clients::deferred::{DeferredResponses, Pending, SHARE};
 use crate::core::clients::head_cache::HeadCache;
-use crate::core::clients::pending::{Pending, SHARE, Served};
 use crate::core::clients::streaming::Streams;
 use crate::core::{Action, CloseReason, Context, Service};
 use crate::demo::{Demo, DemoHead};
-use crate::http::{Cache, Head, Output, OwnedRequest, Request, Responder, Stamp, normal_path};
+use crate::http::{
+    Cache, Head, Output, OwnedRequest, Quota, Request, Responder, Stamp, normal_path,
+};
 use crate::table::Key;
 use crate::time::Mono;
 use std::collections::VecDeque;
+use std::time::Duration;
 
-/// Seconds after which a client that was refused may try again.
-const RETRY_REFUSED_S: u32 = 1;
-
-/// A response that is made, and to be sent later.
+/// A response of the demo exchange that is made, and to be sent later.
 pub struct DelayedResponse {
     pub until: Mono,
     pub key: Key,
-    output: Output,
-    closing: Option<CloseReason>,
-}
-
-impl DelayedResponse {
-    /// Sends it.
-    pub fn send(self, connection: &mut Connection, cx: &mut Context) {
-        connection.output = self.output;
-        connection.responded(self.closing, cx);
-        connection.flush(cx);
-    }
+    pub output: Output,
 }
 
 /// See the module's page.
@@ -48,7 +36,6 @@ pub struct Responses {
     /// The connections whose next requests are in their inbox. Some may have closed.
     pub queue: VecDeque<Key>,
     pub stamp: Stamp,
-    pub compressed: CompressedBodies,
     pub deferred: DeferredResponses,
     pub streams: Streams,
     pub access_log: AccessLog,
@@ -58,8 +45,6 @@ pub struct Responses {
     pub demo: Option<Demo>,
     /// Of the demo exchange; at most one of each connection.
     pub delayed: Vec<DelayedResponse>,
-    /// Reused for the bodies of the demo exchange.
-    scratch: Vec<u8>,
     /// What all requests and responses have cost so far, in bytes of responses. It only rises.
     pub spent: u64,
 }
@@ -71,7 +56,6 @@ impl Responses {
             heads: HeadCache::new(),
             queue: VecDeque::new(),
             stamp: Stamp::new(cx.boot),
-            compressed: CompressedBodies::new(cx.config.limits.compressed_bytes),
             deferred: DeferredResponses::default(),
             streams: Streams::new(cx.boot),
             access_log: AccessLog::new(),
@@ -79,7 +63,6 @@ impl Responses {
             spare: Output::default(),
             demo,
             delayed: Vec::new(),
-            scratch: Vec::new(),
             spent: 0,
         }
     }
@@ -88,7 +71,6 @@ impl Responses {
     /// with the former ones.
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
         self.heads = HeadCache::new();
-        self.compressed.set_most(config.limits.compressed_bytes);
         self.admission.reconfigure(old, config);
         self.access_log.reconfigure();
     }
@@ -102,11 +84,12 @@ impl Responses {
         place: Option<usize>,
         cx: &mut Context,
     ) {
-        let closing = connection.count_request(request, cx);
+        let is_refused = connection.reason == Some(CloseReason::Refused);
+        connection.count_request(request, cx);
         connection.output.borrow(&mut self.spare);
         let service = connection.service;
         if service == Service::Demo {
-            return self.respond_demo(connection, request, closing, cx);
+            return self.respond_demo(connection, request, cx);
         }
         let begin = connection.output.len();
         let valid_for = (service, cx.market.catalog.version());
@@ -120,10 +103,9 @@ impl Responses {
             }
         };
         let endpoint = route.endpoint();
-        let is_refused = connection.reason == Some(CloseReason::Refused);
         let (client, quota) = self.admission.admit(connection.peer, request, endpoint, cx);
         cx.stats.http.requests += 1;
-        let keep = closing.is_none();
+        let keep = connection.reason.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
         responder.tell_quota(quota);
         let mut newly_prepared = None;
@@ -131,32 +113,29 @@ impl Responses {
             // One above a limit is there for its health alone: probes must not take a full service for dead.
             _ if is_refused && endpoint != Endpoint::Health => {
                 cx.stats.http.rejected += 1;
-                let error = Error::unavailable("Too many connections.", RETRY_REFUSED_S);
-                api::send_error(&error, &mut responder)
+                api::send_error(&Error::unavailable("Too many connections.", 1), &mut responder)
             }
-            None => {
-                let view = View::new(cx, &self.compressed);
-                route.respond(&view, request, &mut responder, &mut newly_prepared)
-            }
+            None => route.respond(&View::new(cx), request, &mut responder, &mut newly_prepared),
             // The connection stays: to open another one would cost more than this response.
-            Some(quota) => {
-                let error = Error::TOO_MANY_REQUESTS.retry_after(quota.reset_s);
-                api::send_error(&error, &mut responder)
+            Some(Quota { reset_s, .. }) => {
+                api::send_error(&Error::TOO_MANY_REQUESTS.retry_after(reset_s), &mut responder)
             }
         };
         let (status, weight) = (responder.status(), responder.weight());
         if let (Some(place), Some(prepared)) = (place, newly_prepared) {
             self.heads.keep(place, valid_for, (endpoint, prepared));
         }
-        let line = self.access_log.describe(request.head);
-        let served = Served { endpoint, closing, client, quota, line, asked_at: cx.now.mono };
+        let line = self.access_log.describe(client, request.head);
+        let asked_at = cx.now.mono;
         if let Outcome::Sent = kind {
             self.spent += weight as u64;
-            return self.complete(connection, &served, (status, begin), cx);
+            let line = (line.as_deref(), asked_at);
+            return self.complete(connection, endpoint, line, (status, begin), cx);
         }
         self.spent += SHARE;
-        let request = OwnedRequest::new(request);
-        self.defer(connection, Pending { request, served, kind, is_begun: false }, cx);
+        let (request, is_begun) = (OwnedRequest::new(request), false);
+        let pending = Pending { request, endpoint, client, quota, line, asked_at, kind, is_begun };
+        self.defer(connection, pending, cx);
     }
 
     /// Responds to a request to the demo exchange, which counts for nothing.
@@ -164,45 +143,46 @@ impl Responses {
         &mut self,
         connection: &mut Connection,
         request: &Request<'_>,
-        closing: Option<CloseReason>,
         cx: &mut Context,
     ) {
         self.spent += SHARE;
-        let keep = closing.is_none();
+        let keep = connection.reason.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
         let Some(demo) = &mut self.demo else {
             return connection.close(CloseReason::Stopping, cx);
         };
-        self.scratch.clear();
+        let mut body = Vec::new();
         let Some(DemoHead { status, fields, delay }) =
-            demo.serve(request.path, request.query, cx.now, &mut self.scratch)
+            demo.serve(request.path, request.query, cx.now, &mut body)
         else {
             return connection.close(CloseReason::Broken, cx);
         };
         let fields = fields.as_bytes();
         let head = Head { status, fields, ..Head::json(None, Cache::NoStore) };
-        responder.send(&head, &self.scratch);
+        responder.send(&head, &body);
         if delay.is_zero() {
-            return connection.responded(closing, cx);
+            return connection.responded(cx);
         }
         let output = std::mem::take(&mut connection.output);
         connection.enter(Phase::Queued, cx);
         let until = cx.now.mono + delay;
-        self.delayed.push(DelayedResponse { until, key: connection.key, output, closing });
+        self.delayed.push(DelayedResponse { until, key: connection.key, output });
     }
 
-    /// Counts a response that stands in the output from `begin` on, and lets its connection go on.
+    /// Counts and logs a response that stands in the output from `begin` on, and lets its connection go on.
     #[inline(always)]
     fn complete(
         &mut self,
         connection: &mut Connection,
-        served: &Served,
+        endpoint: Endpoint,
+        (line, asked_at): (Option<&str>, Mono),
         (status, begin): (u16, usize),
         cx: &mut Context,
     ) {
-        served.count(status, cx);
-        (self.access_log).log(served, status, connection.output.len() - begin, cx.now.mono);
-        connection.responded(served.closing, cx);
+        let took = took(asked_at, cx.now.mono);
+        count(endpoint, status, took, cx);
+        self.access_log.log(line, status, connection.output.len() - begin, took);
+        connection.responded(cx);
     }
 
     /// Rejects bytes that are not a request and closes the connection: nobody knows where the next request
@@ -239,37 +219,29 @@ impl Responses {
         let mut responder = Responder::closing(&mut connection.output, &self.stamp, head);
         api::send_error(error, &mut responder);
         connection.inbox = Vec::new();
+        connection.reason = Some(reason);
         if connection.service == Service::Demo {
-            return connection.responded(Some(reason), cx);
+            return connection.responded(cx);
         }
         let is_unknown = *error == Error::UNKNOWN_METHOD;
-        let served = Served {
-            endpoint: Endpoint::Unread,
-            closing: Some(reason),
-            client: connection.peer,
-            quota: None,
-            line: is_unknown.then(|| self.access_log.describe(bytes)).flatten(),
-            asked_at: cx.now.mono,
-        };
-        self.complete(connection, &served, (error.status, begin), cx);
+        let line = self.access_log.describe(connection.peer, if is_unknown { bytes } else { b"" });
+        let line = (line.as_deref(), cx.now.mono);
+        self.complete(connection, Endpoint::Unread, line, (error.status, begin), cx);
     }
 
     /// Defers a response: until its candles, which it asks for, have come and it is made, or until its body
     /// is compressed. A stream is opened instead.
     fn defer(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
-        let key = connection.key;
         match &mut pending.kind {
             Outcome::Sent => return,
             Outcome::Stream(_) => return self.open_stream(connection, pending, cx),
             Outcome::Deferred(_) if cx.stats.http.is_overloaded(0, &cx.config.limits) => {
                 return self.send_error(connection, &pending, &Error::overloaded(), cx);
             }
-            Outcome::Deferred(response) => {
-                self.line_up(key, (&**response, &pending.served), false, cx);
-            }
+            Outcome::Deferred(_) => self.line_up(connection.key, &pending, cx),
             Outcome::ToCompress(response) => {
                 let body = std::mem::take(&mut response.body);
-                self.compressed.insert(response.key, response.tag, body, key);
+                cx.compressed.insert(response.key, response.tag, body, connection.key);
             }
         }
         connection.enter(Phase::Waiting(Box::new(pending)), cx);
@@ -277,21 +249,43 @@ impl Responses {
 
     /// Opens a stream. It counts as a response now, and is logged at its end.
     fn open_stream(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
-        let Outcome::Stream(asked) = std::mem::replace(&mut pending.kind, Outcome::Sent) else {
-            return;
-        };
-        if let Some(error) = self.streams.refusal(pending.served.client, cx) {
+        if let Some(error) = self.streams.refusal(pending.client, cx) {
             return self.send_error(connection, &pending, &error, cx);
         }
-        pending.served.closing.get_or_insert(CloseReason::Answered);
-        let begin = connection.output.len();
-        let write = |responder: &mut Responder<'_>| api::stream::begin(responder, asked.body);
-        let (is_begun, status) = pending.respond(&mut connection.output, &self.stamp, write);
-        if !is_begun {
-            return self.complete(connection, &pending.served, (status, begin), cx);
+        connection.reason.get_or_insert(CloseReason::Answered);
+        let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
+        let begin = |_: &View<'_>, responder: &mut Responder<'_>| match kind {
+            Outcome::Stream(asked) if api::stream::begin(responder, asked.body) => {
+                Outcome::Stream(asked)
+            }
+            _ => Outcome::Sent,
+        };
+        if let Outcome::Stream(asked) = self.write(connection, &pending, begin, cx) {
+            count(pending.endpoint, 200, None, cx);
+            // It ends for a reason of its own.
+            connection.reason = None;
+            self.streams.open(connection, *asked, pending, cx);
         }
-        pending.served.count(status, cx);
-        self.streams.open(connection, *asked, pending.served, &self.compressed, cx);
+    }
+
+    /// Writes a response that was not sent at once. If it is sent now, completes it.
+    fn write(
+        &mut self,
+        connection: &mut Connection,
+        pending: &Pending,
+        write: impl FnOnce(&View<'_>, &mut Responder<'_>) -> Outcome,
+        cx: &mut Context,
+    ) -> Outcome {
+        let (begin, keep) = (connection.output.len(), connection.reason.is_none());
+        let request = pending.request.get();
+        let mut responder = Responder::new(&mut connection.output, &self.stamp, &request, keep);
+        responder.tell_quota(pending.quota);
+        let kind = write(&View::new(cx), &mut responder);
+        if let Outcome::Sent = kind {
+            let (status, line) = (responder.status(), (pending.line.as_deref(), pending.asked_at));
+            self.complete(connection, pending.endpoint, line, (status, begin), cx);
+        }
+        kind
     }
 
     /// Sends an error in place of a response that would be deferred, or of a stream.
@@ -302,10 +296,7 @@ impl Responses {
         error: &Error,
         cx: &mut Context,
     ) {
-        let begin = connection.output.len();
-        let write = |responder: &mut Responder<'_>| api::send_error(error, responder);
-        let (_, status) = pending.respond(&mut connection.output, &self.stamp, write);
-        self.complete(connection, &pending.served, (status, begin), cx);
+        self.write(connection, pending, |_, responder| api::send_error(error, responder), cx);
     }
 
     /// This client's deferred response is refused.
@@ -318,19 +309,16 @@ impl Responses {
     }
 
     /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, it runs.
-    fn line_up(
-        &mut self,
-        key: Key,
-        (response, served): (&dyn Deferred, &Served),
-        is_begun: bool,
-        cx: &mut Context,
-    ) {
-        let missing = response.missing(&View::new(cx, &self.compressed));
-        match !missing.is_empty() && self.deferred.has_room() {
-            true => self.deferred.wait(key, served.waits_until(&cx.config)),
-            false => self.deferred.run(key, is_begun),
+    fn line_up(&mut self, key: Key, pending: &Pending, cx: &mut Context) {
+        if let Outcome::Deferred(response) = &pending.kind {
+            let missing = response.missing(&View::new(cx));
+            let until = pending.asked_at + cx.config.limits.chart_wait;
+            match !missing.is_empty() && self.deferred.has_room() {
+                true => _ = self.deferred.waiting.insert((until, key)),
+                false => self.deferred.run(key, pending.is_begun),
+            }
+            cx.wish(Some(key), response.needs(), missing);
         }
-        cx.wish(Some(key), response.needs(), missing);
     }
 
     /// Makes one part of a deferred response whose turn has come, and writes it if that was the last part.
@@ -339,19 +327,18 @@ impl Responses {
         let Phase::Waiting(pending) = &mut connection.phase else {
             return;
         };
-        let Pending { kind: Outcome::Deferred(response), is_begun, served, .. } = &mut **pending
-        else {
+        let Outcome::Deferred(response) = &mut pending.kind else {
             return self.finish(connection, cx);
         };
         // It would be one more that holds a body. One that is begun is made to its end.
         let own = response.held() as u64;
-        if !*is_begun && cx.stats.http.is_overloaded(own, &cx.config.limits) {
+        if !pending.is_begun && cx.stats.http.is_overloaded(own, &cx.config.limits) {
             return self.refuse(connection, &Error::overloaded(), cx);
         }
-        *is_begun = true;
-        match response.step(&View::new(cx, &self.compressed)) {
+        pending.is_begun = true;
+        match response.step(&View::new(cx)) {
             Advance::More => self.deferred.put_back(key, &cx.config.limits),
-            Advance::Waits => self.line_up(key, (&**response, served), true, cx),
+            Advance::Waits => self.line_up(key, pending, cx),
             Advance::Done => self.finish(connection, cx),
         }
     }
@@ -363,24 +350,35 @@ impl Responses {
         };
         // The requests behind it in the inbox are served too, and the last of their responses closes.
         if cx.stats.stopping && connection.inbox.is_empty() {
-            pending.served.closing.get_or_insert(CloseReason::Stopping);
+            connection.reason.get_or_insert(CloseReason::Stopping);
         }
-        let begin = connection.output.len();
-        let view = View::new(cx, &self.compressed);
         let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
-        let write = |responder: &mut Responder<'_>| match kind {
-            Outcome::Deferred(response) => response.finish(&view, responder),
-            Outcome::ToCompress(response) => {
-                response.send(responder);
-                Outcome::Sent
-            }
+        let write = |view: &View<'_>, responder: &mut Responder<'_>| match kind {
+            Outcome::Deferred(response) => response.finish(view, responder),
+            Outcome::ToCompress(response) => response.send(responder),
             other => other,
         };
-        let (kind, status) = pending.respond(&mut connection.output, &self.stamp, write);
-        if let Outcome::Sent = kind {
-            self.complete(connection, &pending.served, (status, begin), cx);
-            return connection.flush(cx);
+        match self.write(connection, &pending, write, cx) {
+            Outcome::Sent => connection.flush(cx),
+            kind => self.defer(connection, Pending { kind, ..pending }, cx),
         }
-        self.defer(connection, Pending { kind, ..pending }, cx);
+    }
+}
+
+/// How long a response has taken; `None` if its request was read in this turn.
+#[inline]
+pub fn took(asked_at: Mono, now: Mono) -> Option<Duration> {
+    (asked_at != now).then(|| now.since(asked_at))
+}
+
+/// Counts a response.
+#[inline(always)]
+fn count(endpoint: Endpoint, status: u16, took: Option<Duration>, cx: &mut Context) {
+    let (http, endpoint) = (&mut cx.stats.http, endpoint as usize);
+    http.not_modified += u64::from(status == 304);
+    http.classes[usize::from(status / 100).clamp(2, 5) - 2] += 1;
+    match took.map(|took| took.as_micros() as u64) {
+        None => http.durations.note(endpoint, status),
+        Some(took_us) => http.durations.note_deferred(endpoint, status, took_us),
     }
 }

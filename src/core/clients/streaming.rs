@@ -10,12 +10,11 @@
 //!
 //! While there is no stream, nothing is watched, and a change costs the check of one flag.
 
-use crate::core::api::compressed_cache::CompressedBodies;
 use crate::core::api::stream::write_bye;
 use crate::core::api::{Error, StreamRequest, View};
 use crate::core::clients::address_counts::{AddressCounts, network};
 use crate::core::clients::connection::{Connection, Phase};
-use crate::core::clients::pending::Served;
+use crate::core::clients::deferred::Pending;
 use crate::core::clients::streams::{EventStream, QuoteReaders, SharedEvents};
 use crate::core::{CloseReason, Context};
 use crate::http::Output;
@@ -24,7 +23,6 @@ use crate::table::{Key, Table};
 use crate::time::Mono;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
-use std::time::Duration;
 
 /// Notes with readers that one slice makes: some 0.1 ms.
 const NOTES_A_SLICE: usize = 4096;
@@ -39,13 +37,11 @@ const RETRY_MS: (u64, u64) = (1_500, 1_000);
 /// The same when marketd stops: it may take some seconds to start again.
 const RETRY_BYE_MS: (u64, u64) = (1_000, 4_000);
 
-/// Between two looks for charts without a series.
-const CHARTS_PAUSE: Duration = Duration::from_secs(1);
-
 /// Seconds after which a client may try again where there is no room for its stream.
 const RETRY_REFUSED_S: u32 = 5;
 
 /// See the module's page.
+#[derive(Default)]
 pub struct Streams {
     /// When they were asked for, and their connections, with the addresses that they count for.
     open: BTreeMap<(Mono, Key), Option<IpAddr>>,
@@ -57,24 +53,13 @@ pub struct Streams {
     /// Streams with something to send. One whose earlier output is not sent yet is passed over, and is
     /// queued again once it is sent.
     queue: VecDeque<Key>,
-    /// When charts without a series are looked for.
-    charts_due: Mono,
     rng: Rng,
 }
 
 impl Streams {
     /// No streams yet. `seed`: for what is left to chance.
     pub fn new(seed: u64) -> Streams {
-        Streams {
-            open: BTreeMap::new(),
-            addresses: AddressCounts::default(),
-            leaving: Vec::new(),
-            quotes: QuoteReaders::default(),
-            shared: SharedEvents::default(),
-            queue: VecDeque::new(),
-            charts_due: Mono(0),
-            rng: Rng::new(seed),
-        }
+        Streams { rng: Rng::new(seed), ..Streams::default() }
     }
 
     /// Why another stream of this address is refused; the refusal is counted. `None` if there is room, or if
@@ -112,8 +97,7 @@ impl Streams {
         &mut self,
         connection: &mut Connection,
         request: StreamRequest,
-        served: Served,
-        compressed: &CompressedBodies,
+        pending: Pending,
         cx: &mut Context,
     ) {
         let is_first = self.open.is_empty();
@@ -124,21 +108,20 @@ impl Streams {
             self.shared.catalog = cx.market.catalog.version();
         }
         let wait_ms = self.wait_ms(RETRY_MS);
-        let view = View::new(cx, compressed);
+        let view = View::new(cx);
         let (key, body) = (connection.key, request.body);
-        let stream = EventStream::new(request, served, wait_ms, (self.shared.noted, &view));
-        self.quotes.add(key, &stream.symbols, stream.source, (stream.charts.len(), &view));
+        let stream = EventStream::new(request, pending.line, wait_ms, (self.shared.noted, &view));
+        self.quotes.add(key, &stream.asked, &view);
         let add = |place| self.shared.charts.add(stream.chart(place)?, (key, place), &view);
-        let candles = (0..stream.charts.len()).filter_map(add).collect();
+        let candles = (0..stream.asked.charts.len()).filter_map(add).collect();
         // This stream is sent the status with the figures of now. If the health has just changed, the status
         // is left to `note_changes`, which renders it and queues the other streams too.
         if is_first || self.shared.health_changes == view.status.health_changes {
             self.shared.render_status(&view);
         }
-        let address = stream.served.client;
-        self.addresses.enter(address);
-        self.open.insert((stream.served.asked_at, key), address);
-        stream.symbols.named().for_each(|(_, symbol)| cx.followed.enter(symbol));
+        self.addresses.enter(pending.client);
+        self.open.insert((stream.opened_at, key), pending.client);
+        stream.asked.symbols.named().for_each(|(_, symbol)| cx.followed.enter(symbol));
         connection.stream = Some(Box::new(stream));
         connection.enter(Phase::Streaming(body), cx);
         cx.wish(None, Vec::new(), candles);
@@ -169,17 +152,12 @@ impl Streams {
 
     /// Does one slice: notes changes with their readers. If there are none, returns the reader to which
     /// [`Streams::send`] is to send what has changed.
-    pub fn step(
-        &mut self,
-        connections: &mut Table<Connection>,
-        compressed: &CompressedBodies,
-        cx: &mut Context,
-    ) -> Option<Key> {
+    pub fn step(&mut self, connections: &mut Table<Connection>, cx: &mut Context) -> Option<Key> {
         if let Some(key) = self.leaving.pop() {
             let connection = connections.get_mut(key);
             connection.into_iter().for_each(|it| it.close(CloseReason::MadeRoom, cx));
         } else if self.has_changes(cx) {
-            self.note_changes(connections, compressed, cx);
+            self.note_changes(connections, cx);
         } else {
             return self.queue.pop_front();
         }
@@ -187,12 +165,7 @@ impl Streams {
     }
 
     /// Notes changes with their readers, about a slice of them.
-    fn note_changes(
-        &mut self,
-        connections: &mut Table<Connection>,
-        compressed: &CompressedBodies,
-        cx: &mut Context,
-    ) {
+    fn note_changes(&mut self, connections: &mut Table<Connection>, cx: &mut Context) {
         let Streams { quotes, shared, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
         let mut note = |key: Key, place: usize| {
@@ -203,11 +176,9 @@ impl Streams {
         };
         while notes < NOTES_A_SLICE {
             if let Some(symbol) = cx.market.quotes.touched_mut().take() {
-                let view = View::new(cx, compressed);
-                notes += SYMBOL_COST + quotes.changed(symbol, &view, &mut note);
+                notes += SYMBOL_COST + quotes.changed(symbol, &View::new(cx), &mut note);
             } else if let Some(symbol) = cx.market.charts.touched.take() {
-                let view = View::new(cx, compressed);
-                notes += SYMBOL_COST + shared.charts.changed(symbol, &view, &mut note);
+                notes += SYMBOL_COST + shared.charts.changed(symbol, &View::new(cx), &mut note);
             } else {
                 break;
             }
@@ -220,7 +191,7 @@ impl Streams {
         let is_new = std::mem::replace(&mut shared.catalog, catalog) != catalog;
         let has_status = cx.stats.health_changes != shared.health_changes;
         if has_status {
-            shared.render_status(&View::new(cx, compressed));
+            shared.render_status(&View::new(cx));
         }
         if is_new || has_status {
             for (_, key) in self.open.keys() {
@@ -233,12 +204,7 @@ impl Streams {
 
     /// Writes what has changed to one reader, if all that was written before is sent. `spare`: buffers for
     /// that.
-    pub fn send(
-        &mut self,
-        connection: &mut Connection,
-        (compressed, spare): (&CompressedBodies, &mut Output),
-        cx: &mut Context,
-    ) {
+    pub fn send(&mut self, connection: &mut Connection, spare: &mut Output, cx: &mut Context) {
         let Some(stream) = &mut connection.stream else {
             return;
         };
@@ -250,13 +216,15 @@ impl Streams {
         if !connection.output.is_empty() {
             return;
         }
-        let view = View::new(cx, compressed);
+        let view = View::new(cx);
         if stream.is_outdated(&self.shared) {
             for place in stream.look_again(&view, &mut self.shared) {
                 let at = (connection.key, place);
                 match stream.chart(place) {
                     Some(chart) => _ = self.shared.charts.add(chart, at, &view),
-                    None => self.quotes.add_one(at, stream.symbol(place), stream.source, &view),
+                    None => {
+                        self.quotes.add_one(at, (stream.symbol(place), stream.asked.source), &view)
+                    }
                 }
             }
         }
@@ -286,20 +254,13 @@ impl Streams {
     }
 
     /// The connection of a stream has closed.
-    pub fn closed(
-        &mut self,
-        key: Key,
-        stream: &EventStream,
-        reason: CloseReason,
-        cx: &mut Context,
-    ) {
-        self.open.remove(&(stream.served.asked_at, key));
-        stream.symbols.named().for_each(|(_, symbol)| cx.followed.leave(symbol));
-        self.addresses.leave(stream.served.client);
+    pub fn closed(&mut self, key: Key, stream: &EventStream, cx: &mut Context) {
+        let address = self.open.remove(&(stream.opened_at, key));
+        self.addresses.leave(address.flatten());
+        stream.asked.symbols.named().for_each(|(_, symbol)| cx.followed.leave(symbol));
         cx.stats.streams.open -= 1;
-        cx.stats.streams.closes[reason as usize] += 1;
-        self.quotes.remove(key, &stream.symbols, stream.source);
-        for chart in (0..stream.charts.len()).filter_map(|place| stream.chart(place)) {
+        self.quotes.remove(key, &stream.asked);
+        for chart in (0..stream.asked.charts.len()).filter_map(|place| stream.chart(place)) {
             self.shared.charts.remove(chart, key);
         }
         self.leaving.retain(|it| *it != key);
@@ -310,11 +271,6 @@ impl Streams {
         }
     }
 
-    /// The connections that have one.
-    pub fn keys(&self) -> Vec<Key> {
-        self.open.keys().map(|(_, key)| *key).collect()
-    }
-
     /// Ends a stream: marketd stops.
     pub fn end(&mut self, connection: &mut Connection, cx: &mut Context) {
         if let Phase::Streaming(body) = connection.phase {
@@ -322,18 +278,15 @@ impl Streams {
             let out = connection.output.bytes();
             body.write(out, |out| write_bye(out, wait_ms));
             body.end(out);
-            connection.responded(Some(CloseReason::Stopping), cx);
+            connection.responded_last(CloseReason::Stopping, cx);
             connection.flush(cx);
         }
     }
 
-    /// Looks once a second for charts whose candles are to be asked for again.
-    pub fn handle_timeout(&mut self, compressed: &CompressedBodies, cx: &mut Context) {
-        if !self.open.is_empty() && cx.now.mono >= self.charts_due {
-            self.charts_due = cx.now.mono + CHARTS_PAUSE;
-            let candles = self.shared.charts.without_series(&View::new(cx, compressed));
-            cx.wish(None, Vec::new(), candles);
-        }
+    /// Asks again for the candles of charts that lack them. To be called once a second.
+    pub fn ask_for_charts(&mut self, cx: &mut Context) {
+        let candles = self.shared.charts.without_series(&View::new(cx));
+        cx.wish(None, Vec::new(), candles);
     }
 }
 
@@ -346,5 +299,85 @@ fn stream_of(connections: &mut Table<Connection>, key: Key) -> Option<&mut Event
 fn enqueue(queue: &mut VecDeque<Key>, key: Key, stream: &mut EventStream) {
     if !std::mem::replace(&mut stream.is_queued, true) {
         queue.push_back(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, SourceConfig};
+    use crate::core::clients::Clients;
+    use crate::core::clients::deferred::SHARE;
+    use crate::core::{Event, LongWork, Service, Status};
+    use crate::decimal::Decimal;
+    use crate::market::testing::info;
+    use crate::market::{Market, SourceId};
+    use crate::record::Ticker;
+    use crate::time::{Now, UnixMs};
+
+    const SOURCE: SourceId = SourceId(0);
+
+    /// So many markets, each with a quote.
+    fn context(markets: usize) -> Context {
+        let now = Now { mono: Mono(1), unix: UnixMs(1) };
+        let symbols: Vec<String> = (0..markets).map(|n| format!("A{n}/USDT")).collect();
+        let source = SourceConfig { symbols: symbols.clone(), ..SourceConfig::new("binance") };
+        let config = Config { sources: vec![source], ..Config::default() };
+        let mut market = Market::new(&config);
+        market.catalog.drop_list(SOURCE);
+        symbols.iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
+        market.catalog.end_list(SOURCE).expect("a usable list");
+        market.catalog.refresh_list(SOURCE, now.unix);
+        for symbol in market.catalog.known().to_vec() {
+            let ticker = Ticker::of_last(Decimal::from(7));
+            market.quotes.apply(SOURCE, symbol, ticker, now).expect("a good ticker");
+        }
+        let stats = Status::new(["binance"].into_iter(), now);
+        Context::new(config, market, stats, now)
+    }
+
+    /// A client that asks for a stream of these symbols. The head is sent.
+    fn open(clients: &mut Clients, symbols: &str, cx: &mut Context) -> Key {
+        let key = clients.accept(None, Service::Api, cx).expect("there is room");
+        let request = format!("GET /api/v1/stream?symbols={symbols} HTTP/1.1\r\nHost: h\r\n\r\n");
+        clients.handle(key, Event::Received(request.as_bytes()), cx);
+        clients.work(LongWork::Requests, cx);
+        assert!(take(clients, key, cx) > 0, "a stream has a head");
+        key
+    }
+
+    /// Takes what there is to be sent to a client.
+    fn take(clients: &mut Clients, key: Key, cx: &mut Context) -> usize {
+        let count = clients.interest(key).0.len();
+        clients.handle(key, Event::Sent(count), cx);
+        count
+    }
+
+    #[test]
+    fn the_first_list_of_a_stream_is_sent_in_parts_between_those_of_others() {
+        let mut cx = context(2000);
+        let mut clients = Clients::new(None, 0, &cx);
+        let mut all: Vec<Key> = (0..8).map(|_| open(&mut clients, "*", &mut cx)).collect();
+        // Who is sent something by one slice of work.
+        let slice = |all: &[Key], cx: &mut Context, clients: &mut Clients| {
+            clients.work(LongWork::Streams, cx);
+            let sent: Vec<(Key, usize)> =
+                all.iter().map(|key| (*key, take(clients, *key, cx))).collect();
+            sent.into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>()
+        };
+        for round in 0..3 {
+            for key in &all {
+                let sent = slice(&all, &mut cx, &mut clients);
+                assert_eq!(sent.iter().map(|it| it.0).collect::<Vec<_>>(), [*key], "round {round}");
+                assert!(sent[0].1 <= 2 * SHARE as usize, "{} bytes at a time", sent[0].1);
+            }
+        }
+        // Who comes now waits for one part of each of them.
+        let late = open(&mut clients, "A7/USDT", &mut cx);
+        all.push(late);
+        for key in &all {
+            let sent = slice(&all, &mut cx, &mut clients);
+            assert_eq!(sent.iter().map(|it| it.0).collect::<Vec<_>>(), [*key]);
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::request::ChartRequest;
 use crate::core::api::body;
-use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::Outcome;
 use crate::core::api::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ETag, Head, Responder};
 use crate::json::Decimals;
 use crate::market::{ChartInfo, ChartPlan, REREAD, SeriesKey, floor_slot};

@@ -15,10 +15,10 @@ use crate::core::api::body::Body;
 use crate::core::api::chart::{
     self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,
 };
-use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::{Advance, Deferred, Outcome, SeriesSlots, send_fault};
 use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
 use crate::core::api::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder};
 use crate::interval::Interval;

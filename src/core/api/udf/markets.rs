@@ -3,11 +3,11 @@
 //! equal matches the market that is traded most.
 
 use super::{TYPE, given, send};
-use crate::core::api::compressed_cache::CacheKey;
 use crate::core::api::outcome::{Advance, Deferred, Outcome};
 use crate::core::api::params::{ApiRequest, ParamValue, count, items, look_up, required};
 use crate::core::api::selection::{Selection, find as finds};
 use crate::core::api::view::View;
+use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::http::{Cache, Error, Responder};
 use crate::interval::{Interval, Stored};

@@ -67,17 +67,6 @@ struct Rendered {
     cut_at: Option<UnixMs>,
 }
 
-/// A chart, and what was sent of it.
-#[derive(Debug)]
-pub struct ChartPlace {
-    /// The market. `None` if its name is unknown, or another place has the same chart.
-    pub symbol: Option<SymbolId>,
-    /// The interval of its candles.
-    pub interval: Interval,
-    /// Its newest candle that was sent as closed, or the newest closed one when the stream began.
-    pub closed: Option<UnixMs>,
-}
-
 impl FollowedCharts {
     /// A stream follows a chart at this place. Returns the candles that it lacks.
     pub fn add(

@@ -3,7 +3,7 @@
 
 use crate::core::api::Position;
 use crate::core::api::stream::write_retry;
-use crate::core::clients::pending::SHARE;
+use crate::core::clients::deferred::SHARE;
 
 /// Events of one reader, written one behind the other. Each lacks its empty line until the next one, or the
 /// end.
@@ -11,25 +11,23 @@ pub struct Events<'a> {
     out: &'a mut Vec<u8>,
     /// The length at which the share is used up.
     end: usize,
-    /// The length without anything.
-    begin: usize,
+    /// What the first one tells beside itself.
+    retry_ms: Option<u64>,
     count: u64,
 }
 
 impl<'a> Events<'a> {
     /// Events of about one share, behind what is there. The first one tells when to come back, if given.
     pub fn new(out: &'a mut Vec<u8>, retry_ms: Option<u64>) -> Events<'a> {
-        let begin = out.len();
-        if let Some(wait_ms) = retry_ms {
-            write_retry(out, wait_ms);
-        }
-        Events { end: begin + SHARE as usize, out, begin, count: 0 }
+        Events { end: out.len() + SHARE as usize, out, retry_ms, count: 0 }
     }
 
     /// The place to append the next event.
     pub fn next(&mut self) -> &mut Vec<u8> {
         if self.count > 0 {
             self.out.push(b'\n');
+        } else if let Some(wait_ms) = self.retry_ms {
+            write_retry(self.out, wait_ms);
         }
         self.count += 1;
         self.out
@@ -43,7 +41,6 @@ impl<'a> Events<'a> {
     /// Ends the last event, with this id if it has one. Returns the number of events.
     pub fn finish(self, id: Option<(Position, u64)>) -> u64 {
         if self.count == 0 {
-            self.out.truncate(self.begin);
             return 0;
         }
         if let Some((position, boot)) = id {

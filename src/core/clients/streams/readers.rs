@@ -1,6 +1,6 @@
 //! The readers of each quote.
 
-use crate::core::api::{StreamedSymbols, View};
+use crate::core::api::{StreamRequest, StreamedSymbols, View};
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
 use std::collections::BTreeMap;
@@ -43,9 +43,12 @@ impl Readers {
     }
 }
 
-/// The streams that read quotes: by symbol, or `None` for those that read every symbol, and by source.
+/// The quotes of a symbol, or of every symbol; those of a source, or of the best one.
+type Read = (Option<SymbolId>, Option<SourceId>);
+
+/// The streams that read quotes, by what they read.
 #[derive(Default)]
-pub struct QuoteReaders(BTreeMap<(Option<SymbolId>, Option<SourceId>), Group>);
+pub struct QuoteReaders(BTreeMap<Read, Group>);
 
 /// Readers of the same quotes.
 #[derive(Default)]
@@ -61,44 +64,29 @@ fn version(view: &View<'_>, symbol: SymbolId, source: Option<SourceId>) -> u64 {
     view.served_quote(symbol, source).map_or(0, |quote| quote.version)
 }
 
-/// What a stream of these symbols reads, each with its place. `first`: the place of the first one.
-fn read_by(
-    symbols: &StreamedSymbols,
-    first: usize,
-) -> impl Iterator<Item = (Option<SymbolId>, usize)> {
-    let all = matches!(symbols, StreamedSymbols::All).then_some((None, first));
-    let named = symbols.named().map(move |(at, symbol)| (Some(symbol), first + at));
-    all.into_iter().chain(named)
+/// What the quotes of a stream are, each with its place.
+fn read_by(asked: &StreamRequest) -> impl Iterator<Item = (Read, usize)> {
+    let (first, source) = (asked.charts.len(), asked.source);
+    let all = matches!(asked.symbols, StreamedSymbols::All).then_some((None, first));
+    let named = asked.symbols.named().map(move |(at, symbol)| (Some(symbol), first + at));
+    all.into_iter().chain(named).map(move |(symbol, place)| ((symbol, source), place))
 }
 
 impl QuoteReaders {
-    /// A stream reads these symbols of a source from now on. `first`: the place of the first one.
-    pub fn add(
-        &mut self,
-        key: Key,
-        symbols: &StreamedSymbols,
-        source: Option<SourceId>,
-        (first, view): (usize, &View<'_>),
-    ) {
-        for (symbol, place) in read_by(symbols, first) {
-            self.add_one((key, place), symbol, source, view);
+    /// A stream reads what it asks for from now on.
+    pub fn add(&mut self, key: Key, asked: &StreamRequest, view: &View<'_>) {
+        for (read, place) in read_by(asked) {
+            self.add_one((key, place), read, view);
         }
     }
 
-    /// A stream reads one more symbol from now on, or all of them, at this place. The first one is told of
-    /// what is served now.
-    pub fn add_one(
-        &mut self,
-        (key, place): (Key, usize),
-        symbol: Option<SymbolId>,
-        source: Option<SourceId>,
-        view: &View<'_>,
-    ) {
-        let group = self.0.entry((symbol, source)).or_default();
+    /// A stream reads this too from now on, at this place. The first reader is told of what is served now.
+    pub fn add_one(&mut self, (key, place): (Key, usize), read: Read, view: &View<'_>) {
+        let group = self.0.entry(read).or_default();
         if group.readers.is_empty() {
             let all = 0..view.market.catalog.symbols_ever() as u32;
-            let version = |symbol| version(view, symbol, source);
-            group.told = match symbol {
+            let version = |symbol| version(view, symbol, read.1);
+            group.told = match read.0 {
                 Some(symbol) => vec![version(symbol)],
                 None => all.map(SymbolId).map(version).collect(),
             };
@@ -106,13 +94,13 @@ impl QuoteReaders {
         group.readers.insert(key, place);
     }
 
-    /// A stream does not read them any more.
-    pub fn remove(&mut self, key: Key, symbols: &StreamedSymbols, source: Option<SourceId>) {
-        for (symbol, _) in read_by(symbols, 0) {
-            if let Some(group) = self.0.get_mut(&(symbol, source)) {
+    /// A stream does not read what it has asked for any more.
+    pub fn remove(&mut self, key: Key, asked: &StreamRequest) {
+        for (read, _) in read_by(asked) {
+            if let Some(group) = self.0.get_mut(&read) {
                 group.readers.remove(key);
                 if group.readers.is_empty() {
-                    self.0.remove(&(symbol, source));
+                    self.0.remove(&read);
                 }
             }
         }
@@ -150,9 +138,6 @@ impl QuoteReaders {
 mod tests {
     use super::*;
     use crate::config::{Config, SourceConfig};
-    use crate::core::api::compressed_cache::CompressedBodies;
-    use crate::core::api::{Endpoint, StreamRequest};
-    use crate::core::clients::pending::Served;
     use crate::core::clients::streams::stream::{EventStream, SharedEvents};
     use crate::core::{Context, Status};
     use crate::decimal::Decimal;
@@ -193,15 +178,7 @@ mod tests {
             resumed: None,
             body: EndlessBody(Version::Http11),
         };
-        let served = Served {
-            endpoint: Endpoint::Unknown,
-            closing: None,
-            client: None,
-            quota: None,
-            line: None,
-            asked_at: view.now.mono,
-        };
-        EventStream::new(request, served, 0, (0, view))
+        EventStream::new(request, None, 0, (0, view))
     }
 
     #[test]
@@ -213,16 +190,15 @@ mod tests {
     /// `is_named`: somebody named the symbol before the change, beside the one who reads every symbol.
     fn check_reader_between(is_named: bool) {
         let (mut cx, symbol) = context();
-        let compressed = CompressedBodies::new(0);
         let mut keys = Table::new(3);
         let keys = [(); 3].map(|()| keys.insert(()).expect("room for all"));
         let mut readers = QuoteReaders::default();
         let mut streams = BTreeMap::new();
         let named = || StreamedSymbols::Named([Some(symbol)].into());
         let mut add = |key: Key, symbols: StreamedSymbols, is_sent: bool, cx: &Context| {
-            let view = View::new(cx, &compressed);
-            readers.add(key, &symbols, None, (0, &view));
+            let view = View::new(cx);
             let mut stream = stream(symbols, &view);
+            readers.add(key, &stream.asked, &view);
             if is_sent {
                 stream.write(&mut Vec::new(), &view, &mut SharedEvents::default());
             }
@@ -236,7 +212,7 @@ mod tests {
         cx.market.quotes.apply(SOURCE, symbol, ticker, cx.now).expect("a good ticker");
         // Changes are noted before anything is sent.
         add(keys[2], named(), false, &cx);
-        let view = View::new(&cx, &compressed);
+        let view = View::new(&cx);
         let mut changed = || {
             let mut noted = Vec::new();
             let count = readers.changed(symbol, &view, |key, place| {
@@ -252,9 +228,7 @@ mod tests {
         let told = keys[usize::from(!is_named)..2].iter().map(|key| (*key, 0));
         assert_eq!(changed(), (told.collect(), if is_named { 5 } else { 3 }));
         assert_eq!(changed(), (Vec::new(), 2), "nothing has changed, also for the new one");
-        readers.remove(keys[1], &StreamedSymbols::All, None);
-        readers.remove(keys[0], &named(), None);
-        readers.remove(keys[2], &named(), None);
+        streams.iter().for_each(|(key, stream)| readers.remove(*key, &stream.asked));
         assert!(readers.0.is_empty());
     }
 }

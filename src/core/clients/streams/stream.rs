@@ -17,18 +17,15 @@ use crate::core::api::stream::{
     UNKNOWN, is_served, why_chart_gone, why_gone, write_alive, write_gone, write_quote,
     write_retry, write_status,
 };
-use crate::core::api::{Position, Round, StreamRequest, StreamedSymbols, View};
-use crate::core::clients::pending::Served;
-use crate::core::clients::streams::charts::{ChartPlace, FollowedCharts};
+use crate::core::api::{ChartPlace, Position, Round, StreamRequest, StreamedSymbols, View};
+use crate::core::clients::streams::charts::FollowedCharts;
 use crate::core::clients::streams::events::Events;
 use crate::core::clients::streams::places::PlaceSet;
 use crate::http::echo;
 use crate::interval::Interval;
-use crate::json::Decimals;
 use crate::market::{Lookup, SourceId, SymbolId};
-use crate::time::UnixMs;
+use crate::time::{Mono, UnixMs};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 /// Places that one slice looks at: most of them may have no quote.
 const PLACES_A_SLICE: usize = 1024;
@@ -38,22 +35,18 @@ const PLACE_BYTES: usize = 32;
 
 /// See the module's page.
 pub struct EventStream {
-    /// What it is counted and logged by.
-    pub served: Served,
+    /// When it was opened.
+    pub opened_at: Mono,
+    /// Its request's part of the line in the access log.
+    pub line: Option<Box<str>>,
     /// The bytes of events that the client has taken.
     pub sent_bytes: usize,
     /// True while it is in the queue of those that have something to send.
     pub is_queued: bool,
-    /// Its charts. Their places come before those of the symbols.
-    pub charts: Box<[ChartPlace]>,
-    /// Its symbols. If these are all, a symbol's place is its number.
-    pub symbols: StreamedSymbols,
-    /// All of this source, if given.
-    pub source: Option<SourceId>,
-    decimals: Decimals,
-    /// By place: the names that stand for no symbol yet.
-    unknown: BTreeMap<usize, Box<[u8]>>,
-    /// The version of the catalog that `unknown` and what is gone are from.
+    /// What it sends. The places of charts come before those of symbols; if it has all symbols, a symbol's
+    /// place is its number.
+    pub asked: StreamRequest,
+    /// The version of the catalog that the unknown names and what is gone are from.
     catalog: u64,
     /// The places that have something to tell, or may have.
     changed: PlaceSet,
@@ -98,29 +91,19 @@ impl EventStream {
     /// A stream that begins, or goes on where the client has left it. `noted`: the version up to which all
     /// changes are noted.
     pub fn new(
-        request: StreamRequest,
-        served: Served,
+        mut asked: StreamRequest,
+        line: Option<Box<str>>,
         retry_ms: u64,
         (noted, view): (u64, &View<'_>),
     ) -> EventStream {
-        let StreamRequest { symbols, charts, unknown, source, decimals, resumed, .. } = request;
+        let resumed = asked.resumed.take();
         let since = resumed.as_ref().map_or_else(Round::default, |it| it.quotes);
-        let closes = resumed.iter().flat_map(|it| it.closes.iter().copied());
-        let mut closes = closes.chain(std::iter::repeat(None));
-        let charts = charts.into_iter().map(|(symbol, interval)| ChartPlace {
-            symbol,
-            interval,
-            closed: closes.next().flatten(),
-        });
         let mut stream = EventStream {
-            served,
+            opened_at: view.now.mono,
+            line,
             sent_bytes: 0,
             is_queued: false,
-            charts: charts.collect(),
-            symbols,
-            source,
-            decimals,
-            unknown,
+            asked,
             catalog: view.market.catalog.version(),
             changed: PlaceSet::default(),
             told: PlaceSet::default(),
@@ -136,30 +119,27 @@ impl EventStream {
 
     /// The bytes of memory that it takes, about.
     pub fn held(&self) -> usize {
-        let named = match &self.symbols {
-            StreamedSymbols::Named(symbols) => symbols.len(),
-            StreamedSymbols::All => 0,
-        };
+        let named = self.asked.symbols.places().len();
         let sets = [&self.changed, &self.told, &self.gone].map(PlaceSet::held);
         size_of::<EventStream>()
-            + (self.charts.len() + named) * PLACE_BYTES
+            + (self.asked.charts.len() + named) * PLACE_BYTES
             + sets.iter().sum::<usize>()
     }
 
     /// Notes what is to be sent first: everything, or what has changed since it was sent.
     fn begin(&mut self, since: Round, view: &View<'_>) {
-        for chart in 0..self.charts.len() {
+        for chart in 0..self.asked.charts.len() {
             self.changed.insert(chart);
         }
-        let all = match &self.symbols {
+        let all = match &self.asked.symbols {
             StreamedSymbols::Named(symbols) => symbols.len(),
             // Also those that were dropped while the reader was away.
             StreamedSymbols::All => view.market.catalog.symbols_ever(),
         };
-        for place in self.charts.len()..self.charts.len() + all {
+        for place in self.asked.charts.len()..self.asked.charts.len() + all {
             let (since, symbol) = (since.sent(place), self.symbol(place));
             let has_changed = |symbol| has_changed(symbol, since, view);
-            let is_served = |symbol| view.served_quote(symbol, self.source).is_some();
+            let is_served = |symbol| view.served_quote(symbol, self.asked.source).is_some();
             if since == 0 || symbol.is_some_and(has_changed) {
                 self.changed.insert(place);
             }
@@ -174,15 +154,15 @@ impl EventStream {
     /// True if nobody serves the symbol that the stream names for this place. One of all symbols is not
     /// missed.
     fn is_unserved(&self, place: usize, view: &View<'_>) -> bool {
-        matches!(self.symbols, StreamedSymbols::Named(_))
-            && self.symbol(place).is_none_or(|symbol| !is_served(view, symbol, self.source))
+        matches!(self.asked.symbols, StreamedSymbols::Named(_))
+            && self.symbol(place).is_none_or(|symbol| !is_served(view, symbol, self.asked.source))
     }
 
     /// The catalog has changed: notes what is not served any more, and finds unknown names. Returns the
     /// places that have a symbol now.
     pub fn look_again(&mut self, view: &View<'_>, shared: &mut SharedEvents) -> Vec<usize> {
         self.catalog = view.market.catalog.version();
-        for place in 0..self.charts.len() {
+        for place in 0..self.asked.charts.len() {
             if let Some(chart) = self.chart(place)
                 && why_chart_gone(view, &chart).is_some()
             {
@@ -190,37 +170,33 @@ impl EventStream {
                 shared.charts.gone(chart);
             }
         }
-        if let StreamedSymbols::Named(symbols) = &self.symbols {
-            for place in self.charts.len()..self.charts.len() + symbols.len() {
-                if self.is_unserved(place, view) {
-                    self.changed.insert(place);
-                }
+        for place in (self.asked.charts.len()..).take(self.asked.symbols.places().len()) {
+            if self.is_unserved(place, view) {
+                self.changed.insert(place);
             }
         }
-        let find = |name: &[u8]| match view.market.catalog.find(name) {
-            Lookup::Known(symbol) => Some(symbol),
+        let find = |(place, name): (&usize, &Box<[u8]>)| match view.market.catalog.find(name) {
+            Lookup::Known(symbol) => Some((*place, symbol)),
             Lookup::Unknown | Lookup::Malformed => None,
         };
-        let names = self.unknown.iter();
-        let found = names.filter_map(|(place, name)| Some((*place, find(name)?)));
-        let found: Vec<(usize, SymbolId)> = found.collect();
+        let found: Vec<_> = self.asked.unknown.iter().filter_map(find).collect();
         found.into_iter().filter_map(|it| self.found(it)).collect()
     }
 
     /// An unknown name has become this symbol. Returns its place, unless another place has the same one.
     fn found(&mut self, (place, symbol): (usize, SymbolId)) -> Option<usize> {
-        self.unknown.remove(&place);
-        let charts = self.charts.len();
-        let symbols = match &mut self.symbols {
+        self.asked.unknown.remove(&place);
+        let charts = self.asked.charts.len();
+        let symbols = match &mut self.asked.symbols {
             StreamedSymbols::Named(symbols) => symbols,
             StreamedSymbols::All => &mut [][..],
         };
-        if let Some(ChartPlace { interval, .. }) = self.charts.get(place) {
+        if let Some(ChartPlace { interval, .. }) = self.asked.charts.get(place) {
             let is_same = |it: &ChartPlace| it.symbol == Some(symbol) && it.interval == *interval;
-            if self.charts.iter().any(is_same) {
+            if self.asked.charts.iter().any(is_same) {
                 return None;
             }
-            self.charts[place].symbol = Some(symbol);
+            self.asked.charts[place].symbol = Some(symbol);
         } else {
             if symbols.contains(&Some(symbol)) {
                 return None;
@@ -233,14 +209,14 @@ impl EventStream {
 
     /// The chart of a place, if it has one.
     pub fn chart(&self, place: usize) -> Option<Followed> {
-        let ChartPlace { symbol, interval, .. } = *self.charts.get(place)?;
-        Some(Followed { symbol: symbol?, interval, source: self.source })
+        let ChartPlace { symbol, interval, .. } = *self.asked.charts.get(place)?;
+        Some(Followed { symbol: symbol?, interval, source: self.asked.source })
     }
 
     /// The symbol of a place that is not one of a chart, if it has one.
     pub fn symbol(&self, place: usize) -> Option<SymbolId> {
-        let at = place - self.charts.len();
-        match &self.symbols {
+        let at = place - self.asked.charts.len();
+        match &self.asked.symbols {
             StreamedSymbols::Named(symbols) => symbols[at],
             StreamedSymbols::All => Some(SymbolId(at as u32)),
         }
@@ -277,7 +253,7 @@ impl EventStream {
                 break;
             };
             self.advance(place, shared.noted);
-            match place < self.charts.len() {
+            match place < self.asked.charts.len() {
                 true => self.write_chart(place, view, &mut shared.charts, &mut events),
                 false => self.write_quote(place, view, &mut events),
             }
@@ -290,7 +266,7 @@ impl EventStream {
             let position = Position {
                 quotes: self.round,
                 health_changes: shared.health_changes,
-                closes: self.charts.iter().map(|chart| chart.closed).collect(),
+                closes: self.asked.charts.iter().map(|chart| chart.closed).collect(),
             };
             (position, view.boot)
         });
@@ -326,7 +302,7 @@ impl EventStream {
     ) {
         let chart = self.chart(place);
         let code = chart.map_or(Some(UNKNOWN), |chart| why_chart_gone(view, &chart));
-        let ChartPlace { interval, closed, .. } = &mut self.charts[place];
+        let ChartPlace { interval, closed, .. } = &mut self.asked.charts[place];
         let (Some(chart), None) = (chart, code) else {
             // It comes back as a chart of a stream that begins.
             *closed = None;
@@ -335,7 +311,7 @@ impl EventStream {
         };
         self.gone.remove(place);
         while !events.is_full() {
-            let (candles, is_all) = charts.events(&chart, closed, self.decimals, view);
+            let (candles, is_all) = charts.events(&chart, closed, self.asked.decimals, view);
             candles.iter().for_each(|candle| events.next().extend_from_slice(candle));
             if is_all {
                 return;
@@ -346,13 +322,14 @@ impl EventStream {
 
     fn write_quote(&mut self, place: usize, view: &View<'_>, events: &mut Events<'_>) {
         let symbol = self.symbol(place);
-        if let Some(quote) = symbol.and_then(|symbol| view.served_quote(symbol, self.source)) {
+        if let Some(quote) = symbol.and_then(|symbol| view.served_quote(symbol, self.asked.source))
+        {
             self.told.insert(place);
             self.gone.remove(place);
-            return write_quote(events.next(), view, quote, self.decimals);
+            return write_quote(events.next(), view, quote, self.asked.decimals);
         }
         if self.told.remove(place) || self.is_unserved(place, view) {
-            let code = symbol.map_or(UNKNOWN, |symbol| why_gone(view, symbol, self.source));
+            let code = symbol.map_or(UNKNOWN, |symbol| why_gone(view, symbol, self.asked.source));
             self.write_gone(place, (None, code), view, events);
         }
     }
@@ -365,11 +342,11 @@ impl EventStream {
         view: &View<'_>,
         events: &mut Events<'_>,
     ) {
-        let symbol = match self.charts.get(place) {
+        let symbol = match self.asked.charts.get(place) {
             Some(chart) => chart.symbol,
             None => self.symbol(place),
         };
-        let name = match (symbol, self.unknown.get(&place)) {
+        let name = match (symbol, self.asked.unknown.get(&place)) {
             (Some(symbol), _) => Cow::Borrowed(view.market.catalog.name(symbol).as_str()),
             (None, Some(name)) => Cow::Owned(echo(name)),
             (None, None) => return,

@@ -49,7 +49,7 @@ impl Source {
         );
         let (bytes, task, page) = (request.received, request.task().clone(), request.page.clone());
         if request.still_stands() {
-            cx.market.catalog.abandon_list(self.id);
+            cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
             self.answered(&task, host, cx);
             return Ok(());
