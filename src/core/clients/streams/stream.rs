@@ -175,11 +175,12 @@ impl EventStream {
                 self.changed.insert(place);
             }
         }
-        let find = |(place, name): (&usize, &Box<[u8]>)| match view.market.catalog.find(name) {
-            Lookup::Known(symbol) => Some((*place, symbol)),
+        let find = |name: &[u8]| match view.market.catalog.find(name) {
+            Lookup::Known(symbol) => Some(symbol),
             Lookup::Unknown | Lookup::Malformed => None,
         };
-        let found: Vec<_> = self.asked.unknown.iter().filter_map(find).collect();
+        let found = self.asked.unknown.iter();
+        let found: Vec<_> = found.filter_map(|(place, name)| Some((*place, find(name)?))).collect();
         found.into_iter().filter_map(|it| self.found(it)).collect()
     }
 
