@@ -14,8 +14,7 @@ use crate::time::{Mono, Now, SimulatedClock, UnixMs};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-/// What a connection takes beside its responses and requests: its entries in tables, and what the allocator
-/// keeps between the buffers of all of them.
+/// What a connection takes beside its buffers: table entries, and what the allocator keeps between buffers.
 const CONNECTION_BYTES: u64 = 4096;
 
 /// See the module's page.
@@ -117,8 +116,7 @@ pub struct HistoryStatus {
     pub enabled: bool,
     /// True if it cannot be used.
     pub unusable: bool,
-    /// True if the file was removed while in use, and the new file does not have all candles of memory
-    /// yet.
+    /// True if the file was removed while in use, and the new file does not hold all of memory yet.
     pub lost: bool,
     /// True if the last write to it failed, or is under way and takes very long.
     pub write_failed: bool,

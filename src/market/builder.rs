@@ -139,8 +139,9 @@ impl<'s> ChartBuilder<'s> {
     }
 
     /// The chart; `None` before it is done.
-    pub fn finished(self) -> Option<ChartPlan> {
-        Some(self.rows.finish(self.info?))
+    pub fn finished(mut self) -> Option<ChartPlan> {
+        self.rows.cut();
+        Some(ChartPlan::of(self.rows.pieces, self.rows.made_of, self.info?))
     }
 }
 
@@ -185,7 +186,7 @@ impl<'a> View<'a> {
         if !is_empty || !is_closed {
             return None;
         }
-        let (prices, _) = self.candle(&bucket, &mut Vec::new())?;
+        let (prices, _) = self.candle(&bucket, &mut 0)?;
         Some(prices[3].to_vec())
     }
 
@@ -210,20 +211,16 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Open, high, low and close of a bucket, and the number of its stored rows. The volume is
-    /// written to `volume`. `None` if the volume has too many digits.
-    fn candle(&self, bucket: &Range<i64>, volume: &mut Vec<u8>) -> Option<([&'a [u8]; 4], usize)> {
-        volume.clear();
+    /// Open, high, low and close of a bucket, and its volume. `None` if the volume has too many digits. Each
+    /// row takes one from the budget.
+    fn candle(&self, bucket: &Range<i64>, budget: &mut usize) -> Option<([&'a [u8]; 4], Decimal)> {
         let mut rows = self.series.rows(bucket.clone(), self.now);
-        let first = rows.next()?;
-        let (mut rollup, mut count) = (Rollup::new(first), 1);
+        let mut rollup = Rollup::new(rows.next()?);
         for row in rows {
             rollup.add(row);
-            count += 1;
+            *budget = budget.saturating_sub(1);
         }
-        let (prices, sum) = rollup.finish()?;
-        sum.write(volume);
-        Some((prices, count))
+        rollup.finish()
     }
 }
 
@@ -273,9 +270,7 @@ impl Making {
                 let flat = view.bucket_of(self.cursor);
                 if series.covered().covers(flat.clone()) {
                     let open = series.open_of(flat.start);
-                    rows.volume.clear();
-                    rows.volume.push(b'0');
-                    rows.push((flat.start, open), [close; 4], view.spec.quoted);
+                    rows.push((flat.start, open), [close; 4], &Decimal::ZERO, view.spec.quoted);
                     rows.made_of.add(Part::Stored(series.closed_version()));
                     rows.made_of.add(Part::Flat(flat.start));
                     self.cursor = flat.end;
@@ -306,12 +301,11 @@ impl Making {
         }
         rows.found.begin.get_or_insert(bucket.start);
         rows.found.closed += u64::from(state == BucketState::Closed);
-        let Some((prices, count)) = view.candle(bucket, &mut rows.volume) else {
+        let Some((prices, volume)) = view.candle(bucket, budget) else {
             return;
         };
-        *budget = budget.saturating_sub(count);
         let open = view.series.open_of(bucket.start);
-        rows.push((bucket.start, open), prices, view.spec.quoted);
+        rows.push((bucket.start, open), prices, &volume, view.spec.quoted);
         rows.made_of.add(match state {
             BucketState::Closed => Part::Stored(view.series.closed_version()),
             _ => Part::Series(view.series.version()),
@@ -323,36 +317,45 @@ impl Making {
     }
 }
 
-/// The rows made so far: their bytes, their fingerprint, and the counts reported about them. The bytes are cut
-/// into pieces of whole rows: one buffer that grows would be copied, and takes memory that is not there yet.
+/// The rows made so far: their bytes, their fingerprint, and the counts reported about them. The bytes are
+/// cut into pieces of whole rows: one buffer that grows would be copied, and takes memory that is not there
+/// yet.
 #[derive(Clone, Debug, Default)]
 struct ChartRows {
     pieces: Pieces,
     /// The rows behind the pieces, with a comma after each.
     rest: Vec<u8>,
     made_of: Fingerprint,
-    /// The volume of the next row.
-    volume: Vec<u8>,
     found: FoundRows,
 }
 
 impl ChartRows {
     /// Appends the row of the bucket that begins with this slot and opens at this time, with this open,
-    /// high, low and close, and the volume set before.
-    fn push(&mut self, (slot, open): (i64, UnixMs), prices: [&[u8]; 4], quoted: bool) {
+    /// high, low and close. Decimals are written in quotes if `quoted`.
+    fn push(
+        &mut self,
+        (slot, open): (i64, UnixMs),
+        prices: [&[u8]; 4],
+        volume: &Decimal,
+        quoted: bool,
+    ) {
         if self.rest.len() >= PIECE {
             self.cut();
         }
         let body = &mut self.rest;
+        let quote: &[u8] = if quoted { b"\"" } else { b"" };
         body.push(b'[');
         Decimal::from(open.0).write(body);
-        let quote: &[u8] = if quoted { b"\"" } else { b"" };
-        for number in prices.into_iter().chain([&self.volume[..]]) {
+        for number in prices {
             body.push(b',');
             body.extend_from_slice(quote);
             body.extend_from_slice(number);
             body.extend_from_slice(quote);
         }
+        body.push(b',');
+        body.extend_from_slice(quote);
+        volume.write(body);
+        body.extend_from_slice(quote);
         body.extend_from_slice(b"],");
         let found = &mut self.found;
         found.rows += 1;
@@ -373,12 +376,6 @@ impl ChartRows {
             self.pieces.push((piece, 0..self.rest.len()));
             self.rest.clear();
         }
-    }
-
-    /// The chart of these rows, with what is reported beside them.
-    fn finish(mut self, info: ChartInfo) -> ChartPlan {
-        self.cut();
-        ChartPlan::of(self.pieces, self.made_of, info)
     }
 }
 
@@ -404,7 +401,7 @@ mod tests {
             assert!(steps < 1000, "it never ends");
         }
         let plan = builder.finished().expect("it is done");
-        (plan.text(), plan.made_of())
+        (plan.text(), plan.made_of)
     }
 
     fn builder<'s>(series: &'s Series, spec: &ChartSpec) -> ChartBuilder<'s> {
@@ -418,7 +415,7 @@ mod tests {
         let (body, _) = chart(&series, &spec, minute(600));
         let mut at_once = builder(&series, &spec);
         assert!(at_once.step(usize::MAX));
-        let made_of = at_once.finished().expect("it is done").made_of();
+        let made_of = at_once.finished().expect("it is done").made_of;
         assert_eq!(made(builder(&series, &spec)), (body, made_of));
     }
 
@@ -449,9 +446,9 @@ mod tests {
             }
             assert!(steps > 4, "{steps}");
             let plan = builder.finished().expect("it is done");
-            assert_eq!((plan.text(), plan.made_of()), expected);
-            assert!(!plan.info().complete, "of the hole nothing is claimed");
-            assert!(plan.info().gaps > 0, "of the others all is known");
+            assert_eq!((plan.text(), plan.made_of), expected);
+            assert!(!plan.info.complete, "of the hole nothing is claimed");
+            assert!(plan.info.gaps > 0, "of the others all is known");
         }
     }
 
@@ -478,7 +475,7 @@ mod tests {
         let mut builder = ChartBuilder::new(None, all_of(Interval::M5), minute(600), 1000);
         assert!(builder.step(0));
         let plan = builder.finished().expect("it is done");
-        assert_eq!((plan.text(), plan.info().complete), ("[]".to_string(), false));
+        assert_eq!((plan.text(), plan.info.complete), ("[]".to_string(), false));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 
 mod ecosystem;
 mod groups;
+mod refresh;
 mod roster;
 
 pub use ecosystem::EcosystemEntry;
@@ -22,7 +23,7 @@ pub use roster::{EmptyList, ListChange, Listing};
 
 use super::ids::{SourceId, SymbolId};
 use super::symbol::{Lookup, Spelling, SymbolName, Symbols};
-use crate::config::{Config, SourceChange, SourceConfig};
+use crate::config::{Config, SourceChange};
 use crate::log_targets::MARKET;
 use crate::record::{MarketInfo, MarketRules};
 use crate::time::UnixMs;
@@ -43,17 +44,8 @@ fn symbol_of(symbols: &mut Symbols, text: &str) -> Option<SymbolId> {
     symbol
 }
 
-/// The symbols that the configuration names for a source.
-fn named(
-    source: &SourceConfig,
-    symbol_of: impl FnMut(&str) -> Option<SymbolId>,
-) -> BTreeSet<SymbolId> {
-    let texts = source.symbols.iter().map(String::as_str);
-    texts.filter_map(symbol_of).collect()
-}
-
 /// The markets and the sources that track them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Catalog {
     symbols: Symbols,
     /// By symbol.
@@ -76,35 +68,11 @@ struct Tracking {
     updated_at: Option<UnixMs>,
 }
 
-/// Everything served about a symbol that a list can change.
-#[derive(PartialEq)]
-struct Shown {
-    sources: Box<[SourceId]>,
-    active: bool,
-    entry: Option<(bool, MarketRules)>,
-}
-
 impl Catalog {
     /// The catalog before any list: it knows only what the configuration names.
     pub fn new(config: &Config) -> Catalog {
-        let mut symbols = Symbols::new(config.limits.symbols);
-        let mut symbol_of = |text: &str| symbol_of(&mut symbols, text);
-        // Sources come first: at the limit, polled symbols matter most.
-        let rosters = (config.sources.iter())
-            .map(|source| Roster::new(source, named(source, &mut symbol_of)))
-            .collect();
-        let groups = Groups::new(&config.categories, &mut symbol_of);
-        let ecosystem = EcosystemList::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
-        let mut catalog = Catalog {
-            tracking: Vec::new(),
-            rosters,
-            known: Vec::new(),
-            groups,
-            ecosystem,
-            version: 1,
-            symbols,
-        };
-        catalog.place_all();
+        let mut catalog = Catalog::default();
+        catalog.reconfigure(config, &vec![SourceChange::Begins; config.sources.len()]);
         catalog
     }
 
@@ -119,16 +87,16 @@ impl Catalog {
         let mut joining = Vec::new();
         self.symbols.set_cap(config.limits.symbols);
         let Catalog { symbols, rosters, .. } = self;
+        // Sources come first: at the limit, polled symbols matter most.
         for (at, (source, change)) in config.sources.iter().zip(changes).enumerate() {
-            let mut named = || named(source, |text| symbol_of(symbols, text));
+            let texts = source.symbols.iter();
+            let named = || texts.filter_map(|text| symbol_of(symbols, text)).collect();
+            rosters.resize_with(rosters.len().max(at + 1), Roster::default);
             match change {
-                SourceChange::Begins if at == rosters.len() => {
-                    rosters.push(Roster::new(source, named()));
-                }
                 SourceChange::Begins => rosters[at] = Roster::new(source, named()),
                 SourceChange::Ends => rosters[at].retire(),
                 SourceChange::Settings { markets: true, .. } => {
-                    let named = named();
+                    let named: BTreeSet<SymbolId> = named();
                     let fresh = named.iter().filter(|symbol| !rosters[at].tracks(**symbol));
                     joining.extend(fresh.map(|symbol| (SourceId(at as u16), *symbol)));
                     rosters[at].select(source, named, symbols);
@@ -139,17 +107,12 @@ impl Catalog {
         let mut symbol_of = |text: &str| symbol_of(symbols, text);
         self.groups = Groups::new(&config.categories, &mut symbol_of);
         self.ecosystem = EcosystemList::new(config.ecosystem.markets.as_deref(), &mut symbol_of);
-        self.place_all();
-        self.version += 1;
-        joining
-    }
-
-    /// Computes all that follows from the rosters.
-    fn place_all(&mut self) {
         for at in 0..self.symbols.len() {
             self.place(SymbolId(at as u32));
         }
         self.rebuild();
+        self.version += 1;
+        joining
     }
 
     /// Finds a symbol in any accepted spelling, already percent-decoded. Every request calls it:
@@ -213,7 +176,7 @@ impl Catalog {
 
     /// The symbol of a ticker, if the source tracks it. Called for every ticker.
     pub fn by_ticker_id(&self, source: SourceId, ticker_id: &str) -> Option<SymbolId> {
-        self.rosters[source.index()].by_ticker_id(ticker_id)
+        self.rosters[source.index()].routes.get(ticker_id).copied()
     }
 
     /// What a source lists about a symbol. `None` for a symbol that only the configuration names.
@@ -343,74 +306,6 @@ impl Catalog {
         self.rosters[source.index()].doubt(is_quoted)
     }
 
-    /// Applies the list of this source that was read to its end, and returns what changed. Readers see all of
-    /// the list or nothing of it. The first list of 3,500 markets takes about 1.5 milliseconds, one of 20,000
-    /// about 13. A later one that says nothing new costs next to nothing; if a market has come, gone or
-    /// changed, all known symbols are sorted again.
-    pub fn refresh_list(&mut self, source: SourceId, now: UnixMs) -> ListChange {
-        let roster = &mut self.rosters[source.index()];
-        let Some(mut staging) = roster.staging.take() else {
-            return ListChange::default();
-        };
-        roster.warn_of(&staging);
-        let mut change = std::mem::take(&mut staging.change);
-        let touched = roster.touched_by(&staging);
-        if roster.has_list && touched.is_empty() {
-            return change;
-        }
-        let before: Vec<Shown> = touched.iter().map(|symbol| self.shown(*symbol)).collect();
-        self.rosters[source.index()].replace(staging);
-        let (mut any_changed, mut other_known) = (false, false);
-        for (symbol, before) in touched.into_iter().zip(before) {
-            self.place(symbol);
-            let sources = self.sources_of(symbol);
-            match (before.sources.contains(&source), sources.contains(&source)) {
-                (false, true) => change.added.push(symbol),
-                (true, false) => change.removed.push(symbol),
-                _ => {}
-            }
-            other_known |= before.sources.is_empty() != sources.is_empty();
-            let is_created =
-                self.created_at(symbol).is_none() && self.first_listing(symbol).is_some();
-            if is_created || self.shown(symbol) != before {
-                let tracking = &mut self.tracking[symbol.index()];
-                tracking.created_at = tracking.created_at.or(is_created.then_some(now));
-                tracking.updated_at = Some(now);
-                any_changed = true;
-            }
-        }
-        if other_known {
-            self.rebuild();
-        }
-        self.version += u64::from(any_changed);
-        self.warn_of_missing(source);
-        change
-    }
-
-    /// Tracks the symbols of an earlier run's list of this source until a list has come. Symbols that the
-    /// source does not want any more are left out, and all of them if its list has come.
-    pub fn remember(&mut self, source: SourceId, mut symbols: Vec<SymbolId>) {
-        symbols.retain(|symbol| self.may_track(source, *symbol));
-        if symbols.is_empty() {
-            return;
-        }
-        self.rosters[source.index()].remembered.extend(&symbols);
-        for symbol in symbols {
-            self.place(symbol);
-        }
-        self.rebuild();
-        self.version += 1;
-    }
-
-    fn shown(&self, symbol: SymbolId) -> Shown {
-        let entry = self.ecosystem_entry(symbol);
-        Shown {
-            sources: self.sources_of(symbol).into(),
-            active: self.active(symbol),
-            entry: entry.map(|entry| (entry.status, entry.rules)),
-        }
-    }
-
     /// The id of a source in the configuration, for the log.
     pub fn id_of(&self, source: SourceId) -> &str {
         &self.rosters[source.index()].id
@@ -426,9 +321,7 @@ impl Catalog {
             .filter(|(_, roster)| roster.tracks(symbol))
             .map(|(at, _)| SourceId(at as u16));
         let sources = tracking.collect();
-        if self.tracking.len() <= symbol.index() {
-            self.tracking.resize_with(symbol.index() + 1, Tracking::default);
-        }
+        self.tracking.resize_with(self.symbols.len(), Tracking::default);
         self.tracking[symbol.index()].sources = sources;
     }
 
@@ -444,14 +337,6 @@ impl Catalog {
         self.groups.serve(&self.known, symbols, is_known);
         self.ecosystem.serve(&self.known, is_known);
         self.symbols.warn_of_clashes(is_known);
-    }
-
-    fn warn_of_missing(&mut self, source: SourceId) {
-        let roster = &mut self.rosters[source.index()];
-        for symbol in roster.newly_missing() {
-            let name = self.symbols.name(symbol).as_str();
-            log::warn!(target: MARKET, "market not listed source={} symbol={name}", roster.id);
-        }
     }
 }
 

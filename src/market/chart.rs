@@ -62,8 +62,10 @@ pub struct ChartPlan {
     /// All bytes except the outer brackets.
     pieces: Pieces,
     body_len: usize,
-    made_of: Fingerprint,
-    info: ChartInfo,
+    /// The fingerprint of the body.
+    pub made_of: Fingerprint,
+    /// What is reported beside the rows.
+    pub info: ChartInfo,
     /// What is reported beside the rows, as the first caller has written it.
     written: OnceLock<Box<[u8]>>,
 }
@@ -71,8 +73,8 @@ pub struct ChartPlan {
 /// The last plan of a series.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
-    /// What it was made for: the request, the kept window, the version of the series, and the newest slot that
-    /// had begun. Nothing else depends on the time.
+    /// What it was made for: the request, the kept window, the version of the series, and the newest slot
+    /// that had begun. Nothing else depends on the time.
     pub(super) made_for: (ChartSpec, i64, u64, i64),
     pub(super) second: u32,
     pub(super) plan: Arc<ChartPlan>,
@@ -92,16 +94,6 @@ impl ChartPlan {
     /// What is reported beside the rows, written once by the first caller.
     pub fn written(&self, write: impl FnOnce() -> Vec<u8>) -> &[u8] {
         self.written.get_or_init(|| write().into_boxed_slice())
-    }
-
-    /// What is reported beside the rows.
-    pub fn info(&self) -> &ChartInfo {
-        &self.info
-    }
-
-    /// The fingerprint of the body.
-    pub fn made_of(&self) -> Fingerprint {
-        self.made_of
     }
 
     /// The length of the body in bytes.

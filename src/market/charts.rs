@@ -78,12 +78,9 @@ pub struct ChartCounts {
 impl Charts {
     /// No series yet.
     pub fn new(limits: &Limits, history: &HistoryConfig) -> Charts {
-        Charts {
-            max_series: limits.candle_series,
-            max_bytes: limits.candle_bytes,
-            history: *history,
-            ..Charts::default()
-        }
+        let mut charts = Charts { history: *history, ..Charts::default() };
+        charts.reconfigure(limits);
+        charts
     }
 
     /// Opens a series, if it is not open. Returns false at the limit.

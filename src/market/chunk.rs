@@ -1,4 +1,4 @@
-//! A run of 128 slots and the rendered rows of the candles in it.
+//! A run of 128 slots and the rendered rows of the candles in it; and a forming candle with its row.
 //!
 //! Owns the bytes. A chunk never changes. It is replaced by one that is built in a [`Draft`],
 //! because responses may still share its bytes.
@@ -9,6 +9,7 @@
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::record::Candle;
 use crate::time::UnixMs;
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -34,7 +35,7 @@ pub(super) struct Chunk {
     ends: Box<[u16]>,
     /// Rows `[t,o,h,l,c,v],` one after another, shared with responses. The counter is atomic, so
     /// that a market may be built on another thread than it runs on.
-    rows: Arc<[u8]>,
+    pub(super) rows: Arc<[u8]>,
     /// Second of the last read. It is atomic for the same reason, because copies of a series share chunks.
     read: AtomicU32,
 }
@@ -135,10 +136,7 @@ impl Chunk {
 
     /// The row in this place.
     pub(super) fn row(&self, place: u32) -> Option<&[u8]> {
-        if self.present >> place & 1 == 0 {
-            return None;
-        }
-        Some(&self.rows[self.bytes_of(&(place..place + 1))])
+        self.rows_in(place..place + 1).next()
     }
 
     /// The rows of these places, one by one.
@@ -156,11 +154,6 @@ impl Chunk {
     /// Where the rows of these places are in [`Chunk::rows`].
     pub(super) fn bytes_of(&self, places: &Range<u32>) -> Range<usize> {
         self.offset(places.start)..self.offset(places.end)
-    }
-
-    /// All rows.
-    pub(super) fn rows(&self) -> &Arc<[u8]> {
-        &self.rows
     }
 
     /// The number of candles before this place.
@@ -223,6 +216,27 @@ impl Draft {
     }
 }
 
+/// A candle that the exchange has not confirmed as closed. Its numbers follow the quotes until the exchange
+/// reports it. One that has ended stays, as a provisional one, until the exchange confirms it.
+#[derive(Clone, Debug)]
+pub(super) struct FormingCandle {
+    pub(super) slot: i64,
+    pub(super) candle: Candle,
+    /// Rendered at the first read after a change.
+    pub(super) row: OnceCell<Arc<[u8]>>,
+}
+
+impl FormingCandle {
+    /// The rendered row: `[t,o,h,l,c,v],`.
+    pub(super) fn row(&self) -> &Arc<[u8]> {
+        self.row.get_or_init(|| {
+            let mut row = Vec::with_capacity(96);
+            render(&self.candle, &mut row);
+            row.into()
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,7 +255,7 @@ mod tests {
         assert_eq!(chunk.places(5..64).next_back(), None);
         assert_eq!(chunk.row(3), Some(&b"[180000,5,9,2,7,3],"[..]));
         assert_eq!(chunk.row(5), None);
-        let rows = &chunk.rows()[chunk.bytes_of(&(1..5))];
+        let rows = &chunk.rows[chunk.bytes_of(&(1..5))];
         assert_eq!(rows, b"[180000,5,9,2,7,3],[240000,5,9,2,7,3],");
         let mut draft = Draft::default();
         draft.copy(&chunk, 3..65);

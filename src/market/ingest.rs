@@ -1,15 +1,22 @@
 //! Ingest: applies an answer to a series.
 //!
-//! Owns the rules by which an answer becomes coverage, stored rows and forming candles. One bad
-//! candle never spoils the answer. A slot that has not ended is never taken as empty.
+//! Owns the rules by which an answer becomes coverage, stored rows and forming candles, and writes them.
+//! One bad candle never spoils the answer. A slot that has not ended is never taken as empty.
 
-use super::chunk::seconds;
+use super::chunk::{
+    CHUNK_SLOTS, Draft, FormingCandle, chunk_of, chunks_of, place_of, places_of, seconds,
+};
 use super::interval_set::IntervalSet;
-use super::report::{Answer, Evidence, Found, IngestCounts, Reported, found_in, left_out};
+use super::report::{
+    Answer, Evidence, Found, IngestCounts, Reported, found_in, is_sound, left_out,
+};
 use super::series::Series;
 use super::silence::{REREAD, Word};
 use crate::history::Changes;
+use crate::record::Candle;
 use crate::time::{Mono, UnixMs};
+use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 impl Series {
@@ -35,14 +42,15 @@ impl Series {
         let asked = asked.start.max(0)..asked.end;
         let (found, unsound, open_from) = self.sift(&asked, candles, present, &mut written);
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
+        let revisable = match evidence {
+            Evidence::History => None,
+            Evidence::Proven => Some(i64::MAX),
+            Evidence::Exchange(answer) => Some(answer.revisable),
+        };
         for slots in self.decided(closed, &found, &unsound, evidence).iter() {
             let here = found_in(&found, &slots);
-            match evidence {
-                Evidence::History => {}
-                Evidence::Proven => self.note_settled(&slots, here, present, i64::MAX),
-                Evidence::Exchange(answer) => {
-                    self.note_settled(&slots, here, present, answer.revisable);
-                }
+            if let Some(revisable) = revisable {
+                self.note_settled(&slots, here, present, revisable);
             }
             let changes = changes.as_deref_mut();
             self.take(&slots, here, seconds(closed_before), changes, &mut written);
@@ -72,11 +80,8 @@ impl Series {
             let asked_for = asked.contains(&slot);
             // One slot ahead is fine: the exchange's clock may have passed a boundary that ours has
             // not.
-            let sound = asked_for
-                && slot <= present.saturating_add(1)
-                && self.open_of(slot) == candle.open_time
-                && candle.is_sound();
-            if sound {
+            let is_near = slot <= present.saturating_add(1);
+            if asked_for && is_near && is_sound(self.interval(), candle) {
                 // The flag counts where the clocks may disagree. Further back it is ignored: a
                 // candle that never closes would be requested forever.
                 if *is_forming && slot >= present - 1 {
@@ -230,7 +235,7 @@ impl Series {
             self.archived.remove(slots.clone());
         }
         // Refused if coverage has too many ranges, and this one would be the oldest.
-        let Ok(changed) = self.cover(slots, written) else {
+        let Some(changed) = self.cover(slots, written) else {
             return;
         };
         self.store(slots, found, second, written);
@@ -238,6 +243,83 @@ impl Series {
         if changed || written.changes() > before {
             self.bump_closed();
         }
+    }
+
+    /// Covers these slots. Returns true if that changed anything. While there are too many ranges, the
+    /// oldest one is forgotten. `None` if these slots are older: newer ones are worth more.
+    pub(super) fn cover(
+        &mut self,
+        closed: &Range<i64>,
+        written: &mut IngestCounts,
+    ) -> Option<bool> {
+        loop {
+            if let Ok(changed) = self.covered.insert(closed.clone()) {
+                return Some(changed);
+            }
+            let oldest = self.covered.iter().next().filter(|it| it.end <= closed.start)?;
+            written.evicted += self.forget_before(oldest.end);
+        }
+    }
+
+    /// Replaces the rows of these slots by the found candles.
+    pub(super) fn store(
+        &mut self,
+        closed: &Range<i64>,
+        found: &[Found<'_>],
+        second: u32,
+        written: &mut IngestCounts,
+    ) {
+        // An answer may cover a million slots and hold three candles. Only chunks that have
+        // candles, or get some, are visited.
+        let stored = self.chunks.range(chunks_of(closed)).map(|(id, _)| *id);
+        let ids: BTreeSet<i64> = stored.chain(found.iter().map(|it| chunk_of(it.slot))).collect();
+        for id in ids {
+            let here = found_in(found, &(id * CHUNK_SLOTS..(id + 1) * CHUNK_SLOTS));
+            self.store_chunk(id, places_of(id, closed), here, second, written);
+        }
+    }
+
+    fn store_chunk(
+        &mut self,
+        id: i64,
+        places: Range<u32>,
+        found: &[Found<'_>],
+        second: u32,
+        written: &mut IngestCounts,
+    ) {
+        let old = self.chunks.get(&id).cloned().unwrap_or_default();
+        let before = *written;
+        let mut draft = Draft::default();
+        draft.copy(&old, 0..places.start);
+        for found in found {
+            let place = place_of(found.slot);
+            let row = draft.push(place, found.candle);
+            match old.row(place) {
+                None => written.written += 1,
+                Some(old) if old == row => written.unchanged += 1,
+                Some(_) => written.updated += 1,
+            }
+        }
+        let confirmed = written.updated - before.updated + written.unchanged - before.unchanged;
+        written.removed += old.count_in(&places) - confirmed;
+        draft.copy(&old, places.end..CHUNK_SLOTS as u32);
+        if written.changes() > before.changes() {
+            // A chunk that nobody has read counts as read when it came.
+            let read = old.read().max(second);
+            self.set_chunk(id, draft.build(read));
+        }
+    }
+
+    /// Sets a forming candle, in place of what quotes made.
+    pub(super) fn set_open(&mut self, slot: i64, candle: &Candle) {
+        if self.forming(slot) == Some(candle) {
+            return;
+        }
+        self.forming.retain(|forming| forming.slot != slot);
+        let at = self.forming.partition_point(|forming| forming.slot < slot);
+        let candle = candle.clone();
+        self.forming.insert(at, FormingCandle { slot, candle, row: OnceCell::new() });
+        self.version += 1;
     }
 }
 
@@ -253,7 +335,6 @@ mod tests {
     use crate::interval::{Interval, Stored};
     use crate::market::interval_set::MAX_INTERVALS;
     use crate::market::testing::{all_of, candle, chart, covered, key, minute, minutes, slots};
-    use crate::record::Candle;
 
     fn series() -> Series {
         Series::new(key(Stored::M1), 0)

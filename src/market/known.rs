@@ -4,10 +4,10 @@
 //! never changes a candle.
 
 use super::chart::Pieces;
-use super::chunk::{CHUNK_SLOTS, chunk_of, chunks_of, place_of, places_of, slot_of};
+use super::chunk::{CHUNK_SLOTS, FormingCandle, chunk_of, chunks_of, place_of, places_of, slot_of};
 use super::interval_set::IntervalSet;
 use super::rollup::numbers;
-use super::series::{FormingCandle, LeavingChunk, Series};
+use super::series::{LeavingChunk, Series};
 use super::silence::REREAD;
 use crate::decimal::Decimal;
 use crate::record::Candle;
@@ -38,7 +38,7 @@ impl Series {
             if count > 0 {
                 chunk.touch(second);
                 rows += count;
-                pieces.push((chunk.rows().clone(), chunk.bytes_of(&places)));
+                pieces.push((chunk.rows.clone(), chunk.bytes_of(&places)));
             }
         }
         (rows, pieces)
@@ -190,18 +190,15 @@ impl Series {
             it.end - it.start >= REREAD && (is_end || has_next())
         });
         let older = 0..refreshed;
-        let silent = || self.silences.within(&older);
-        let left_out = silent().filter(|(part, silence)| {
+        let left_out = self.silences.within(&older).filter(|(part, silence)| {
             silence.since.is_some() || !self.unknown(part.clone()).is_empty()
         });
         let all = unknown.chain(unsettled).chain(left_out.map(|(part, _)| part));
         let mut open: IntervalSet = all.collect();
         let mut slots = Vec::new();
-        for (part, silence) in silent() {
-            slots.extend(open.within(part.clone()).map(|part| (part, silence.due())));
-            open.remove(part);
-        }
-        for (part, _) in self.silences.within(&(refreshed..current.max(refreshed))) {
+        for (part, silence) in self.silences.within(&(0..current.max(refreshed))) {
+            let older = part.start..part.end.min(refreshed).max(part.start);
+            slots.extend(open.within(older).map(|part| (part, silence.due())));
             open.remove(part);
         }
         slots.extend(open.iter().map(|part| (part, now)));

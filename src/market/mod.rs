@@ -78,15 +78,15 @@ impl Market {
             self.quotes.expect(source, [symbol]);
         }
         self.charts.reconfigure(&config.limits);
-        let sources = changes.iter().enumerate();
-        let sources = sources.filter(|(_, change)| **change != SourceChange::Same);
-        for source in sources.map(|(at, _)| SourceId(at as u16)) {
+        let changed = changes.iter().enumerate().filter(|(_, it)| **it != SourceChange::Same);
+        for (at, change) in changed {
+            let source = SourceId(at as u16);
             let is_tracked = |symbol| self.catalog.sources_of(symbol).contains(&source);
             self.quotes.retain(source, is_tracked);
             self.charts.retain(source, is_tracked);
-            if changes[source.index()] == SourceChange::Begins {
+            if *change == SourceChange::Begins {
                 // What another exchange has told under this id is not this one's.
-                self.quotes.begin(source, &config.sources[source.index()]);
+                self.quotes.begin(source, &config.sources[at]);
                 self.charts.retain(source, |_| false);
             }
         }

@@ -206,7 +206,7 @@ impl Naive {
         let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, keep);
         while !builder.step(7) {}
         let made = builder.finished().expect("it says so");
-        let info = made.info();
+        let info = &made.info;
         assert_eq!(made.text(), body, "{why}");
         assert_eq!(made.body_len(), body.len(), "{why}");
         self.check_info(&rows, (more, begin), info, spec, now, keep, &why);
@@ -214,7 +214,7 @@ impl Naive {
             let bytes = |plan: &ChartPlan| {
                 let mut out = Vec::new();
                 plan.write(&mut out);
-                (out, plan.info().clone())
+                (out, plan.info.clone())
             };
             let plan = ChartPlan::new(Some(series), spec, now, keep);
             let recent = ChartPlan::recent(Some(series), spec, now, keep);
@@ -224,7 +224,7 @@ impl Naive {
         if let Some(plan) = ChartPlan::new(Some(series), spec, now, keep) {
             let mut out = b"head".to_vec();
             assert_eq!(plan.body_len(), body.len(), "{why}");
-            assert_eq!(plan.info(), info, "{why}");
+            assert_eq!(&plan.info, info, "{why}");
             plan.write(&mut out);
             assert_eq!(String::from_utf8_lossy(&out[4..]), body, "{why}");
         }

@@ -323,8 +323,8 @@ mod tests {
         let mut body = Vec::new();
         plan.write(&mut body);
         assert_eq!((body.as_slice(), plan.body_len()), (&b"[]"[..], 2));
-        assert_eq!(plan.info().depends, 91..100);
-        assert!(!plan.info().complete);
+        assert_eq!(plan.info.depends, 91..100);
+        assert!(!plan.info.complete);
         assert!(plan.pieces().is_empty());
     }
 

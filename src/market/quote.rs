@@ -72,11 +72,22 @@ impl Quotes {
                 quote.receive(ticker, now, ages, &mut feed.stale, &mut self.totals)
             }
             _ => {
-                self.insert(Quote::new(source, symbol, ticker, now));
+                let received = Some(now.mono);
+                self.insert(Quote::new((source, symbol), ticker, received, now.unix));
                 true
             }
         };
-        self.feeds[source.index()].received(changed, now.mono, &mut self.totals);
+        let feed = &mut self.feeds[source.index()];
+        if changed {
+            feed.last_change = Some(now.mono);
+            if std::mem::take(&mut feed.frozen) {
+                feed.judge(now.mono, &mut self.totals);
+            }
+        }
+        if !feed.frozen {
+            let stale_at = now.mono + feed.stale_after;
+            feed.next_stale = feed.next_stale.into_iter().chain([stale_at]).min();
+        }
         Ok(changed)
     }
 
@@ -92,11 +103,7 @@ impl Quotes {
         if self.of(source, symbol).is_some() || normalize(&mut ticker).is_err() {
             return false;
         }
-        let at = Now { mono: Mono(0), unix: received_at };
-        let mut quote = Quote::new(source, symbol, ticker, at);
-        quote.restored = true;
-        quote.stale = true;
-        self.insert(quote);
+        self.insert(Quote::new((source, symbol), ticker, None, received_at));
         self.feeds[source.index()].stale += 1;
         true
     }
@@ -106,11 +113,9 @@ impl Quotes {
     pub fn aged(&mut self, by: Duration, now: Mono) {
         for feed in &mut self.feeds {
             for quote in feed.quotes.iter_mut().flatten() {
-                match quote.received.0.checked_sub(by.as_micros() as u64) {
-                    Some(received) => quote.received = Mono(received),
-                    // Received before this process started: the same as restored.
-                    None => quote.restored = true,
-                }
+                // What was received before this process started counts as restored.
+                let aged = |at: Mono| at.0.checked_sub(by.as_micros() as u64).map(Mono);
+                quote.set_received(quote.received().and_then(aged));
             }
             feed.judge(now, &mut self.totals);
         }
@@ -134,7 +139,11 @@ impl Quotes {
 
     /// What symbols of this source wait for has come.
     pub fn arrived(&mut self, source: SourceId, awaited: Awaited) {
-        self.feeds[source.index()].arrived(awaited);
+        let waiting = &mut self.feeds[source.index()].awaited;
+        let symbols = std::mem::take(&mut waiting[awaited as usize]);
+        if let Some(next) = waiting.get_mut(awaited as usize + 1) {
+            next.extend(symbols);
+        }
     }
 
     /// True if no finished poll has asked this source for this symbol: a quote may still come.

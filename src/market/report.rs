@@ -87,12 +87,9 @@ impl Answer {
         is_dated: bool,
         at: Mono,
     ) -> Answer {
-        let slot = |it: &Reported| {
-            let slot = interval.slot_of(it.candle.open_time);
-            let is_aligned = interval.open_of(slot) == it.candle.open_time;
-            (is_aligned && asked.contains(&slot) && it.candle.is_sound()).then_some(slot)
-        };
-        let slots = || candles.iter().filter_map(slot);
+        let sound = || candles.iter().filter(|it| is_sound(interval, &it.candle));
+        let slots = || sound().map(|it| interval.slot_of(it.candle.open_time));
+        let slots = || slots().filter(|slot| asked.contains(slot));
         let (between, alive) = match (slots().min(), slots().max()) {
             (Some(first), Some(last)) => (first..last + 1, last),
             _ => (0..0, i64::MIN),
@@ -104,6 +101,11 @@ impl Answer {
         };
         Answer { between, is_whole, alive, revisable, at }
     }
+}
+
+/// True if a market can have this candle, and it begins with a slot.
+pub(super) fn is_sound(interval: Stored, candle: &Candle) -> bool {
+    interval.open_of(interval.slot_of(candle.open_time)) == candle.open_time && candle.is_sound()
 }
 
 /// The candles of these slots, of all that an answer has in the order of slots.

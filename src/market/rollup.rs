@@ -9,12 +9,9 @@ use crate::decimal::Decimal;
 /// The most digits of a volume that is summed in one machine word.
 const WORD_DIGITS: usize = 18;
 
-/// The five numbers of a row: open, high, low, close, volume. Decimals in normal form, not
-/// negative.
-pub(super) type RowNumbers<'a> = [&'a [u8]; 5];
-
-/// The numbers of a rendered row `[t,o,h,l,c,v],`.
-pub(super) fn numbers(row: &[u8]) -> RowNumbers<'_> {
+/// The numbers of a rendered row `[t,o,h,l,c,v],`: open, high, low, close, volume. Decimals in normal form,
+/// not negative.
+pub(super) fn numbers(row: &[u8]) -> [&[u8]; 5] {
     let [time, open, high, low, close] = commas(row);
     [
         &row[time + 1..open],

@@ -23,12 +23,10 @@
 //! slots.
 
 use super::chart::Recent;
-use super::chunk::{
-    CHUNK_SLOTS, Chunk, Draft, chunk_of, chunks_of, place_of, places_of, render, seconds,
-};
+use super::chunk::{CHUNK_SLOTS, Chunk, FormingCandle, places_of, seconds};
 use super::ids::{SourceId, SymbolId};
-use super::interval_set::{IntervalSet, IntervalSetFull};
-use super::report::{Found, IngestCounts, found_in};
+use super::interval_set::IntervalSet;
+use super::report::IngestCounts;
 use super::silence::Silences;
 use crate::decimal::Decimal;
 use crate::history::Extent;
@@ -238,9 +236,17 @@ impl Series {
         }
         match self.forming.last_mut() {
             Some(last) if last.slot == slot => {
-                if !follow(&mut last.candle, price) {
+                let candle = &mut last.candle;
+                if candle.close == *price {
                     return false;
                 }
+                if *price > candle.high {
+                    candle.high = price.clone();
+                }
+                if *price < candle.low {
+                    candle.low = price.clone();
+                }
+                candle.close = price.clone();
                 last.row.take();
             }
             // The quote came a moment late.
@@ -259,7 +265,7 @@ impl Series {
                     close: price.clone(),
                     volume: Decimal::ZERO,
                 };
-                self.forming.push(FormingCandle::new(slot, candle));
+                self.forming.push(FormingCandle { slot, candle, row: OnceCell::new() });
                 self.trim_forming();
             }
         }
@@ -325,88 +331,6 @@ impl Series {
         self.check();
     }
 
-    /// Covers these slots. Returns true if that changed anything. While there are too many ranges, the
-    /// oldest one is forgotten, unless these slots are older: newer ones are worth more.
-    pub(super) fn cover(
-        &mut self,
-        closed: &Range<i64>,
-        written: &mut IngestCounts,
-    ) -> Result<bool, IntervalSetFull> {
-        loop {
-            let covered = self.covered.insert(closed.clone());
-            let oldest = self.covered.iter().next();
-            let older = oldest.filter(|oldest| oldest.end <= closed.start);
-            match (covered, older) {
-                (Err(IntervalSetFull), Some(oldest)) => {
-                    written.evicted += self.forget_before(oldest.end);
-                }
-                (covered, _) => return covered,
-            }
-        }
-    }
-
-    /// Replaces the rows of these slots by the found candles.
-    pub(super) fn store(
-        &mut self,
-        closed: &Range<i64>,
-        found: &[Found<'_>],
-        second: u32,
-        written: &mut IngestCounts,
-    ) {
-        // An answer may cover a million slots and hold three candles. Only chunks that have
-        // candles, or get some, are visited.
-        let stored = self.chunks.range(chunks_of(closed)).map(|(id, _)| *id);
-        let mut ids: Vec<i64> = stored.chain(found.iter().map(|it| chunk_of(it.slot))).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        for id in ids {
-            let here = found_in(found, &(id * CHUNK_SLOTS..(id + 1) * CHUNK_SLOTS));
-            self.store_chunk(id, places_of(id, closed), here, second, written);
-        }
-    }
-
-    fn store_chunk(
-        &mut self,
-        id: i64,
-        places: Range<u32>,
-        found: &[Found<'_>],
-        second: u32,
-        written: &mut IngestCounts,
-    ) {
-        let old = self.chunks.get(&id).cloned().unwrap_or_default();
-        let before = *written;
-        let mut draft = Draft::default();
-        draft.copy(&old, 0..places.start);
-        for found in found {
-            let place = place_of(found.slot);
-            let row = draft.push(place, found.candle);
-            match old.row(place) {
-                None => written.written += 1,
-                Some(old) if old == row => written.unchanged += 1,
-                Some(_) => written.updated += 1,
-            }
-        }
-        let confirmed = written.updated - before.updated + written.unchanged - before.unchanged;
-        written.removed += old.count_in(&places) - confirmed;
-        draft.copy(&old, places.end..CHUNK_SLOTS as u32);
-        if written.changes() > before.changes() {
-            // A chunk that nobody has read counts as read when it came.
-            let read = old.read().max(second);
-            self.set_chunk(id, draft.build(read));
-        }
-    }
-
-    /// Sets a forming candle, in place of what quotes made.
-    pub(super) fn set_open(&mut self, slot: i64, candle: &Candle) {
-        if self.forming(slot) == Some(candle) {
-            return;
-        }
-        self.forming.retain(|forming| forming.slot != slot);
-        let at = self.forming.partition_point(|forming| forming.slot < slot);
-        self.forming.insert(at, FormingCandle::new(slot, candle.clone()));
-        self.version += 1;
-    }
-
     pub(super) fn open_of(&self, slot: i64) -> UnixMs {
         self.interval().open_of(slot)
     }
@@ -470,46 +394,6 @@ impl Series {
             inside == chunk.count() && inside > 0
         }));
     }
-}
-
-/// A candle that the exchange has not confirmed as closed.
-#[derive(Clone, Debug)]
-pub(super) struct FormingCandle {
-    pub(super) slot: i64,
-    pub(super) candle: Candle,
-    /// Rendered at the first read after a change.
-    pub(super) row: OnceCell<Arc<[u8]>>,
-}
-
-impl FormingCandle {
-    pub(super) fn new(slot: i64, candle: Candle) -> FormingCandle {
-        let row = OnceCell::new();
-        FormingCandle { slot, candle, row }
-    }
-
-    /// The rendered row: `[t,o,h,l,c,v],`.
-    pub(super) fn row(&self) -> &Arc<[u8]> {
-        self.row.get_or_init(|| {
-            let mut row = Vec::with_capacity(96);
-            render(&self.candle, &mut row);
-            row.into()
-        })
-    }
-}
-
-/// Applies a price to the candle. Returns true if that changed it.
-pub(super) fn follow(candle: &mut Candle, price: &Decimal) -> bool {
-    if candle.close == *price {
-        return false;
-    }
-    if *price > candle.high {
-        candle.high = price.clone();
-    }
-    if *price < candle.low {
-        candle.low = price.clone();
-    }
-    candle.close = price.clone();
-    true
 }
 
 #[cfg(test)]

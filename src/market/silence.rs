@@ -5,6 +5,7 @@
 //! quotes of the market contradict, it takes ten answers over an hour. Silences are never stored: a lost
 //! one only costs other requests.
 
+use super::interval_set::IntervalSet;
 use crate::interval::Stored;
 use crate::time::Mono;
 use rangemap::RangeMap;
@@ -146,13 +147,11 @@ impl Silences {
     /// Notes that these slots were requested at `at` and are still not known, where no part of the answer
     /// was noted before.
     pub fn note_open(&mut self, slots: Range<i64>, at: Mono) {
-        let parts: Vec<_> = self.within(&slots).filter(|(_, it)| it.last == at).collect();
-        let mut from = slots.start;
-        for (part, _) in parts {
-            self.note(from..part.start, at, Word::Nothing);
-            from = part.end;
+        let noted = self.within(&slots).filter(|(_, silence)| silence.last == at);
+        let noted: IntervalSet = noted.map(|(part, _)| part).collect();
+        for part in noted.missing(slots) {
+            self.note(part, at, Word::Nothing);
         }
-        self.note(from..slots.end, at, Word::Nothing);
     }
 
     /// Forgets what answers said of these slots: a candle has come. They are requested as rarely as before.

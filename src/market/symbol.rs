@@ -111,11 +111,6 @@ impl SymbolName {
 }
 
 impl Symbols {
-    /// A table for at most `cap` symbols.
-    pub(super) fn new(cap: usize) -> Symbols {
-        Symbols { cap: cap.min(u32::MAX as usize), ..Symbols::default() }
-    }
-
     /// Sets how many symbols there may be. More that are there already stay.
     pub(super) fn set_cap(&mut self, cap: usize) {
         self.cap = cap.min(u32::MAX as usize);
@@ -154,20 +149,19 @@ impl Symbols {
     /// The number of a canonical name, assigned now if it has none. `None` if it is not canonical, or at
     /// the limit.
     pub(super) fn number_of(&mut self, name: &str) -> Option<SymbolId> {
-        let (base, quote) = name.split_once('/')?;
-        self.intern(&Spelling::canonical(base, quote)?)
+        self.intern(&Spelling::of_name(name)?)
     }
 
     /// The same of a name that the history file tells.
     pub(super) fn recall(&mut self, name: &str) -> Option<SymbolId> {
-        let (base, quote) = name.split_once('/')?;
-        let spelling = Spelling::canonical(base, quote)?;
-        if let Some(symbol) = self.get(&spelling) {
+        let spelling = Spelling::of_name(name)?;
+        let known = self.get(&spelling);
+        if known.is_none() && self.recalled.len() < self.cap {
+            let symbol = self.add(&spelling);
+            self.recalled.insert(symbol);
             return Some(symbol);
         }
-        let symbol = (self.recalled.len() < self.cap).then(|| self.add(&spelling))?;
-        self.recalled.insert(symbol);
-        Some(symbol)
+        known
     }
 
     /// The number of a symbol, assigned now if it has none; `None` at the limit.
@@ -246,6 +240,11 @@ impl Spelling {
         Some(Spelling { bytes, len, slash: Some(base.len()) })
     }
 
+    fn of_name(name: &str) -> Option<Spelling> {
+        let (base, quote) = name.split_once('/')?;
+        Spelling::canonical(base, quote)
+    }
+
     /// The spelling of any accepted form; `None` if malformed.
     fn any(text: &[u8]) -> Option<Spelling> {
         let mut bytes = [0; SYMBOL_BYTES];
@@ -293,7 +292,7 @@ mod tests {
 
     /// Of `met`, those that do not begin with `!` are known.
     fn check(met: &[&str], asked: &[u8], expected: &str) {
-        let mut symbols = Symbols::new(100);
+        let mut symbols = Symbols { cap: 100, ..Symbols::default() };
         let mut known = Vec::new();
         for text in met {
             let id = intern(&mut symbols, text.trim_start_matches('!')).expect("room");
@@ -392,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_number_is_given_once_and_the_cap_holds() {
-        let mut symbols = Symbols::new(2);
+        let mut symbols = Symbols { cap: 2, ..Symbols::default() };
         let first = intern(&mut symbols, "A/B");
         assert_eq!(first, Some(SymbolId(0)));
         assert_eq!(intern(&mut symbols, "C/D"), Some(SymbolId(1)));
@@ -417,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_joined_form_is_warned_of_once() {
-        let mut symbols = Symbols::new(10);
+        let mut symbols = Symbols { cap: 10, ..Symbols::default() };
         intern(&mut symbols, "AB/C");
         intern(&mut symbols, "A/BC");
         symbols.warn_of_clashes(|id| id == SymbolId(0));

@@ -179,7 +179,7 @@ pub(crate) fn chart(series: &Series, spec: &ChartSpec, now: UnixMs) -> (String, 
     let mut builder = ChartBuilder::new(Some(series), spec.clone(), now, 1_000_000);
     while !builder.step(16) {}
     let plan = builder.finished().expect("the last step said so");
-    (plan.text(), plan.info().clone())
+    (plan.text(), plan.info.clone())
 }
 
 /// Open times of a chart's rows, in slots.

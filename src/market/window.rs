@@ -154,22 +154,22 @@ impl FoundRows {
 
 /// The number of buckets in this range that are covered from their first slot to their last.
 fn whole_buckets(covered: &IntervalSet, range: Range<i64>, interval: Interval) -> u64 {
-    let whole = covered.within(range).map(|span| {
-        let start = interval.bucket_from(span.start);
-        let end = interval.bucket_of(span.end).start;
-        interval.buckets_in(start..end.max(start)) as u64
-    });
-    whole.sum()
+    let spans = covered.within(range);
+    spans.map(|span| interval.buckets_in(whole_part(&span, interval)) as u64).sum()
+}
+
+/// The slots of the buckets that lie in these slots from their first to their last.
+fn whole_part(slots: &Range<i64>, interval: Interval) -> Range<i64> {
+    let start = interval.bucket_from(slots.start);
+    start..interval.bucket_of(slots.end).start.max(start)
 }
 
 /// Open time of the newest bucket that has a candle and is fully covered.
 fn last_closed(series: &Series, interval: Interval) -> Option<UnixMs> {
     let base = interval.base();
     series.covered().iter().rev().find_map(|span| {
-        let start = interval.bucket_from(span.start);
-        let end = interval.bucket_of(span.end).start;
         // No forming candle lies in a covered slot.
-        let slot = series.candle_slots(start..end).next_back()?;
+        let slot = series.candle_slots(whole_part(&span, interval)).next_back()?;
         Some(base.open_of(interval.bucket_of(slot).start))
     })
 }

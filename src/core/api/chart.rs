@@ -83,7 +83,7 @@ impl DeferredChart {
             Some(plan) if series.is_whole(spec, &plan) => None,
             plan => series.missing(spec).or_else(|| {
                 // In a market with few trades, a chart may depend on slots before those requested.
-                series.uncovered(series.without_newest(plan?.info().depends.clone()))
+                series.uncovered(series.without_newest(plan?.info.depends.clone()))
             }),
         };
         let latest = wanted.as_ref().and_then(|_| series.latest(spec));
@@ -283,7 +283,7 @@ impl Followed {
         let plan = builder.finished()?;
         let mut body = Vec::new();
         plan.write(&mut body);
-        Some((body, plan.info().clone()))
+        Some((body, plan.info.clone()))
     }
 
     fn spec(&self, decimals: Decimals, range: Option<(UnixMs, UnixMs)>, limit: usize) -> ChartSpec {

@@ -30,7 +30,7 @@ pub struct EcosystemEntry<'a> {
 }
 
 /// The configured markets, and the served order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct EcosystemList {
     /// `None` if every known market belongs to the ecosystem.
     given: Option<Given>,

@@ -22,7 +22,7 @@ pub struct Category {
 }
 
 /// The configured categories and the served ones.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Groups {
     /// With all their symbols, known or not.
     configured: Vec<Category>,

@@ -81,7 +81,7 @@ pub(super) struct Roster {
     /// By symbol. Boxed, because the symbols of one source may be few among all.
     listings: Vec<Option<Box<Listing>>>,
     /// From ticker ids to symbols.
-    routes: NameMap<Box<str>, SymbolId>,
+    pub(super) routes: NameMap<Box<str>, SymbolId>,
     /// True if a list was ever applied.
     pub(super) has_list: bool,
     pub(super) staging: Option<Staging>,
@@ -151,10 +151,6 @@ impl Roster {
 
     pub(super) fn listing(&self, symbol: SymbolId) -> Option<&Listing> {
         self.listings.get(symbol.index())?.as_deref()
-    }
-
-    pub(super) fn by_ticker_id(&self, ticker_id: &str) -> Option<SymbolId> {
-        self.routes.get(ticker_id).copied()
     }
 
     pub(super) fn names(&self, symbol: SymbolId) -> bool {

@@ -29,11 +29,12 @@ pub struct Quote {
     pub received_at: UnixMs,
     /// Increases whenever anything here changes. No two quotes ever share one.
     pub version: u64,
-    pub(super) received: Mono,
+    /// Meaningless if it is restored: an `Option` would take 8 bytes more.
+    received: Mono,
+    restored: bool,
     pub(super) stale: bool,
     /// The second since which it is fresh again, until that has lasted for [`RETURN_AFTER_S`]; else 0.
     pub(super) returning: u32,
-    pub(super) restored: bool,
     pub(super) rendered: OnceCell<Box<[u8]>>,
 }
 
@@ -108,17 +109,23 @@ impl Quote {
         (is_traded && !self.stale).then_some(self.received)
     }
 
-    pub(super) fn new(source: SourceId, symbol: SymbolId, ticker: Ticker, now: Now) -> Quote {
+    /// A quote that was received now, or in an earlier process if `received` is `None`.
+    pub(super) fn new(
+        (source, symbol): (SourceId, SymbolId),
+        ticker: Ticker,
+        received: Option<Mono>,
+        received_at: UnixMs,
+    ) -> Quote {
         Quote {
             symbol,
             source,
             ticker,
-            received_at: now.unix,
+            received_at,
             version: 0,
-            received: now.mono,
-            stale: false,
+            received: received.unwrap_or_default(),
+            restored: received.is_none(),
+            stale: received.is_none(),
             returning: 0,
-            restored: false,
             rendered: OnceCell::new(),
         }
     }
@@ -139,17 +146,26 @@ impl Quote {
             self.ticker = ticker;
         }
         let second = (now.mono.0 / 1_000_000) as u32 + 1;
-        if !self.restored && (self.stale || now.mono.since(self.received) >= stale_after) {
+        let is_late = |at| self.stale || now.mono.since(at) >= stale_after;
+        if self.received().is_some_and(is_late) {
             self.returning = second;
         } else if self.returning > 0 && second - self.returning >= RETURN_AFTER_S {
             self.returning = 0;
             totals.turns.push(self.turn(true));
         }
         self.received_at = now.unix;
-        self.received = now.mono;
-        self.restored = false;
+        self.set_received(Some(now.mono));
         self.set_stale(frozen, stale_here, totals);
         changed
+    }
+
+    /// When it was received in this process; `None`: not yet, it was only restored.
+    pub(super) fn received(&self) -> Option<Mono> {
+        (!self.restored).then_some(self.received)
+    }
+
+    pub(super) fn set_received(&mut self, at: Option<Mono>) {
+        (self.received, self.restored) = (at.unwrap_or_default(), at.is_none());
     }
 
     fn turn(&self, returns: bool) -> QuoteTurn {
@@ -169,8 +185,8 @@ impl Quote {
 
     /// The order of receipt. The wall clock may have been set back, so it decides only between
     /// restored quotes, which were all received before this process started.
-    pub(super) fn age_key(&self) -> (bool, Mono, UnixMs) {
-        (!self.restored, self.received, self.received_at)
+    pub(super) fn age_key(&self) -> (Option<Mono>, UnixMs) {
+        (self.received(), self.received_at)
     }
 }
 
@@ -211,42 +227,18 @@ impl Feed {
         }
     }
 
-    /// What some symbols wait for has come.
-    pub(super) fn arrived(&mut self, awaited: Awaited) {
-        let symbols = std::mem::take(&mut self.awaited[awaited as usize]);
-        if let Some(next) = self.awaited.get_mut(awaited as usize + 1) {
-            next.extend(symbols);
-        }
-    }
-
-    /// Notes that a quote was received.
-    pub(super) fn received(&mut self, changed: bool, now: Mono, totals: &mut Totals) {
-        if changed {
-            self.last_change = Some(now);
-            if self.frozen {
-                self.frozen = false;
-                self.judge(now, totals);
-            }
-        }
-        if !self.frozen {
-            self.next_stale = self.next_stale.into_iter().chain([now + self.stale_after]).min();
-        }
-    }
-
     /// Scans every quote and corrects the flags. Returns the number of changes.
     pub(super) fn judge(&mut self, now: Mono, totals: &mut Totals) -> usize {
         let (mut turned, mut next_stale) = (0, None);
         for quote in self.quotes.iter_mut().flatten() {
-            let stale =
-                self.frozen || quote.restored || now.since(quote.received) >= self.stale_after;
+            let stale_at = quote.received().map(|at| at + self.stale_after);
+            let stale_at = stale_at.filter(|at| !self.frozen && now < *at);
+            let stale = stale_at.is_none();
             if stale != quote.stale {
                 quote.set_stale(stale, &mut self.stale, totals);
                 turned += 1;
             }
-            if !stale {
-                next_stale =
-                    next_stale.into_iter().chain([quote.received + self.stale_after]).min();
-            }
+            next_stale = next_stale.into_iter().chain(stale_at).min();
         }
         self.next_stale = next_stale;
         turned

@@ -30,12 +30,12 @@ impl ChartResponse<'_> {
     /// Sends it.
     pub fn send(&self, responder: &mut Responder<'_>) -> Outcome {
         let ChartResponse { view, request, key, plan } = self;
-        let fields = match plan.info().next_from {
+        let fields = match plan.info.next_from {
             None => Cow::Borrowed(plan.written(|| self.fields())),
             Some(_) => Cow::Owned(self.fields()),
         };
         let variant = Decimals::quoted_if(request.spec.quoted).variant();
-        let etag = ETag::new(plan.made_of().number(), variant);
+        let etag = ETag::new(plan.made_of.number(), variant);
         let cache =
             if self.is_settled() { Cache::MaxAge(SETTLED_S) } else { view.until_poll(key.source) };
         let head = Head { fields: &fields, ..Head::json(Some(etag), cache) };
@@ -49,7 +49,7 @@ impl ChartResponse<'_> {
 
     /// The `Chart-` fields, and a link to the next page.
     fn fields(&self) -> Vec<u8> {
-        let info = self.plan.info();
+        let info = &self.plan.info;
         let interval = self.request.spec.interval.name();
         let source = self.view.id_of(self.key.source);
         let mut fields = format!("Chart-Interval: {interval}\r\nChart-Source: {source}\r\n");
@@ -81,7 +81,7 @@ impl ChartResponse<'_> {
 
     /// True if the same address has the same chart for the next hour, so that caches may keep it.
     fn is_settled(&self) -> bool {
-        let (info, spec) = (self.plan.info(), &self.request.spec);
+        let (info, spec) = (&self.plan.info, &self.request.spec);
         // A range without an end ends where the limit cuts it.
         let (Some(end), Some(closed)) = (spec.to.or(info.next_from), info.last_closed) else {
             return false;
@@ -112,7 +112,7 @@ impl ChartResponse<'_> {
     /// True if all candles of the chart are still kept when the caches drop it. Without `from`, the newest
     /// `limit` candles are asked for; if there are fewer, the first one may be the oldest that is kept.
     fn stays_kept(&self) -> bool {
-        let (info, spec, base) = (self.plan.info(), &self.request.spec, self.key.interval);
+        let (info, spec, base) = (&self.plan.info, &self.request.spec, self.key.interval);
         let keep = self.view.market.charts.keep(base);
         let later = self.view.exchange_time(self.key.source) + i64::from(SETTLED_S) * 1000;
         let is_full = spec.from.is_some() || info.rows >= spec.limit;

@@ -110,7 +110,7 @@ impl<'v> SeriesView<'v> {
 
     /// True if a chart lacks no candle.
     pub fn is_whole(&self, spec: &ChartSpec, plan: &ChartPlan) -> bool {
-        plan.info().complete && !self.lacks_newest(spec)
+        plan.info.complete && !self.lacks_newest(spec)
     }
 
     /// The newest candles in the file before the slots that were read. A chart reads them if it has fewer
@@ -123,7 +123,7 @@ impl<'v> SeriesView<'v> {
         plan: &ChartPlan,
         start: Option<i64>,
     ) -> Option<Range<i64>> {
-        if plan.info().rows >= spec.limit || spec.from.is_some() {
+        if plan.info.rows >= spec.limit || spec.from.is_some() {
             return None;
         }
         let range = self.floor()..start.unwrap_or_else(|| self.needed(spec).start);

@@ -62,7 +62,7 @@ impl DeferredCharts {
         let Some(plan) = chart.made(view) else {
             return;
         };
-        let info = plan.info();
+        let info = &plan.info;
         let mut said = Vec::with_capacity(128);
         let mut member = Object::open(&mut said);
         let name = view.market.catalog.name(chart.request.symbol).as_str();
@@ -76,7 +76,7 @@ impl DeferredCharts {
         );
         // The body already has the opening brace of the whole object.
         self.body.text(&said[1..]);
-        let made_of = plan.made_of().number().to_le_bytes();
+        let made_of = plan.made_of.number().to_le_bytes();
         plan.write(self.body.part(Part::Text(&made_of)));
         self.body.fixed(b"},");
     }

@@ -208,7 +208,7 @@ impl Deferred for History {
 impl History {
     /// The chart is made: looks for older candles, waits for those that are missing, or begins the response.
     fn go_on(&mut self, view: &View<'_>, plan: Arc<ChartPlan>) -> Advance {
-        let info = plan.info();
+        let info = &plan.info;
         let newest = self.newest_unknown(view, info, i64::MAX);
         let unknown = match &newest {
             // The library asks for the newest candles again by itself.
@@ -330,7 +330,7 @@ impl Bars {
     }
 
     fn write(self, body: &mut Body) {
-        body.part(Part::Text(&self.plan.made_of().number().to_le_bytes()));
+        body.part(Part::Text(&self.plan.made_of.number().to_le_bytes()));
         body.part(Part::From(self.since.0));
         for (before, column) in COLUMNS.into_iter().zip(self.columns) {
             body.fixed(before);
