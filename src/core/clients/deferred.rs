@@ -70,7 +70,7 @@ impl DeferredResponses {
         self.waiting.len() < WAITING
     }
 
-    /// The earliest deadline of those that wait: when [`Clients::wake`] is wanted.
+    /// The earliest deadline of those that wait: when [`Clients::wake`](super::Clients::wake) is wanted.
     #[inline]
     pub fn due(&self) -> Mono {
         self.waiting.first().map_or(Mono::NEVER, |(until, _)| *until)

@@ -2,7 +2,7 @@
 //!
 //! Owns everything that requests and responses need besides the [`Context`]: the head cache, the queue of the
 //! connections that wait for their turn, the date, the admission of requests, the access log, the deferred
-//! responses, the compressed bodies. It decides when a response is deferred and what comes of it. Its other
+//! responses, the streams. It decides when a response is deferred and what comes of it. Its other
 //! half, `reading`, takes requests from connections. It never knows what a response says (`api`).
 
 use crate::config::{Config, Limits};

@@ -147,7 +147,7 @@ impl FollowedCharts {
     }
 
     /// The next events that the reader of a chart lacks, candles that have closed first. False if there are
-    /// more. `closed`: as in its [`ChartPlace`].
+    /// more. `closed`: that of its place.
     pub fn events(
         &mut self,
         followed: &Followed,
