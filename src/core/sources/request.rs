@@ -65,8 +65,6 @@ pub struct RequestInFlight {
     pub page: Option<NextPage>,
     /// True if the body is wanted only with another tag than the last one.
     is_conditional: bool,
-    /// The tag of the response (RFC 9110, 8.8.3).
-    pub tag: Option<Box<str>>,
     /// The first bytes of the body.
     begin: Vec<u8>,
 }
@@ -126,7 +124,6 @@ impl RequestInFlight {
             reading,
             page,
             is_conditional: tag.is_some(),
-            tag: None,
             staged: Staged::new(profile.id, task),
             request,
             inbox: Vec::new(),
@@ -198,7 +195,7 @@ impl RequestInFlight {
         let tag = response.fields.get("etag").and_then(|tag| std::str::from_utf8(tag).ok());
         let is_plain =
             |tag: &&str| tag.len() <= TAG_MOST && tag.bytes().all(|it| it.is_ascii_graphic());
-        self.tag = tag.filter(is_plain).map(Into::into);
+        self.staged.tag = tag.filter(is_plain).map(Into::into);
         let (told, used) = (response.head, response.used);
         let location = response.fields.get("location");
         let redirect = location.filter(|_| (300..400).contains(&told.status)).map(|to| {

@@ -317,6 +317,12 @@ impl Schedule {
         cost
     }
 
+    /// The tag with which the task's answer need not be sent again.
+    pub fn tag(&self, task: &Task) -> Option<&str> {
+        let is_whole_list = *task == Task::Markets && self.pages.next(task).is_none();
+        self.list_tag.as_deref().filter(|_| is_whole_list)
+    }
+
     /// A response to a request that was sent at `sent` tells that the exchange's time was between these two.
     pub fn note_time(
         &mut self,

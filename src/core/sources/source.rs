@@ -250,9 +250,7 @@ impl Source {
                 self.quotes_sent_at = cx.now.mono;
             }
             let page = self.schedule.pages.next(&task).cloned();
-            let Schedule { profile, list_tag, .. } = &self.schedule;
-            let is_whole_list = task == Task::Markets && page.is_none();
-            let tag = list_tag.as_deref().filter(|_| is_whole_list);
+            let (profile, tag) = (&self.schedule.profile, self.schedule.tag(&task));
             let request = RequestInFlight::new(profile, task, page, tag, cost, cx);
             cx.stats[self.id].bytes_sent += request.outgoing().len() as u64;
             self.connections.send(conn, Box::new(request), cx);
@@ -262,8 +260,7 @@ impl Source {
         let round = schedule.next_round(cx).filter(|_| schedule.plan.markets().is_some());
         let all = [self.connections.upstream.due(), next, round, schedule.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
-        let next_poll = schedule.next_quotes();
-        let status = &mut cx.stats[self.id];
+        let (next_poll, status) = (schedule.next_quotes(), &mut cx.stats[self.id]);
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = host.budget.left(schedule.parts(host, cx.now.mono), cx.now.mono);

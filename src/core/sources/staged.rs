@@ -107,6 +107,8 @@ pub struct Staged {
     pub bytes: u64,
     /// The number of pages.
     pub pages: u32,
+    /// The tag of the response (RFC 9110, 8.8.3); pages together have none.
+    pub tag: Option<Box<str>>,
     /// The tickers of tracked markets.
     pub tickers: StagedTickers,
     /// The time of those of this page that have none of their own.
@@ -142,6 +144,7 @@ impl Staged {
             received: Now::default(),
             bytes: 0,
             pages: 1,
+            tag: None,
             tickers: StagedTickers::default(),
             stamp: None,
             candles: Vec::new(),
@@ -168,7 +171,7 @@ impl Staged {
 
     /// Adds the items of the next page.
     pub fn add(&mut self, mut page: Staged) {
-        self.sent[1] = page.sent[1];
+        (self.sent[1], self.tag) = (page.sent[1], None);
         self.bytes += page.bytes;
         self.pages += page.pages;
         self.tickers.pieces.append(&mut page.tickers.pieces);

@@ -54,7 +54,6 @@ impl Source {
             self.answered(&task, host, cx);
             return Ok(());
         }
-        let tag = request.tag.clone();
         let (mut staged, next) = request.finish()?;
         staged.arrived(sent_at, cx.now, bytes);
         let status = &mut cx.stats[self.id];
@@ -83,11 +82,7 @@ impl Source {
             cx.market.quotes.count_rejected(staged.rejected);
         }
         self.schedule.plan.note(&staged, cx.now);
-        let is_one_page = staged.pages == 1;
         self.apply(staged, cx)?;
-        if task == Task::Markets {
-            self.schedule.list_tag = tag.filter(|_| is_one_page);
-        }
         self.answered(&task, host, cx);
         Ok(())
     }
@@ -219,6 +214,7 @@ impl Source {
             }
             Task::Markets => {
                 cx.market.catalog.end_list(self.id).map_err(|_| Fault::empty())?;
+                self.schedule.list_tag = staged.tag;
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
