@@ -63,8 +63,6 @@ pub struct RequestInFlight {
     reading: Reading,
     /// The page that is requested, if it is not the first one.
     pub page: Option<NextPage>,
-    /// True if the body is wanted only with another tag than the last one.
-    is_conditional: bool,
     /// The first bytes of the body.
     begin: Vec<u8>,
 }
@@ -123,7 +121,6 @@ impl RequestInFlight {
             received: 0,
             reading,
             page,
-            is_conditional: tag.is_some(),
             staged: Staged::new(profile.id, task),
             request,
             inbox: Vec::new(),
@@ -155,11 +152,6 @@ impl RequestInFlight {
     /// The status of the response, once its head has come.
     pub fn status(&self) -> Option<u16> {
         self.head.as_ref().map(|head| head.told.status)
-    }
-
-    /// True if the exchange has answered that what has the known tag still stands (RFC 9110, 15.4.5).
-    pub fn still_stands(&self) -> bool {
-        self.is_conditional && self.status() == Some(304)
     }
 
     /// Until when the next bytes have to come, if some came now.

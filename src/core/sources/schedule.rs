@@ -323,6 +323,11 @@ impl Schedule {
         self.list_tag.as_deref().filter(|_| is_whole_list)
     }
 
+    /// True if this status tells that what has the task's tag still stands (RFC 9110, 15.4.5).
+    pub fn still_stands(&self, task: &Task, status: Option<u16>) -> bool {
+        status == Some(304) && self.tag(task).is_some()
+    }
+
     /// A response to a request that was sent at `sent` tells that the exchange's time was between these two.
     pub fn note_time(
         &mut self,

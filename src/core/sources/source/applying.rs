@@ -48,7 +48,7 @@ impl Source {
             took.as_millis(),
         );
         let (bytes, task, page) = (request.received, request.task().clone(), request.page.clone());
-        if request.still_stands() {
+        if self.schedule.still_stands(&task, request.status()) {
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
             self.answered(&task, host, cx);
