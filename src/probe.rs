@@ -9,7 +9,7 @@ mod report;
 use self::kept::{Kept, SHOWN};
 use self::report::{ProbeReport, is_absurd, or_null, say};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
-use crate::exchange::{Call, Caps, Dialect, Explained, Meter, NextPage, Reading};
+use crate::exchange::{Call, Caps, Dialect, Meter, NextPage, Reading};
 use crate::interval::Stored;
 use crate::net::{Fetched, Fetcher};
 use crate::record::{Candle, MarketInfo, Ticker};
@@ -93,7 +93,7 @@ impl Probe<'_> {
         if self.dialect.has_stats()
             && let Some((_, kept)) = self.ask(&stats)
         {
-            self.explain(&kept, "", "");
+            self.report.explain(&kept, "", "");
             if let (Some(mut ticker), Some(stats)) = (ticker, kept.stats) {
                 ticker.fill_from(&stats);
                 self.report.judge_ticker("merged", &ticker);
@@ -252,7 +252,7 @@ impl Probe<'_> {
         };
         let found = kept.markets.iter().find(is_wanted).cloned();
         match &found {
-            Some(market) => self.explain(&kept, "id", &market.ticker_id),
+            Some(market) => self.report.explain(&kept, "id", &market.ticker_id),
             None => {
                 let what = wanted.map_or("an active one", String::as_str);
                 self.report.fail("the market", format_args!("{what} is not in the list"));
@@ -310,7 +310,7 @@ impl Probe<'_> {
             return None;
         };
         let wanted = if call == Call::Tickers { &**id } else { "" };
-        self.explain(&kept, "id", wanted);
+        self.report.explain(&kept, "id", wanted);
         let time = ticker.timestamp.or(kept.stamp);
         let ticker = Ticker { timestamp: time, ..ticker.clone() };
         self.report.judge_ticker("read", &ticker);
@@ -347,11 +347,11 @@ impl Probe<'_> {
         let time = |candle: &&Candle| candle.open_time;
         let ends = rows.iter().min_by_key(time).zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
-            return self.report.wrong("no candle: check the target, and the ends of its range");
+            return self.report.wrong("no candle: check the target, the ends of its range and candles.time");
         };
         let Candle { open_time: at, open, high, low, close, volume } = last;
         say!(self.report, "  from {} to {at}", first.open_time);
-        self.explain(&kept, "", "");
+        self.report.explain(&kept, "", "");
         let row = format!("open {open} high {high} low {low} close {close} volume {volume}");
         say!(self.report, "  read, the newest: {at} {row}");
         let is_between = |row: &Candle| row.open_time.0 % length != 0;
@@ -368,20 +368,6 @@ impl Probe<'_> {
         }
         let what = "some open or close is not between low and high: check the columns";
         self.report.doubt(rows.iter().any(is_odd), what);
-    }
-
-    /// The item with this text in this field (or the first one), field by field.
-    fn explain(&mut self, kept: &Kept, field: &str, text: &str) {
-        let is_wanted = |item: &&Explained| text.is_empty() || item.sent(field) == text;
-        let found = kept.explained.iter().find(is_wanted);
-        let Some(Explained { item, fields }) = found else {
-            return;
-        };
-        say!(self.report, "  raw: {item}");
-        for (name, sent) in fields {
-            let sent = if sent.is_empty() { "(nothing)" } else { sent };
-            say!(self.report, "    {name:<14} {sent}");
-        }
     }
 }
 

@@ -156,6 +156,31 @@ fn recorded_bodies_are_read_without_an_exchange() {
 }
 
 #[test]
+fn figures_that_contradict_each_other_fail_a_strict_probe() {
+    let sound = r#"{"symbol":"BTCUSDT","priceChange":"-640","priceChangePercent":"-1.0","lastPrice":"63360",
+        "bidPrice":"63359","bidQty":"2","askPrice":"63361","askQty":"3","openPrice":"64000","highPrice":"64500",
+        "lowPrice":"63000","volume":"100","quoteVolume":"6350000","closeTime":1715769425000}"#;
+    let check = |old: &str, new: &str, expected: &str| {
+        assert!(sound.contains(old), "{old}");
+        let odd = sound.replace(old, new);
+        let body = file("figures.json", &format!("[{odd},{}]", odd.replace("BTC", "ETH")));
+        let flags = ["--strict", "--body", &format!("tickers={body}")];
+        let (code, text) = probe_with("binance=http://127.0.0.1:1", &flags);
+        assert_eq!(code, i32::from(!expected.is_empty()), "{old}: {text}");
+        assert!(text.contains(expected), "{expected}\n{text}");
+    };
+    check("-1.0", "-1.0", "");
+    check("-1.0", "-0.01", "percentage is not that of change");
+    check("\"63359\"", "\"2\"", "bid or ask is far from last");
+    check(
+        "\"quoteVolume\":\"6350000\"",
+        "\"quoteVolume\":\"0.001\"",
+        "quoteVolume is not baseVolume",
+    );
+    check("\"openPrice\"", "\"opened\"", "no item has the member of `open`");
+}
+
+#[test]
 fn a_fifo_hangs_no_check() {
     let path = format!("{}/probe-fifo.json", env!("CARGO_TARGET_TMPDIR"));
     let _ = std::fs::remove_file(&path);

@@ -3,6 +3,7 @@
 use super::kept::{Kept, SHOWN};
 use crate::config::Secret;
 use crate::decimal::Decimal;
+use crate::exchange::Explained;
 use crate::record::Ticker;
 use crate::time::UnixMs;
 use std::collections::HashSet;
@@ -96,6 +97,48 @@ impl ProbeReport {
             || above(&last, &ticker.high)
             || above(&ticker.low, &last);
         self.doubt(is_outside, "last is not between low and high: check which is which");
+        // What is not there, or too long to be divided, is not judged.
+        let is_far = |part: Option<Decimal>, least: i64, most: i64| {
+            part.is_some_and(|it| it < Decimal::from(least) || it > Decimal::from(most))
+        };
+        let of_last = |price: &Option<Decimal>| price.as_ref()?.percent_of(&ticker.last, 0);
+        let is_apart =
+            [&ticker.bid, &ticker.ask].map(of_last).into_iter().any(|it| is_far(it, 20, 500));
+        self.doubt(is_apart, "bid or ask is far from last: check which is the price");
+        // Below half a percent, a rounded percentage says too little.
+        let of_change = |change: &Decimal| {
+            let open = ticker.last.checked_sub(change)?;
+            change.percent_of(&open, 0).filter(|whole| !whole.is_zero())?;
+            ticker.percentage.as_ref()?.percent_of(&change.percent_of(&open, 6)?, 0)
+        };
+        let is_other = is_far(ticker.change.as_ref().and_then(of_change), 10, 1000);
+        self.doubt(is_other, "percentage is not that of change: check `percentage` and `ratio`");
+        let mean = |ticker: &Ticker| {
+            let hundred =
+                ticker.quote_volume.as_ref()?.percent_of(ticker.base_volume.as_ref()?, 12)?;
+            hundred.percent_of(&ticker.last, 0)
+        };
+        let is_swapped = is_far(mean(ticker), 2_000, 50_000);
+        self.doubt(is_swapped, "quoteVolume is not baseVolume at the price: check which is which");
+    }
+
+    /// Prints the item with this text in this field (or the first one), field by field. What none of several
+    /// items has looks wrong.
+    pub(super) fn explain(&mut self, kept: &Kept, field: &str, text: &str) {
+        let all = &kept.explained;
+        let is_wanted = |item: &&Explained| text.is_empty() || item.sent(field) == text;
+        let Some(Explained { item, fields }) = all.iter().find(is_wanted) else {
+            return;
+        };
+        say!(self, "  raw: {item}");
+        for (name, sent) in fields {
+            let shown = if sent.is_empty() { "(nothing)" } else { sent };
+            say!(self, "    {name:<14} {shown}");
+            let is_nowhere = all.len() > 1 && all.iter().all(|item| item.sent(name).is_empty());
+            if is_nowhere {
+                self.wrong(format_args!("no item has the member of `{name}`: check its path"));
+            }
+        }
     }
 }
 
