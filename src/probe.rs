@@ -347,7 +347,7 @@ impl Probe<'_> {
         let time = |candle: &&Candle| candle.open_time;
         let ends = rows.iter().min_by_key(time).zip(rows.iter().max_by_key(time));
         let Some((first, last)) = ends else {
-            return self.report.wrong("no candle: check the target, the ends of its range and candles.time");
+            return self.report.wrong("no candle: check the target, its ends, and candles.time");
         };
         let Candle { open_time: at, open, high, low, close, volume } = last;
         say!(self.report, "  from {} to {at}", first.open_time);
