@@ -255,11 +255,14 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
 
 /// The current state of the service.
 pub fn state(status: &Status, quotes: &Quotes) -> State {
-    match reasons(status, quotes).next().map(|it| it.code) {
-        None => State::Ok,
-        Some(Code::Stopping) => State::Stopping,
-        Some(Code::Starting) => State::Starting,
-        Some(_) => State::Degraded,
+    if status.stopping {
+        State::Stopping
+    } else if quotes.counts().cached == 0 {
+        State::Starting
+    } else if reasons(status, quotes).next().is_some() {
+        State::Degraded
+    } else {
+        State::Ok
     }
 }
 
