@@ -257,6 +257,11 @@ impl Quotes {
         due.map(|feed| feed.judge(now.mono, &mut self.totals)).sum()
     }
 
+    /// True if there is no quote.
+    pub fn is_empty(&self) -> bool {
+        self.totals.counts.cached == 0
+    }
+
     /// The counters, at a cost that does not grow with the quotes: `/health` asks for them more than once.
     pub fn counts(&self) -> QuoteCounts {
         let (counts, stale) = (self.totals.counts, self.feeds.iter().map(|feed| feed.stale).sum());

@@ -13,7 +13,7 @@ use super::view::View;
 use crate::core::stats::{Backfill, SourceState, Status, on_wall};
 use crate::http::{Cache, Error, Head, Responder};
 use crate::json::{Array, json};
-use crate::market::{Quotes, SourceId};
+use crate::market::{QuoteCounts, Quotes, SourceId};
 use crate::named::named;
 use crate::time::Now;
 
@@ -37,7 +37,7 @@ impl Prepared for Kind {
         let is_healthy = match self {
             Kind::Whole => is_serving(state),
             Kind::Live => true,
-            Kind::Ready => is_ready(view, state),
+            Kind::Ready => is_ready(state, &view.market.quotes.counts()),
         };
         let head = Head {
             status: if is_healthy { 200 } else { 503 },
@@ -74,8 +74,8 @@ fn is_serving(state: State) -> bool {
     matches!(state, State::Ok | State::Degraded)
 }
 
-fn is_ready(view: &View<'_>, state: State) -> bool {
-    is_serving(state) && view.market.quotes.counts().fresh > 0
+fn is_ready(state: State, quotes: &QuoteCounts) -> bool {
+    is_serving(state) && quotes.fresh > 0
 }
 
 /// Writes the body up to the reasons, or to its end if there are none. Returns its length.
@@ -86,7 +86,7 @@ fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> 
     let quotes = view.market.quotes.counts();
     let sources = || view.status.running();
     let up = sources().filter(|(_, it)| it.state == SourceState::Up);
-    let uptime_ms = if is_ready(view, state) {
+    let uptime_ms = if is_ready(state, &quotes) {
         "\",\"live\":true,\"ready\":true,\"uptimeMs\":"
     } else {
         "\",\"live\":true,\"ready\":false,\"uptimeMs\":"
@@ -257,7 +257,7 @@ pub fn reasons<'a>(status: &'a Status, quotes: &'a Quotes) -> impl Iterator<Item
 pub fn state(status: &Status, quotes: &Quotes) -> State {
     if status.stopping {
         State::Stopping
-    } else if quotes.counts().cached == 0 {
+    } else if quotes.is_empty() {
         State::Starting
     } else if reasons(status, quotes).next().is_some() {
         State::Degraded
