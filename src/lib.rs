@@ -15,7 +15,7 @@
 //!         store                the disk thread and its SQLite file
 //! layer 3 core                 all decisions; no I/O, no clock
 //!           clients              one client connection from accept to close, and every limit on it
-//!           api                  the endpoints; the table of metrics; OpenAPI; compressed bodies
+//!           api                  the endpoints; the table of metrics; OpenAPI
 //!           sources              one exchange: schedule, requests, candle plans, jobs; failover
 //!           history              what is in the history file, on its way there, on its way back
 //!           upstream             the way to one host: its addresses and a few connections to it
