@@ -121,7 +121,7 @@ impl Failures {
                 return blame;
             }
         }
-        it.is_unreached = fault.is_of_address() && fault.retry_after().is_none();
+        it.is_unreached = fault.is_of_address() && fault.retry_after.is_none();
         let is_again = it.steps > 0;
         // What was requested before this back-off began fails of the same trouble: it counts once.
         if !is_again || began >= it.since {
@@ -138,7 +138,7 @@ impl Failures {
         };
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         it.until = it.until.max(now + step);
-        let asked = fault.retry_after().map(|after| match after {
+        let asked = fault.retry_after.map(|after| match after {
             RetryAfter::Seconds(seconds) => Duration::from_secs(seconds),
             RetryAfter::Date(date) => {
                 Duration::from_millis((date - cx.exchange_time(self.source)).max(0) as u64)
@@ -209,7 +209,7 @@ impl Failures {
     /// Logs that this kind begins to fail, unless it is known.
     pub fn log_failure(&mut self, task: &Task, fault: &Fault, cx: &Context) {
         let it = &mut self.kinds[task.kind() as usize];
-        if let Some(failures) = it.episode.failed(&fault.code(), cx.now.mono) {
+        if let Some(failures) = it.episode.failed(&fault.code, cx.now.mono) {
             log::warn!(
                 target: SOURCE,
                 "request failed source={} what={} failures={failures} error={}",

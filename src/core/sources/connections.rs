@@ -132,7 +132,7 @@ impl Connections {
                 true => RequestEnd::Complete,
                 false => RequestEnd::Failed(Fault::cut_short()),
             },
-            _ => RequestEnd::Failed(Fault::Ended(ended)),
+            _ => RequestEnd::Failed(Fault::ended(&ended)),
         };
         self.end(conn, how, cx)
     }

@@ -10,46 +10,44 @@ use std::fmt;
 /// Bytes of an unknown encoding's name that are shown: more than any name has.
 const ENCODING_TOLD: usize = 40;
 
+/// The code of what has taken too long.
+const TIMEOUT: &str = "timeout";
+
 /// Why a request failed.
 #[derive(Debug)]
-pub enum Fault {
-    /// The connection has ended, or was never open, or the exchange took too long.
-    Ended(Ended),
-    /// The exchange closed too early, or does not speak HTTP: how, in words.
-    Transport(String),
-    /// The response has nothing of what was asked, or far too much: in words.
-    Content(String),
-    /// The body is not what this exchange sends, or says that the request failed.
-    Body {
-        /// What is wrong with it, or what it says.
-        error: ReadError,
-        /// How long to wait, if the exchange said so: some refuse with status 200.
-        retry_after: Option<RetryAfter>,
-    },
+pub struct Fault {
+    cause: Cause,
+    /// What it means, if the exchange has said so.
+    pub kind: RefusalKind,
+    /// How long the exchange asks to wait.
+    pub retry_after: Option<RetryAfter>,
+    /// The fault without what varies from one response to the next. Faults with the same code are the same
+    /// in the log.
+    pub code: String,
+    /// The fault in words.
+    text: String,
+}
+
+/// What has failed.
+#[derive(Clone, Copy, Debug)]
+enum Cause {
+    /// No address has led to an open connection.
+    Unreached,
+    /// Nothing came in time on an open connection.
+    Late,
+    /// The exchange closed too early, or does not speak HTTP.
+    Transport,
+    /// The response is not what this exchange sends, has nothing of what was asked, or far too much.
+    Content,
+    /// The body says that the request failed, with a status of success.
+    Refused,
     /// A status other than success.
-    Status {
-        /// The status.
-        status: u16,
-        /// What it means, together with what the body said.
-        kind: RefusalKind,
-        /// How long to wait, if the exchange said so.
-        retry_after: Option<RetryAfter>,
-        /// What the body said, if that could be read.
-        message: Option<String>,
-    },
+    Status(u16),
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Ended(ended) => write!(f, "{ended}"),
-            Fault::Transport(why) | Fault::Content(why) => f.write_str(why),
-            Fault::Body { error, .. } => write!(f, "{error}"),
-            Fault::Status { status, message, .. } => match message {
-                Some(message) => write!(f, "status {status}: {message}"),
-                None => write!(f, "status {status}"),
-            },
-        }
+        f.write_str(&self.text)
     }
 }
 
@@ -68,14 +66,52 @@ named! {
 }
 
 impl Fault {
+    fn new(cause: Cause, code: impl Into<String>, text: impl Into<String>) -> Fault {
+        let (kind, retry_after) = (RefusalKind::Other, None);
+        Fault { cause, kind, retry_after, code: code.into(), text: text.into() }
+    }
+
+    /// That of a connection which has ended.
+    pub fn ended(ended: &Ended) -> Fault {
+        let (cause, code) = match (ended.was_open, &ended.why) {
+            (false, Some(_)) => (Cause::Unreached, "unreached"),
+            (false, None) => (Cause::Unreached, TIMEOUT),
+            (true, None) => (Cause::Late, TIMEOUT),
+            (true, Some(_)) => (Cause::Transport, "transport"),
+        };
+        Fault::new(cause, code, ended.to_string())
+    }
+
+    fn transport(why: impl Into<String>) -> Fault {
+        Fault::new(Cause::Transport, "transport", why)
+    }
+
+    /// That of a response which has nothing of what was asked, or far too much.
+    pub fn content(why: impl Into<String>) -> Fault {
+        Fault::new(Cause::Content, "content", why)
+    }
+
     /// That of a response which is not as HTTP has it, or too large.
     pub fn malformed(why: impl fmt::Display) -> Fault {
-        Fault::Transport(format!("malformed answer: {why}"))
+        Fault::transport(format!("malformed answer: {why}"))
     }
 
     /// That of a response which ends too early.
     pub fn cut_short() -> Fault {
-        Fault::Transport("the connection was closed before the answer's end".to_string())
+        Fault::transport("the connection was closed before the answer's end")
+    }
+
+    /// That of a status other than success. `kind` tells what it means, together with what the body said;
+    /// `message` is that, if it could be read.
+    pub fn status(
+        status: u16,
+        kind: RefusalKind,
+        retry_after: Option<RetryAfter>,
+        message: Option<String>,
+    ) -> Fault {
+        let code = format!("status {status}");
+        let text = message.map_or(code.clone(), |message| format!("{code}: {message}"));
+        Fault { kind, retry_after, ..Fault::new(Cause::Status(status), code, text) }
     }
 
     /// That of a body that begins like this, and cannot be read. What is not JSON at all is told as what it
@@ -83,7 +119,7 @@ impl Fault {
     pub fn body(error: ReadError, begin: &[u8], retry_after: Option<RetryAfter>) -> Fault {
         let what = match begin {
             _ if matches!(error, ReadError::Refused { .. } | ReadError::NoDate) => None,
-            [] => return Fault::Content("the answer is empty".to_string()),
+            [] => return Fault::content("the answer is empty"),
             [0xef, 0xbb, 0xbf, ..] => Some("text behind a byte order mark"),
             [0xfe, 0xff, ..] | [0xff, 0xfe, ..] | [_, 0, ..] | [0, ..] => Some("text in UTF-16"),
             _ => match begin.trim_ascii_start() {
@@ -92,18 +128,24 @@ impl Fault {
                 _ => Some("plain text"),
             },
         };
-        match what {
-            Some(what) => {
-                let begin = begin.escape_ascii();
-                Fault::Content(format!("the answer is {what}, which begins with \"{begin}\""))
-            }
-            None => Fault::Body { error, retry_after },
+        if let Some(what) = what {
+            let begin = begin.escape_ascii();
+            return Fault::content(format!("the answer is {what}, which begins with \"{begin}\""));
         }
+        let fault = match &error {
+            ReadError::Refused { code, kind, .. } => {
+                let code = format!("refused {code}");
+                Fault { kind: *kind, ..Fault::new(Cause::Refused, code, error.to_string()) }
+            }
+            _ => Fault::new(Cause::Content, "body", error.to_string()),
+        };
+        // Some exchanges refuse with status 200.
+        Fault { retry_after, ..fault }
     }
 
     /// That of a list without any item.
     pub fn empty() -> Fault {
-        Fault::Content("the answer holds no item".to_string())
+        Fault::content("the answer holds no item")
     }
 
     /// The fault of a response with these fields, whose body cannot be decoded.
@@ -113,99 +155,51 @@ impl Fault {
         let values: Vec<&[u8]> = values.map(|(_, value)| value).collect();
         let all = values.join(&b", "[..]);
         let told = all[..all.len().min(ENCODING_TOLD)].escape_ascii();
-        Fault::Transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
+        Fault::transport(format!("the answer is encoded in \"{told}\", which cannot be read here"))
     }
 
     /// The same without the key of the source, which an exchange may repeat.
     pub fn without(mut self, key: Option<&Secret>) -> Fault {
-        let hide = |text: &mut String| {
-            if let Some(key) = key {
-                *text = key.hide_in(text);
-            }
-        };
-        match &mut self {
-            Fault::Transport(text) | Fault::Content(text) => hide(text),
-            Fault::Body { error: ReadError::Refused { code, message, .. }, .. } => {
-                hide(code);
-                hide(message);
-            }
-            Fault::Status { message, .. } => message.iter_mut().for_each(hide),
-            Fault::Ended(_) | Fault::Body { .. } => {}
+        if let Some(key) = key {
+            (self.code, self.text) = (key.hide_in(&self.code), key.hide_in(&self.text));
         }
         self
     }
 
     /// True if the exchange does not know the market.
     pub fn is_unknown_market(&self) -> bool {
-        self.kind() == RefusalKind::UnknownMarket
+        self.kind == RefusalKind::UnknownMarket
     }
 
     /// True if the exchange has answered that it will not serve this request.
     pub fn is_refusal(&self) -> bool {
-        match self {
-            Fault::Body { error, .. } => matches!(error, ReadError::Refused { .. }),
-            Fault::Status { status, .. } => (400..500).contains(status),
-            Fault::Ended(_) | Fault::Transport(_) | Fault::Content(_) => false,
-        }
+        matches!(self.cause, Cause::Refused | Cause::Status(400..500))
     }
 
     /// True if something has taken too long.
     pub fn is_timeout(&self) -> bool {
-        matches!(self, Fault::Ended(Ended { why: None, .. }))
-    }
-
-    /// The fault without what varies from one response to the next. Faults with the same code are the same
-    /// in the log.
-    pub fn code(&self) -> String {
-        match self {
-            Fault::Ended(_) if self.is_timeout() => "timeout".to_string(),
-            Fault::Ended(ended) if !ended.was_open => "unreached".to_string(),
-            Fault::Ended(_) | Fault::Transport(_) => "transport".to_string(),
-            Fault::Content(_) => "content".to_string(),
-            Fault::Body { error: ReadError::Refused { code, .. }, .. } => format!("refused {code}"),
-            Fault::Body { .. } => "body".to_string(),
-            Fault::Status { status, .. } => format!("status {status}"),
-        }
+        self.code == TIMEOUT
     }
 
     /// True if another address of the exchange may do better: this one is not reached, breaks off, says
     /// nothing or fails.
     pub fn is_of_address(&self) -> bool {
-        let is_failure = match self {
-            Fault::Ended(_) | Fault::Transport(_) => true,
-            Fault::Status { status, .. } => *status >= 500,
-            Fault::Content(_) | Fault::Body { .. } => false,
+        let is_failure = match self.cause {
+            Cause::Unreached | Cause::Late | Cause::Transport => true,
+            Cause::Status(status) => status >= 500,
+            Cause::Content | Cause::Refused => false,
         };
-        is_failure && self.kind() == RefusalKind::Other
-    }
-
-    /// How long the exchange asks to wait.
-    pub fn retry_after(&self) -> Option<RetryAfter> {
-        match self {
-            Fault::Status { retry_after, .. } | Fault::Body { retry_after, .. } => *retry_after,
-            _ => None,
-        }
-    }
-
-    /// What it means, if the exchange has said so.
-    pub fn kind(&self) -> RefusalKind {
-        match self {
-            Fault::Status { kind, .. } => *kind,
-            Fault::Body { error: ReadError::Refused { kind, .. }, .. } => *kind,
-            _ => RefusalKind::Other,
-        }
+        is_failure && self.kind == RefusalKind::Other
     }
 
     /// What it concerns. If that may be one market alone (`may_be_market`), an error status, a body or a
     /// response that takes too long is blamed on that.
     pub fn blame(&self, may_be_market: bool) -> Blame {
-        match (self.kind(), self) {
+        match (self.kind, self.cause) {
             (RefusalKind::RateLimited, _) => Blame::RateLimit,
-            (RefusalKind::Banned, _) => Blame::Host,
-            (_, Fault::Ended(ended)) if !ended.was_open => Blame::Host,
-            (_, Fault::Ended(_)) if !self.is_timeout() => Blame::Kind,
-            (_, Fault::Transport(_)) => Blame::Kind,
-            _ if !may_be_market || self.retry_after().is_some() => Blame::Kind,
+            (RefusalKind::Banned, _) | (_, Cause::Unreached) => Blame::Host,
+            (_, Cause::Transport) => Blame::Kind,
+            _ if !may_be_market || self.retry_after.is_some() => Blame::Kind,
             _ => Blame::Market,
         }
     }
@@ -216,17 +210,17 @@ mod tests {
     use super::*;
 
     fn late(was_open: bool) -> Fault {
-        Fault::Ended(Ended { was_open, what: "cannot connect".to_string(), why: None })
+        Fault::ended(&Ended { was_open, what: "cannot connect".to_string(), why: None })
     }
 
     #[test]
     fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
         let check = |status: u16, kind: RefusalKind, expected: Blame| {
-            let fault = Fault::Status { status, kind, retry_after: None, message: None };
+            let fault = Fault::status(status, kind, None, None);
             assert_eq!(fault.blame(true), expected, "{fault}");
             let refused =
                 || ReadError::Refused { code: String::new(), message: String::new(), kind };
-            let body = Fault::Body { error: refused(), retry_after: None };
+            let body = Fault::body(refused(), b"{", None);
             assert_eq!(body.blame(true), expected, "{body}");
             let of_all = match expected {
                 Blame::Market => Blame::Kind,
@@ -234,7 +228,7 @@ mod tests {
             };
             assert_eq!((fault.blame(false), body.blame(false)), (of_all, of_all));
             let retry_after = Some(RetryAfter::Seconds(5));
-            let asks = Fault::Body { error: refused(), retry_after };
+            let asks = Fault::body(refused(), b"{", retry_after);
             assert_eq!(asks.blame(true), of_all, "an exchange that asks for a pause means all");
         };
         check(429, RefusalKind::RateLimited, Blame::RateLimit);
@@ -252,30 +246,24 @@ mod tests {
 
     #[test]
     fn texts_that_vary_are_the_same_fault() {
-        let status = |status: u16, message: &str| Fault::Status {
-            status,
-            kind: RefusalKind::Other,
-            retry_after: None,
-            message: Some(message.to_string()),
+        let kind = RefusalKind::Other;
+        let status = |status, message: &str| {
+            Fault::status(status, kind, None, Some(message.to_string())).code
         };
-        assert_eq!(status(503, "request 1").code(), status(503, "request 2").code());
-        assert_ne!(status(503, "").code(), status(500, "").code());
-        let refused = |code: &str, message: &str| Fault::Body {
-            error: ReadError::Refused {
-                code: code.to_string(),
-                message: message.to_string(),
-                kind: RefusalKind::Other,
-            },
-            retry_after: None,
+        assert_eq!(status(503, "request 1"), status(503, "request 2"));
+        assert_ne!(status(503, ""), status(500, ""));
+        let refused = |code: &str, message: &str| {
+            let (code, message) = (code.to_string(), message.to_string());
+            Fault::body(ReadError::Refused { code, message, kind }, b"{", None).code
         };
-        assert_eq!(refused("50001", "id 1").code(), refused("50001", "id 2").code());
-        assert_ne!(refused("50001", "").code(), refused("50011", "").code());
+        assert_eq!(refused("50001", "id 1"), refused("50001", "id 2"));
+        assert_ne!(refused("50001", ""), refused("50011", ""));
     }
 
     #[test]
     fn an_address_is_at_fault_for_what_another_may_do_better() {
         let check = |status: u16, kind: RefusalKind, expected: bool| {
-            let fault = Fault::Status { status, kind, retry_after: None, message: None };
+            let fault = Fault::status(status, kind, None, None);
             assert_eq!(fault.is_of_address(), expected, "{fault}");
         };
         check(503, RefusalKind::Other, true);

@@ -243,7 +243,7 @@ impl RequestInFlight {
         let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
         let fed = self.reading.feed(data, &mut stager);
         if let Some(why) = self.staged.excess(catalog) {
-            return Err(Fault::Content(why.to_string()));
+            return Err(Fault::content(why));
         }
         let head = self.head.as_ref().expect("the body comes after the head");
         match fed {
@@ -309,6 +309,6 @@ impl Head {
     /// The fault of a status other than success, with what the body says of it.
     fn fault(&self, kind: RefusalKind, message: Option<String>) -> Fault {
         let ResponseHead { status, retry_after, .. } = self.told;
-        Fault::Status { status, kind, retry_after, message }
+        Fault::status(status, kind, retry_after, message)
     }
 }

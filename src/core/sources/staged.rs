@@ -202,7 +202,7 @@ impl Staged {
         };
         match &self.first_refusal {
             Some(first) if is_refused => {
-                Some(Fault::Content(format!("no item can be read, the first: {first}")))
+                Some(Fault::content(format!("no item can be read, the first: {first}")))
             }
             _ => is_empty.then(Fault::empty),
         }

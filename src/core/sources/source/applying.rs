@@ -68,7 +68,7 @@ impl Source {
             return Ok(());
         };
         let is_repeated = staged.excess(&cx.market.catalog);
-        let fault = is_repeated.map(|why| Fault::Content(why.to_string()));
+        let fault = is_repeated.map(|why| Fault::content(why));
         if let Some(fault) = fault.or_else(|| staged.fault()) {
             return Err(fault);
         }
@@ -440,12 +440,7 @@ mod tests {
                     source.apply_of_round(tickers, &mut cx);
                 } else {
                     let task = Task::TickersOf { symbols: vec![*symbol], is_whole: false };
-                    let fault = Fault::Status {
-                        status: 500,
-                        kind: RefusalKind::Other,
-                        retry_after: None,
-                        message: None,
-                    };
+                    let fault = Fault::status(500, RefusalKind::Other, None, None);
                     source.failed(&task, fault, now.mono, &mut host, &mut cx);
                 }
             }
