@@ -61,19 +61,10 @@ pub enum Purpose {
     History,
 }
 
-impl Purpose {
-    /// True if it is quotes.
-    fn is_quotes(self) -> bool {
-        matches!(self, Purpose::Named | Purpose::Quotes)
-    }
-}
-
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Budget {
     accounts: Vec<Account>,
-    /// The cost of the dearest request without which nothing is served.
-    dearest: u32,
     /// Units of all chosen requests since the start.
     spent: u64,
     /// Those of the chosen requests that are not sent yet.
@@ -88,6 +79,8 @@ pub struct Budget {
 #[derive(Debug)]
 struct Account {
     limit: Limit,
+    /// The cost of the dearest request without which nothing is served.
+    dearest: u64,
     /// What still counts, the oldest first.
     pieces: VecDeque<Piece>,
     /// The counts of the exchange that count, the oldest first: each is above all that came later.
@@ -125,10 +118,10 @@ impl Budget {
             if self.accounts.iter().all(|it| it.limit != *limit) {
                 let known = old.iter().position(|it| it.limit == *limit);
                 let known = known.map(|at| old.swap_remove(at));
-                self.accounts.push(known.unwrap_or_else(|| Account::new(*limit, now)));
+                let account = known.unwrap_or_else(|| Account::new(*limit, now));
+                self.accounts.push(Account { dearest: dearest.into(), ..account });
             }
         }
-        self.dearest = dearest;
     }
 
     /// When a request of this cost may be sent: now or later. The pace is divided by `parts`.
@@ -138,8 +131,7 @@ impl Budget {
         if untold > 0 && untold + u64::from(cost) > self.untold_most(parts) {
             return now + TELL_PAUSE;
         }
-        let of =
-            |it: &Account| it.ready_at((cost, self.unsent), purpose, (parts, self.dearest), now);
+        let of = |it: &Account| it.ready_at(cost, self.unsent, purpose, parts, now);
         let at = self.accounts.iter().map(of).max().unwrap_or(now);
         at.max(now).min(now + LONGEST)
     }
@@ -147,7 +139,7 @@ impl Budget {
     /// When quotes of this cost may be sent while other requests wait for their share.
     pub fn quotes_turn(&self, cost: u32, parts: u32, now: Mono) -> Mono {
         let of = |it: &Account| {
-            let ahead = it.ahead(cost, (parts, self.dearest)) * 100 / PERCENT_QUOTES;
+            let ahead = it.ahead(cost, parts) * 100 / PERCENT_QUOTES;
             Mono(it.quotes_paid_until.0.saturating_sub(ahead))
         };
         self.accounts.iter().map(of).max().unwrap_or(now).min(now + LONGEST)
@@ -161,7 +153,7 @@ impl Budget {
         for account in &mut self.accounts {
             let time = account.time_of(cost, parts);
             account.paid_until = account.paid_until.max(now) + Duration::from_micros(time);
-            if purpose.is_quotes() {
+            if matches!(purpose, Purpose::Named | Purpose::Quotes) {
                 let time = Duration::from_micros(time * 100 / PERCENT_QUOTES);
                 account.quotes_paid_until = account.quotes_paid_until.max(now) + time;
             }
@@ -186,11 +178,10 @@ impl Budget {
     /// counted in its running window. `units` were sent so far with the request. If a request that was sent
     /// after it last told more is told less, by more than what may be on its way, a new window has begun.
     pub fn note_used(&mut self, limit: Limit, used: u64, (sent, units): (Mono, u64), now: Mono) {
-        let on_the_way = u64::from(self.dearest);
         let since = self.sent.saturating_sub(units);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
             let new = Reported { at: now, units: used.min(limit.units.into()) + since };
-            let is_less = |it: Reported| it.at <= sent && new.units + on_the_way < it.units;
+            let is_less = |it: Reported| it.at <= sent && new.units + account.dearest < it.units;
             if account.running(now).is_some_and(is_less) {
                 account.reports.clear();
             }
@@ -217,7 +208,7 @@ impl Budget {
 
     /// Whole units that may be spent at once.
     pub fn left(&self, parts: u32, now: Mono) -> u64 {
-        let of = |it: &Account| it.left((parts, self.dearest), self.unsent, now);
+        let of = |it: &Account| it.left(parts, self.unsent, now);
         self.accounts.iter().map(of).min().unwrap_or(0)
     }
 }
@@ -230,7 +221,7 @@ impl Budget {
         let (units, age_ms) = left.unwrap_or_default();
         let since = Mono(now.0.saturating_sub(age_ms.saturating_mul(1000)));
         for account in &mut self.accounts {
-            let missing = account.burst(self.dearest).saturating_sub(units);
+            let missing = account.burst().saturating_sub(units);
             let time = Duration::from_micros(account.time_of(missing, 1));
             account.paid_until = account.paid_until.max(since + time);
         }
@@ -256,9 +247,8 @@ impl Budget {
     /// The most units that may be spent before the other nodes are told: of two seconds, since they are
     /// told each second.
     fn untold_most(&self, parts: u32) -> u64 {
-        let of = |it: &Account| 2_000_000 / it.time_of(1, parts).max(1);
-        let most = self.accounts.iter().map(of).min().unwrap_or(0);
-        most.max(2 * u64::from(self.dearest))
+        let of = |it: &Account| (2_000_000 / it.time_of(1, parts).max(1)).max(2 * it.dearest);
+        self.accounts.iter().map(of).min().unwrap_or(0)
     }
 }
 
@@ -266,6 +256,7 @@ impl Account {
     fn new(limit: Limit, now: Mono) -> Account {
         Account {
             limit,
+            dearest: 0,
             pieces: VecDeque::new(),
             reports: VecDeque::new(),
             paid_until: now,
@@ -321,15 +312,15 @@ impl Account {
     /// The units by which the spending may be ahead of the average. They suffice for what history leaves to
     /// the dearest request, and for history. Nobody knows what an earlier run has just spent: if that was the
     /// average, this run may begin with such a burst as well.
-    fn burst(&self, dearest: u32) -> u64 {
+    fn burst(&self) -> u64 {
         let units = u64::from(self.limit.units);
-        (units * PERCENT_BURST / 100).max(5 * u64::from(dearest) / 2).clamp(1, units.max(1))
+        (units * PERCENT_BURST / 100).max(5 * self.dearest / 2).clamp(1, units.max(1))
     }
 
     /// The microseconds by which the spending may be ahead when this request is sent. A divided pace does not
     /// change how far it may be ahead in time.
-    fn ahead(&self, cost: u32, (parts, dearest): (u32, u32)) -> u64 {
-        let burst = self.time_of(self.burst(dearest), 1);
+    fn ahead(&self, cost: u32, parts: u32) -> u64 {
+        let burst = self.time_of(self.burst(), 1);
         burst.saturating_sub(self.time_of(cost.into(), parts))
     }
 
@@ -342,13 +333,7 @@ impl Account {
         u64::try_from(time).unwrap_or(u64::MAX).min(LONGEST.as_micros() as u64)
     }
 
-    fn ready_at(
-        &self,
-        (cost, unsent): (u32, u64),
-        purpose: Purpose,
-        (parts, dearest): (u32, u32),
-        now: Mono,
-    ) -> Mono {
+    fn ready_at(&self, cost: u32, unsent: u64, purpose: Purpose, parts: u32, now: Mono) -> Mono {
         let most = self.most();
         let cost_most = u64::from(cost).min(most);
         // What is chosen counts as if it was sent now.
@@ -365,9 +350,9 @@ impl Account {
             Purpose::Newest => 5,
             Purpose::History => 6,
         };
-        let ahead = self.ahead(cost, (parts, dearest));
+        let ahead = self.ahead(cost, parts);
         // A limit of hardly more than one request has no room to yield in: then requests take turns.
-        let yields = (self.time_of(dearest.into(), 1) * yields / 4).min(ahead);
+        let yields = (self.time_of(self.dearest, 1) * yields / 4).min(ahead);
         let by_pace = Mono((self.paid_until.0 + yields).saturating_sub(ahead));
         at.max(by_pace)
     }
@@ -388,10 +373,10 @@ impl Account {
         }
     }
 
-    fn left(&self, (parts, dearest): (u32, u32), unsent: u64, now: Mono) -> u64 {
+    fn left(&self, parts: u32, unsent: u64, now: Mono) -> u64 {
         let counted = self.counted(now) + unsent;
         let paid = self.paid_until.since(now).as_micros() as u64;
-        let ahead = self.time_of(self.burst(dearest), 1).saturating_sub(paid);
+        let ahead = self.time_of(self.burst(), 1).saturating_sub(paid);
         let by_pace = ahead / self.time_of(1, parts).max(1);
         by_pace.min(self.most().saturating_sub(counted))
     }
