@@ -1,8 +1,8 @@
 //! The progress of one source's backfill.
 //!
-//! [`BackfillProgress`] owns when the candles that are wanted and known are counted, the pace of the
-//! last minute, and the log line a minute while the backfill goes on. [`Count`] is one count, slice by
-//! slice. They decide nothing.
+//! [`BackfillProgress`] owns the running count of the candles that are wanted and known, which goes on slice
+//! by slice, the pace of the last minute, and the log line a minute while the backfill goes on. It decides
+//! nothing.
 
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -25,7 +25,10 @@ const LOG_EVERY: Duration = Duration::from_secs(60);
 /// See the module's page.
 #[derive(Debug)]
 pub struct BackfillProgress {
+    source: SourceId,
+    /// When a count begins, at the latest.
     count_at: Mono,
+    count: Count,
     /// When the running minute began, and how many candles were known then.
     since: (Mono, u64),
     /// True if the log has told of this backfill.
@@ -35,7 +38,7 @@ pub struct BackfillProgress {
 
 /// A count under way.
 #[derive(Debug, Default)]
-pub struct Count {
+struct Count {
     /// Series that have been looked at.
     series: usize,
     /// Candles that the configuration wants of them, and those that are known.
@@ -45,35 +48,60 @@ pub struct Count {
 
 impl BackfillProgress {
     /// A count is due with the first candles.
-    pub fn new(now: Mono) -> BackfillProgress {
-        BackfillProgress { count_at: now, since: (now, 0), is_logged: false, was_over: false }
+    pub fn new(source: SourceId, now: Mono) -> BackfillProgress {
+        let (count, since) = (Count::default(), (now, 0));
+        BackfillProgress { source, count_at: now, count, since, is_logged: false, was_over: false }
     }
 
-    /// Candles have been applied. The count to begin, if one is due or nothing is left to request.
-    pub fn applied(&mut self, plans: &CandlePlans, now: Now) -> Option<Count> {
+    /// Candles have been applied. `true`: a count begins, because one is due or nothing is left to request.
+    pub fn applied(&mut self, plans: &CandlePlans, now: Now) -> bool {
         let was_over = std::mem::replace(&mut self.was_over, !plans.has_backfill(now));
-        self.begin(self.was_over && !was_over, now)
+        self.begins(self.was_over && !was_over, now)
     }
 
-    /// The file holds more, or less. The count to begin, if one is due or the backfill is over.
-    pub fn stored(&mut self, now: Now) -> Option<Count> {
-        self.begin(self.was_over, now)
+    /// The file holds more, or less. `true`: a count begins, because one is due or the backfill is over.
+    pub fn stored(&mut self, now: Now) -> bool {
+        self.begins(self.was_over, now)
     }
 
-    fn begin(&mut self, at_once: bool, now: Now) -> Option<Count> {
-        if !at_once && now.mono < self.count_at {
-            return None;
+    fn begins(&mut self, at_once: bool, now: Now) -> bool {
+        let begins = at_once || now.mono >= self.count_at;
+        if begins {
+            (self.count, self.count_at) = (Count::default(), now.mono + COUNT_EVERY);
         }
-        self.count_at = now.mono + COUNT_EVERY;
-        Some(Count::default())
+        begins
     }
 
-    /// Takes in the result of a count.
-    fn counted(&mut self, source: SourceId, count: &Count, is_over: bool, cx: &mut Context) {
-        let Count { wanted, done, .. } = *count;
+    /// Counts one slice. `true`: that was the last one.
+    pub fn count(&mut self, plans: &CandlePlans, history: &History, cx: &mut Context) -> bool {
+        let count = &mut self.count;
+        let before = count.series;
+        let charts = &cx.market.charts;
+        for key in plans.series().skip(before).take(SERIES_A_SLICE) {
+            let current = key.interval.slot_of(cx.exchange_time(self.source));
+            let depth = plans.depth(key, history, cx);
+            let slots = current - depth..current;
+            count.series += 1;
+            count.wanted += depth.unsigned_abs();
+            // In the file, if the series may go there, or else in memory.
+            count.done += match history.may_store(key, cx) {
+                true => charts.archived(key).map_or(0, |archived| archived.covered(slots)),
+                false => charts.known(key, slots),
+            };
+        }
+        let is_done = count.series < before + SERIES_A_SLICE;
+        if is_done {
+            self.counted(!plans.has_backfill(cx.now), cx);
+        }
+        is_done
+    }
+
+    /// Takes in the result of the count.
+    fn counted(&mut self, is_over: bool, cx: &mut Context) {
+        let Count { wanted, done, .. } = self.count;
         let (since, before) = self.since;
         let passed = cx.now.mono.since(since);
-        let status = &mut cx.stats[source];
+        let status = &mut cx.stats[self.source];
         let pace = match (is_over, passed.as_secs()) {
             (true, _) => 0,
             (false, 0) => status.backfill.per_minute,
@@ -81,52 +109,19 @@ impl BackfillProgress {
         };
         let ends_at = (pace > 0).then(|| cx.now.unix + ((wanted - done) * 60_000 / pace) as i64);
         status.backfill = Backfill { wanted, done, per_minute: pace, ends_at };
-        let id = &status.id;
-        if is_over {
-            if std::mem::take(&mut self.is_logged) {
-                log::info!(target: SOURCE, "backfill done source={id} candles={done}");
-            }
-            self.since = (cx.now.mono, done);
-        } else if !is_over && passed >= LOG_EVERY {
+        if !is_over && passed < LOG_EVERY {
+            return;
+        }
+        self.since = (cx.now.mono, done);
+        let (id, was_logged) = (&status.id, std::mem::replace(&mut self.is_logged, !is_over));
+        if !is_over {
             let end = ends_at.map_or("unknown".to_string(), |at| at.to_string());
             log::info!(
                 target: SOURCE,
                 "backfill goes on source={id} candles={done} wanted={wanted} per_minute={pace} end={end}"
             );
-            self.is_logged = true;
-            self.since = (cx.now.mono, done);
+        } else if was_logged {
+            log::info!(target: SOURCE, "backfill done source={id} candles={done}");
         }
-    }
-}
-
-impl Count {
-    /// Counts one slice. `true`: that was the last one.
-    pub fn step(
-        &mut self,
-        source: SourceId,
-        progress: &mut BackfillProgress,
-        plans: &CandlePlans,
-        history: &History,
-        cx: &mut Context,
-    ) -> bool {
-        let before = self.series;
-        let charts = &cx.market.charts;
-        for key in plans.series().skip(before).take(SERIES_A_SLICE) {
-            let current = key.interval.slot_of(cx.exchange_time(source));
-            let depth = plans.depth(key, history, cx);
-            let slots = current - depth..current;
-            self.series += 1;
-            self.wanted += depth.unsigned_abs();
-            // In the file, if the series may go there, or else in memory.
-            self.done += match history.may_store(key, cx) {
-                true => charts.archived(key).map_or(0, |archived| archived.covered(slots)),
-                false => charts.known(key, slots),
-            };
-        }
-        let is_done = self.series < before + SERIES_A_SLICE;
-        if is_done {
-            progress.counted(source, self, !plans.has_backfill(cx.now), cx);
-        }
-        is_done
     }
 }

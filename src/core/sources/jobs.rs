@@ -4,7 +4,6 @@
 //! market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
 //! other nodes.
 
-use crate::core::sources::backfill_progress::Count;
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::replica::ListWriter;
 use crate::core::sources::staged::StagedTickers;
@@ -28,15 +27,18 @@ pub enum Job {
     ReadList(Markets),
     /// Puts the market list that has come into place.
     RefreshList,
-    /// Drops the quotes of markets that have left the list. No client can ask for them any more.
-    DropQuotes(SymbolsLeft),
-    /// Follows the candles of the markets that the configuration names.
-    FollowNamed(SymbolsLeft),
+    /// Does what a new market list leads to.
+    EndList {
+        /// Markets that have left the list: their quotes are dropped. No client can ask for them any more.
+        removed: SymbolsLeft,
+        /// Markets that the configuration names: their candles are followed.
+        named: SymbolsLeft,
+    },
     /// Decompresses what has come of the response on this connection. If it is closed meanwhile, nothing is
     /// left to do.
     Decompress(usize),
     /// Counts how far the backfill has come.
-    Count(Count),
+    Count,
     /// Writes the market list for the other nodes.
     WriteList(ListWriter),
 }
@@ -45,14 +47,14 @@ impl job_queue::QueuedJob for Job {
     fn rank(&self) -> u8 {
         match self {
             Job::Decompress(_) => 1,
-            Job::Count(_) | Job::WriteList(_) => 2,
+            Job::Count | Job::WriteList(_) => 2,
             _ => 0,
         }
     }
 
     fn replaces(&self, older: &Job) -> bool {
         match (self, older) {
-            (Job::Count(_), Job::Count(_)) | (Job::WriteList(_), Job::WriteList(_)) => true,
+            (Job::Count, Job::Count) | (Job::WriteList(_), Job::WriteList(_)) => true,
             (Job::Decompress(conn), Job::Decompress(older)) => conn == older,
             _ => false,
         }

@@ -73,7 +73,7 @@ impl Source {
             connections: Connections::new(&profile, count),
             schedule: Schedule::new(profile, seed, now.mono),
             jobs: JobQueue::default(),
-            progress: BackfillProgress::new(now.mono),
+            progress: BackfillProgress::new(id, now.mono),
             replica: Replica::default(),
             newest_quotes: Mono::default(),
             quotes_sent_at: now.mono,
@@ -152,7 +152,7 @@ impl Source {
 
     /// The history file holds more, or less, than before.
     pub fn note_stored(&mut self, now: Now) {
-        self.jobs.push(self.progress.stored(now).map(Job::Count));
+        self.jobs.push(self.progress.stored(now).then_some(Job::Count));
     }
 
     /// The machine's clocks have moved against each other: it slept, or one was set. What is on its
@@ -296,8 +296,7 @@ impl Source {
                 let plans = &mut self.schedule.candles;
                 let is_done = page.step(plans, history, cx);
                 if is_done {
-                    let count = self.progress.applied(plans, cx.now);
-                    self.jobs.push(count.map(Job::Count));
+                    self.jobs.push(self.progress.applied(plans, cx.now).then_some(Job::Count));
                 }
                 is_done
             }
@@ -306,17 +305,14 @@ impl Source {
                 self.refresh_list(history, cx);
                 true
             }
-            Job::DropQuotes(symbols) => self.drop_quotes(symbols, cx),
-            Job::FollowNamed(symbols) => self.follow_named(symbols, cx),
+            Job::EndList { removed, named } => self.end_list(removed, named, cx),
             Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);
                 has_ended = self.ended(ended, host, cx);
                 is_done
             }
-            Job::Count(count) => {
-                count.step(self.id, &mut self.progress, &self.schedule.candles, history, cx)
-            }
+            Job::Count => self.progress.count(&self.schedule.candles, history, cx),
             Job::WriteList(writer) => {
                 let list = writer.step(self.id, cx).map(Outbound::List);
                 let is_done = list.is_some();

@@ -357,30 +357,31 @@ impl Source {
             Lookup::Unknown | Lookup::Malformed => None,
         };
         let named: Vec<_> = schedule.profile.config.symbols.iter().filter_map(find).collect();
-        self.jobs.push([
-            Job::DropQuotes(change.removed.into_iter()),
-            Job::FollowNamed(named.into_iter()),
-        ]);
+        let (removed, named) = (change.removed.into_iter(), named.into_iter());
+        self.jobs.push([Job::EndList { removed, named }]);
         self.list_changed();
     }
 
-    /// Drops the quotes of some markets that have left the list. `true`: the last ones.
-    pub(super) fn drop_quotes(&self, symbols: &mut SymbolsLeft, cx: &mut Context) -> bool {
-        for symbol in symbols.take(DROPPED_A_SLICE) {
-            cx.market.quotes.drop_symbol(self.id, symbol);
+    /// Drops the quotes of some markets that have left the list, or follows some of the named ones. `true`:
+    /// the last ones.
+    pub(super) fn end_list(
+        &mut self,
+        removed: &mut SymbolsLeft,
+        named: &mut SymbolsLeft,
+        cx: &mut Context,
+    ) -> bool {
+        if removed.len() > 0 {
+            let slice = removed.take(DROPPED_A_SLICE);
+            slice.for_each(|symbol| cx.market.quotes.drop_symbol(self.id, symbol));
+            return false;
         }
-        symbols.len() == 0
-    }
-
-    /// Follows some of the named markets. `true`: the last ones.
-    pub(super) fn follow_named(&mut self, symbols: &mut SymbolsLeft, cx: &mut Context) -> bool {
-        for symbol in symbols.take(FOLLOWED_A_SLICE) {
+        for symbol in named.take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
                 let key = SeriesKey { source: self.id, symbol, interval };
                 self.schedule.candles.follow(key, cx);
             }
         }
-        symbols.len() == 0
+        named.len() == 0
     }
 
     /// Drops the quotes and candles that are not applied yet. They are requested again.
