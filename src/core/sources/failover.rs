@@ -13,7 +13,7 @@ use crate::core::stats::SourceStatus;
 use crate::log_targets::FAILOVER;
 use crate::market::{Market, QuoteTurn, SourceId, SymbolId};
 use crate::time::Mono;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 /// From the first of some moves to their log line: as long as the others may take, and no longer than
@@ -29,11 +29,11 @@ const QUIET: Duration = Duration::from_secs(30);
 pub struct Failover {
     /// The quotes that symbols have left, and not returned to.
     left: HashSet<(SourceId, SymbolId)>,
-    reports: Vec<MoveReport>,
+    reports: BTreeMap<Move, MoveReport>,
 }
 
 /// How a symbol moves between two sources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Move {
     /// The one that is earlier in the order of failover.
     earlier: SourceId,
@@ -45,7 +45,6 @@ struct Move {
 /// Moves of one kind, for the log.
 #[derive(Debug)]
 struct MoveReport {
-    moved: Move,
     /// Moves that are not logged yet.
     symbols: usize,
     /// When those are logged. Without any: the next are not logged before.
@@ -81,17 +80,12 @@ impl Failover {
 
     /// When there is something to log.
     pub fn next_due(&self) -> Option<Mono> {
-        let unlogged = self.reports.iter().filter(|report| report.symbols > 0);
+        let unlogged = self.reports.values().filter(|report| report.symbols > 0);
         unlogged.map(|report| report.due).min()
     }
 
     fn note(&mut self, moved: Move, now: Mono) {
-        let known = self.reports.iter().position(|report| report.moved == moved);
-        let at = known.unwrap_or_else(|| {
-            self.reports.push(MoveReport { moved, symbols: 0, due: now });
-            self.reports.len() - 1
-        });
-        let report = &mut self.reports[at];
+        let report = self.reports.entry(moved).or_insert(MoveReport { symbols: 0, due: now });
         if report.symbols == 0 {
             report.due = report.due.max(now + GATHER);
         }
@@ -100,22 +94,18 @@ impl Failover {
 
     /// The log lines that are due.
     fn lines(&mut self, sources: &[SourceStatus], now: Mono) -> Vec<String> {
-        let mut lines = Vec::new();
-        for report in &mut self.reports {
-            if report.symbols > 0 && report.due <= now {
-                let count = std::mem::take(&mut report.symbols);
-                report.due = now + QUIET;
-                let id = |source: SourceId| &sources[source.index()].id;
-                let (earlier, later) = (id(report.moved.earlier), id(report.moved.later));
-                lines.push(match report.moved.returns {
-                    true => format!("returned from={later} to={earlier} markets={count}"),
-                    false => {
-                        format!("moved from={earlier} to={later} markets={count} reason=stale")
-                    }
-                });
+        let due = self.reports.iter_mut().filter(|(_, it)| it.symbols > 0 && it.due <= now);
+        let lines = due.map(|(moved, report)| {
+            let count = std::mem::take(&mut report.symbols);
+            report.due = now + QUIET;
+            let id = |source: SourceId| &sources[source.index()].id;
+            let (earlier, later) = (id(moved.earlier), id(moved.later));
+            match moved.returns {
+                true => format!("returned from={later} to={earlier} markets={count}"),
+                false => format!("moved from={earlier} to={later} markets={count} reason=stale"),
             }
-        }
-        lines
+        });
+        lines.collect()
     }
 }
 
