@@ -22,9 +22,9 @@ const CANDLES_A_SLICE: usize = 64;
 #[derive(Debug)]
 pub struct CandlePage {
     key: SeriesKey,
-    /// What is not in the series yet, oldest first: some slots, and their rows. No slot is in two slices: a
-    /// row that is not in the first of them would count as missing.
-    slices: VecDeque<(Range<i64>, Vec<Reported>)>,
+    /// The slots that are not in the series yet, and their rows, the oldest first.
+    left: Range<i64>,
+    rows: VecDeque<Reported>,
     result: PageResult,
     evidence: Evidence,
     /// False if a row came without its time: it may be of any of the slots.
@@ -55,7 +55,8 @@ impl CandlePage {
         let answer = Answer::of(key.interval, &slots, &rows, is_dated, sent_at.mono);
         CandlePage {
             key,
-            slices: slices(key, &slots, rows),
+            left: slots.clone(),
+            rows: rows.into(),
             result: PageResult { told: slots.clone(), slots, is_new: false },
             evidence: Evidence::Exchange(answer),
             is_dated,
@@ -71,7 +72,6 @@ impl CandlePage {
 
     /// The page for the other nodes of a cluster, as long as none of it is in the series.
     pub fn to_send(&self, cx: &Context) -> SentCandles {
-        let rows = self.slices.iter().flat_map(|(_, rows)| rows);
         SentCandles {
             series: series_part(self.key, self.result.slots.clone(), cx),
             closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
@@ -79,21 +79,33 @@ impl CandlePage {
             // Each node judges by itself how many rows a page has.
             is_full: false,
             is_proven: false,
-            rows: rows.map(|row| (row.candle.clone(), row.is_forming)).collect(),
+            rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
         }
     }
 
-    /// Takes out the next slice. The oldest come first, because a series is filled and evicted from there.
-    /// But if coverage can take no further piece, a page in front of it is taken from its end: the slice that
-    /// touches what is known comes first, and each other one touches the one before.
+    /// Takes out the next slice. No slot is in two slices: a row that is not in the first of them would count
+    /// as missing. Slots without a candle go with those before them, or with the last ones. The oldest slice
+    /// comes first, because a series is filled and evicted from there. But if coverage can take no further
+    /// piece, a page in front of it is taken from its end: the slice that touches what is known comes first,
+    /// and each other one touches the one before.
     fn next(&mut self, covered: &IntervalSet) -> Option<(Range<i64>, Vec<Reported>)> {
-        let left = self.slices.front()?.0.start..self.slices.back()?.0.end;
-        let is_in_front = covered.first().is_some_and(|it| left.start < it && it <= left.end);
+        let Range { start, end } = self.left;
+        let is_in_front = covered.first().is_some_and(|it| start < it && it <= end);
         self.is_backwards |= covered.len() >= MAX_INTERVALS && is_in_front;
-        match self.is_backwards {
-            true => self.slices.pop_back(),
-            false => self.slices.pop_front(),
-        }
+        let slot = |row: &Reported| self.key.interval.slot_of(row.candle.open_time);
+        let newer = self.rows.len().saturating_sub(CANDLES_A_SLICE);
+        let at = if self.is_backwards { newer } else { CANDLES_A_SLICE };
+        // The first row of the newer part. None, if one slice is enough or all rows are of one slot.
+        let cut = self.rows.get(at).filter(|_| newer > 0).map(slot);
+        let cut = cut.filter(|cut| self.rows.front().map(slot) < Some(*cut));
+        let at = cut.map(|cut| self.rows.partition_point(|row| slot(row) < cut));
+        let (slots, rows) = match (cut.zip(at), self.is_backwards) {
+            (Some((cut, at)), true) => (cut..end, self.rows.split_off(at).into()),
+            (Some((cut, at)), false) => (start..cut, self.rows.drain(..at).collect()),
+            (None, _) => (start..end, std::mem::take(&mut self.rows).into()),
+        };
+        self.left = if self.is_backwards { start..slots.start } else { slots.end..end };
+        (!slots.is_empty()).then_some((slots, rows))
     }
 
     /// Puts some of the page into its series, or makes room for it. `true`: that was the last slice.
@@ -104,7 +116,7 @@ impl CandlePage {
         cx: &mut Context,
     ) -> bool {
         self.ingest(history, cx);
-        if !self.slices.is_empty() || cx.market.charts.trim() {
+        if !self.left.is_empty() || cx.market.charts.trim() {
             return false;
         }
         self.end(cx);
@@ -142,7 +154,8 @@ impl CandlePage {
         }
         let Some(series) = cx.market.charts.get(key) else {
             // Only an open series takes the page.
-            return self.slices.clear();
+            self.left = 0..0;
+            return;
         };
         let Some((slots, rows)) = self.next(series.covered()) else {
             return;
@@ -173,30 +186,6 @@ impl CandlePage {
             }
         }
     }
-}
-
-/// Cuts a page into slices. Slots without a candle go with those before them, or with the last ones.
-fn slices(
-    key: SeriesKey,
-    slots: &Range<i64>,
-    rows: Vec<Reported>,
-) -> VecDeque<(Range<i64>, Vec<Reported>)> {
-    let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
-    let (mut slices, mut start, mut left) = (VecDeque::new(), slots.start, rows.into_iter());
-    while let Some(next) = left.as_slice().get(CANDLES_A_SLICE) {
-        let end = slot(next);
-        let count = left.as_slice()[..CANDLES_A_SLICE].partition_point(|row| slot(row) < end);
-        if count == 0 {
-            // All of them are of one slot.
-            break;
-        }
-        slices.push_back((start..end, left.by_ref().take(count).collect()));
-        start = end;
-    }
-    if start < slots.end {
-        slices.push_back((start..slots.end, left.collect()));
-    }
-    slices
 }
 
 #[cfg(test)]
