@@ -94,6 +94,14 @@ impl<'d> Meter<'d> {
         let (Meter::Used(name) | Meter::Left(name)) = self;
         name
     }
+
+    /// The units that are spent of a limit, if the field tells this number.
+    pub fn used(self, told: u64, limit: BudgetLimit) -> u64 {
+        match self {
+            Meter::Used(_) => told,
+            Meter::Left(_) => u64::from(limit.units).saturating_sub(told),
+        }
+    }
 }
 
 /// What one request for candles may return.

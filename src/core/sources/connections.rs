@@ -13,12 +13,13 @@
 use crate::core::context::Context;
 use crate::core::sources::budget::Budget;
 use crate::core::sources::fault::Fault;
-use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
+use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::sources::task::Profile;
 use crate::core::upstream::{Ended, Route, Upstream};
 use crate::core::{Broken, Event};
 use crate::log_targets::SOURCE;
 use crate::table::Key;
+use crate::time::{Mono, UnixMs};
 
 /// See the module's page.
 pub struct Connections {
@@ -26,8 +27,9 @@ pub struct Connections {
     pub upstream: Upstream,
     /// By connection.
     requests: Vec<Option<Box<RequestInFlight>>>,
-    /// What a head that has just come says; [`Source::handle`](super::Source::handle) takes it out.
-    pub head_facts: Option<HeadFacts>,
+    /// The date of a response whose head has just come, and when its request was sent;
+    /// [`Source::handle`](super::Source::handle) takes it out.
+    pub date: Option<(UnixMs, Mono)>,
 }
 
 /// A request that has ended, on which connection, and how.
@@ -39,7 +41,7 @@ impl Connections {
         Connections {
             upstream: Upstream::new(profile.id, route_to_exchange(profile), count),
             requests: (0..count).map(|_| None).collect(),
-            head_facts: None,
+            date: None,
         }
     }
 
@@ -103,7 +105,11 @@ impl Connections {
             }
             (Ok(Some(Event::Received(bytes))), Some(request)) => {
                 let read = request.receive(bytes, cx);
-                self.head_facts = request.head_facts.take();
+                self.date = request.date.take();
+                if let Some(used) = request.used.take() {
+                    let sent = (request.sent_mono(), request.units);
+                    budget.note_used(request.limit, used, sent, now.mono);
+                }
                 self.upstream.wait_until(conn, request.deadline(cx.now.mono));
                 self.was_read(conn, read, cx)
             }

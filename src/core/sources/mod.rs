@@ -4,7 +4,7 @@
 //! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
 //! one exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
 //! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`. What comes
-//! in pages waits for the last of them in `pages`.
+//! in pages waits for the last of them in `staged`.
 //!
 //! No client is served here. Quotes and candles go to the market.
 
@@ -20,7 +20,6 @@ mod failover;
 mod fault;
 mod host;
 mod jobs;
-mod pages;
 mod quote_plan;
 mod quote_round;
 mod reload;
@@ -90,22 +89,16 @@ impl Sources {
 
     /// The configured sources.
     pub fn new(cx: &mut Context) -> Sources {
-        let mut rng = Rng::new(cx.boot);
         let ids = (0..).map(SourceId).take(cx.config.sources.len());
-        let new = |id| Source::new(id, &cx.config, rng.next_u64(), cx.now);
-        let all: Vec<Source> = ids.map(new).collect();
-        for (source, status) in all.iter().zip(&mut cx.stats.sources) {
-            status.intervals = source.intervals();
-            cx.market.charts.doubt_clock(source.id, Some(cx.now.unix));
-        }
         let mut sources = Sources {
-            all,
+            all: Vec::new(),
             hosts: Vec::new(),
             connections: Table::new(Sources::capacity(&cx.config)),
             next_to_work: 0,
             failover: Failover::default(),
-            rng,
+            rng: Rng::new(cx.boot),
         };
+        ids.for_each(|id| sources.begin(id, cx));
         sources.find_hosts(cx);
         sources
     }
@@ -144,24 +137,20 @@ impl Sources {
         act: impl FnOnce(&mut Source, &mut Host, &mut Context) -> T,
     ) -> T {
         let place = self[id].host;
-        let others = || self.all.iter().filter(|it| it.host == place && it.id != id);
-        let elsewhere = others().map(Source::in_flight).sum();
-        let is_shared = others().any(|it| it.uses(place));
-        let others_wait = others().any(|it| it.uses(place) && it.schedule.others_wait);
-        let requests = self.all.iter().filter(|it| it.host == place);
-        let requests = requests.flat_map(|it| it.connections.requests());
-        let unsent = requests.map(|it| u64::from(it.unsent)).sum();
+        let all = || self.all.iter().filter(|it| it.host == place);
+        let others = || all().filter(|it| it.id != id);
         let host = &mut self.hosts[place];
-        (host.in_flight_elsewhere, host.is_shared) = (elsewhere, is_shared);
-        host.others_wait = others_wait;
-        host.budget.unsent = unsent;
-        let (halted, was_in_flight) = (host.halted_until, self.all[id.index()].in_flight());
+        host.in_flight_elsewhere = others().map(Source::in_flight).sum();
+        host.is_shared = others().any(|it| it.uses(place));
+        host.others_wait = others().any(|it| it.uses(place) && it.schedule.others_wait);
+        let requests = all().flat_map(|it| it.connections.requests());
+        host.budget.unsent = requests.map(|it| u64::from(it.unsent)).sum();
+        let (halted, is_shared) = (host.halted_until, host.is_shared);
+        let was_in_flight = self.all[id.index()].in_flight();
         let done = act(&mut self.all[id.index()], host, cx);
         let until = self.hosts[place].halted_until;
-        for source in self.all.iter_mut().filter(|it| it.host == place) {
-            if until != halted {
-                source.halted(until, cx);
-            }
+        for source in self.all.iter_mut().filter(|it| it.host == place && until != halted) {
+            source.halted(until, cx);
         }
         if is_shared && self[id].in_flight() < was_in_flight {
             // One of them may have waited for the connection, and takes its turn.
@@ -193,15 +182,18 @@ impl Sources {
     fn begin(&mut self, id: SourceId, cx: &mut Context) {
         let mut source = Source::new(id, &cx.config, self.rng.next_u64(), cx.now);
         cx.market.charts.doubt_clock(id, Some(cx.now.unix));
-        let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
-        status.intervals = source.intervals();
         if let Some(former) = self.all.get_mut(id.index()) {
             former.end(cx);
             source.connections.upstream.inherit(&mut former.connections.upstream);
-            (*former, cx.stats[id]) = (source, status);
+            *former = source;
         } else {
             self.all.push(source);
-            cx.stats.sources.push(status);
+        }
+        let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
+        status.intervals = self[id].intervals();
+        match cx.stats.sources.get_mut(id.index()) {
+            Some(former) => *former = status,
+            None => cx.stats.sources.push(status),
         }
     }
 

@@ -47,10 +47,9 @@ pub enum RoundEnd {
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct QuoteRound {
-    /// The markets to request, the next one first.
-    left: VecDeque<SymbolId>,
-    /// How many of the first of them are urgent.
-    urgent_left: usize,
+    /// The urgent markets to request, the next one first, then the rest.
+    urgent: VecDeque<SymbolId>,
+    rest: VecDeque<SymbolId>,
     /// How many of the rest were requested since the urgent ones came last.
     rest_sent: usize,
     /// The markets of this round.
@@ -62,11 +61,10 @@ pub struct QuoteRound {
     /// Requests in flight.
     in_flight: usize,
     /// True if a market of this round has been answered well.
-    has_good: bool,
+    pub has_good: bool,
     /// The newest ticker of this round.
     pub newest: Newest,
-    is_abandoned: bool,
-    /// When the running round began.
+    /// When the running round began, unless it was abandoned.
     began: Option<Mono>,
     /// How long the last one took.
     took: Option<Duration>,
@@ -102,12 +100,9 @@ impl QuoteRound {
         if has_stats {
             self.plan_stats(&urgent, &rest, now);
         }
-        (self.has_good, self.is_abandoned) = (false, false);
-        self.newest = Newest::default();
-        (self.urgent_left, self.rest_sent) = (urgent.len(), 0);
-        self.left = urgent.into();
-        self.left.extend(rest);
-        self.total = self.left.len();
+        (self.has_good, self.newest) = (false, Newest::default());
+        (self.rest_sent, self.total) = (0, urgent.len() + rest.len());
+        (self.urgent, self.rest) = (urgent.into(), rest.into());
         self.began = Some(now);
     }
 
@@ -128,12 +123,11 @@ impl QuoteRound {
     /// them is left.
     pub fn repeat(&mut self, mut urgent: Vec<SymbolId>, now: Mono) {
         let is_turn = self.rest_sent * SHARE_OF_REST >= urgent.len();
-        if self.left.is_empty() || self.urgent_left > 0 || !is_turn {
+        if self.rest.is_empty() || !self.urgent.is_empty() || !is_turn {
             return;
         }
         urgent.retain(|symbol| !self.is_paused(*symbol, now));
-        (self.urgent_left, self.rest_sent) = (urgent.len(), 0);
-        urgent.into_iter().rev().for_each(|symbol| self.left.push_front(symbol));
+        (self.urgent, self.rest_sent) = (urgent.into(), 0);
     }
 
     fn is_paused(&self, symbol: SymbolId, now: Mono) -> bool {
@@ -147,10 +141,10 @@ impl QuoteRound {
 
     /// What to request next, and whether it is urgent.
     pub fn next(&self) -> Option<(Task, bool)> {
-        let symbols: Vec<_> = self.left.iter().take(self.most_now).copied().collect();
-        let is_whole = symbols.len() == self.total;
-        let task = Task::TickersOf { symbols, is_whole };
-        (!self.left.is_empty()).then_some((task, self.urgent_left > 0))
+        let left = self.urgent.iter().chain(&self.rest);
+        let symbols: Vec<_> = left.take(self.most_now).copied().collect();
+        let (is_some, is_whole) = (!symbols.is_empty(), symbols.len() == self.total);
+        is_some.then_some((Task::TickersOf { symbols, is_whole }, !self.urgent.is_empty()))
     }
 
     /// The market whose 24-hour figures are read next, and when.
@@ -161,12 +155,11 @@ impl QuoteRound {
     /// These markets are being requested.
     pub fn sent(&mut self, symbols: &[SymbolId]) {
         for symbol in symbols {
-            if self.left.front() == Some(symbol) {
-                self.left.pop_front();
-                match self.urgent_left.checked_sub(1) {
-                    Some(left) => self.urgent_left = left,
-                    None => self.rest_sent += 1,
-                }
+            if self.urgent.front() == Some(symbol) {
+                self.urgent.pop_front();
+            } else if self.urgent.is_empty() && self.rest.front() == Some(symbol) {
+                self.rest.pop_front();
+                self.rest_sent += 1;
             }
         }
         self.in_flight += 1;
@@ -186,17 +179,15 @@ impl QuoteRound {
 
     /// Leaves out the markets that `is_kept` rejects.
     pub fn retain(&mut self, is_kept: impl Fn(SymbolId) -> bool) {
-        let urgent = self.left.iter().take(self.urgent_left);
-        self.urgent_left = urgent.filter(|symbol| is_kept(**symbol)).count();
-        self.left.retain(|symbol| is_kept(*symbol));
+        self.urgent.retain(|symbol| is_kept(*symbol));
+        self.rest.retain(|symbol| is_kept(*symbol));
         self.stats_due.retain(|(_, symbol)| is_kept(*symbol));
     }
 
     /// Markets that were being requested are to be requested again, first.
     pub fn put_back(&mut self, symbols: &[SymbolId]) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        symbols.iter().rev().for_each(|symbol| self.left.push_front(*symbol));
-        self.urgent_left += symbols.len();
+        symbols.iter().rev().for_each(|symbol| self.urgent.push_front(*symbol));
     }
 
     /// A request for these markets was refused, because of one of them: they are requested again, half of
@@ -219,31 +210,24 @@ impl QuoteRound {
             self.most_now = (2 * self.most_now).min(self.most);
         }
         self.has_good |= is_good;
-        if !self.is_over() || self.is_abandoned {
+        if !self.is_over() || self.began.is_none() {
             return RoundEnd::NotYet;
         }
-        self.took = self.began.take().map(|began| now.since(began)).or(self.took);
+        self.took = self.began.take().map(|began| now.since(began));
         match self.has_good {
             true => RoundEnd::WithQuotes,
             false => RoundEnd::WithoutQuotes,
         }
     }
 
-    /// True if a market of this round has been answered well.
-    pub fn has_good(&self) -> bool {
-        self.has_good
-    }
-
     /// True if no market is left and none is in flight.
     pub fn is_over(&self) -> bool {
-        self.in_flight == 0 && self.left.is_empty()
+        self.in_flight == 0 && self.urgent.is_empty() && self.rest.is_empty()
     }
 
     /// Abandons what is left of the round.
     pub fn abandon(&mut self) {
-        self.is_abandoned = true;
-        self.left.clear();
-        self.urgent_left = 0;
+        (self.urgent, self.rest) = Default::default();
         self.began = None;
     }
 

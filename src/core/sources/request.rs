@@ -13,7 +13,7 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{Meter, NextPage, ReadError, Reading, RefusalKind};
+use crate::exchange::{BudgetLimit, Meter, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
 };
@@ -56,13 +56,15 @@ pub struct RequestInFlight {
     head: Option<Head>,
     /// What decompresses the body, if it is compressed.
     gunzip: Option<Box<Decompressor>>,
-    /// What the head says of the exchange; taken out once.
-    pub head_facts: Option<HeadFacts>,
-    /// The field of the head that tells how the budget stands.
-    meter: Option<&'static str>,
+    /// The units of the limit that the exchange has counted, as the head tells; taken out once.
+    pub used: Option<u64>,
+    /// When the response was made, as the head tells, and when the request was sent; taken out once. `None` of a
+    /// failure, and of what a cache has kept.
+    pub date: Option<(UnixMs, Mono)>,
+    meter: Option<Meter<'static>>,
+    /// The limit that it is sent under.
+    pub limit: BudgetLimit,
     reading: Reading,
-    /// The page that is requested, if it is not the first one.
-    pub page: Option<NextPage>,
     /// The first bytes of the body.
     begin: Vec<u8>,
 }
@@ -75,17 +77,6 @@ pub enum RequestEnd {
     Failed(Fault),
     /// It ended through nobody's fault: its task is due again at once.
     PutBack,
-}
-
-/// What a head says of the exchange. It is used as soon as the head has come: the body may take long.
-#[derive(Debug)]
-pub struct HeadFacts {
-    /// When the response was made, if it is a success and no cache has kept it.
-    pub date: Option<UnixMs>,
-    /// When the request was sent, and the units of the budget that were sent up to it.
-    pub sent: (Mono, u64),
-    /// How the budget stands, in the exchange's own count.
-    pub metered: Option<u64>,
 }
 
 struct Head {
@@ -120,14 +111,15 @@ impl RequestInFlight {
             is_on_reused: false,
             received: 0,
             reading,
-            page,
-            staged: Staged::new(profile.id, task),
+            staged: Staged::new(profile.id, task, page),
             request,
             inbox: Vec::new(),
             head: None,
             gunzip: None,
-            head_facts: None,
-            meter: profile.dialect.meter().map(Meter::field),
+            used: None,
+            date: None,
+            meter: profile.dialect.meter(),
+            limit: profile.limit,
             begin: Vec::new(),
         }
     }
@@ -147,6 +139,11 @@ impl RequestInFlight {
         self.request.drain(..count);
         self.unsent = 0;
         self.sent_at = self.sent_at.or(Some(now));
+    }
+
+    /// When it was sent; before that, when it began.
+    pub fn sent_mono(&self) -> Mono {
+        self.sent_at.map_or(self.began, |at| at.mono)
     }
 
     /// The status of the response, once its head has come.
@@ -172,15 +169,15 @@ impl RequestInFlight {
         let Some(response) = parsed.map_err(Fault::malformed)? else {
             return Ok(());
         };
-        let metered = self.meter.and_then(|name| response.fields.get(name));
+        let used = |meter: Meter<'_>| {
+            let told = std::str::from_utf8(response.fields.get(meter.field())?).ok()?;
+            Some(meter.used(told.trim().parse().ok()?, self.limit))
+        };
+        self.used = self.meter.and_then(used);
         // The page of a failing front may come from anywhere, with any clock.
         let date = read_current_date(response.fields).filter(|_| response.head.status / 100 == 2);
-        self.head_facts = Some(HeadFacts {
-            metered: metered.and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()),
-            date,
-            sent: (self.sent_at.map_or(self.began, |at| at.mono), self.units),
-        });
         if let Some(date) = date {
+            self.date = Some((date, self.sent_mono()));
             let mut stager = Stager { staged: &mut self.staged, catalog, symbol: None };
             self.reading.date(date, &mut stager);
         }
@@ -281,13 +278,13 @@ impl RequestInFlight {
         }
     }
 
-    /// The items of a complete response, and where the next page begins, if there is one.
-    pub fn finish(self) -> Result<(Staged, Option<NextPage>), Fault> {
+    /// The items of a response that is complete now.
+    pub fn finish(self, now: Now) -> Result<Staged, Fault> {
         let head = self.head.expect("complete responses have a head");
         let ResponseHead { status, retry_after, .. } = head.told;
         let by_status = self.reading.status_kind(status);
         let unpacked = self.gunzip.map_or(Ok(()), |mut gunzip| gunzip.finish());
-        let next = self.reading.next_page(self.page.as_ref());
+        let next = self.reading.next_page(self.staged.page.as_ref());
         // The end of the reading has seen every fault of the body.
         match (self.reading.finish(status).and(next), unpacked) {
             (Err(ref refusal @ ReadError::Refused { kind, .. }), _) if !head.is_success() => {
@@ -296,7 +293,12 @@ impl RequestInFlight {
             _ if !head.is_success() => Err(head.fault(by_status, head.redirect.clone())),
             (_, Err(why)) => Err(Fault::malformed(why)),
             (Err(error), _) => Err(Fault::body(error, &self.begin, retry_after)),
-            (Ok(next), Ok(())) => Ok((self.staged, next)),
+            (Ok(next), Ok(())) => {
+                let mut staged = self.staged;
+                staged.next = next;
+                staged.arrived(self.sent_at.unwrap_or(now), now, self.received);
+                Ok(staged)
+            }
         }
     }
 }

@@ -22,12 +22,12 @@ use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::{ExchangeClock, Witness};
 use crate::core::sources::host::Host;
-use crate::core::sources::pages::Paging;
 use crate::core::sources::quote_plan::QuotePlan;
 use crate::core::sources::quote_round::QuoteRound;
 use crate::core::sources::series_plan::Urgency;
+use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{BudgetLimit, Meter, RequestKind};
+use crate::exchange::{BudgetLimit, RequestKind};
 use crate::log_targets::SOURCE;
 use crate::market::{Awaited, SourceId, SymbolId};
 use crate::time::{Mono, Now, UnixMs};
@@ -340,17 +340,6 @@ impl Schedule {
         let is_second = witness == Witness::Call && self.profile.dialect.is_dated();
         let witness = if is_second { Witness::Date } else { witness };
         self.clock.note(witness, told, sent, &mut self.candles, cx);
-    }
-
-    /// The head of a response tells how the budget stands.
-    pub fn metered(&self, told: u64, sent: (Mono, u64), host: &mut Host, now: Mono) {
-        let limit = self.profile.limit;
-        let used = match self.profile.dialect.meter() {
-            Some(Meter::Used(_)) => told,
-            Some(Meter::Left(_)) => u64::from(limit.units).saturating_sub(told),
-            None => return,
-        };
-        host.budget.note_used(limit, used, sent, now);
     }
 }
 

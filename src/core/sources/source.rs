@@ -22,7 +22,7 @@ use crate::core::sources::episode::Warnings;
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
-use crate::core::sources::request::{HeadFacts, RequestEnd, RequestInFlight};
+use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
@@ -177,14 +177,9 @@ impl Source {
         if self.connections.is_decompressing(conn) {
             self.jobs.push([Job::Decompress(conn)]);
         }
-        if let Some(HeadFacts { date, sent, metered }) = self.connections.head_facts.take() {
-            if let Some(date) = date {
-                // It has whole seconds.
-                self.schedule.note_time(Witness::Date, (date, date + 999), sent.0, cx);
-            }
-            if let Some(told) = metered {
-                self.schedule.metered(told, sent, host, cx.now.mono);
-            }
+        if let Some((date, sent)) = self.connections.date.take() {
+            // It has whole seconds.
+            self.schedule.note_time(Witness::Date, (date, date + 999), sent, cx);
         }
         let has_ended = self.ended(ended, host, cx);
         if has_ended {

@@ -2,10 +2,15 @@
 //!
 //! [`Staged`] owns them until the body has parsed to its end: a response that breaks off changes
 //! nothing that is served. It bounds how many there may be.
+//!
+//! Market lists, and tickers of all markets, may come in pages: [`Paging`] owns those that have come. Nothing
+//! of them is applied before the last page has come: what a list lacks would be removed, and quotes of one
+//! poll would pass for those of two. The markets of a list are in the catalog meanwhile, which serves none of
+//! them before the list ends.
 
 use crate::core::sources::fault::Fault;
 use crate::core::sources::task::Task;
-use crate::exchange::{Reject, Sink};
+use crate::exchange::{NextPage, Reject, Sink};
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Catalog, Reported, SourceId, SymbolId};
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
@@ -99,6 +104,10 @@ pub struct Staged {
     pub source: SourceId,
     /// What was asked.
     pub task: Task,
+    /// Which page of it was asked, if not the first one.
+    pub page: Option<NextPage>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<NextPage>,
     /// When the first page was requested, and the last one.
     pub sent: [Now; 2],
     /// When the first page was complete. All items count as received then, so that none passes for newer.
@@ -136,10 +145,12 @@ pub struct Staged {
 
 impl Staged {
     /// No items yet.
-    pub fn new(source: SourceId, task: Task) -> Staged {
+    pub fn new(source: SourceId, task: Task, page: Option<NextPage>) -> Staged {
         Staged {
             source,
             task,
+            page,
+            next: None,
             sent: Default::default(),
             received: Now::default(),
             bytes: 0,
@@ -171,7 +182,7 @@ impl Staged {
 
     /// Adds the items of the next page.
     pub fn add(&mut self, mut page: Staged) {
-        (self.sent[1], self.tag) = (page.sent[1], None);
+        (self.sent[1], self.next, self.tag) = (page.sent[1], page.next, None);
         self.bytes += page.bytes;
         self.pages += page.pages;
         self.tickers.pieces.append(&mut page.tickers.pieces);
@@ -186,19 +197,15 @@ impl Staged {
     /// refused ticker of an untracked market means nothing beside others. Having no candles is sound: nobody
     /// traded.
     pub fn fault(&self) -> Option<Fault> {
-        let is_empty = match &self.task {
-            Task::Tickers | Task::TickersOf { .. } | Task::Markets => self.seen == 0,
-            Task::Candles { .. } => false,
-            Task::Time => self.time.is_none(),
-            Task::Stats(_) => self.stats.is_none(),
-        };
-        let is_refused = match &self.task {
+        let [is_empty, is_refused] = match &self.task {
             Task::Tickers | Task::TickersOf { .. } => {
                 let is_each = self.has_refused_tracked || self.seen == self.rejected;
-                self.tickers.is_empty() && is_each
+                [self.seen == 0, self.tickers.is_empty() && is_each]
             }
-            Task::Candles { .. } => self.candles.is_empty() && self.has_undated,
-            Task::Markets | Task::Time | Task::Stats(_) => is_empty,
+            Task::Candles { .. } => [false, self.candles.is_empty() && self.has_undated],
+            Task::Markets => [self.seen == 0; 2],
+            Task::Time => [self.time.is_none(); 2],
+            Task::Stats(_) => [self.stats.is_none(); 2],
         };
         match &self.first_refusal {
             Some(first) if is_refused => {
@@ -220,6 +227,42 @@ impl Staged {
             return Some("the response repeats its items");
         }
         (self.rejected > MOST_REJECTED).then_some("too many items of the response are unreadable")
+    }
+}
+
+/// The pages of market lists and tickers that have come.
+#[derive(Debug, Default)]
+pub struct Paging {
+    /// What has come of each task. It goes on.
+    begun: Vec<Staged>,
+}
+
+impl Paging {
+    /// The page of this task that is requested next; `None`: the first one.
+    pub fn next(&self, task: &Task) -> Option<&NextPage> {
+        self.begun.iter().find(|staged| staged.task == *task)?.next.as_ref()
+    }
+
+    /// Takes in a page. Returns all pages together once the last one has come.
+    pub fn add(&mut self, page: Staged) -> Option<Staged> {
+        let known = self.begun.iter().position(|staged| staged.task == page.task);
+        let whole = match known.map(|at| self.begun.swap_remove(at)) {
+            Some(mut staged) => {
+                staged.add(page);
+                staged
+            }
+            None => page,
+        };
+        if whole.next.is_none() {
+            return Some(whole);
+        }
+        self.begun.push(whole);
+        None
+    }
+
+    /// Drops the pages of a task that have come: it begins with the first one again.
+    pub fn forget(&mut self, task: &Task) {
+        self.begun.retain(|staged| staged.task != *task);
     }
 }
 
@@ -313,7 +356,7 @@ mod tests {
     #[test]
     fn a_response_with_too_many_unreadable_items_is_given_up() {
         let catalog = Catalog::new(&Config::default());
-        let mut staged = Staged::new(SourceId(0), Task::Markets);
+        let mut staged = Staged::new(SourceId(0), Task::Markets, None);
         staged.rejected = MOST_REJECTED;
         assert_eq!(staged.excess(&catalog), None);
         staged.rejected += 1;
@@ -330,7 +373,7 @@ mod tests {
             ..Config::default()
         };
         let mut catalog = Catalog::new(&config(&["A/USDT", "B/USDT", "C/USDT"]));
-        let mut staged = Staged::new(SourceId(0), Task::Tickers);
+        let mut staged = Staged::new(SourceId(0), Task::Tickers, None);
         let push = |staged: &mut Staged, catalog: &Catalog| {
             staged.tickers.push(SymbolId(0), ticker());
             staged.excess(catalog).is_some()
@@ -366,5 +409,44 @@ mod tests {
         check(1, &[1]);
         check(TICKERS_A_PIECE, &[TICKERS_A_PIECE]);
         check(2 * TICKERS_A_PIECE + 1, &[TICKERS_A_PIECE, TICKERS_A_PIECE, 1]);
+    }
+
+    fn page(ms: u64, time: i64, next: Option<NextPage>) -> Staged {
+        let mut staged = Staged::new(SourceId(0), Task::Tickers, None);
+        staged.tickers.push(SymbolId(ms as u32), Ticker::of_last(Decimal::from(1)));
+        let mut catalog = Catalog::new(&crate::config::Config::default());
+        let mut stager = Stager { staged: &mut staged, catalog: &mut catalog, symbol: None };
+        stager.stamp(UnixMs(time));
+        let at = Now { mono: Mono(ms * 1000), unix: UnixMs(ms as i64) };
+        staged.arrived(at, at, 10);
+        Staged { next, ..staged }
+    }
+
+    #[test]
+    fn pages_are_one_when_the_last_has_come_and_are_of_the_time_of_the_first() {
+        let mut pages = Paging::default();
+        let next = |number| Some(NextPage { number, ..NextPage::default() });
+        assert!(pages.add(page(5, 100, next(2))).is_none());
+        assert_eq!(pages.next(&Task::Tickers), next(2).as_ref());
+        assert_eq!(pages.next(&Task::Markets), None);
+        assert!(pages.add(page(6, 200, next(3))).is_none());
+        let mut whole = pages.add(page(7, 300, None)).expect("the last page");
+        assert_eq!((whole.received.unix, whole.bytes, whole.pages), (UnixMs(5), 30, 3));
+        assert_eq!(whole.sent.map(|at| at.unix), [UnixMs(5), UnixMs(7)]);
+        let mut times = Vec::new();
+        while let Some(piece) = whole.tickers.next_piece() {
+            times.extend(piece.iter().map(|(_, ticker)| ticker.timestamp.map(|time| time.0)));
+        }
+        assert_eq!(times, [Some(100), Some(200), Some(300)], "each page has its own time");
+        assert_eq!(pages.next(&Task::Tickers), None);
+    }
+
+    #[test]
+    fn what_is_dropped_begins_again() {
+        let mut pages = Paging::default();
+        pages.add(page(5, 100, Some(NextPage::default())));
+        pages.forget(&Task::Tickers);
+        assert_eq!(pages.next(&Task::Tickers), None);
+        assert_eq!(pages.add(page(6, 100, None)).map(|it| it.pages), Some(1));
     }
 }

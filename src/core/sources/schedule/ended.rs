@@ -3,8 +3,8 @@
 use super::{HOURLY_RETRY, Schedule};
 use crate::core::context::Context;
 use crate::core::sources::fault::Blame;
-use crate::core::sources::pages::Paging;
 use crate::core::sources::quote_round::RoundEnd;
+use crate::core::sources::staged::Paging;
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::market::Awaited;

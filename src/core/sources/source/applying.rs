@@ -36,8 +36,7 @@ impl Source {
         host: &mut Host,
         cx: &mut Context,
     ) -> Result<(), Fault> {
-        let sent_at = request.sent_at.unwrap_or(cx.now);
-        let took = cx.now.mono.since(sent_at.mono);
+        let took = cx.now.mono.since(request.sent_at.unwrap_or(cx.now).mono);
         log::debug!(
             target: SOURCE,
             "response source={} what={:?} status={} bytes={} ms={}",
@@ -47,23 +46,22 @@ impl Source {
             request.received,
             took.as_millis(),
         );
-        let (bytes, task, page) = (request.received, request.task().clone(), request.page.clone());
+        let task = request.task().clone();
         if self.schedule.still_stands(&task, request.status()) {
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
             self.answered(&task, host, cx);
             return Ok(());
         }
-        let (mut staged, next) = request.finish()?;
-        staged.arrived(sent_at, cx.now, bytes);
+        let staged = request.finish(cx.now)?;
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
-        if page.as_ref() != self.schedule.pages.next(&task) {
+        if staged.page.as_ref() != self.schedule.pages.next(&task) {
             // The pages before it have been dropped since it was requested.
             self.schedule.put_back(&task, cx.now.mono);
             return Ok(());
         }
-        let Some(mut staged) = self.schedule.pages.add(staged, next) else {
+        let Some(mut staged) = self.schedule.pages.add(staged) else {
             status.ok += 1;
             return Ok(());
         };
@@ -246,7 +244,7 @@ impl Source {
         let tickers = self.to_publish(&piece, cx);
         self.apply_piece(piece, cx.now, cx);
         self.schedule.failures.quotes_served(cx);
-        let is_first = !self.schedule.round.has_good();
+        let is_first = !self.schedule.round.has_good;
         let is_last = self.schedule.market_ended(true, cx) != RoundEnd::NotYet;
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
@@ -474,7 +472,7 @@ mod tests {
         cx.market.catalog.end_list(SOURCE).expect("it has a market");
         cx.market.catalog.refresh_list(SOURCE, received.unix);
 
-        let mut staged = Staged::new(SOURCE, Task::Tickers);
+        let mut staged = Staged::new(SOURCE, Task::Tickers, None);
         let mut stager =
             Stager { staged: &mut staged, catalog: &mut cx.market.catalog, symbol: None };
         assert!(stager.wants("BTCUSDT"));
