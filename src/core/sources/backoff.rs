@@ -98,7 +98,8 @@ impl Failures {
     }
 
     /// Takes in a failure of a request that began at `began` to a host of so many addresses, and halts the
-    /// host if it concerns that. Returns whom it concerns.
+    /// host if it concerns that. Logs that the kind begins to fail, unless it is known. Returns whom the
+    /// failure concerns.
     ///
     /// The back-off of a kind begins at `pollMs` and doubles with each failure in a row, at most
     /// `limits.backoffMaxMs`, less up to a tenth so that many daemons do not come back at once. If one of
@@ -114,6 +115,15 @@ impl Failures {
         let (now, blame) = (cx.now.mono, fault.blame(task.may_blame_market(fault)));
         let config = &cx.config.sources[self.source.index()];
         let it = &mut self.kinds[task.kind() as usize];
+        if let Some(failures) = it.episode.failed(&fault.code, now) {
+            log::warn!(
+                target: SOURCE,
+                "request failed source={} what={} failures={failures} error={}",
+                cx.stats[self.source].id,
+                quoted(task.describe(&cx.market)),
+                quoted(fault),
+            );
+        }
         if blame == Blame::Market {
             let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
             it.in_a_row += u32::from(is_one && !fault.is_unknown_market());
@@ -147,9 +157,7 @@ impl Failures {
         match (asked, blame) {
             (Some(asked), _) => host.halt(asked.max(step), now),
             (None, Blame::Host) => host.halt(step, now),
-            (None, Blame::RateLimit) => {
-                host.refused(is_again, began, it.until, now);
-            }
+            (None, Blame::RateLimit) => host.refused(is_again, began, it.until, now),
             (None, Blame::Kind | Blame::Market) => {}
         }
         log::debug!(
@@ -185,15 +193,33 @@ impl Failures {
         status.backoff_until = Some(on_wall(until, cx.now));
     }
 
-    /// A request of this kind was answered well. If its back-off is over, its failures are.
-    pub fn answered(&mut self, kind: RequestKind, host: &mut Host, cx: &mut Context) {
+    /// A request of this kind was answered well. If its back-off is over, its failures are. That is logged if
+    /// their begin was, unless it still fails for some markets (`fails_elsewhere`).
+    pub fn answered(
+        &mut self,
+        kind: RequestKind,
+        fails_elsewhere: bool,
+        host: &mut Host,
+        cx: &mut Context,
+    ) {
         host.answered(cx.now.mono);
         let it = &mut self.kinds[kind as usize];
         it.in_a_row = 0;
-        if it.until <= cx.now.mono && it.steps > 0 {
+        if it.until <= cx.now.mono {
             it.steps = 0;
-            self.note_kind(kind, cx);
         }
+        if it.steps == 0
+            && !fails_elsewhere
+            && let Some(failures) = it.episode.ended(cx.now.mono)
+        {
+            log::info!(
+                target: SOURCE,
+                "answers again source={} what={} failures={failures}",
+                cx.stats[self.source].id,
+                quoted(kind.name()),
+            );
+        }
+        self.note_kind(kind, cx);
     }
 
     /// Shows how often in a row this kind has failed.
@@ -203,35 +229,6 @@ impl Failures {
         if kind == RequestKind::Candles {
             let since = status.candles_failing_since.take().unwrap_or(cx.now.unix);
             status.candles_failing_since = (steps > 0).then_some(since);
-        }
-    }
-
-    /// Logs that this kind begins to fail, unless it is known.
-    pub fn log_failure(&mut self, task: &Task, fault: &Fault, cx: &Context) {
-        let it = &mut self.kinds[task.kind() as usize];
-        if let Some(failures) = it.episode.failed(&fault.code, cx.now.mono) {
-            log::warn!(
-                target: SOURCE,
-                "request failed source={} what={} failures={failures} error={}",
-                cx.stats[self.source].id,
-                quoted(task.describe(&cx.market)),
-                quoted(fault),
-            );
-        }
-    }
-
-    /// Logs that this kind fails no longer, if that it does was logged.
-    pub fn log_end(&mut self, kind: RequestKind, cx: &Context) {
-        let it = &mut self.kinds[kind as usize];
-        if it.steps == 0
-            && let Some(failures) = it.episode.ended(cx.now.mono)
-        {
-            log::info!(
-                target: SOURCE,
-                "answers again source={} what={} failures={failures}",
-                cx.stats[self.source].id,
-                quoted(kind.name()),
-            );
         }
     }
 

@@ -49,7 +49,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 const TELL_PAUSE: Duration = Duration::from_millis(250);
 
 /// What units are spent for, the most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Quotes that the configuration names or a stream follows, and the list without which there are none.
     Named,

@@ -72,16 +72,14 @@ impl Host {
 
     /// A request that began at `began` was refused as too many, and its kind waits until then. Half of the
     /// budget is spent meanwhile. `is_again`: the same kind was refused before, and not answered since.
-    /// Returns true if it is the second refusal in a row, which halts the host.
-    pub fn refused(&mut self, is_again: bool, began: Mono, until: Mono, now: Mono) -> bool {
+    /// The second refusal in a row halts the host.
+    pub fn refused(&mut self, is_again: bool, began: Mono, until: Mono, now: Mono) {
         // What was on its way at the first refusal meets the same trouble.
-        let is_second = (is_again || now < self.halved_until) && began >= self.refused_at;
-        if is_second {
+        if (is_again || now < self.halved_until) && began >= self.refused_at {
             self.halt(until.since(now), now);
         }
         self.refused_at = now;
         self.halved_until = self.halved_until.max(until);
-        is_second
     }
 
     /// An answer was good. It does not shorten a halt.
@@ -113,21 +111,23 @@ mod tests {
     fn the_second_refusal_in_a_row_halts_the_host_and_two_at_once_are_one() {
         let mut host = host();
         let until = Mono(2_000_000);
-        assert!(!host.refused(false, Mono(5), until, Mono(10)));
+        host.refused(false, Mono(5), until, Mono(10));
         assert_eq!((host.parts(Mono(11)), host.halted_until), (2, Mono(0)));
-        assert!(!host.refused(false, Mono(6), until, Mono(12)), "it was on its way");
+        host.refused(false, Mono(6), until, Mono(12));
+        assert_eq!(host.halted_until, Mono(0), "it was on its way");
         assert!(host.has_room(1, 3));
-        assert!(host.refused(false, Mono(100), until, Mono(200)), "another kind meanwhile");
-        assert_eq!(host.halted_until, until);
+        host.refused(false, Mono(100), until, Mono(200));
+        assert_eq!(host.halted_until, until, "another kind meanwhile");
         assert!(!host.has_room(1, 3) && host.has_room(0, 3), "one at a time");
         host.answered(Mono(300));
         assert!(!host.has_room(1, 3), "only time ends a halt");
         host.answered(until);
         assert!(host.has_room(2, 3) && host.parts(until) == 1);
-        assert!(!host.refused(false, until, Mono(3_000_000), until));
+        host.refused(false, until, Mono(3_000_000), until);
+        assert_eq!(host.halted_until, until);
         let later = Mono(4_000_000);
-        assert!(host.refused(true, later, Mono(8_000_000), later), "the same kind again");
-        assert_eq!(host.halted_until, Mono(8_000_000));
+        host.refused(true, later, Mono(8_000_000), later);
+        assert_eq!(host.halted_until, Mono(8_000_000), "the same kind again");
     }
 
     #[test]

@@ -19,11 +19,12 @@ use crate::core::context::Context;
 use crate::core::history::Pace;
 use crate::core::sources::backoff::Failures;
 use crate::core::sources::budget::Purpose;
-use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::sources::candle_plans::{CandlePlans, PlannedPage};
 use crate::core::sources::clock::{ExchangeClock, Witness};
 use crate::core::sources::host::Host;
 use crate::core::sources::quote_plan::QuotePlan;
 use crate::core::sources::quote_round::QuoteRound;
+use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
@@ -189,7 +190,7 @@ impl Schedule {
         let mut offers = self.offers(in_flight, pace, cx);
         let quotes = offers.extract_if(.., |it| it.task.is_quotes()).next();
         // Of the others that are due, the most urgent: the first of the least.
-        let other = offers.into_iter().min_by_key(|offer| offer.due.max(now));
+        let other = offers.into_iter().min_by_key(|offer| (offer.due.max(now), offer.purpose));
         let parts = self.parts(host, now);
         self.others_wait = other.as_ref().is_some_and(|it| it.due <= now);
         let other = other.filter(|it| has_spare || it.purpose == Purpose::Named);
@@ -210,7 +211,7 @@ impl Schedule {
         host.parts(now) * self.spenders
     }
 
-    /// The tasks that may be requested, the most urgent first, and when each is due.
+    /// The tasks that may be requested, and when each is due. Of one purpose, the most urgent comes first.
     fn offers(&self, in_flight: &[&Task], pace: Pace, cx: &Context) -> Vec<Offer> {
         let (has_list, goes_on) = (self.has_list, !cx.stats.stopping);
         let in_doubt = self.clock.is_in_doubt();
@@ -222,17 +223,18 @@ impl Schedule {
         // The next page is due when one has come.
         let due = |task: &Task, due| self.pages.next(task).map_or(due, |_| Mono::default());
         let list_due = due(&Task::Markets, self.list_due);
-        let purpose = |is_urgent| if is_urgent { Purpose::Named } else { Purpose::Quotes };
+        let of_list = if has_list { Purpose::Newest } else { Purpose::Named };
+        let of_quotes = |is_urgent| if is_urgent { Purpose::Named } else { Purpose::Quotes };
         let quotes = match self.plan.markets() {
             None => {
-                let purpose = purpose(!self.profile.config.symbols.is_empty());
+                let purpose = of_quotes(!self.profile.config.symbols.is_empty());
                 offer(has_list, due(&Task::Tickers, self.quotes_due), Task::Tickers, purpose)
             }
             // Several of them may be in flight.
             Some(_) => self.round.next().filter(|_| goes_on).map(|(task, is_urgent)| Offer {
                 due: Mono::default(),
                 task,
-                purpose: purpose(is_urgent),
+                purpose: of_quotes(is_urgent),
             }),
         };
         // No candles before the market list has come, which tells their names; and none while the history
@@ -248,23 +250,19 @@ impl Schedule {
             (goes_on || page.urgency == Urgency::Client)
                 && (pace == Pace::Free || page.urgency <= Urgency::Newest)
         });
-        let candles = |purpose: Purpose| {
-            let is_history = purpose == Purpose::History;
-            let page = page.clone().filter(|it| (it.urgency >= Urgency::Hole) == is_history)?;
-            let task = Task::Candles { series: page.series, slots: page.slots };
-            Some(Offer { due: page.when, task, purpose })
-        };
+        let candles = page.map(|PlannedPage { when, urgency, series, slots }| Offer {
+            due: when,
+            task: Task::Candles { series, slots },
+            purpose: if urgency >= Urgency::Hole { Purpose::History } else { Purpose::Newest },
+        });
+        let stats = self.round.next_stats();
         let all = [
-            offer(!has_list, list_due, Task::Markets, Purpose::Named),
             quotes,
             offer(in_doubt, self.clock.due, Task::Time, Purpose::Newest),
-            candles(Purpose::Newest),
-            offer(has_list, list_due, Task::Markets, Purpose::Newest),
+            candles,
+            offer(true, list_due, Task::Markets, of_list),
             offer(!in_doubt, self.clock.due, Task::Time, Purpose::Newest),
-            self.round
-                .next_stats()
-                .and_then(|(due, it)| offer(true, due, Task::Stats(it), Purpose::Newest)),
-            candles(Purpose::History),
+            stats.and_then(|(due, it)| offer(true, due, Task::Stats(it), Purpose::Newest)),
         ];
         // A failing kind gets one request at a time.
         let may_go = |offer: &Offer| {
@@ -278,17 +276,17 @@ impl Schedule {
         all.into_iter().flatten().filter(may_go).map(after_backoff).collect()
     }
 
-    /// A request for this task is chosen: sets when the task is due next, and pays for it. Returns its cost.
+    /// A request for this task is chosen: sets when the task is due next, and pays for it.
     pub fn choose(
         &mut self,
-        task: &Task,
+        task: Task,
         purpose: Purpose,
         host: &mut Host,
         cx: &mut Context,
-    ) -> u32 {
+    ) -> RequestInFlight {
         let (id, now) = (self.profile.id, cx.now.mono);
-        match task {
-            Task::Tickers | Task::Markets if self.pages.next(task).is_some() => {}
+        match &task {
+            Task::Tickers | Task::Markets if self.pages.next(&task).is_some() => {}
             Task::Tickers => {
                 self.plan_quotes(cx.now);
                 if self.profile.dialect.has_stats() {
@@ -300,7 +298,7 @@ impl Schedule {
             Task::TickersOf { symbols, .. } => self.round.sent(symbols),
             Task::Stats(symbol) => {
                 let BudgetLimit { units, per } = self.profile.limit;
-                let takes = per * self.profile.cost(task, cx) / units;
+                let takes = per * self.profile.cost(&task, cx) / units;
                 self.round.sent_stats(*symbol, takes, now);
             }
             Task::Markets => {
@@ -310,22 +308,18 @@ impl Schedule {
             Task::Time => self.clock.asked(now),
             Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),
         }
-        let (cost, parts) = (self.profile.cost(task, cx), self.parts(host, now));
+        let (cost, parts) = (self.profile.cost(&task, cx), self.parts(host, now));
         host.budget.choose(cost, purpose, parts, now);
         cx.stats[id].polls += 1;
         cx.stats[id].budget_spent += u64::from(cost);
-        cost
+        let (page, tag) = (self.pages.next(&task).cloned(), self.tag(&task));
+        RequestInFlight::new(&self.profile, task, page, tag, cost, cx)
     }
 
     /// The tag with which the task's answer need not be sent again.
     pub fn tag(&self, task: &Task) -> Option<&str> {
         let is_whole_list = *task == Task::Markets && self.pages.next(task).is_none();
         self.list_tag.as_deref().filter(|_| is_whole_list)
-    }
-
-    /// True if this status tells that what has the task's tag still stands (RFC 9110, 15.4.5).
-    pub fn still_stands(&self, task: &Task, status: Option<u16>) -> bool {
-        status == Some(304) && self.tag(task).is_some()
     }
 
     /// A response to a request that was sent at `sent` tells that the exchange's time was between these two.
@@ -383,7 +377,7 @@ mod tests {
                 let due = schedule.next_quotes();
                 let unix = zero.unix + due.since(zero.mono).as_millis() as i64;
                 cx.now = Now { mono: due, unix };
-                schedule.choose(&Task::Tickers, Purpose::Named, &mut host, &mut cx);
+                schedule.choose(Task::Tickers, Purpose::Named, &mut host, &mut cx);
                 due
             };
             [(); 5].map(|()| next()).to_vec()

@@ -240,13 +240,10 @@ impl Source {
                 next = Some(when);
                 break;
             }
-            let cost = self.schedule.choose(&task, purpose, host, cx);
             if task.is_quotes() {
                 self.quotes_sent_at = cx.now.mono;
             }
-            let page = self.schedule.pages.next(&task).cloned();
-            let (profile, tag) = (&self.schedule.profile, self.schedule.tag(&task));
-            let request = RequestInFlight::new(profile, task, page, tag, cost, cx);
+            let request = self.schedule.choose(task, purpose, host, cx);
             cx.stats[self.id].bytes_sent += request.outgoing().len() as u64;
             self.connections.send(conn, Box::new(request), cx);
         }

@@ -47,7 +47,8 @@ impl Source {
             took.as_millis(),
         );
         let task = request.task().clone();
-        if self.schedule.still_stands(&task, request.status()) {
+        if request.status() == Some(304) && self.schedule.tag(&task).is_some() {
+            // The list with that tag still stands (RFC 9110, 15.4.5).
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
             self.answered(&task, host, cx);
@@ -94,10 +95,8 @@ impl Source {
             Task::Candles { series, .. } => schedule.candles.answered(*series, cx.now),
             Task::Tickers | Task::Markets | Task::Time => {}
         }
-        schedule.failures.answered(kind, host, cx);
-        if !schedule.has_failing_market(kind) {
-            schedule.failures.log_end(kind, cx);
-        }
+        let fails_elsewhere = schedule.has_failing_market(kind);
+        schedule.failures.answered(kind, fails_elsewhere, host, cx);
     }
 
     /// Records the failure of a task that began at `began`. Nothing that is served changes.
@@ -112,7 +111,6 @@ impl Source {
         let schedule = &mut self.schedule;
         let begun = (began, self.connections.upstream.addresses.len());
         let blame = schedule.failures.failed(task, &fault, begun, host, cx);
-        schedule.failures.log_failure(task, &fault, cx);
         let what = task.describe(&cx.market);
         let text = format!("{what}: {fault}");
         let status = &mut cx.stats[self.id];
