@@ -65,6 +65,18 @@ pub enum Witness {
 /// Their names, in their order.
 const NAMES: [&str; 3] = ["time call", "date", "newest ticker"];
 
+/// What a response tells: the exchange's clock showed a time between two while the request was on its way.
+pub struct ToldTime {
+    /// Who tells it.
+    pub witness: Witness,
+    /// The earlier of the two.
+    pub least: UnixMs,
+    /// The later one.
+    pub most: UnixMs,
+    /// When the request was sent.
+    pub sent: Mono,
+}
+
 /// What one witness tells. Times are what the exchange's clock showed when our monotonic clock was zero, in
 /// milliseconds.
 #[derive(Clone, Copy, Debug)]
@@ -175,25 +187,18 @@ impl ExchangeClock {
         plans: &mut CandlePlans,
         cx: &mut Context,
     ) {
-        if let Some(time) = newest.time(cx.now.mono) {
-            self.note(Witness::Ticker, (time, time + TOLERANCE_MS), sent, plans, cx);
+        if let Some(least) = newest.time(cx.now.mono) {
+            let (witness, most) = (Witness::Ticker, least + TOLERANCE_MS);
+            self.note(&ToldTime { witness, least, most, sent }, plans, cx);
         }
     }
 
-    /// Takes in what a response tells: the exchange's clock showed a time between these two while the request
-    /// that was sent at `sent` was on its way.
-    pub fn note(
-        &mut self,
-        witness: Witness,
-        (least, most): (UnixMs, UnixMs),
-        sent: Mono,
-        plans: &mut CandlePlans,
-        cx: &mut Context,
-    ) {
-        let now = cx.now.mono;
-        if now.since(sent).as_millis() as i64 <= TOLERANCE_MS {
+    /// Takes in what a response tells.
+    pub fn note(&mut self, told: &ToldTime, plans: &mut CandlePlans, cx: &mut Context) {
+        let (now, witness) = (cx.now.mono, told.witness);
+        if now.since(told.sent).as_millis() as i64 <= TOLERANCE_MS {
             let (before, running) = (self.stories[witness as usize], self.running());
-            let told = self.story(witness, (least, most), sent, now);
+            let told = self.story(told, now);
             self.stories[witness as usize] = Some(told);
             let is_clock = |it: &Story| is_clock(witness as usize, it, running);
             let is_same = before.is_some_and(|it| it.since == told.since && is_clock(&it));
@@ -214,13 +219,7 @@ impl ExchangeClock {
     }
 
     /// What a witness tells now, and since when.
-    fn story(
-        &self,
-        witness: Witness,
-        (least, most): (UnixMs, UnixMs),
-        sent: Mono,
-        now: Mono,
-    ) -> Story {
+    fn story(&self, &ToldTime { witness, least, most, sent }: &ToldTime, now: Mono) -> Story {
         let (earliest, latest) = (zero_of(least, now), zero_of(most, sent));
         let before = self.stories[witness as usize];
         let is_odd = before.is_some_and(|it| it.is_odd);

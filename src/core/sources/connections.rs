@@ -131,7 +131,9 @@ impl Connections {
                 if ended.why.is_none() {
                     self.upstream.failed(conn, request.began, cx);
                 }
-                self.close_idle(cx);
+                for conn in (0..self.len()).filter(|conn| self.requests[*conn].is_none()) {
+                    self.upstream.close(conn, cx);
+                }
                 RequestEnd::PutBack
             }
             Ended { was_open: true, why: Some(Broken::Closed), .. } => match request.closed() {
@@ -141,13 +143,6 @@ impl Connections {
             _ => RequestEnd::Failed(Fault::ended(&ended)),
         };
         self.end(conn, how, cx)
-    }
-
-    /// Closes every connection without a request.
-    fn close_idle(&mut self, cx: &mut Context) {
-        for conn in (0..self.len()).filter(|conn| self.requests[*conn].is_none()) {
-            self.upstream.close(conn, cx);
-        }
     }
 
     /// Decompresses one slice of a response.

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub const HALT_MAX: Duration = Duration::from_secs(86_400);
 
 /// See the module's page.
+#[derive(Default)]
 pub struct Host {
     name: String,
     port: u16,
@@ -39,19 +40,8 @@ pub struct Host {
 
 impl Host {
     /// The host of this address. Nothing is known of it.
-    pub fn new(url: &Url, now: Mono) -> Host {
-        Host {
-            name: url.host.clone(),
-            port: url.port,
-            budget: Budget::default(),
-            halted_until: now,
-            is_probing: false,
-            refused_at: now,
-            halved_until: now,
-            in_flight_elsewhere: 0,
-            is_shared: false,
-            others_wait: false,
-        }
+    pub fn new(url: &Url) -> Host {
+        Host { name: url.host.clone(), port: url.port, ..Host::default() }
     }
 
     /// True if this address is of the host.
@@ -104,7 +94,7 @@ mod tests {
     use super::*;
 
     fn host() -> Host {
-        Host::new(&Url::parse("https://example.com").expect("an address"), Mono(0))
+        Host::new(&Url::parse("https://example.com").expect("an address"))
     }
 
     #[test]

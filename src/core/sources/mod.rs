@@ -15,7 +15,6 @@ mod candle_page;
 mod candle_plans;
 mod clock;
 mod connections;
-mod episode;
 mod failover;
 mod fault;
 mod host;
@@ -35,6 +34,7 @@ use crate::config::{Config, DEMO, SourceChange};
 use crate::core::history::History;
 use crate::core::stats::SourceStatus;
 use crate::core::{Context, Event, Resolved};
+use crate::interval::Stored;
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
@@ -112,7 +112,7 @@ impl Sources {
             let url = &source.schedule.profile.url;
             let known = hosts.iter().position(|host| host.is_of(url));
             source.host = known.unwrap_or_else(|| {
-                hosts.push(Host::new(url, now));
+                hosts.push(Host::new(url));
                 hosts.len() - 1
             });
             let until = hosts[source.host].halted_until;
@@ -190,7 +190,8 @@ impl Sources {
             self.all.push(source);
         }
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
-        status.intervals = self[id].intervals();
+        let dialect = self[id].schedule.profile.dialect;
+        status.intervals = Stored::ALL.map(|interval| dialect.has_interval(interval));
         match cx.stats.sources.get_mut(id.index()) {
             Some(former) => *former = status,
             None => cx.stats.sources.push(status),
@@ -317,10 +318,8 @@ impl Sources {
 
     /// Bytes to send on a connection now, and whether bytes from it are welcome.
     pub fn interest(&self, key: Key) -> (&[u8], bool) {
-        match self.connections.get(key) {
-            Some(it) => self[it.source].connections.interest(it.conn, key),
-            None => (&[], false),
-        }
+        let owner = self.connections.get(key);
+        owner.map_or((&[], false), |it| self[it.source].connections.interest(it.conn, key))
     }
 
     /// There is room in the history again: what has waited for that is due.

@@ -214,10 +214,7 @@ impl QuoteRound {
             return RoundEnd::NotYet;
         }
         self.took = self.began.take().map(|began| now.since(began));
-        match self.has_good {
-            true => RoundEnd::WithQuotes,
-            false => RoundEnd::WithoutQuotes,
-        }
+        if self.has_good { RoundEnd::WithQuotes } else { RoundEnd::WithoutQuotes }
     }
 
     /// True if no market is left and none is in flight.

@@ -87,10 +87,7 @@ impl Replica {
 
     /// What this node does.
     pub fn role(&self) -> Role {
-        match HAS_CLUSTERS {
-            true => self.role,
-            false => Role::Alone,
-        }
+        if HAS_CLUSTERS { self.role } else { Role::Alone }
     }
 
     /// True if this node is the collector.
@@ -129,12 +126,10 @@ impl ListWriter {
             let Some(listing) = catalog.listing(source, *symbol) else {
                 continue;
             };
-            let name = catalog.name(*symbol);
+            let (name, candle_id) = (catalog.name(*symbol), Some(listing.candle_id()));
             let market = MarketInfo {
                 ticker_id: listing.ticker_id.clone(),
-                candle_id: Some(listing.candle_id())
-                    .filter(|it| **it != *listing.ticker_id)
-                    .map(Into::into),
+                candle_id: candle_id.filter(|it| **it != *listing.ticker_id).map(Into::into),
                 base: name.base().into(),
                 quote: name.quote().into(),
                 active: listing.active,

@@ -20,7 +20,7 @@ use crate::core::history::Pace;
 use crate::core::sources::backoff::Failures;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::{CandlePlans, PlannedPage};
-use crate::core::sources::clock::{ExchangeClock, Witness};
+use crate::core::sources::clock::{ExchangeClock, ToldTime, Witness};
 use crate::core::sources::host::Host;
 use crate::core::sources::quote_plan::QuotePlan;
 use crate::core::sources::quote_round::QuoteRound;
@@ -31,7 +31,7 @@ use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{BudgetLimit, RequestKind};
 use crate::log_targets::SOURCE;
 use crate::market::{Awaited, SourceId, SymbolId};
-use crate::time::{Mono, Now, UnixMs};
+use crate::time::{Mono, Now};
 use std::mem::discriminant;
 use std::time::Duration;
 
@@ -74,11 +74,13 @@ pub struct Schedule {
 }
 
 /// A task that may be requested.
-struct Offer {
+pub struct Offer {
     /// Not before this.
-    due: Mono,
-    task: Task,
-    purpose: Purpose,
+    pub due: Mono,
+    /// The task.
+    pub task: Task,
+    /// What it is for.
+    pub purpose: Purpose,
 }
 
 impl Schedule {
@@ -180,7 +182,7 @@ impl Schedule {
         pace: Pace,
         host: &Host,
         cx: &Context,
-    ) -> Option<(Mono, Task, Purpose)> {
+    ) -> Option<Offer> {
         if !host.has_room(in_flight.len(), connections) {
             return None;
         }
@@ -201,9 +203,9 @@ impl Schedule {
                 // Both need the budget: quotes leave the others their share.
                 at = at.max(host.budget.quotes_turn(cost, parts, now));
             }
-            (due.max(at).max(host.halted_until), task, purpose)
+            Offer { due: due.max(at).max(host.halted_until), task, purpose }
         };
-        [quotes, other].into_iter().flatten().map(ready).min_by_key(|(at, ..)| (*at).max(now))
+        [quotes, other].into_iter().flatten().map(ready).min_by_key(|it| it.due.max(now))
     }
 
     /// Into how many parts the budget is divided: by a refusal, and for other nodes.
@@ -277,13 +279,8 @@ impl Schedule {
     }
 
     /// A request for this task is chosen: sets when the task is due next, and pays for it.
-    pub fn choose(
-        &mut self,
-        task: Task,
-        purpose: Purpose,
-        host: &mut Host,
-        cx: &mut Context,
-    ) -> RequestInFlight {
+    pub fn choose(&mut self, offer: Offer, host: &mut Host, cx: &mut Context) -> RequestInFlight {
+        let Offer { task, purpose, .. } = offer;
         let (id, now) = (self.profile.id, cx.now.mono);
         match &task {
             Task::Tickers | Task::Markets if self.pages.next(&task).is_some() => {}
@@ -322,32 +319,22 @@ impl Schedule {
         self.list_tag.as_deref().filter(|_| is_whole_list)
     }
 
-    /// A response to a request that was sent at `sent` tells that the exchange's time was between these two.
-    pub fn note_time(
-        &mut self,
-        witness: Witness,
-        told: (UnixMs, UnixMs),
-        sent: Mono,
-        cx: &mut Context,
-    ) {
-        // Where the time call is the date of a response, both are one witness.
-        let is_second = witness == Witness::Call && self.profile.dialect.is_dated();
-        let witness = if is_second { Witness::Date } else { witness };
-        self.clock.note(witness, told, sent, &mut self.candles, cx);
+    /// A witness tells the exchange's time.
+    pub fn note_time(&mut self, mut told: ToldTime, cx: &mut Context) {
+        if told.witness == Witness::Call && self.profile.dialect.is_dated() {
+            // Where the time call is the date of a response, both are one witness.
+            told.witness = Witness::Date;
+        }
+        self.clock.note(&told, &mut self.candles, cx);
     }
 }
 
-/// The urgent markets of a source, and the others.
+/// The urgent markets of a source, which its configuration names or a stream follows, and the others.
 fn markets(id: SourceId, cx: &Context) -> (Vec<SymbolId>, Vec<SymbolId>) {
     let catalog = &cx.market.catalog;
     let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
     let symbols = catalog.known().iter().copied().filter(is_listed);
-    symbols.partition(|symbol| is_urgent(id, *symbol, cx))
-}
-
-/// True if the configuration names this symbol for the source, or a stream follows it.
-fn is_urgent(id: SourceId, symbol: SymbolId, cx: &Context) -> bool {
-    cx.market.catalog.is_named(id, symbol) || cx.followed.contains(symbol)
+    symbols.partition(|symbol| catalog.is_named(id, *symbol) || cx.followed.contains(*symbol))
 }
 
 #[cfg(test)]
@@ -371,13 +358,14 @@ mod tests {
             let profile = Profile::new(SourceId(at as u16), &config);
             let begin = zero.mono + Duration::from_millis(*begin_ms);
             let mut schedule = Schedule::new(profile, 0, begin);
-            let mut host = Host::new(&schedule.profile.url, begin);
+            let mut host = Host::new(&schedule.profile.url);
             schedule.begin_quotes(begin);
             let mut next = || {
                 let due = schedule.next_quotes();
                 let unix = zero.unix + due.since(zero.mono).as_millis() as i64;
                 cx.now = Now { mono: due, unix };
-                schedule.choose(Task::Tickers, Purpose::Named, &mut host, &mut cx);
+                let offer = Offer { due, task: Task::Tickers, purpose: Purpose::Named };
+                schedule.choose(offer, &mut host, &mut cx);
                 due
             };
             [(); 5].map(|()| next()).to_vec()

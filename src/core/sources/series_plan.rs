@@ -134,7 +134,8 @@ impl SeriesPlan {
     pub fn failed(&mut self, is_own: bool, now: Now) {
         self.failures = (self.failures + u32::from(is_own)).max(1);
         self.asked = IntervalSet::default();
-        self.rest_until = now.mono + doubled(self.failures).min(RETRY_MAX);
+        let rest = RETRY * 2u32.saturating_pow((self.failures - 1).min(16));
+        self.rest_until = now.mono + rest.min(RETRY_MAX);
         // Whatever was requested: only an answer tells that it can be requested again.
         self.refresh_at = self.refresh_at.min(self.rest_until);
     }
@@ -154,7 +155,9 @@ impl SeriesPlan {
         let current = series.interval().slot_of(exchange);
         self.asked.remove(told.clone());
         for range in std::mem::take(&mut self.asked).iter() {
-            let left = series.askable(until(&range, current), now.mono);
+            // The current slot is still open.
+            let closed = range.start..range.end.min(current).max(range.start);
+            let left = series.askable(closed, now.mono);
             if let (Some(first), Some(last)) = (left.first(), left.last()) {
                 // Refused if there are too many ranges: clients ask for these slots again.
                 let _ = self.asked.insert(first.start..last.end);
@@ -226,15 +229,7 @@ pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Ra
         None => part.end + i64::from(left > 0),
     };
     // The forming candle, too, tells that the slots before it are empty.
-    match part.end == current {
-        true => start..end.max(current + 1),
-        false => start..end.min(current + 1),
-    }
-}
-
-/// A range without the current slot, which is still open.
-fn until(range: &Range<i64>, current: i64) -> Range<i64> {
-    range.start..range.end.min(current).max(range.start)
+    if part.end == current { start..end.max(current + 1) } else { start..end.min(current + 1) }
 }
 
 /// When the newest candles of a series are read next.
@@ -242,11 +237,6 @@ fn next_refresh(interval: Stored, exchange: UnixMs, now: Now) -> Mono {
     let refresh = refresh_ms(interval);
     let next = (exchange.0.div_euclid(refresh) + 1) * refresh;
     now.mono + Duration::from_millis((next - exchange.0).unsigned_abs()) + WRITTEN_AFTER
-}
-
-/// [`RETRY`], doubled with each time after the first.
-fn doubled(times: u32) -> Duration {
-    RETRY * 2u32.saturating_pow((times - 1).min(16))
 }
 
 #[cfg(test)]

@@ -15,10 +15,9 @@ use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::budget::Purpose;
-use crate::core::sources::clock::Witness;
+use crate::core::sources::backoff::Warnings;
+use crate::core::sources::clock::{ToldTime, Witness};
 use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
-use crate::core::sources::episode::Warnings;
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
@@ -27,7 +26,6 @@ use crate::core::sources::schedule::Schedule;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
 use crate::exchange::RequestKind;
-use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
@@ -91,11 +89,6 @@ impl Source {
     /// Its requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.connections.requests().count()
-    }
-
-    /// By stored interval: true if its exchange has such candles.
-    pub fn intervals(&self) -> [bool; 3] {
-        Stored::ALL.map(|interval| self.schedule.profile.dialect.has_interval(interval))
     }
 
     /// True if [`Source::work`] has something to do.
@@ -179,7 +172,8 @@ impl Source {
         }
         if let Some((date, sent)) = self.connections.date.take() {
             // It has whole seconds.
-            self.schedule.note_time(Witness::Date, (date, date + 999), sent, cx);
+            let told = ToldTime { witness: Witness::Date, least: date, most: date + 999, sent };
+            self.schedule.note_time(told, cx);
         }
         let has_ended = self.ended(ended, host, cx);
         if has_ended {
@@ -190,10 +184,7 @@ impl Source {
 
     /// A request has ended: starts what is due. Sources that share a host take turns at that, as time passes.
     fn go_on(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) {
-        match host.is_shared {
-            true => self.wake_up(cx.now),
-            false => self.start_due(host, history, cx),
-        }
+        if host.is_shared { self.wake_up(cx.now) } else { self.start_due(host, history, cx) }
     }
 
     /// Time has passed: gives up what has had its time, and starts what is due. `true`: a request has
@@ -227,23 +218,29 @@ impl Source {
         // What has come is applied first: what is due next may depend on it.
         while self.staged() == 0
             && let Some(conn) = self.connections.idle()
-            && let Some((when, task, purpose)) = self.next_task(host, history, cx)
         {
-            if when > cx.now.mono {
+            let in_flight: Vec<&Task> =
+                self.connections.requests().map(RequestInFlight::task).collect();
+            let (count, pace) = (self.connections.len(), history.pace_of(self.id));
+            let offer = self.schedule.next(&in_flight, count, pace, host, cx);
+            let Some(offer) = offer else {
+                break;
+            };
+            if offer.due > cx.now.mono {
                 log::debug!(
                     target: SOURCE,
                     "planned source={} what={:?} in_ms={}",
                     cx.stats[self.id].id,
-                    task.describe(&cx.market),
-                    when.since(cx.now.mono).as_millis(),
+                    offer.task.describe(&cx.market),
+                    offer.due.since(cx.now.mono).as_millis(),
                 );
-                next = Some(when);
+                next = Some(offer.due);
                 break;
             }
-            if task.is_quotes() {
+            if offer.task.is_quotes() {
                 self.quotes_sent_at = cx.now.mono;
             }
-            let request = self.schedule.choose(task, purpose, host, cx);
+            let request = self.schedule.choose(offer, host, cx);
             cx.stats[self.id].bytes_sent += request.outgoing().len() as u64;
             self.connections.send(conn, Box::new(request), cx);
         }
@@ -258,18 +255,6 @@ impl Source {
         status.budget_left = host.budget.left(schedule.parts(host, cx.now.mono), cx.now.mono);
         let others = host.budget.spent_by_others(cx.now.mono);
         self.warnings.watch(self.id, schedule.round.duration(cx.now.mono), others, cx);
-    }
-
-    fn next_task(
-        &mut self,
-        host: &Host,
-        history: &History,
-        cx: &Context,
-    ) -> Option<(Mono, Task, Purpose)> {
-        let in_flight: Vec<&Task> =
-            self.connections.requests().map(RequestInFlight::task).collect();
-        let (count, pace) = (self.connections.len(), history.pace_of(self.id));
-        self.schedule.next(&in_flight, count, pace, host, cx)
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.

@@ -5,7 +5,7 @@ use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::candle_page::CandlePage;
-use crate::core::sources::clock::Witness;
+use crate::core::sources::clock::{ToldTime, Witness};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::{Job, SymbolsLeft};
@@ -17,7 +17,7 @@ use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
+use crate::market::{Awaited, Lookup, Market, SeriesKey};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, Now, UnixMs};
@@ -217,7 +217,8 @@ impl Source {
                 if let Some(time) = staged.time {
                     // A time without a fraction may be of any moment of that second.
                     let most = if time.0 % 1000 == 0 { time + 999 } else { time };
-                    self.schedule.note_time(Witness::Call, (time, most), sent_at.mono, cx);
+                    let (witness, sent) = (Witness::Call, sent_at.mono);
+                    self.schedule.note_time(ToldTime { witness, least: time, most, sent }, cx);
                 }
                 self.publish(Update::Status(None), cx.now, cx);
             }
@@ -235,12 +236,7 @@ impl Source {
     /// Puts the tickers of one request of a round into the market.
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
         tickers.note_times(&mut self.schedule.round.newest, cx.now.mono);
-        let mut piece = tickers.next_piece().unwrap_or_default();
-        for (symbol, ticker) in &mut piece {
-            self.schedule.round.complete(*symbol, ticker);
-        }
-        let tickers = self.to_publish(&piece, cx);
-        self.apply_piece(piece, cx.now, cx);
+        let tickers = self.apply_piece(&mut tickers, cx.now, cx);
         self.schedule.failures.quotes_served(cx);
         let is_first = !self.schedule.round.has_good;
         let is_last = self.schedule.market_ended(true, cx) != RoundEnd::NotYet;
@@ -255,14 +251,10 @@ impl Source {
         cx: &mut Context,
     ) -> bool {
         let (is_first, is_last) = tickers.ends();
-        let mut piece = tickers.next_piece().unwrap_or_default();
-        for (symbol, ticker) in &mut piece {
-            self.schedule.round.complete(*symbol, ticker);
-        }
-        let told = Update::Quotes { is_first, is_last, tickers: self.to_publish(&piece, cx) };
-        self.publish(told, received, cx);
-        self.apply_piece(piece, received, cx);
-        if is_last && !tickers.goes_on {
+        let goes_on = tickers.goes_on;
+        let tickers = self.apply_piece(tickers, received, cx);
+        self.publish(Update::Quotes { is_first, is_last, tickers }, received, cx);
+        if is_last && !goes_on {
             let id = self.id;
             cx.market.quotes.end_poll(id, cx.now);
             cx.market.quotes.arrived(id, Awaited::PollEnd);
@@ -273,9 +265,19 @@ impl Source {
         is_last
     }
 
-    /// Puts tickers into the market: the quotes, and the forming candles of their symbols if the exchange's
-    /// time is known.
-    fn apply_piece(&mut self, piece: Vec<(SymbolId, Ticker)>, received: Now, cx: &mut Context) {
+    /// Puts the next tickers into the market: the quotes, and the forming candles of their symbols if the
+    /// exchange's time is known. Returns them as they are published.
+    fn apply_piece(
+        &mut self,
+        tickers: &mut StagedTickers,
+        received: Now,
+        cx: &mut Context,
+    ) -> Vec<(Box<str>, Ticker)> {
+        let mut piece = tickers.next_piece().unwrap_or_default();
+        for (symbol, ticker) in &mut piece {
+            self.schedule.round.complete(*symbol, ticker);
+        }
+        let published = self.to_publish(&piece, cx);
         let id = self.id;
         let is_known = self.schedule.clock.dates_quotes(cx.now.mono);
         let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
@@ -303,6 +305,7 @@ impl Source {
         }
         // They may have been received long ago.
         quotes.update_staleness(cx.now);
+        published
     }
 
     /// Applies the market list that has come. If tracked markets have come or gone, the next jobs handle
@@ -421,7 +424,7 @@ mod tests {
         let market = Market::new(&config);
         let mut cx = Context::new(config, market, stats, now);
         source.set_role(Role::Collector, 1, &mut cx);
-        let mut host = Host::new(&source.schedule.profile.url, now.mono);
+        let mut host = Host::new(&source.schedule.profile.url);
         ["A/USD", "B/USD"].iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
         cx.market.catalog.end_list(SOURCE).expect("it has markets");
         cx.market.catalog.refresh_list(SOURCE, now.unix);
@@ -481,7 +484,7 @@ mod tests {
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
-        let mut host = Host::new(&source.schedule.profile.url, received.mono);
+        let mut host = Host::new(&source.schedule.profile.url);
         assert!(source.work(&mut host, &mut history, &mut cx));
         assert!(!source.has_work());
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");

@@ -6,7 +6,7 @@ use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::candle_plans::PlannedPage;
-use crate::core::sources::clock::Witness;
+use crate::core::sources::clock::{ToldTime, Witness};
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
 use crate::core::sources::schedule::{HOURLY, Schedule};
@@ -281,7 +281,8 @@ impl Source {
                 let time = time + age.as_millis() as i64;
                 let off = (time - cx.exchange_time(id)).abs();
                 if clock.is_in_doubt() || off > CLOCK_OFF_MS {
-                    clock.note(Witness::Call, (time, time), cx.now.mono, candles, cx);
+                    let (witness, sent) = (Witness::Call, cx.now.mono);
+                    clock.note(&ToldTime { witness, least: time, most: time, sent }, candles, cx);
                 }
             }
             None => clock.begin_doubt("it is in doubt at the collector".to_string(), cx),
