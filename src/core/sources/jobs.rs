@@ -11,9 +11,16 @@ use crate::job_queue;
 use crate::market::SymbolId;
 use crate::replication::Markets;
 use crate::time::Now;
+use std::vec::IntoIter;
 
-/// The symbols that a job has still to handle.
-pub type SymbolsLeft = std::vec::IntoIter<SymbolId>;
+/// The symbols that a new market list has still to be applied to.
+#[derive(Debug)]
+pub struct ListEnd {
+    /// Markets that have left the list: their quotes are dropped. No client can ask for them any more.
+    pub removed: IntoIter<SymbolId>,
+    /// Markets that the configuration names: their candles are followed.
+    pub named: IntoIter<SymbolId>,
+}
 
 /// One job, with what is left of it.
 #[derive(Debug)]
@@ -28,12 +35,7 @@ pub enum Job {
     /// Puts the market list that has come into place.
     RefreshList,
     /// Does what a new market list leads to.
-    EndList {
-        /// Markets that have left the list: their quotes are dropped. No client can ask for them any more.
-        removed: SymbolsLeft,
-        /// Markets that the configuration names: their candles are followed.
-        named: SymbolsLeft,
-    },
+    EndList(ListEnd),
     /// Decompresses what has come of the response on this connection. If it is closed meanwhile, nothing is
     /// left to do.
     Decompress(usize),

@@ -7,10 +7,11 @@
 //! exchange does not know is left out of more and more rounds. If a request for several is refused, half of
 //! them are requested at a time, until it is known which one was to blame.
 
+use crate::core::context::Context;
 use crate::core::sources::staged::Newest;
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
-use crate::market::SymbolId;
+use crate::market::{SourceId, SymbolId};
 use crate::record::{Stats, Ticker};
 use crate::time::Mono;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -259,6 +260,14 @@ impl QuoteRound {
     pub fn has_failed(&self, kind: RequestKind) -> bool {
         self.failed.iter().any(|(it, _)| *it == kind)
     }
+}
+
+/// The urgent markets of a source, which its configuration names or a stream follows, and the others.
+pub fn markets(id: SourceId, cx: &Context) -> (Vec<SymbolId>, Vec<SymbolId>) {
+    let catalog = &cx.market.catalog;
+    let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
+    let symbols = catalog.known().iter().copied().filter(is_listed);
+    symbols.partition(|symbol| catalog.is_named(id, *symbol) || cx.followed.contains(*symbol))
 }
 
 #[cfg(test)]

@@ -12,25 +12,24 @@
 //! the exchange's clock), and the back-offs. A tick is planned from the last due time; a missed one is
 //! skipped, never queued. A request waits until the budget of the [`Host`] has what it costs.
 
-mod ended;
-
 use crate::config::Config;
 use crate::core::context::Context;
 use crate::core::history::Pace;
 use crate::core::sources::backoff::Failures;
 use crate::core::sources::budget::Purpose;
 use crate::core::sources::candle_plans::{CandlePlans, PlannedPage};
-use crate::core::sources::clock::{ExchangeClock, ToldTime, Witness};
+use crate::core::sources::clock::ExchangeClock;
+use crate::core::sources::fault::Blame;
 use crate::core::sources::host::Host;
 use crate::core::sources::quote_plan::QuotePlan;
-use crate::core::sources::quote_round::QuoteRound;
+use crate::core::sources::quote_round::{QuoteRound, RoundEnd, markets};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
 use crate::exchange::{BudgetLimit, RequestKind};
 use crate::log_targets::SOURCE;
-use crate::market::{Awaited, SourceId, SymbolId};
+use crate::market::Awaited;
 use crate::time::{Mono, Now};
 use std::mem::discriminant;
 use std::time::Duration;
@@ -271,11 +270,8 @@ impl Schedule {
             let kind = offer.task.kind();
             !self.failures.is_failing(kind) || in_flight.iter().all(|it| it.kind() != kind)
         };
-        let after_backoff = |offer: Offer| Offer {
-            due: offer.due.max(self.failures.until(offer.task.kind())),
-            ..offer
-        };
-        all.into_iter().flatten().filter(may_go).map(after_backoff).collect()
+        let all = all.into_iter().flatten().filter(may_go);
+        all.map(|it| Offer { due: it.due.max(self.failures.until(it.task.kind())), ..it }).collect()
     }
 
     /// A request for this task is chosen: sets when the task is due next, and pays for it.
@@ -318,23 +314,87 @@ impl Schedule {
         let is_whole_list = *task == Task::Markets && self.pages.next(task).is_none();
         self.list_tag.as_deref().filter(|_| is_whole_list)
     }
-
-    /// A witness tells the exchange's time.
-    pub fn note_time(&mut self, mut told: ToldTime, cx: &mut Context) {
-        if told.witness == Witness::Call && self.profile.dialect.is_dated() {
-            // Where the time call is the date of a response, both are one witness.
-            told.witness = Witness::Date;
-        }
-        self.clock.note(&told, &mut self.candles, cx);
-    }
 }
 
-/// The urgent markets of a source, which its configuration names or a stream follows, and the others.
-fn markets(id: SourceId, cx: &Context) -> (Vec<SymbolId>, Vec<SymbolId>) {
-    let catalog = &cx.market.catalog;
-    let is_listed = |symbol: &SymbolId| catalog.listing(id, *symbol).is_some();
-    let symbols = catalog.known().iter().copied().filter(is_listed);
-    symbols.partition(|symbol| catalog.is_named(id, *symbol) || cx.followed.contains(*symbol))
+/// What the end of a request means, if its response is not good or is the last of a round.
+impl Schedule {
+    /// A request has come to nothing through nobody's fault: its task is due again, at once.
+    pub fn put_back(&mut self, task: &Task, now: Mono) {
+        match task {
+            Task::Tickers | Task::Markets if self.pages.next(task).is_some() => {}
+            Task::Tickers => self.quotes_due = now,
+            Task::TickersOf { symbols, .. } => self.round.put_back(symbols),
+            Task::Stats(symbol) => self.round.put_back_stats(*symbol, now),
+            Task::Markets => self.list_due = now,
+            Task::Time => self.clock.due = now,
+            // It is due as long as its slots are missing.
+            Task::Candles { .. } => {}
+        }
+    }
+
+    /// Drops the pages that have come. Tickers begin again with the next poll, a list at once.
+    pub fn forget_pages(&mut self, now: Mono) {
+        if self.pages.next(&Task::Markets).is_some() {
+            self.list_due = now;
+        }
+        self.pages = Paging::default();
+    }
+
+    /// A request has failed, which concerns `blame`: sets when its task is due again. Returns what that means
+    /// for the round.
+    pub fn failed(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
+        self.pages.forget(task);
+        match task {
+            Task::Candles { series, .. } => {
+                self.candles.failed(*series, blame == Blame::Market, cx.now);
+            }
+            Task::Markets => {
+                // Without a first list nothing is served: then only the back-off counts.
+                let pause = if self.has_list { HOURLY_RETRY } else { Duration::ZERO };
+                self.list_due = cx.now.mono + pause;
+                cx.market.catalog.drop_list(self.profile.id);
+            }
+            Task::Time => self.clock.failed(&mut self.candles, cx),
+            Task::TickersOf { symbols, .. } if blame == Blame::Market && symbols.len() > 1 => {
+                self.round.divide(symbols);
+            }
+            Task::TickersOf { symbols, .. } => {
+                self.round.note(RequestKind::Quotes, symbols, false);
+                return self.market_ended(false, cx);
+            }
+            Task::Stats(symbol) => self.round.note(RequestKind::Stats, &[*symbol], false),
+            Task::Tickers => {}
+        }
+        RoundEnd::NotYet
+    }
+
+    /// A request of a round has been answered well, or not: the last one ends the round.
+    pub fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
+        let id = self.profile.id;
+        let end = self.round.ended(is_good, cx.now.mono);
+        match end {
+            RoundEnd::NotYet => return end,
+            RoundEnd::WithQuotes => {
+                cx.market.quotes.end_poll(id, cx.now);
+                self.clock.note_newest(&self.round.newest, cx.now.mono, &mut self.candles, cx);
+            }
+            // The exchange answers, and has none of the markets: nothing is waited for, and the source
+            // must not pass for up.
+            RoundEnd::WithoutQuotes => self.failures.back_off(cx),
+        }
+        cx.market.quotes.arrived(id, Awaited::PollEnd);
+        cx.stats[id].quotes_polled = true;
+        end
+    }
+
+    /// True if a request of this kind failed for some market, and has not been answered well since.
+    pub fn has_failing_market(&self, kind: RequestKind) -> bool {
+        match kind {
+            RequestKind::Candles => self.candles.has_failing(),
+            RequestKind::Quotes | RequestKind::Stats => self.round.has_failed(kind),
+            RequestKind::List | RequestKind::Time => false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -343,6 +403,8 @@ mod tests {
     use crate::config::{Config, SourceConfig};
     use crate::core::stats::Status;
     use crate::market::Market;
+    use crate::market::SourceId;
+    use crate::time::UnixMs;
 
     /// When the sources of a configuration are polled that begin at these times.
     fn polls(sources: &[&str], begins: &[u64]) -> (Duration, Vec<Vec<Mono>>) {

@@ -173,7 +173,8 @@ impl Source {
         if let Some((date, sent)) = self.connections.date.take() {
             // It has whole seconds.
             let told = ToldTime { witness: Witness::Date, least: date, most: date + 999, sent };
-            self.schedule.note_time(told, cx);
+            let Schedule { clock, candles, .. } = &mut self.schedule;
+            clock.note(&told, candles, cx);
         }
         let has_ended = self.ended(ended, host, cx);
         if has_ended {
@@ -282,7 +283,7 @@ impl Source {
                 self.refresh_list(history, cx);
                 true
             }
-            Job::EndList { removed, named } => self.end_list(removed, named, cx),
+            Job::EndList(end) => self.end_list(end, cx),
             Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);

@@ -196,7 +196,10 @@ impl Staged {
     /// The fault of a response without a good item. If its items were refused, the dialect does not fit it; a
     /// refused ticker of an untracked market means nothing beside others. Having no candles is sound: nobody
     /// traded.
-    pub fn fault(&self) -> Option<Fault> {
+    pub fn fault(&mut self, catalog: &Catalog) -> Option<Fault> {
+        if let Some(why) = self.excess(catalog) {
+            return Some(Fault::content(why));
+        }
         let [is_empty, is_refused] = match &self.task {
             Task::Tickers | Task::TickersOf { .. } => {
                 let is_each = self.has_refused_tracked || self.seen == self.rejected;

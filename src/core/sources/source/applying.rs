@@ -8,7 +8,7 @@ use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::clock::{ToldTime, Witness};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
-use crate::core::sources::jobs::{Job, SymbolsLeft};
+use crate::core::sources::jobs::{Job, ListEnd};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
@@ -36,7 +36,7 @@ impl Source {
         host: &mut Host,
         cx: &mut Context,
     ) -> Result<(), Fault> {
-        let took = cx.now.mono.since(request.sent_at.unwrap_or(cx.now).mono);
+        let took = cx.now.mono.since(request.sent_mono());
         log::debug!(
             target: SOURCE,
             "response source={} what={:?} status={} bytes={} ms={}",
@@ -66,9 +66,7 @@ impl Source {
             status.ok += 1;
             return Ok(());
         };
-        let is_repeated = staged.excess(&cx.market.catalog);
-        let fault = is_repeated.map(|why| Fault::content(why));
-        if let Some(fault) = fault.or_else(|| staged.fault()) {
+        if let Some(fault) = staged.fault(&cx.market.catalog) {
             return Err(fault);
         }
         status.ok += 1;
@@ -217,8 +215,12 @@ impl Source {
                 if let Some(time) = staged.time {
                     // A time without a fraction may be of any moment of that second.
                     let most = if time.0 % 1000 == 0 { time + 999 } else { time };
-                    let (witness, sent) = (Witness::Call, sent_at.mono);
-                    self.schedule.note_time(ToldTime { witness, least: time, most, sent }, cx);
+                    let Schedule { profile, clock, candles, .. } = &mut self.schedule;
+                    // Where the time call is the date of a response, both are one witness.
+                    let is_dated = profile.dialect.is_dated();
+                    let witness = if is_dated { Witness::Date } else { Witness::Call };
+                    let told = ToldTime { witness, least: time, most, sent: sent_at.mono };
+                    clock.note(&told, candles, cx);
                 }
                 self.publish(Update::Status(None), cx.now, cx);
             }
@@ -357,18 +359,14 @@ impl Source {
         };
         let named: Vec<_> = schedule.profile.config.symbols.iter().filter_map(find).collect();
         let (removed, named) = (change.removed.into_iter(), named.into_iter());
-        self.jobs.push([Job::EndList { removed, named }]);
+        self.jobs.push([Job::EndList(ListEnd { removed, named })]);
         self.list_changed();
     }
 
     /// Drops the quotes of some markets that have left the list, or follows some of the named ones. `true`:
     /// the last ones.
-    pub(super) fn end_list(
-        &mut self,
-        removed: &mut SymbolsLeft,
-        named: &mut SymbolsLeft,
-        cx: &mut Context,
-    ) -> bool {
+    pub(super) fn end_list(&mut self, end: &mut ListEnd, cx: &mut Context) -> bool {
+        let ListEnd { removed, named } = end;
         if removed.len() > 0 {
             let slice = removed.take(DROPPED_A_SLICE);
             slice.for_each(|symbol| cx.market.quotes.drop_symbol(self.id, symbol));
