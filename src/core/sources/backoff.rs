@@ -274,9 +274,9 @@ impl Failures {
     }
 }
 
-/// The log of something that fails and recovers: one line when it begins, one when it ends. On average one line
-/// in two minutes is allowed (the health log allows as many), so what fails every second time does not flood
-/// the log: failures without a line count in the next one.
+/// The log of something that fails and recovers: one line when it begins, one when it ends. On average one
+/// line in two minutes is allowed (the health log allows as many), so what fails every second time does not
+/// flood the log: failures without a line count in the next one.
 #[derive(Debug, Default)]
 struct Episode {
     /// Failures since the last line about an end.

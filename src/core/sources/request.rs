@@ -13,10 +13,12 @@ use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::staged::{Staged, Stager};
 use crate::core::sources::task::{Profile, Task};
-use crate::exchange::{BudgetLimit, Meter, NextPage, ReadError, Reading, RefusalKind};
+use crate::exchange::{BudgetLimit, Caps, Meter, NextPage, ReadError, Reading, RefusalKind};
 use crate::http::{
     BodyReader, Decompressor, Encoding, ResponseHead, parse_response, read_current_date,
+    write_request,
 };
+use crate::log_targets::SOURCE;
 use crate::market::Catalog;
 use crate::time::{Mono, Now, UnixMs};
 use std::time::Duration;
@@ -58,8 +60,8 @@ pub struct RequestInFlight {
     gunzip: Option<Box<Decompressor>>,
     /// The units of the limit that the exchange has counted, as the head tells; taken out once.
     pub used: Option<u64>,
-    /// When the response was made, as the head tells, and when the request was sent; taken out once. `None` of a
-    /// failure, and of what a cache has kept.
+    /// When the response was made, as the head tells, and when the request was sent; taken out once. `None`
+    /// for a failure, and for what a cache has kept.
     pub date: Option<(UnixMs, Mono)>,
     meter: Option<Meter<'static>>,
     /// The limit that it is sent under.
@@ -87,16 +89,32 @@ struct Head {
 }
 
 impl RequestInFlight {
-    /// A request of this cost for a task. Nothing of it is sent yet.
+    /// A request for a task, or for a later page of it. Nothing of it is sent yet. With a tag, the body is
+    /// wanted only if it has another one.
     pub fn new(
         profile: &Profile,
         task: Task,
         page: Option<NextPage>,
         tag: Option<&str>,
-        cost: u32,
         cx: &Context,
     ) -> RequestInFlight {
-        let (request, reading) = profile.request(&task, page.as_ref(), tag, cx);
+        let (caps, dialect) = (Caps::from(&cx.config.limits), profile.dialect);
+        let (target, reading, cost) = profile.with_call(&task, cx, |call| {
+            let target = dialect.page_target(call, page.as_ref());
+            (target, Reading::new(dialect, call, caps), dialect.cost(call))
+        });
+        let target = format!("{}{target}", profile.url.path);
+        log::debug!(
+            target: SOURCE,
+            "request source={} what={:?} target={target:?} cost={cost}",
+            profile.config.id,
+            task.describe(&cx.market),
+        );
+        let mut request = Vec::with_capacity(256);
+        let key = dialect.key_field(profile.config.key.as_ref());
+        let key = key.as_ref().map(|(name, value)| (*name, &**value));
+        let fields = key.into_iter().chain(tag.map(|tag| ("If-None-Match", tag)));
+        write_request(&mut request, &profile.url.authority(), &target, fields);
         // A market list is up to a hundred times the size of anything else, and nobody waits for it. So it
         // may take longer, as long as it goes on.
         let patience = if task == Task::Markets { 4 } else { 1 };
@@ -118,7 +136,7 @@ impl RequestInFlight {
             gunzip: None,
             used: None,
             date: None,
-            meter: profile.dialect.meter(),
+            meter: dialect.meter(),
             limit: profile.limit,
             begin: Vec::new(),
         }

@@ -301,12 +301,14 @@ impl Schedule {
             Task::Time => self.clock.asked(now),
             Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),
         }
-        let (cost, parts) = (self.profile.cost(&task, cx), self.parts(host, now));
-        host.budget.choose(cost, purpose, parts, now);
-        cx.stats[id].polls += 1;
-        cx.stats[id].budget_spent += u64::from(cost);
         let (page, tag) = (self.pages.next(&task).cloned(), self.tag(&task));
-        RequestInFlight::new(&self.profile, task, page, tag, cost, cx)
+        let request = RequestInFlight::new(&self.profile, task, page, tag, cx);
+        host.budget.choose(request.unsent, purpose, self.parts(host, now), now);
+        let status = &mut cx.stats[id];
+        status.polls += 1;
+        status.budget_spent += u64::from(request.unsent);
+        status.bytes_sent += request.outgoing().len() as u64;
+        request
     }
 
     /// The tag with which the task's answer need not be sent again.

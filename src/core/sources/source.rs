@@ -242,7 +242,6 @@ impl Source {
                 self.quotes_sent_at = cx.now.mono;
             }
             let request = self.schedule.choose(offer, host, cx);
-            cx.stats[self.id].bytes_sent += request.outgoing().len() as u64;
             self.connections.send(conn, Box::new(request), cx);
         }
         let schedule = &self.schedule;

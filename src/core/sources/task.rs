@@ -3,9 +3,7 @@
 use crate::config::{Config, DEMO, Poll, SourceConfig, Url};
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
-use crate::exchange::{BudgetLimit, Call, Caps, Dialect, NextPage, Reading, RequestKind};
-use crate::http::write_request;
-use crate::log_targets::SOURCE;
+use crate::exchange::{BudgetLimit, Call, Dialect, RequestKind};
 use crate::market::{Market, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -189,35 +187,6 @@ impl Profile {
     /// What a task costs of the exchange's limit.
     pub fn cost(&self, task: &Task, cx: &Context) -> u32 {
         self.with_call(task, cx, |call| self.dialect.cost(call))
-    }
-
-    /// The bytes that request a task, or a later page of it, and what reads the answer. With a tag, the body
-    /// is wanted only if it has another one.
-    pub fn request(
-        &self,
-        task: &Task,
-        page: Option<&NextPage>,
-        tag: Option<&str>,
-        cx: &Context,
-    ) -> (Vec<u8>, Reading) {
-        let caps = Caps::from(&cx.config.limits);
-        let (target, reading, cost) = self.with_call(task, cx, |call| {
-            let dialect = self.dialect;
-            (dialect.page_target(call, page), Reading::new(dialect, call, caps), dialect.cost(call))
-        });
-        let target = format!("{}{target}", self.url.path);
-        log::debug!(
-            target: SOURCE,
-            "request source={} what={:?} target={target:?} cost={cost}",
-            self.config.id,
-            task.describe(&cx.market),
-        );
-        let mut bytes = Vec::with_capacity(256);
-        let key = self.dialect.key_field(self.config.key.as_ref());
-        let key = key.as_ref().map(|(name, value)| (*name, &**value));
-        let fields = key.into_iter().chain(tag.map(|tag| ("If-None-Match", tag)));
-        write_request(&mut bytes, &self.url.authority(), &target, fields);
-        (bytes, reading)
     }
 
     /// Does something with a task in the words of the dialect.
