@@ -4,14 +4,23 @@
 //! market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
 //! other nodes.
 
-use crate::core::sources::candle_page::CandlePage;
-use crate::core::sources::replica::ListWriter;
+use crate::core::context::Context;
+use crate::core::history::History;
+use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::sources::replica::{ListWriter, series_part};
+use crate::core::sources::series_plan::PageResult;
 use crate::core::sources::staged::StagedTickers;
 use crate::job_queue;
-use crate::market::SymbolId;
-use crate::replication::Markets;
+use crate::market::{Answer, Evidence, IntervalSet, MAX_INTERVALS, Reported, SeriesKey, SymbolId};
+use crate::replication::{Markets, SentCandles};
 use crate::time::Now;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::vec::IntoIter;
+
+/// Candles put into their series in one slice: some 0.1 ms, most of it for their rows, and for the
+/// copies that go to the file.
+const CANDLES_A_SLICE: usize = 64;
 
 /// The symbols that a new market list has still to be applied to.
 #[derive(Debug)]
@@ -67,5 +76,252 @@ impl Job {
     /// True if it applies a response, or does what a new market list leads to.
     pub fn applies(&self) -> bool {
         job_queue::QueuedJob::rank(self) == 0
+    }
+}
+
+/// A page of candles on its way into its series, slice by slice: the rows that are not in the series yet.
+/// Which slots are closed is decided by the exchange's clock at the time of the request.
+#[derive(Debug)]
+pub struct CandlePage {
+    key: SeriesKey,
+    /// The slots that are not in the series yet, and their rows, the oldest first.
+    left: Range<i64>,
+    rows: VecDeque<Reported>,
+    result: PageResult,
+    evidence: Evidence,
+    /// False if a row came without its time: it may be of any of the slots.
+    is_dated: bool,
+    /// When it was requested.
+    sent_at: Now,
+    /// True if the newest slices come first.
+    is_backwards: bool,
+}
+
+impl CandlePage {
+    /// A page whose rows are in any order.
+    pub fn new(
+        key: SeriesKey,
+        slots: Range<i64>,
+        mut rows: Vec<Reported>,
+        is_dated: bool,
+        sent_at: Now,
+    ) -> CandlePage {
+        let time = |row: &Reported| row.candle.open_time.0;
+        if !rows.is_sorted_by_key(time) {
+            // By their times alone, since rows are wide. Of two of one slot the later one counts.
+            let mut order: Vec<(i64, usize)> = rows.iter().map(time).zip(0..).collect();
+            order.sort_unstable();
+            let mut unsorted: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
+            rows = (order.into_iter().filter_map(|(_, at)| unsorted[at].take())).collect();
+        }
+        let answer = Answer::of(key.interval, &slots, &rows, is_dated, sent_at.mono);
+        CandlePage {
+            key,
+            left: slots.clone(),
+            rows: rows.into(),
+            result: PageResult { told: slots.clone(), slots, is_new: false },
+            evidence: Evidence::Exchange(answer),
+            is_dated,
+            sent_at,
+            is_backwards: false,
+        }
+    }
+
+    /// Says that slots without a candle are known to be empty.
+    pub fn prove(&mut self) {
+        self.evidence = Evidence::Proven;
+    }
+
+    /// The page for the other nodes of a cluster, as long as none of it is in the series.
+    pub fn to_send(&self, cx: &Context) -> SentCandles {
+        SentCandles {
+            series: series_part(self.key, self.result.slots.clone(), cx),
+            closed_before: cx.stats[self.key.source].sure_time(self.sent_at),
+            is_dated: self.is_dated,
+            // Each node judges by itself how many rows a page has.
+            is_full: false,
+            is_proven: false,
+            rows: self.rows.iter().map(|row| (row.candle.clone(), row.is_forming)).collect(),
+        }
+    }
+
+    /// Takes out the next slice. No slot is in two slices: a row that is not in the first of them would count
+    /// as missing. Slots without a candle go with those before them, or with the last ones. The oldest slice
+    /// comes first, because a series is filled and evicted from there. But if coverage can take no further
+    /// piece, a page in front of it is taken from its end: the slice that touches what is known comes first,
+    /// and each other one touches the one before.
+    fn next(&mut self, covered: &IntervalSet) -> Option<(Range<i64>, Vec<Reported>)> {
+        let Range { start, end } = self.left;
+        let is_in_front = covered.first().is_some_and(|it| start < it && it <= end);
+        self.is_backwards |= covered.len() >= MAX_INTERVALS && is_in_front;
+        let slot = |row: &Reported| self.key.interval.slot_of(row.candle.open_time);
+        let newer = self.rows.len().saturating_sub(CANDLES_A_SLICE);
+        let at = if self.is_backwards { newer } else { CANDLES_A_SLICE };
+        // The first row of the newer part. None, if one slice is enough or all rows are of one slot.
+        let cut = self.rows.get(at).filter(|_| newer > 0).map(slot);
+        let cut = cut.filter(|cut| self.rows.front().map(slot) < Some(*cut));
+        let at = cut.map(|cut| self.rows.partition_point(|row| slot(row) < cut));
+        let (slots, rows) = match (cut.zip(at), self.is_backwards) {
+            (Some((cut, at)), true) => (cut..end, self.rows.split_off(at).into()),
+            (Some((cut, at)), false) => (start..cut, self.rows.drain(..at).collect()),
+            (None, _) => (start..end, std::mem::take(&mut self.rows).into()),
+        };
+        self.left = if self.is_backwards { start..slots.start } else { slots.end..end };
+        (!slots.is_empty()).then_some((slots, rows))
+    }
+
+    /// Puts some of the page into its series, or makes room for it. `true`: that was the last slice.
+    pub fn step(
+        &mut self,
+        plans: &mut CandlePlans,
+        history: &mut History,
+        cx: &mut Context,
+    ) -> bool {
+        self.ingest(history, cx);
+        if !self.left.is_empty() || cx.market.charts.trim() {
+            return false;
+        }
+        self.end(cx);
+        plans.applied(self.key, &self.result, history, cx);
+        true
+    }
+
+    /// Notes what was requested and is still not known, so that it is not requested again at once: it may
+    /// have been dropped, for want of room or for its age. Of a page that may have been cut and whose candles
+    /// are new and have stayed, the slots outside of them are requested again at once. This ends, because
+    /// each such page leaves less to request.
+    fn end(&mut self, cx: &mut Context) {
+        let now = cx.exchange_time(self.key.source);
+        let charts = &mut cx.market.charts;
+        if let (Evidence::Exchange(answer), Some(series)) = (&self.evidence, charts.get(self.key))
+            && (self.result.is_new, answer.is_whole) == (true, false)
+        {
+            let current = self.key.interval.slot_of(now);
+            let Range { start, end } = answer.between;
+            if series.unknown(start..end.min(current).max(start)).is_empty() {
+                self.result.told = answer.between.clone();
+            }
+        }
+        if let Some(series) = charts.get_mut(self.key) {
+            let present = self.key.interval.slot_of(now);
+            series.note_open(&self.result.told, self.sent_at.mono, present);
+        }
+    }
+
+    /// Puts one slice into the series, and what changes into the batch for the file.
+    fn ingest(&mut self, history: &mut History, cx: &mut Context) {
+        let key = self.key;
+        if let Evidence::Exchange(answer) = &mut self.evidence {
+            cx.market.charts.hear(key, answer);
+        }
+        let Some(series) = cx.market.charts.get(key) else {
+            // Only an open series takes the page.
+            self.left = 0..0;
+            return;
+        };
+        let Some((slots, rows)) = self.next(series.covered()) else {
+            return;
+        };
+        // Closed by the exchange's clock when the request left: later it may have closed one more,
+        // but then what it sent may be older than that.
+        let closed_before = cx.stats[key.source].sure_time(self.sent_at);
+        let mut changes = history.changes(key, cx);
+        let charts = &mut cx.market.charts;
+        if changes.is_none() {
+            // Too much waits for the disk: what the file holds of this is out of date from now on.
+            charts.unarchive(key, slots.clone());
+        }
+        let slot = |row: &Reported| key.interval.slot_of(row.candle.open_time);
+        let parts: Vec<(Range<i64>, &[Reported])> = if self.is_dated {
+            vec![(slots, &rows[..])]
+        } else {
+            let runs = rows.chunk_by(|row, next| slot(next).abs_diff(slot(row)) <= 1);
+            let ends = |run: &[Reported]| Some(slot(run.first()?)..slot(run.last()?) + 1);
+            runs.filter_map(|run| Some((ends(run)?, run))).collect()
+        };
+        for (slots, rows) in parts {
+            let changes = changes.as_deref_mut();
+            let ingested = charts.ingest(key, slots, rows, &self.evidence, closed_before, changes);
+            if let Some(ingested) = ingested {
+                cx.stats[key.source].rejected += ingested.rejected as u64;
+                self.result.is_new |= ingested.written > 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Stored;
+    use crate::market::SourceId;
+    use crate::record::Candle;
+    use crate::time::{Mono, UnixMs};
+
+    const LENGTH: i64 = CANDLES_A_SLICE as i64;
+
+    /// A page that was asked about these slots and has rows in those.
+    fn page(asked: Range<i64>, rows: impl Iterator<Item = i64>) -> CandlePage {
+        let key = SeriesKey { source: SourceId(0), symbol: SymbolId(0), interval: Stored::M1 };
+        let rows = rows.map(|slot| Reported {
+            candle: Candle::without_numbers(Stored::M1.open_of(slot)),
+            is_forming: false,
+        });
+        let sent_at = Now { mono: Mono(0), unix: UnixMs(0) };
+        CandlePage::new(key, asked, rows.collect(), true, sent_at)
+    }
+
+    /// The slices of such a page: how many rows, and behind which slot each slice ends.
+    #[track_caller]
+    fn check(asked: Range<i64>, rows: impl Iterator<Item = i64>, expected: &[(usize, i64)]) {
+        let mut page = page(asked.clone(), rows);
+        let (mut slices, mut start) = (Vec::new(), asked.start);
+        while let Some((slots, rows)) = page.next(&IntervalSet::default()) {
+            let slot = |row: &Reported| Stored::M1.slot_of(row.candle.open_time);
+            assert!(rows.iter().map(slot).all(|slot| slots.contains(&slot)));
+            assert_eq!(slots.start, start);
+            start = slots.end;
+            slices.push((rows.len(), slots.end));
+        }
+        assert_eq!(slices, expected);
+        assert_eq!(start, asked.end);
+    }
+
+    #[test]
+    fn a_page_in_front_of_full_coverage_touches_it_with_each_slice() {
+        let mut covered = IntervalSet::default();
+        let first = 3 * LENGTH;
+        for piece in 0..MAX_INTERVALS as i64 {
+            let _ = covered.insert(first + 2 * piece..first + 2 * piece + 1);
+        }
+        assert_eq!(covered.len(), MAX_INTERVALS);
+        let mut page = page(0..first, 0..first);
+        let mut end = first;
+        while let Some((slots, rows)) = page.next(&covered) {
+            assert_eq!((slots.end, rows.len() as i64), (end, LENGTH));
+            end = slots.start;
+        }
+        assert_eq!(end, 0);
+    }
+
+    #[test]
+    fn a_page_is_cut_between_slots_and_every_slot_is_in_one_slice() {
+        let whole = CANDLES_A_SLICE;
+        check(5..9, [].into_iter(), &[(0, 9)]);
+        check(0..LENGTH, 0..LENGTH, &[(whole, LENGTH)]);
+        let two = [(whole, LENGTH), (1, LENGTH + 1)];
+        check(0..LENGTH + 1, 0..LENGTH + 1, &two);
+        check(0..LENGTH + 1, (0..LENGTH + 1).rev(), &two);
+        // Slots without a candle go with those before them, or with the last ones.
+        let rows = (0..LENGTH + 1).map(|slot| slot * 3);
+        let end = LENGTH * 3 + 9;
+        check(0..end, rows, &[(whole, LENGTH * 3), (1, end)]);
+        // Of the slot at the cut there are two.
+        let rows = (0..LENGTH).chain([LENGTH - 1, LENGTH]);
+        let both = [(whole - 1, LENGTH - 1), (3, LENGTH + 1)];
+        check(0..LENGTH + 1, rows, &both);
+        // All are of one slot.
+        let many = [(2 * whole, 2)];
+        check(1..2, [1].repeat(2 * whole).into_iter(), &many);
     }
 }

@@ -11,7 +11,6 @@
 mod backfill_progress;
 mod backoff;
 mod budget;
-mod candle_page;
 mod candle_plans;
 mod clock;
 mod connections;
@@ -42,6 +41,7 @@ use crate::time::{Mono, Now};
 use budget::Budget;
 use failover::Failover;
 use host::Host;
+use jobs::Job;
 pub use reload::Reload;
 pub use replica::{Outbound, Role};
 pub use source::Source;
@@ -200,7 +200,7 @@ impl Sources {
 
     /// True if a market list waits to be applied.
     pub fn has_new_list(&self) -> bool {
-        self.all.iter().any(Source::has_new_list)
+        self.all.iter().any(|it| it.jobs.iter().any(|job| matches!(job, Job::RefreshList)))
     }
 
     /// The number of connections.
@@ -265,7 +265,7 @@ impl Sources {
 
     /// True if [`Sources::work`] has something to do.
     pub fn has_work(&self) -> bool {
-        self.all.iter().any(Source::has_work)
+        self.all.iter().any(|it| !it.jobs.is_empty())
     }
 
     /// Steps a job of one source, each source in its turn, so that one that always has something to do
@@ -274,7 +274,7 @@ impl Sources {
     pub fn work(&mut self, history: &mut History, cx: &mut Context) -> bool {
         let (before, behind) = self.all.split_at(self.next_to_work);
         let mut in_turn = behind.iter().chain(before);
-        let Some(source) = in_turn.find(|source| source.has_work()) else {
+        let Some(source) = in_turn.find(|source| !source.jobs.is_empty()) else {
             return false;
         };
         let id = source.id;

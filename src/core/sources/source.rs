@@ -41,7 +41,8 @@ pub struct Source {
     pub(super) host: usize,
     pub(super) connections: Connections,
     pub(super) schedule: Schedule,
-    jobs: JobQueue<Job>,
+    /// What [`Source::work`] has to do.
+    pub(super) jobs: JobQueue<Job>,
     progress: BackfillProgress,
     replica: Replica,
     /// When the newest quotes were received.
@@ -91,19 +92,9 @@ impl Source {
         self.connections.requests().count()
     }
 
-    /// True if [`Source::work`] has something to do.
-    pub fn has_work(&self) -> bool {
-        !self.jobs.is_empty()
-    }
-
     /// Responses that are read and not yet completely in the market.
     pub fn staged(&self) -> usize {
         self.jobs.iter().filter(|job| job.applies()).count()
-    }
-
-    /// True if a market list waits to be applied.
-    pub fn has_new_list(&self) -> bool {
-        self.jobs.iter().any(|job| matches!(job, Job::RefreshList))
     }
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.

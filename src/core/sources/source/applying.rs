@@ -4,11 +4,10 @@ use super::Source;
 use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::clock::{ToldTime, Witness};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
-use crate::core::sources::jobs::{Job, ListEnd};
+use crate::core::sources::jobs::{CandlePage, Job, ListEnd};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
@@ -484,7 +483,7 @@ mod tests {
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
         let mut host = Host::new(&source.schedule.profile.url);
         assert!(source.work(&mut host, &mut history, &mut cx));
-        assert!(!source.has_work());
+        assert!(source.jobs.is_empty());
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");
         assert_eq!(quote.received_at, received.unix);
     }

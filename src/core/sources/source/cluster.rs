@@ -4,10 +4,9 @@
 use super::Source;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
-use crate::core::sources::candle_page::CandlePage;
 use crate::core::sources::candle_plans::PlannedPage;
 use crate::core::sources::clock::{ToldTime, Witness};
-use crate::core::sources::jobs::Job;
+use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
 use crate::core::sources::schedule::{HOURLY, Schedule};
 use crate::core::sources::series_plan::Urgency;
