@@ -149,10 +149,9 @@ impl Failures {
         let doubled = poll * 2u32.saturating_pow((it.steps - 1).min(16));
         let most = doubled.min(cx.config.limits.backoff_max);
         // One that leads to no open connection has had them all tried.
-        let step = match fault.is_of_address() && blame != Blame::Host {
-            true => (most / addresses.max(1)).max(poll.min(most)),
-            false => most,
-        };
+        let others_may_do = fault.is_of_address() && blame != Blame::Host;
+        let turns = if others_may_do { addresses.max(1) } else { 1 };
+        let step = (most / turns).max(poll.min(most));
         let step = step - Duration::from_micros(self.rng.below(step.as_micros() as u64 / 10));
         it.until = it.until.max(now + step);
         let asked = fault.retry_after.map(|after| match after {

@@ -65,10 +65,8 @@ impl Failover {
             };
             if let Some(moved) = moved.filter(|_| is_move) {
                 let earlier = &mut sources[moved.earlier.index()];
-                match moved.returns {
-                    true => earlier.returns += 1,
-                    false => earlier.failovers += 1,
-                }
+                earlier.returns += u64::from(moved.returns);
+                earlier.failovers += u64::from(!moved.returns);
                 self.note(moved, now);
             }
         }

@@ -180,8 +180,8 @@ impl Staged {
         }
     }
 
-    /// Adds the items of the next page.
-    pub fn add(&mut self, mut page: Staged) {
+    /// The same with the items of the next page.
+    fn with(mut self, mut page: Staged) -> Staged {
         (self.sent[1], self.next, self.tag) = (page.sent[1], page.next, None);
         self.bytes += page.bytes;
         self.pages += page.pages;
@@ -191,6 +191,7 @@ impl Staged {
         self.first_refusal = self.first_refusal.take().or(page.first_refusal);
         self.has_refused_tracked |= page.has_refused_tracked;
         self.known = self.known.max(page.known);
+        self
     }
 
     /// The fault of a response without a good item. If its items were refused, the dialect does not fit it; a
@@ -249,11 +250,8 @@ impl Paging {
     /// Takes in a page. Returns all pages together once the last one has come.
     pub fn add(&mut self, page: Staged) -> Option<Staged> {
         let known = self.begun.iter().position(|staged| staged.task == page.task);
-        let whole = match known.map(|at| self.begun.swap_remove(at)) {
-            Some(mut staged) => {
-                staged.add(page);
-                staged
-            }
+        let whole = match known {
+            Some(at) => self.begun.swap_remove(at).with(page),
             None => page,
         };
         if whole.next.is_none() {

@@ -176,10 +176,8 @@ impl Profile {
 
     /// The cost of the dearest request without which nothing is served.
     pub fn dearest(&self) -> u32 {
-        let tickers = match self.dialect.tickers_at_once() {
-            true => Call::Tickers,
-            false => Call::Ticker { id: "" },
-        };
+        let one = Call::Ticker { id: "" };
+        let tickers = if self.dialect.tickers_at_once() { Call::Tickers } else { one };
         let costs = [Call::Markets, Call::Time, tickers].map(|call| self.dialect.cost(&call));
         costs.into_iter().max().unwrap_or(1)
     }
