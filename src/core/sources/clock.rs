@@ -81,6 +81,7 @@ pub struct ToldTime {
 /// milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Story {
+    witness: Witness,
     earliest: i64,
     latest: i64,
     /// Since when it tells the same: when the first request was sent, what that told as the earliest time,
@@ -101,8 +102,16 @@ impl Story {
 
     /// One that tells exactly this time.
     fn at(zero: i64) -> Story {
-        let (since, until) = Default::default();
-        Story { earliest: zero, latest: zero, since, first: zero, until, is_odd: false }
+        let (witness, (since, until)) = (Witness::Call, Default::default());
+        Story { witness, earliest: zero, latest: zero, since, first: zero, until, is_odd: false }
+    }
+
+    /// False if it may be the ticker of a quiet market, which stands still: it has not kept pace with our
+    /// clock yet, and does not lie ahead of the one that is `running`.
+    fn is_clock(&self, running: Option<i64>) -> bool {
+        let is_ahead = running.is_some_and(|zero| self.earliest - zero > TOLERANCE_MS);
+        let is_in_step = self.until.since(self.since) >= IN_STEP;
+        self.witness != Witness::Ticker || is_ahead && !self.is_odd || is_in_step
     }
 }
 
@@ -200,10 +209,9 @@ impl ExchangeClock {
             let (before, running) = (self.stories[witness as usize], self.running());
             let told = self.story(told, now);
             self.stories[witness as usize] = Some(told);
-            let is_clock = |it: &Story| is_clock(witness as usize, it, running);
-            let is_same = before.is_some_and(|it| it.since == told.since && is_clock(&it));
+            let is_same = before.is_some_and(|it| it.since == told.since && it.is_clock(running));
             let is_other = running.is_some_and(|zero| !Story::at(zero).agrees(&told));
-            if is_clock(&told) && is_other && !is_same && witness != Witness::Call {
+            if told.is_clock(running) && is_other && !is_same && witness != Witness::Call {
                 self.call_again(RETRY_MAX, now);
             }
         }
@@ -223,7 +231,8 @@ impl ExchangeClock {
         let (earliest, latest) = (zero_of(least, now), zero_of(most, sent));
         let before = self.stories[witness as usize];
         let is_odd = before.is_some_and(|it| it.is_odd);
-        let told = Story { earliest, latest, since: sent, first: earliest, until: now, is_odd };
+        let (since, first, until) = (sent, earliest, now);
+        let told = Story { witness, earliest, latest, since, first, until, is_odd };
         let drift = |before: &Story| (told.earliest - before.first).abs();
         let is_same = |before: &Story| before.agrees(&told) && drift(before) <= TOLERANCE_MS;
         match before.filter(is_same) {
@@ -240,9 +249,7 @@ impl ExchangeClock {
     /// What counts, the strongest witness first.
     fn heard(&self) -> impl Iterator<Item = &Story> {
         let running = self.running();
-        self.stories.iter().enumerate().filter_map(move |(witness, story)| {
-            story.as_ref().filter(|it| !it.is_odd && is_clock(witness, it, running))
-        })
+        self.stories.iter().flatten().filter(move |it| !it.is_odd && it.is_clock(running))
     }
 
     /// The last clock that held, if it still runs.
@@ -288,10 +295,8 @@ impl ExchangeClock {
             return self.begin_doubt(why.unwrap_or_default(), cx);
         };
         let running = self.running();
-        for (witness, story) in self.stories.iter_mut().enumerate() {
-            if let Some(it) = story {
-                it.is_odd = !it.agrees(&best) && (it.is_odd || is_clock(witness, it, running));
-            }
+        for it in self.stories.iter_mut().flatten() {
+            it.is_odd = !it.agrees(&best) && (it.is_odd || it.is_clock(running));
         }
         // The exchange cannot have got further than its strongest witness tells.
         let before = self.estimate.filter(|it| Story::at(*it).agrees(&best));
@@ -360,13 +365,11 @@ impl ExchangeClock {
 
     /// What each witness tells, for people.
     fn told(&self, cx: &Context) -> String {
-        let by_name = NAMES.iter().zip(&self.stories);
-        let mut told: Vec<String> = by_name
-            .filter_map(|(name, story)| {
-                let time = UnixMs((*story)?.earliest) + cx.now.mono.as_ms();
-                Some(format!("{name} {time}"))
-            })
-            .collect();
+        let of = |it: &Story| {
+            let time = UnixMs(it.earliest) + cx.now.mono.as_ms();
+            format!("{} {time}", NAMES[it.witness as usize])
+        };
+        let mut told: Vec<String> = self.stories.iter().flatten().map(of).collect();
         told.push(format!("this machine {}", cx.now.unix));
         told.join(", ")
     }
@@ -383,14 +386,6 @@ impl ExchangeClock {
             }
         }
     }
-}
-
-/// False if it may be the ticker of a quiet market, which stands still: it has not kept pace with our clock
-/// yet, and does not lie ahead.
-fn is_clock(witness: usize, story: &Story, running: Option<i64>) -> bool {
-    let is_ahead = running.is_some_and(|zero| story.earliest - zero > TOLERANCE_MS);
-    let is_in_step = story.until.since(story.since) >= IN_STEP;
-    witness != Witness::Ticker as usize || is_ahead && !story.is_odd || is_in_step
 }
 
 /// What a clock that shows `time` at `mono` showed when our monotonic clock was zero, in milliseconds.
