@@ -116,8 +116,7 @@ impl Schedule {
 
     /// Quotes are due at `at`, and then in a phase of the interval that is the source's own.
     pub fn begin_quotes(&mut self, at: Mono) {
-        self.quotes_due = at;
-        self.is_first = true;
+        (self.quotes_due, self.is_first) = (at, true);
     }
 
     /// Quotes are requested now: sets when they are due next.
