@@ -233,7 +233,7 @@ impl Chart<'_> {
     /// All that may be served as the closed candle of these slots: what was said of each of them in
     /// which something was traded. `None`: nothing was said of some.
     fn closed(&self, slots: (i64, i64)) -> Option<Vec<[String; 5]>> {
-        let mut choices: Vec<Vec<[String; 5]>> = vec![Vec::new()];
+        let mut choices: Vec<Option<[String; 5]>> = vec![None];
         for slot in slots.0..slots.1 {
             let words = self.ledger.words(self.ask.market, self.base, slot, self.span);
             if words.is_empty() && !self.traded(slot) {
@@ -241,17 +241,19 @@ impl Chart<'_> {
             }
             let before = std::mem::take(&mut choices);
             for word in words {
-                for choice in &before {
-                    let row = word.figures.clone();
-                    choices.push(choice.iter().cloned().chain([row]).collect());
-                }
+                let with_it = |whole: &Option<[String; 5]>| {
+                    let rows = whole.iter().cloned().chain([word.figures.clone()]);
+                    Some(roll_up(&rows.collect::<Vec<_>>()))
+                };
+                choices.extend(before.iter().map(with_it));
             }
+            // More are not looked at.
+            choices.truncate(MOST_CHOICES + 1);
             if choices.is_empty() {
                 return None;
             }
         }
-        let rolled = |rows: &Vec<[String; 5]>| (!rows.is_empty()).then(|| roll_up(rows));
-        choices.iter().map(rolled).collect()
+        choices.into_iter().collect()
     }
 
     fn check_rows(&self) -> Result<(), String> {

@@ -341,8 +341,12 @@ impl World {
         }
     }
 
-    /// The first row that is not what was really traded: as shown, and as it is.
+    /// The first row that is not what was really traded: as shown, and as it is. An answer without rows
+    /// (503 while the candles of the source rest) differs as a whole.
     fn difference(&self, answer: &Answer, ask: &ChartAsk) -> Option<String> {
+        if answer.status != 200 {
+            return Some(format!("no chart but {}", answer.status));
+        }
         let rows = super::charts::read_rows(&answer.body, false);
         let rows = rows.unwrap_or_else(|why| self.fail(&why));
         let truth = &self.exchanges[0].mouth.truth;
