@@ -35,7 +35,7 @@ pub use script::{DemoScript, Failure};
 
 use crate::interval::Interval;
 use crate::json::{Array, List, Value as _, json};
-use crate::record::{Candle, Ticker};
+use crate::record::Ticker;
 use crate::time::{Now, UnixMs, digits};
 use assets::MARKETS;
 use bodies::{DemoListing, Prices};
@@ -272,35 +272,47 @@ impl Demo {
         }
     }
 
-    /// Writes a page of candles, oldest first. The first candle in the history is the first that opens
-    /// at the epoch or later, the last one is the forming candle.
+    /// Writes a page of candles, oldest first, and at most as many as its limit. The first candle in the
+    /// history is the first that opens at the epoch or later, the last one is the forming candle.
     fn klines(&self, listing: &DemoListing, page: &CandleQuery, now: UnixMs, out: &mut Vec<u8>) {
+        let interval = page.interval;
         let lists = self.script.candles.get(&listing.symbol);
-        let scripted = lists.and_then(|lists| lists.get(&page.interval));
-        let scripted = scripted.map_or(&[][..], |candles| candles);
+        let scripted = lists.and_then(|lists| lists.get(&interval)).map_or(&[][..], |it| it);
         let owned = scripted.first().zip(scripted.last());
         let owned = owned.map(|(first, last)| first.open_time..=last.open_time);
-        let interval = page.interval;
+        let is_owned = |open: &UnixMs| owned.as_ref().is_some_and(|owned| owned.contains(open));
         let mut generator = match listing.prices {
             Prices::Made(market) => Some(Generator::new(self.seed, market)),
             _ => None,
         };
-        let mut rows = Array::open(out);
-        for open in open_times(page, now) {
-            let found: Option<Candle> = match (listing.prices, generator.as_mut()) {
-                _ if owned.as_ref().is_some_and(|owned| owned.contains(&open)) => {
-                    let at = scripted.binary_search_by_key(&open, |it| it.open_time).ok();
-                    at.map(|at| scripted[at].clone())
-                }
-                (Prices::Made(market), Some(generator)) => {
-                    made::candle(generator, market, (interval, open), now)
-                }
-                (Prices::Recorded(market), _) => market.candle(interval, open, now),
-                _ => None,
-            };
-            if let Some(candle) = found {
-                bodies::row(&candle, interval.end_of(open) - 1, rows.item());
+        let mut candle = |open: UnixMs| match (listing.prices, generator.as_mut()) {
+            _ if is_owned(&open) => {
+                let at = scripted.binary_search_by_key(&open, |it| it.open_time).ok()?;
+                Some(scripted[at].clone())
             }
+            (Prices::Made(market), Some(generator)) => {
+                made::candle(generator, market, (interval, open), now)
+            }
+            (Prices::Recorded(market), _) => market.candle(interval, open, now),
+            _ => None,
+        };
+        // The first time, `open` or later, at which a candle opens.
+        let next = |open: UnixMs| {
+            let other = match listing.prices {
+                Prices::Made(_) => Some(open),
+                Prices::Recorded(market) => market.next_open(interval, open),
+                Prices::None => None,
+            };
+            let at = scripted.partition_point(|it| it.open_time < open);
+            let scripted = scripted.get(at).map(|it| it.open_time);
+            scripted.into_iter().chain(other.filter(|it| !is_owned(it))).min()
+        };
+        let (first, last) = span(page, now);
+        let opens = std::iter::successors(next(first), |open| next(interval.end_of(*open)));
+        let found = opens.take_while(|open| *open <= last).filter_map(|open| candle(open));
+        let mut rows = Array::open(out);
+        for candle in found.take(page.limit as usize) {
+            bodies::row(&candle, interval.end_of(candle.open_time) - 1, rows.item());
         }
         rows.close();
     }
@@ -366,8 +378,8 @@ fn parameter<'a>(query: &'a [u8], name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// The open times of a page's candles, oldest first.
-fn open_times(page: &CandleQuery, now: UnixMs) -> impl Iterator<Item = UnixMs> {
+/// The first and the last time at which a candle of the page may open.
+fn span(page: &CandleQuery, now: UnixMs) -> (UnixMs, UnixMs) {
     let interval = page.interval;
     // The open time of the first candle that opens at `time` or later.
     let at_or_after = |time: i64| {
@@ -380,7 +392,5 @@ fn open_times(page: &CandleQuery, now: UnixMs) -> impl Iterator<Item = UnixMs> {
         Some(from) => at_or_after(from.clamp(0, now.0.saturating_add(1))),
         None => interval.step(last, 1 - page.limit).max(at_or_after(0)),
     };
-    std::iter::successors(Some(first), move |open| Some(interval.end_of(*open)))
-        .take_while(move |open| *open <= last)
-        .take(page.limit as usize)
+    (first, last)
 }

@@ -52,6 +52,16 @@ impl RecordedMarket {
         made.or_else(|| recorded.map(|whole| forming(whole, end, now)))
     }
 
+    /// The first time, `open` or later, at which a candle opens. Between two such times there is none.
+    pub(super) fn next_open(&self, interval: Interval, open: UnixMs) -> Option<UnixMs> {
+        let lists = &self.lists[..=interval.base() as usize];
+        let next = lists.iter().filter_map(|list| {
+            let at = list.partition_point(|it| it.open_time < open);
+            Some(interval.open_of(list.get(at)?.open_time))
+        });
+        next.min()
+    }
+
     /// The candles that open in these times, as of `now`.
     fn candles(
         &self,
@@ -59,15 +69,10 @@ impl RecordedMarket {
         times: Range<UnixMs>,
         now: UnixMs,
     ) -> impl Iterator<Item = Candle> {
-        // Nothing is searched where nothing is recorded.
-        let firsts = self.lists.iter().filter_map(|list| list.first());
-        let lasts = self.lists.iter().filter_map(|list| list.last());
-        let first = firsts.map(|it| interval.open_of(it.open_time)).min().unwrap_or(times.end);
-        let end = times.end.min(lasts.map(|it| it.open_time + 1).max().unwrap_or_default());
-        let opens = std::iter::successors(Some(times.start.max(first)), move |open| {
-            Some(interval.end_of(*open))
-        });
-        let opens = opens.take_while(move |open| *open < end);
+        let next = move |open| self.next_open(interval, open);
+        let opens =
+            std::iter::successors(next(times.start), move |open| next(interval.end_of(*open)));
+        let opens = opens.take_while(move |open| *open < times.end);
         opens.filter_map(move |open| self.candle(interval, open, now))
     }
 
