@@ -210,6 +210,16 @@ impl Series {
         self.silences.within(slots).next().is_some()
     }
 
+    /// True if an answer has left out some of these closed slots, nothing proves them empty, and no newer
+    /// one of them has a candle or may have one, which would tell in the same answer that the exchange's
+    /// candles go on.
+    pub fn ends_silent(&self, slots: Range<i64>) -> bool {
+        self.silences.within(&slots).last().is_some_and(|(silent, _)| {
+            let newer = silent.end..slots.end;
+            self.next_candle(newer.clone()).is_none() && self.unknown(newer).is_empty()
+        })
+    }
+
     /// The slot, or the first one of an unsettled stretch that it ends.
     pub fn unsettled_before(&self, slot: i64) -> i64 {
         let before = self.unsettled.within(i64::MIN..slot + 1).next_back();

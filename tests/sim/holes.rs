@@ -95,13 +95,14 @@ pub fn in_as_many_pieces_as_may_be(rng: &mut Rng) {
     let dir = TempDir::new();
     let mut config = config();
     config.history.m1.backfill = 10;
+    config.history.m1.keep = 600_000;
     let mut year = Year::with(&dir, rng, config);
     year.run(60);
     let now = year.clocks().unix.0 / MINUTE * MINUTE;
-    let oldest = now - 5000 * MINUTE;
+    let oldest = now - 520_000 * MINUTE;
     for piece in 0..PIECES - 1 {
-        // A page about the past has one candle more.
-        let at = oldest + 3 * piece * MINUTE;
+        // What a page has room for up to the next piece would come along.
+        let at = oldest + 1002 * piece * MINUTE;
         assert_eq!(year.chart("1m", at, at).len(), 1);
     }
     let at = oldest - 5000 * MINUTE;

@@ -188,7 +188,13 @@ impl CandlePlans {
             (Urgency::Client, Some(asked)) => {
                 let unknown = series.and_then(|series| {
                     let unknown = series.askable(asked.clone(), cx.now.mono).pop()?;
-                    Some(widened(series, unknown, current, rows))
+                    // Who goes to the left asks for as much again next: it comes with a short page.
+                    let again = 2 * unknown.start - unknown.end;
+                    let page = widened(series, unknown, current, rows);
+                    let oldest = self.oldest_served(key.interval, current).max(0);
+                    let oldest = oldest.max(current - cx.market.charts.keep(key.interval));
+                    let oldest = oldest.max(page.end - rows.min(FOLLOWED / 2));
+                    Some(page.start.min(again.max(oldest))..page.end)
                 });
                 let part = unknown.unwrap_or(asked);
                 // Who asks for the newest closed candles wants the forming one too, and it comes
@@ -224,7 +230,8 @@ impl CandlePlans {
         let (source, interval, now) = (self.source, page.series.interval, cx.now.mono);
         let exchange = cx.stats[source].sure_time(cx.now);
         let charts = &cx.market.charts;
-        let is_silent = charts.get(page.series)?.is_silent(&page.slots);
+        let closed = page.slots.start..page.slots.end.min(interval.slot_of(exchange));
+        let is_silent = charts.get(page.series)?.ends_silent(closed);
         let recent = interval.slot_of(exchange + -2 * refresh_ms(Stored::M1));
         if !is_silent || charts.alive(source, interval, now).is_some_and(|slot| slot >= recent) {
             return None;

@@ -88,6 +88,8 @@ pub struct CandlePage {
     left: Range<i64>,
     rows: VecDeque<Reported>,
     result: PageResult,
+    /// True if closed slots between its candles were unknown.
+    is_new: bool,
     evidence: Evidence,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
@@ -119,7 +121,8 @@ impl CandlePage {
             key,
             left: slots.clone(),
             rows: rows.into(),
-            result: PageResult { told: slots.clone(), slots, is_new: false },
+            result: PageResult { told: slots.clone(), slots },
+            is_new: false,
             evidence: Evidence::Exchange(answer),
             is_dated,
             sent_at,
@@ -187,25 +190,30 @@ impl CandlePage {
     }
 
     /// Notes what was requested and is still not known, so that it is not requested again at once: it may
-    /// have been dropped, for want of room or for its age. Of a page that may have been cut and whose candles
-    /// are new and have stayed, the slots outside of them are requested again at once. This ends, because
-    /// each such page leaves less to request.
+    /// have been dropped, for want of room or for its age. Of a page that may have been cut and that has told
+    /// of closed slots that were unknown, the slots outside of its candles are requested again at once. This
+    /// ends, because each such page leaves less to request.
     fn end(&mut self, cx: &mut Context) {
         let now = cx.exchange_time(self.key.source);
-        let charts = &mut cx.market.charts;
-        if let (Evidence::Exchange(answer), Some(series)) = (&self.evidence, charts.get(self.key))
-            && (self.result.is_new, answer.is_whole) == (true, false)
+        if let (Evidence::Exchange(answer), true) = (&self.evidence, self.is_new)
+            && !answer.is_whole
+            && !self.is_unknown(answer, cx)
         {
-            let current = self.key.interval.slot_of(now);
-            let Range { start, end } = answer.between;
-            if series.unknown(start..end.min(current).max(start)).is_empty() {
-                self.result.told = answer.between.clone();
-            }
+            self.result.told = answer.between.clone();
         }
-        if let Some(series) = charts.get_mut(self.key) {
+        if let Some(series) = cx.market.charts.get_mut(self.key) {
             let present = self.key.interval.slot_of(now);
             series.note_open(&self.result.told, self.sent_at.mono, present);
         }
+    }
+
+    /// True if some closed slot between its candles is not known.
+    fn is_unknown(&self, answer: &Answer, cx: &Context) -> bool {
+        let closed_before = cx.stats[self.key.source].sure_time(self.sent_at);
+        let Range { start, end } = answer.between;
+        let end = end.min(self.key.interval.slot_of(closed_before));
+        let series = cx.market.charts.get(self.key);
+        start < end && series.is_some_and(|series| !series.unknown(start..end).is_empty())
     }
 
     /// Puts one slice into the series, and what changes into the batch for the file.
@@ -213,6 +221,9 @@ impl CandlePage {
         let key = self.key;
         if let Evidence::Exchange(answer) = &mut self.evidence {
             cx.market.charts.hear(key, answer);
+        }
+        if let Evidence::Exchange(answer) = &self.evidence {
+            self.is_new |= self.is_unknown(answer, cx);
         }
         let Some(series) = cx.market.charts.get(key) else {
             // Only an open series takes the page.
@@ -244,7 +255,6 @@ impl CandlePage {
             let ingested = charts.ingest(key, slots, rows, &self.evidence, closed_before, changes);
             if let Some(ingested) = ingested {
                 cx.stats[key.source].rejected += ingested.rejected as u64;
-                self.result.is_new |= ingested.written > 0;
             }
         }
     }

@@ -50,8 +50,6 @@ pub struct PageResult {
     pub slots: Range<i64>,
     /// Those of them that are not requested again at once: all of them, unless the page was cut.
     pub told: Range<i64>,
-    /// True if it brought candles that were not known.
-    pub is_new: bool,
 }
 
 /// See the module's page.
@@ -115,7 +113,8 @@ impl SeriesPlan {
         let current = series.interval().slot_of(exchange);
         self.keep_asked(series, &page.told, exchange, now);
         self.unasked = next_unasked(series, (oldest, rows), exchange, now);
-        let after_others = match series.is_silent(&page.slots) {
+        let closed = page.slots.start..page.slots.end.min(current);
+        let after_others = match series.ends_silent(closed) {
             true => AFTER_OTHERS,
             false => Duration::ZERO,
         };
@@ -199,8 +198,12 @@ fn next_unasked(
     let all: IntervalSet = open.into_iter().map(|(part, _)| part).collect();
     let run = all.iter().find(|run| run.contains(&part.start)).unwrap_or(part.clone());
     let start = part.start.min(run.start.max(part.end.saturating_sub(rows)));
-    let part = start..part.end.max(run.end.min(start + rows));
-    let slots = widened(series, part, current, rows);
+    let whole = start..part.end.max(run.end.min(start + rows));
+    let mut slots = widened(series, whole, current, rows);
+    if part.end - part.start < rows {
+        // Of what a page cannot hold, the older end is left out: that must not be what is due.
+        slots.end = slots.end.min(part.start + rows);
+    }
     let urgency = match series.oldest_known().is_some_and(|oldest| oldest < slots.start) {
         true => Urgency::Hole,
         false => Urgency::Backfill,
@@ -215,7 +218,8 @@ pub fn refreshed_from(series: &Series, current: i64, rows: i64) -> i64 {
 }
 
 /// A missing part, together with the candles next to it if they are known; else with one slot more, whose
-/// candle tells that the ones before it are final.
+/// candle tells that the ones before it are final. What else is missing up to the known candles before it
+/// comes along if the page has room.
 pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Range<i64> {
     let before = part.start - 1;
     let start = match series.unknown(before..part.start).is_empty() {
@@ -229,7 +233,10 @@ pub fn widened(series: &Series, part: Range<i64>, current: i64, rows: i64) -> Ra
         None => part.end + i64::from(left > 0),
     };
     // The forming candle, too, tells that the slots before it are empty.
-    if part.end == current { start..end.max(current + 1) } else { start..end.min(current + 1) }
+    let end = if part.end == current { end.max(current + 1) } else { end.min(current + 1) };
+    let room = (rows - (end - start)).max(0);
+    let known = series.covered().within(start.saturating_sub(room)..start).next_back();
+    known.filter(|it| it.end < start).map_or(start, |it| it.end - 1)..end
 }
 
 /// When the newest candles of a series are read next.
@@ -242,6 +249,7 @@ fn next_refresh(interval: Stored, exchange: UnixMs, now: Now) -> Mono {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::market::testing::{key, minute, minutes};
 
     #[test]
     fn a_series_rests_longer_only_for_failures_of_its_own() {
@@ -258,5 +266,25 @@ mod tests {
         assert_eq!(rests([true; 4]), [1, 2, 4, 8]);
         assert_eq!(rests([false; 4]), [1; 4], "an outage of the exchange");
         assert_eq!(rests([true, true, false, true]), [1, 2, 2, 4]);
+    }
+
+    #[test]
+    fn a_page_that_cannot_hold_all_that_is_open_holds_what_is_due() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.ingest_whole(1100..2104, &minutes(2100..2104), minute(2104), None);
+        assert!(series.ends_silent(1100..2100) && !series.ends_silent(1100..2101));
+        let now = Now { mono: Mono(2104 * 60_000_000 + 1), unix: UnixMs(0) };
+        series.note_open(&(1100..2104), now.mono, 2104);
+        let next = next_unasked(&series, (1058, 1000), minute(2104), now);
+        let (at, _, slots) = next.expect("42 slots were never requested");
+        assert_eq!((at, slots), (now.mono, 1058..2058));
+    }
+
+    #[test]
+    fn what_is_missing_up_to_the_known_candles_before_comes_along_if_there_is_room() {
+        let mut series = Series::new(key(Stored::M1), 0);
+        series.ingest_whole(10..41, &minutes(10..41), minute(900), None);
+        assert_eq!(widened(&series, 100..120, 900, 79), 100..121, "it would not fit");
+        assert_eq!(widened(&series, 100..120, 900, 81), 40..121);
     }
 }
