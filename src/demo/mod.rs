@@ -309,7 +309,7 @@ impl Demo {
         };
         let (first, last) = span(page, now);
         let opens = std::iter::successors(next(first), |open| next(interval.end_of(*open)));
-        let found = opens.take_while(|open| *open <= last).filter_map(|open| candle(open));
+        let found = opens.take_while(|open| *open <= last).filter_map(&mut candle);
         let mut rows = Array::open(out);
         for candle in found.take(page.limit as usize) {
             bodies::row(&candle, interval.end_of(candle.open_time) - 1, rows.item());
