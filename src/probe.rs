@@ -45,6 +45,7 @@ pub fn probe(config: &Config, source: &SourceConfig, options: &ProbeOptions) -> 
         offset_ms: 0,
         listed: HashMap::new(),
         pause: Duration::ZERO,
+        used: None,
         has_witness: false,
         bodies: &options.bodies,
     };
@@ -68,6 +69,8 @@ struct Probe<'c> {
     listed: HashMap<String, [String; 2]>,
     /// How long the last request keeps the budget busy.
     pause: Duration,
+    /// What of the budget was used when the last answer came, as it told.
+    used: Option<u64>,
     /// True if something tells the exchange's time: its time call in good time, or the `Date` of an answer.
     has_witness: bool,
     /// What is read in place of answers, if there is any.
@@ -79,6 +82,7 @@ impl Probe<'_> {
         let budget = self.dialect.budget();
         say!(self.report, "{} at {}", self.dialect.name(), self.url);
         say!(self.report, "budget: {} in {} ms", budget.units, budget.per.as_millis());
+        say!(self.report, "costs: {}", self.dialect.costs());
         let has_proxy = self.source.proxy.is_some();
         self.report.doubt(has_proxy, "the proxy of the environment is not used by this probe");
         self.clock();
@@ -131,7 +135,7 @@ impl Probe<'_> {
         kept: &mut Kept,
     ) -> Option<(Fetched, Option<NextPage>)> {
         let (target, cost) = (self.dialect.page_target(call, page), self.dialect.cost(call));
-        let meter = self.dialect.meter().map(Meter::field);
+        let meter = self.dialect.meter();
         let fetched = match self.recorded(call) {
             Some(fetched) => {
                 say!(self.report, "\n{}: the recorded body, for GET {target}", name_of(call));
@@ -146,18 +150,15 @@ impl Probe<'_> {
                 let key = self.dialect.key_field(self.source.key.as_ref());
                 let key = key.as_ref().map(|(name, value)| (*name, &**value));
                 let timeout = self.source.timeout;
-                let fetched = self.fetcher.get(&self.url, &target, key, meter, timeout);
+                let field = meter.map(Meter::field);
+                let fetched = self.fetcher.get(&self.url, &target, key, field, timeout);
                 fetched.map_err(|error| self.report.fail("the answer", error)).ok()?
             }
         };
         let (status, body, ms) = (fetched.status, &*fetched.body, fetched.took.as_millis());
         say!(self.report, "  status {status}, {} bytes, {ms} ms", body.len());
-        match (meter.filter(|_| self.bodies.is_empty()), &fetched.field) {
-            (Some(name), Some(value)) => say!(self.report, "  {name}: {value}"),
-            (Some(name), None) => {
-                self.report.wrong(format_args!("the answer has no header field {name}"))
-            }
-            (None, _) => {}
+        if let Some(meter) = meter.filter(|_| self.bodies.is_empty()) {
+            self.budget(meter, fetched.field.as_deref());
         }
         let mut reading = Reading::new(self.dialect, call, self.caps);
         reading.explain();
@@ -178,6 +179,21 @@ impl Probe<'_> {
             return None;
         }
         Some((fetched, next.ok()?))
+    }
+
+    /// Shows what an answer tells of the budget.
+    fn budget(&mut self, meter: Meter<'_>, told: Option<&str>) {
+        let (name, limit) = (meter.field(), self.dialect.budget());
+        let Some(told) = told else {
+            return self.report.wrong(format_args!("the answer has no header field {name}"));
+        };
+        let used = told.parse().ok().map(|told| meter.used(told, limit));
+        let of = used.map(|used| format!(": {used} of {} are used", limit.units));
+        // The exchange's window may have ended meanwhile.
+        let more = used.zip(self.used).and_then(|(used, before)| used.checked_sub(before));
+        let more = more.map(|more| format!(", {more} more than before"));
+        say!(self.report, "  {name}: {told}{}{}", of.unwrap_or_default(), more.unwrap_or_default());
+        self.used = used;
     }
 
     /// The recorded body of a call.

@@ -80,6 +80,26 @@ fn it_shows_each_field_beside_what_was_sent() {
 }
 
 #[test]
+fn it_shows_what_answers_cost_beside_what_they_tell() {
+    let used = std::sync::atomic::AtomicU32::new(100);
+    let exchange = FakeExchange::start(move |asked: &Asked| {
+        let cost = if asked.path() == "/api/v3/ticker/24hr" { 80 } else { 20 };
+        let used = used.fetch_add(cost, std::sync::atomic::Ordering::Relaxed) + cost;
+        answer(asked).field("x-mbx-used-weight-1m", &used.to_string())
+    });
+    let (_, text) = probe_with(&format!("binance={}", exchange.url()), &[]);
+    for line in [
+        "budget: 6000 in 60000 ms\ncosts: all 80, one 2, candles 2, markets 20, time 1, \
+         several (of 20) 2, several (of 100) 40\n",
+        "(costs 1)\n  status 200, 28 bytes",
+        "  x-mbx-used-weight-1m: 120: 120 of 6000 are used\n",
+        "  x-mbx-used-weight-1m: 140: 140 of 6000 are used, 20 more than before\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
 fn it_tells_what_is_wrong_with_a_dialect() {
     let text = std::fs::read_to_string(MEXC).expect("a dialect of this build");
     let check = |old: &str, new: &str, code: i32, expected: &str| {

@@ -240,6 +240,28 @@ impl Dialect {
         sized.unwrap_or_else(|| self.units_of(self.endpoint(call)))
     }
 
+    /// The costs of all calls, in words.
+    pub fn costs(&self) -> String {
+        let DialectForm { tickers, candles, markets, time, .. } = &self.file;
+        let calls = [
+            ("all", tickers.all.as_ref().map(|it| &it.call)),
+            ("one", tickers.one.as_ref().map(|it| &it.call)),
+            ("stats", tickers.stats.as_ref().map(|it| &it.call)),
+            ("candles", Some(&candles.call)),
+            ("archive", candles.archive.as_ref().map(|it| &it.call)),
+            ("markets", markets.call.as_ref()),
+            ("time", Some(&time.call)),
+        ];
+        let calls = calls
+            .into_iter()
+            .filter_map(|(name, call)| Some(format!("{name} {}", self.units_of(call?))));
+        let several = tickers.several.iter().flat_map(|it| {
+            let cost = |size: &SizeCost| size.cost.unwrap_or(self.units_of(&it.call));
+            it.sizes.iter().map(move |size| format!("several (of {}) {}", size.most, cost(size)))
+        });
+        calls.chain(several).collect::<Vec<_>>().join(", ")
+    }
+
     fn units_of(&self, call: &EndpointSpec) -> u32 {
         u32::try_from(call.cost_in(&self.file.budget)).unwrap_or(u32::MAX)
     }
