@@ -17,7 +17,6 @@ use marketd::time::Clock;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// Exit code for what a person can mend.
 const MEND: u8 = 2;
@@ -153,19 +152,19 @@ fn dialects() -> Dialects {
 /// What the configuration has to know of a dialect: its address, and what a poll of quotes costs.
 fn known(dialect: &Dialect) -> KnownDialect {
     let budget = dialect.budget();
-    let time_for = |call: &Call<'_>| budget.per * dialect.cost(call) / budget.units;
     let (poll_cost, symbol_cost) = match dialect.tickers_at_once() {
-        true => (time_for(&Call::Tickers), Duration::ZERO),
-        false => (Duration::ZERO, time_for(&Call::Ticker { id: "" })),
+        true => (dialect.cost(&Call::Tickers), 0),
+        false => (0, dialect.cost(&Call::Ticker { id: "" })),
     };
     let few = dialect.ways().into_iter().find(|way| way.markets.is_some());
     let few = few.filter(|_| dialect.tickers_at_once()).map(|way| {
         let most = u32::try_from(way.markets.unwrap_or(1)).unwrap_or(u32::MAX);
-        (most, budget.per * way.cost / budget.units)
+        (most, way.cost)
     });
     KnownDialect {
         name: dialect.name().to_string(),
         url: dialect.base_url().clone(),
+        budget: (budget.units, budget.per),
         poll_cost,
         symbol_cost,
         few,

@@ -14,6 +14,7 @@ use super::proxy::is_loopback;
 use super::schema::{Config, DEMO, SourceConfig};
 use crate::interval::Stored;
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 /// True if this build can speak https with exchanges.
 pub(super) fn tls_available() -> bool {
@@ -235,39 +236,56 @@ fn warn_of_hosts(config: &Config, dialects: &[KnownDialect], report: &mut Report
     }
 }
 
-/// Warns of polls that would exceed the rate limit of the exchange: they are spaced.
+/// What quotes may take of a rate limit while candles wait, in percent: three quarters of the pace, which is
+/// 80 % of the limit.
+const PERCENT_QUOTES: u32 = 60;
+
+/// Warns of polls that would exceed the rate limit of the exchange, so that they are spaced, and of polls
+/// that leave too little of it.
 fn warn_of_budget(path: &str, source: &SourceConfig, dialect: &KnownDialect, report: &mut Report) {
-    let name = &dialect.name;
-    if !dialect.symbol_cost.is_zero()
-        && (source.symbols.is_empty() || !source.quote_assets.is_empty())
-    {
-        let most = source.stale_after.as_micros() / dialect.symbol_cost.as_micros().max(1);
+    let (name, (units, per)) = (&dialect.name, dialect.budget);
+    let time_for = |cost: u32| per * cost / units;
+    if dialect.symbol_cost > 0 && (source.symbols.is_empty() || !source.quote_assets.is_empty()) {
+        let each = time_for(dialect.symbol_cost).as_micros();
+        let most = source.stale_after.as_micros() / each.max(1);
         let what = format!("{name} is asked for each listed market by itself");
         let then = format!("of more than {most}, quotes turn stale within a round");
         report.warn(&format!("{path}.quoteAssets"), format!("{what}: {then}"));
     }
     let symbols = u32::try_from(source.symbols.len()).unwrap_or(u32::MAX);
-    let round = dialect.symbol_cost.saturating_mul(symbols);
-    let round = round.saturating_add(dialect.poll_cost);
+    let cost = dialect.symbol_cost.saturating_mul(symbols).saturating_add(dialect.poll_cost);
     // Those that are named are requested alone, if that costs less.
     let few = dialect.few.filter(|_| symbols > 0 && source.quote_assets.is_empty());
     let few = few.map(|(most, cost)| cost.saturating_mul(symbols.div_ceil(most)));
-    let round = few.map_or(round, |few| few.min(round));
-    let turns_stale = |round| match round >= source.stale_after {
-        true => ", and quotes turn stale between them",
-        false => "",
+    let cost = few.map_or(cost, |few| few.min(cost));
+    // What a poll takes of the budget, and of half of it.
+    let (round, half) = (time_for(cost), time_for(cost.saturating_mul(2)));
+    let pace = |pause: Duration| {
+        let is_late = pause >= source.stale_after;
+        let then = if is_late { ", and quotes turn stale between them" } else { "" };
+        format!("{} ms{then}", pause.as_micros().div_ceil(1000))
     };
     let message = match source.poll {
         Poll::Every(poll) if round > poll => {
-            let then =
-                format!("polls are spaced to {} ms{}", round.as_millis(), turns_stale(round));
-            let poll = poll.as_millis();
-            format!("polling every {poll} ms exceeds the rate limit of {name}: {then}")
+            let (poll, round) = (poll.as_millis(), pace(round));
+            format!(
+                "polling every {poll} ms exceeds the rate limit of {name}: polls are spaced to {round}"
+            )
         }
-        // By half of the budget.
-        Poll::Auto if 2 * round >= source.stale_after => {
-            let (round, stale) = (2 * round.as_millis(), turns_stale(2 * round));
-            format!("the rate limit of {name} permits a poll every {round} ms{stale}")
+        Poll::Every(poll) if round * 100 / PERCENT_QUOTES > poll => {
+            let minute = per.max(Duration::from_secs(60)).as_millis();
+            let each =
+                |cost: u32, per: Duration| u128::from(cost) * minute / per.as_millis().max(1);
+            let (spent, all, half) = (each(cost, poll), each(units, per), pace(half));
+            let what =
+                format!("polling every {} ms takes {spent} of {all} units", poll.as_millis());
+            let then = format!(
+                "more than quotes get while candles wait: they take half of them every {half}"
+            );
+            format!("{what} that {name} permits in {minute} ms, {then}")
+        }
+        Poll::Auto if half >= source.stale_after => {
+            format!("the rate limit of {name} permits a poll every {}", pace(half))
         }
         _ => return,
     };

@@ -14,13 +14,14 @@ pub struct KnownDialect {
     pub name: String,
     /// Address of the exchange.
     pub url: Url,
-    /// Time in which the rate limit of the exchange refills by the cost of one poll of all quotes.
-    pub poll_cost: Duration,
+    /// The units that the exchange allows, and the period of that.
+    pub budget: (u32, Duration),
+    /// What a poll of all quotes costs of it.
+    pub poll_cost: u32,
     /// The same for one symbol, if the exchange has no call for all quotes; else zero.
-    pub symbol_cost: Duration,
-    /// If some markets can be requested in place of all: how many at a time, and the time that the budget
-    /// needs for that.
-    pub few: Option<(u32, Duration)>,
+    pub symbol_cost: u32,
+    /// If some markets can be requested in place of all: how many at a time, and what that costs.
+    pub few: Option<(u32, u32)>,
     /// False if the exchange has no market list: its markets are those that `symbols` names.
     pub has_list: bool,
     /// True if its requests carry a key.

@@ -18,11 +18,12 @@ use std::time::Duration;
 
 /// Exchanges as a build without https could know them, and one that it cannot reach.
 fn dialects() -> Dialects {
-    let known = |name, url: &str, poll_ms, symbol_ms| KnownDialect {
+    let known = |name, url: &str, poll_cost, symbol_cost| KnownDialect {
         name: str::to_string(name),
         url: Url::parse(url).expect("well-formed"),
-        poll_cost: Duration::from_millis(poll_ms),
-        symbol_cost: Duration::from_millis(symbol_ms),
+        budget: (1000, Duration::from_secs(1)),
+        poll_cost,
+        symbol_cost,
         few: None,
         has_list: true,
         has_key: false,
@@ -39,8 +40,9 @@ fn dialects() -> Dialects {
             "fine" | "keyed" => Ok(KnownDialect {
                 name: String::new(),
                 url: Url::parse("http://files.com").expect("well-formed"),
-                poll_cost: Duration::from_secs(20),
-                symbol_cost: Duration::ZERO,
+                budget: (3, Duration::from_secs(60)),
+                poll_cost: 1,
+                symbol_cost: 0,
                 few: None,
                 has_list: true,
                 has_key: text == "keyed",
@@ -129,7 +131,7 @@ const FULL: &str = r#"{
   "listen": "[::1]:81", "ecosystemListen": "localhost:82", "basePath": "/a/", "ecosystemBasePath": "/b", "data": ":memory:",
   "sources": [
     { "id": "one", "dialect": "binance", "url": "http://10.0.0.1:9/x", "symbols": ["btc_usdt"], "quoteAssets": ["usdt", "BTC"],
-      "pollMs": 1000, "staleAfterMs": 20000, "frozenAfterMs": 400000, "timeoutMs": 6000 },
+      "pollMs": 1500, "staleAfterMs": 20000, "frozenAfterMs": 400000, "timeoutMs": 6000 },
     { "dialect": "demo", "pollMs": "auto" },
     { "dialect": "okx" } ],
   "history": { "1m": { "keep": 1000, "backfill": 1 }, "1d": { "keep": 100 } },
@@ -287,6 +289,13 @@ fn what_is_unwise_is_warned_of() {
             "m.json:2: sources[0].pollMs: polling every 500 ms exceeds the rate limit of binance: polls are spaced to 800 ms",
         ],
     );
+    check(
+        &source("\"dialect\": \"binance\",\n\"pollMs\": 1333"),
+        &[
+            "m.json:2: sources[0].pollMs: polling every 1333 ms takes 36009 of 60000 units that binance permits in 60000 ms, more than quotes get while candles wait: they take half of them every 1600 ms",
+        ],
+    );
+    check(&source("\"dialect\": \"binance\", \"pollMs\": 1334"), &[]);
     check(
         &source(
             "\"dialect\": \"coinbase\", \"staleAfterMs\": 200, \"pollMs\": 100, \"timeoutMs\": 100, \"symbols\": [\"A/B\", \"C/D\"]",
