@@ -391,7 +391,7 @@ impl Probe<'_> {
 fn name_of(call: &Call<'_>) -> &'static str {
     match call {
         Call::Time => "time",
-        Call::Markets => "markets",
+        Call::Markets | Call::MarketsOf { .. } => "markets",
         Call::Tickers => "tickers",
         Call::Several { .. } | Call::Ticker { .. } => "ticker",
         Call::Stats { .. } => "stats",

@@ -426,6 +426,23 @@ fn gem(asked: &Asked) -> Reply {
 }
 
 #[test]
+fn a_list_of_some_markets_that_has_none_of_them_is_read_whole() {
+    let some = r#""several": { "call": { "target": "/some/{ids}", "items": "[]" },
+        "ids": "{base}{quote}", "between": "+", "most": 2 }, "pair""#;
+    let dialect = MERGED.replacen("\"pair\": [", &format!("{some}: ["), 1);
+    let exchange = FakeExchange::start(|asked| match asked.path() {
+        "/some/ethusd+btcusd" => Reply::json("[]"),
+        _ => gem(asked),
+    });
+    let marketd = start(&dialect, &exchange, &["ETH/USD", "BTC/USD"]);
+    await_last(&marketd, "ETH-USD", 3000.0);
+    assert_eq!((exchange.count("/some/ethusd+btcusd"), exchange.count("/symbols")), (1, 1));
+    let log = marketd.log();
+    assert!(log.contains("market list widened source=abacus error="), "{log}");
+    assert!(!log.contains("request failed"), "{log}");
+}
+
+#[test]
 fn tickers_of_all_markets_are_completed_market_by_market() {
     let exchange = FakeExchange::start(gem);
     let marketd = start(MERGED, &exchange, &[]);

@@ -89,7 +89,7 @@ fn it_shows_what_answers_cost_beside_what_they_tell() {
     });
     let (_, text) = probe_with(&format!("binance={}", exchange.url()), &[]);
     for line in [
-        "budget: 6000 in 60000 ms\ncosts: all 80, one 2, candles 2, markets 20, time 1, \
+        "budget: 6000 in 60000 ms\ncosts: all 80, one 2, candles 2, markets 20, markets.several 20, time 1, \
          several (of 20) 2, several (of 100) 40\n",
         "(costs 1)\n  status 200, 28 bytes",
         "  x-mbx-used-weight-1m: 120: 120 of 6000 are used\n",

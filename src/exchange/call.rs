@@ -41,6 +41,11 @@ pub enum Call<'a> {
     },
     /// The list of markets.
     Markets,
+    /// The list of some markets.
+    MarketsOf {
+        /// Their ids, by [`Dialect::list_ids`](super::Dialect::list_ids).
+        ids: &'a [String],
+    },
     /// The exchange's clock.
     Time,
 }

@@ -202,12 +202,17 @@ impl DialectForm {
         let message = "expected the path to the time itself";
         report.expect(is_itself, "time.call.items", message);
         let (Some(call), Some(fields)) = (&markets.call, &markets.fields) else {
-            let has_none = markets.call.is_none() && markets.fields.is_none();
+            let has_none =
+                markets.call.is_none() && markets.fields.is_none() && markets.several.is_none();
             let message = "expected `call` and `fields`, or none of them and `pair`";
             return report.expect(has_none && !markets.pair.is_empty(), "markets", message);
         };
         self.check_call(call, "markets.call", Values::Pages, report);
         expect_list(call, "markets.call.items", report);
+        if let Some(several) = &markets.several {
+            self.check_call(&several.call, "markets.several.call", Values::Ids, report);
+            expect_list(&several.call, "markets.several.call.items", report);
+        }
         use ListingField::*;
         let outer = markets.name.as_ref();
         let has_names = call.items.form == Form::Members;

@@ -185,6 +185,11 @@ impl Dialect {
         self.file.markets.call.is_some()
     }
 
+    /// The ids of these symbols for [`Call::MarketsOf`], if the list can be requested for them alone.
+    pub fn list_ids(&self, symbols: &[String]) -> Option<Vec<String>> {
+        self.file.markets.ids(symbols)
+    }
+
     /// True if the ticker of a market lacks figures of the last 24 hours, which [`Call::Stats`]
     /// brings. A quote is served without them too.
     pub fn has_stats(&self) -> bool {
@@ -250,6 +255,7 @@ impl Dialect {
             ("candles", Some(&candles.call)),
             ("archive", candles.archive.as_ref().map(|it| &it.call)),
             ("markets", markets.call.as_ref()),
+            ("markets.several", markets.several.as_ref().map(|it| &it.call)),
             ("time", Some(&time.call)),
         ];
         let calls = calls
@@ -289,7 +295,10 @@ impl Dialect {
         };
         let values = FileValues {
             interval: interval.map_or("", String::as_str),
-            between: self.ticker_call(call).map_or("", |it| &it.between),
+            between: match (call, &self.file.markets.several) {
+                (Call::MarketsOf { .. }, Some(several)) => &several.between,
+                _ => self.ticker_call(call).map_or("", |it| &it.between),
+            },
             page: rows as i64,
             unit: self.file.candles.time,
             next,
@@ -329,6 +338,10 @@ impl Dialect {
             }
             // Any answer will do for an exchange without a list.
             Call::Markets => self.file.markets.call.as_ref().unwrap_or(&self.file.time.call),
+            Call::MarketsOf { .. } => {
+                let several = self.file.markets.several.as_ref();
+                &several.expect("the caller has its ids from it").call
+            }
             Call::Time => &self.file.time.call,
             _ => &self.ticker_call(call).expect("the caller has seen that it is there").call,
         }
@@ -341,7 +354,7 @@ impl Dialect {
             Call::Ticker { .. } => &self.file.tickers.one,
             Call::Several { .. } => &self.file.tickers.several,
             Call::Stats { .. } => &self.file.tickers.stats,
-            Call::Candles { .. } | Call::Markets | Call::Time => &None,
+            Call::Candles { .. } | Call::Markets | Call::MarketsOf { .. } | Call::Time => &None,
         };
         found.as_ref()
     }
@@ -360,7 +373,7 @@ impl Dialect {
         Some(match call {
             Call::Time => return None,
             Call::Candles { .. } => ItemForm::new(&candles.fields, &FIRST, &candles.constants),
-            Call::Markets => {
+            Call::Markets | Call::MarketsOf { .. } => {
                 let name = markets.name.as_ref().map_or(&FIRST, |name| &name.0);
                 ItemForm::new(markets.fields.as_ref()?, name, &markets.constants)
             }

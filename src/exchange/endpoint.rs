@@ -18,7 +18,7 @@ const COUNT: Number = count(1, 1_000_000_000);
 const PERIOD: Number = count(1, 86_400_000);
 
 /// The most markets of a request: servers take targets of 8 KiB.
-const MOST_IDS: u64 = 500;
+pub(super) const MOST_IDS: u64 = 500;
 
 /// The most pages of a list, each a request: of 100 rows each, more than any exchange has markets.
 const MOST_PAGES: u64 = 200;

@@ -3,15 +3,17 @@
 //! Owns the fields of a listing and the rules for each: steps become decimal places, and a limit of
 //! zero is no limit. It does not check names: the catalog does.
 
-use super::endpoint::EndpointSpec;
+use super::endpoint::{EndpointSpec, MOST_IDS};
 use super::error::{ItemFault, Reject, WrongPart};
 use super::fields::{Constants, TableOf};
 use super::json::Raw;
-use super::pair::{ID_FORM, Pair};
+use super::pair::{ID_FORM, MADE_FORM, Pair};
 use super::shape::ItemFields;
 use super::sink::Sink;
+use super::target::BETWEEN;
 use super::value::{hundredth, name, text, unsigned};
 use crate::config::forms::{TextForm, form, name as name_of};
+use crate::config::leaves::count;
 use crate::config::members::{members, names};
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;
@@ -66,6 +68,8 @@ members! {
         /// The endpoint. Without it the exchange has no list: the markets are those that the source's
         /// `symbols` name, with ids in the first form of `pair`.
         call: Option<EndpointSpec> = None, "call";
+        /// The part of the list with some markets.
+        several: Option<NamedForm> = None, "several";
         /// The members of a market.
         fields: Option<TableOf<ListingField>> = None, "fields";
         /// What the names of the markets are, in a list that is an object: `id`, if it is left out.
@@ -97,6 +101,20 @@ members! {
     }
 }
 
+members! {
+    /// How the list is requested for some markets alone.
+    pub(super) struct NamedForm {
+        /// The endpoint, with `{ids}`.
+        call: EndpointSpec, "call";
+        /// The ids of markets whose list has not come, made of both assets as the exchange writes them.
+        ids: String, "ids" MADE_FORM;
+        /// What stands between two ids.
+        between: String = ",".to_owned(), "between" BETWEEN;
+        /// The most markets of a request.
+        most: u32, "most" count(1, MOST_IDS);
+    }
+}
+
 names! {
     /// The unit of fees.
     pub(super) enum FeeUnit {
@@ -115,6 +133,17 @@ impl ListingForm {
             None if self.lower_case => common.to_ascii_lowercase().into(),
             None => common.into(),
         }
+    }
+
+    /// The ids of these symbols, if the list may be requested for them alone.
+    pub(super) fn ids(&self, symbols: &[String]) -> Option<Vec<String>> {
+        let form = self.several.as_ref().filter(|it| symbols.len() <= it.most as usize)?;
+        let id = |symbol: &String| {
+            let (base, quote) = symbol.split_once('/')?;
+            let id = form.ids.replacen("{base}", &self.own(base), 1);
+            Some(id.replacen("{quote}", &self.own(quote), 1))
+        };
+        symbols.iter().map(id).collect()
     }
 
     /// A market that is in no list.

@@ -72,6 +72,12 @@ pub(super) const ID_FORM: TextForm<String> = form("a form like \"t{id}\"", |text
     plain(text, !format!("{front}{behind}").contains(['{', '}']))
 });
 
+/// A form of an id that is made of both assets, which need not be told apart in it.
+pub(super) const MADE_FORM: TextForm<String> = form("a form like \"{base}{quote}\"", |text| {
+    let rest = text.replacen("{base}", "", 1).replacen("{quote}", "", 1);
+    plain(text, rest.len() + "{base}{quote}".len() == text.len() && !rest.contains(['{', '}']))
+});
+
 // The form of most exchanges.
 texts!(Pair, "{base}/{quote}");
 

@@ -88,6 +88,7 @@ impl Reading {
             Call::Candles { .. } => Task::Candles,
             Call::Markets if dialect.has_list() => Task::Markets,
             Call::Markets => Task::Named,
+            Call::MarketsOf { .. } => Task::Markets,
             Call::Time => file.time.unit.map_or(Task::Date { is_known: false }, Task::Time),
         };
         let call = dialect.endpoint(call);

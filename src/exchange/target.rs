@@ -185,13 +185,8 @@ impl Placeholder {
             (Id, Call::Ticker { id } | Call::Stats { id } | Call::Candles { id, .. }) => {
                 return escape(id, self.case, self.is_bare, out);
             }
-            (Ids, Call::Several { ids }) => {
-                for (at, id) in ids.iter().enumerate() {
-                    out.push_str(if at == 0 { "" } else { file.between });
-                    escape(id, self.case, self.is_bare, out);
-                }
-                return;
-            }
+            (Ids, Call::Several { ids }) => return self.write_ids(ids, file.between, out),
+            (Ids, Call::MarketsOf { ids }) => return self.write_ids(ids, file.between, out),
             (Interval, Call::Candles { .. }) => return out.push_str(file.interval),
             (Limit, Call::Candles { .. }) => file.page,
             (Slots | Back, Call::Candles { interval, from, to, now, .. }) => {
@@ -213,6 +208,13 @@ impl Placeholder {
             _ => return,
         };
         write!(out, "{number}").expect("a string takes everything");
+    }
+
+    fn write_ids(self, ids: &[impl AsRef<str>], between: &str, out: &mut String) {
+        for (at, id) in ids.iter().enumerate() {
+            out.push_str(if at == 0 { "" } else { between });
+            escape(id.as_ref(), self.case, self.is_bare, out);
+        }
     }
 }
 

@@ -200,6 +200,7 @@ impl World {
         calls.retain(|call, _| !matches!(call.as_str(), "one" | "several"));
         dialect["candles"]["call"]["cost"] = json!(1);
         dialect["markets"]["call"]["cost"] = json!(1);
+        dialect["markets"]["several"]["call"]["cost"] = json!(1);
         dialect
     }
 

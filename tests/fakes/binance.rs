@@ -16,17 +16,28 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
     match asked.path() {
         "/api/v3/time" => Reply::json(format!(r#"{{"serverTime":{}}}"#, shop.now)),
         "/api/v3/ticker/24hr" => tickers(shop, asked),
-        "/api/v3/exchangeInfo" => Reply::json(format!(
-            r#"{{"timezone":"UTC","serverTime":{},"rateLimits":[],"exchangeFilters":[],"symbols":[{}]}}"#,
-            shop.now,
-            shop.each(|market| format!(
-                r#"{{"symbol":"{base}{quote}","status":"TRADING","baseAsset":"{base}","quoteAsset":"{quote}","filters":[{{"filterType":"PRICE_FILTER","minPrice":"{tick}","maxPrice":"1000000.00000000","tickSize":"{tick}"}},{{"filterType":"LOT_SIZE","minQty":"0.00100000","maxQty":"9000.00000000","stepSize":"0.00010000"}},{{"filterType":"NOTIONAL","minNotional":"5.00000000","maxNotional":"9000000.00000000"}}]}}"#,
-                base = market.base, quote = market.quote, tick = padded(market.tick)
-            ))
-        )),
+        "/api/v3/exchangeInfo" => markets(shop, asked),
         "/api/v3/klines" => candles(shop, asked),
         _ => Reply::not_found(),
     }
+}
+
+/// Of all, or of those that are named: a name that is unknown spoils it.
+fn markets(shop: &Shop, asked: &Asked) -> Reply {
+    let names = asked.param("symbols").map(|text| text.replace(['[', ']', '"'], ""));
+    let made = shop.each_of(&FAKE, names, |market| {
+        format!(
+            r#"{{"symbol":"{base}{quote}","status":"TRADING","baseAsset":"{base}","quoteAsset":"{quote}","filters":[{{"filterType":"PRICE_FILTER","minPrice":"{tick}","maxPrice":"1000000.00000000","tickSize":"{tick}"}},{{"filterType":"LOT_SIZE","minQty":"0.00100000","maxQty":"9000.00000000","stepSize":"0.00010000"}},{{"filterType":"NOTIONAL","minNotional":"5.00000000","maxNotional":"9000000.00000000"}}]}}"#,
+            base = market.base, quote = market.quote, tick = padded(market.tick)
+        )
+    });
+    let Some(made) = made else {
+        return Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+    };
+    Reply::json(format!(
+        r#"{{"timezone":"UTC","serverTime":{},"rateLimits":[],"exchangeFilters":[],"symbols":[{made}]}}"#,
+        shop.now
+    ))
 }
 
 /// Of one market the object itself, of several or all an array.

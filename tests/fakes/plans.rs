@@ -206,3 +206,37 @@ fn a_market_that_is_gone_costs_the_others_nothing() {
     let refused = world.asked[before..].iter().filter(|(_, it)| it.contains("24hr"));
     assert!(refused.count() <= 15 * 3 + 20, "{:?}", &world.asked[before..]);
 }
+
+/// Whoever names a few markets reads no list of thousands, unless the exchange refuses it for one of them.
+#[test]
+fn a_list_is_read_for_the_named_markets_alone() {
+    let listed = |more: &[&str], until_us: u64| {
+        let shop = Shop::new(LISTED);
+        let mut symbols: Vec<_> = shop.markets().iter().take(2).map(|it| it.symbol()).collect();
+        symbols.extend(more.iter().map(|it| it.to_string()));
+        let poll = Poll::Every(Duration::from_millis(POLL_MS));
+        let source = SourceConfig { symbols, poll, ..SourceConfig::new("binance") };
+        let known = source.symbols[0].clone();
+        let mut world = World::of(&binance::FAKE, shop, vec![source], 1);
+        world.run_to(until_us);
+        assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
+        assert!(!world.get(&format!("/api/v1/quotes/{known}"))["last"].is_null());
+        for unknown in more.iter().chain(&["FOO/BAR"]) {
+            let key = world.ask(&format!("/api/v1/quotes/{unknown}"));
+            assert_eq!(world.answer(key).map(|it| it.0), Some(404), "{unknown}");
+        }
+        let metrics = world.get("/api/v1/metrics");
+        assert_eq!(metrics["upstreams"].items()[0]["plan"].text(), Some("several"));
+        let seen = world.asked.iter().zip(&world.costs);
+        let lists = seen.filter(|((_, target), _)| target.contains("exchangeInfo"));
+        let lists = lists.map(|((_, it), (bytes, _))| (it.contains("symbols="), *bytes));
+        lists.collect::<Vec<_>>()
+    };
+    let hours = 7_500_000_000;
+    let of_named = listed(&[], hours);
+    assert_eq!(of_named.len(), 3, "{of_named:?}");
+    assert!(of_named.iter().all(|(is_named, bytes)| *is_named && *bytes < 2_000), "{of_named:?}");
+    let refused = listed(&["NO/SUCH"], hours);
+    let is_named: Vec<bool> = refused.iter().map(|it| it.0).collect();
+    assert_eq!(is_named, [true, false, false, false], "{refused:?}");
+}

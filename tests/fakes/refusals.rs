@@ -83,7 +83,7 @@ fn fifty_markets_that_fail_without_a_word_are_tried_one_at_a_time() {
 #[test]
 fn candles_that_fail_for_every_market_are_backed_off_and_quotes_go_on() {
     let poll = Duration::from_secs(2);
-    let mut world = World::new(&binance::FAKE, Shop::new(60), poll, 3);
+    let mut world = World::new(&binance::FAKE, Shop::new(20), poll, 3);
     let since = weather(&mut world, Weather::AnswersTo("/klines", unavailable(None)), 60);
     let (candles, quotes) = (world.count("/klines", since), world.count("/ticker", since));
     assert!((2..=15).contains(&candles), "{candles}");

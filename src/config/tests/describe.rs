@@ -92,6 +92,7 @@ impl<T> Limits for TextForm<T> {
             "1 to 32 of A-Z, a-z, 0-9, -, _, . and /" => "^[A-Za-z0-9_./-]{1,32}$",
             "an asset of 1 to 20 A-Z and 0-9" => "^[A-Z0-9]{1,20}$",
             "a form like \"t{id}\"" => "[{]id[}]",
+            "a form like \"{base}{quote}\"" => "[{]base[}]",
             "http://HOST or https://HOST" => "^[Hh][Tt][Tt][Pp][Ss]?://",
             "printable characters of ASCII" => "^[ -~]*$",
             "the characters of a path and a query" => "^[A-Za-z0-9._~!$&'()*+,;=:@/?%-]*$",

@@ -25,13 +25,17 @@ const PERCENT_EQUAL: u64 = 125;
 /// What a request takes as long as none has told it.
 const LATENCY: Duration = Duration::from_millis(100);
 
+/// As many markets an exchange is taken to have, as long as its list was read for some of them alone.
+const LISTED: usize = 1000;
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct QuotePlan {
     /// The first is `all`, if the exchange has that.
     ways: Vec<Known>,
     current: usize,
-    /// The markets of the exchange, tracked or not; 0 until this node has read its list.
+    /// The markets of the exchange, tracked or not; 0 until this node has read its list. Of a list that was
+    /// requested for some markets, [`LISTED`].
     listed: usize,
 }
 
@@ -92,13 +96,16 @@ impl QuotePlan {
         profile.set_cost(costs[self.current].units);
     }
 
-    /// Takes in a response, whose last page has come now.
-    pub fn note(&mut self, staged: &Staged, now: Now) {
+    /// Takes in a response, whose last page has come now. The market list was requested for so many markets
+    /// alone, if it was.
+    pub fn note(&mut self, staged: &Staged, named: Option<usize>, now: Now) {
         let bytes = staged.bytes;
         let took = now.mono.since(staged.sent[0].mono);
         match &staged.task {
             Task::Markets => {
-                self.listed = staged.seen as usize;
+                let seen = staged.seen as usize;
+                let is_part = named.is_some_and(|named| seen <= named);
+                self.listed = if is_part { LISTED } else { seen };
                 // Ways that were too slow may be fast by now.
                 self.ways.iter_mut().for_each(|it| it.took = it.took.min(LATENCY));
             }

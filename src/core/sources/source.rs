@@ -18,6 +18,7 @@ use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::backoff::Warnings;
 use crate::core::sources::clock::{ToldTime, Witness};
 use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
+use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
 use crate::core::sources::replica::{Outbound, Replica, Role};
@@ -27,7 +28,7 @@ use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
 use crate::exchange::RequestKind;
 use crate::job_queue::JobQueue;
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::{SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::table::Key;
@@ -322,6 +323,23 @@ impl Source {
                 self.failed(&task, fault, began, host, cx);
             }
         }
+        true
+    }
+
+    /// True if this fault is that the exchange refuses the list of some markets: it is due again, as a whole,
+    /// because one market that is unknown may spoil it for all.
+    fn widens_list(&mut self, task: &Task, fault: &Fault, cx: &mut Context) -> bool {
+        let may_differ = fault.blame(true) == Blame::Market && !fault.is_of_address();
+        let Schedule { profile, list_tag, list_due, .. } = &mut self.schedule;
+        if *task != Task::Markets || !may_differ || profile.list_ids.take().is_none() {
+            return false;
+        }
+        let status = &mut cx.stats[self.id];
+        status.errors += 1;
+        let source = &status.id;
+        log::info!(target: SOURCE, "market list widened source={source} error={}", quoted(fault));
+        (*list_tag, *list_due) = (None, cx.now.mono);
+        cx.market.catalog.drop_list(self.id);
         true
     }
 

@@ -109,6 +109,8 @@ pub struct Profile {
     pub limit: BudgetLimit,
     /// From the start of one poll of quotes to the start of the next.
     pub poll: Duration,
+    /// The ids of its markets, if the market list is requested for them alone.
+    pub list_ids: Option<Vec<String>>,
     /// Where in each such time of the wall clock the source is polled, as a place among so many: sources are
     /// spread over it, on all nodes of a cluster together. `None`: wherever it begins, because there is no
     /// other source.
@@ -138,9 +140,13 @@ impl Profile {
     fn with(id: SourceId, config: &Config, dialect: &'static Dialect) -> Profile {
         let source = config.sources[id.index()].clone();
         let [place, count] = [id.index(), config.sources.len()].map(|count| count as u32);
+        // The nodes of a cluster may name others, and read the list of one of them.
+        let is_named = !source.symbols.is_empty() && source.quote_assets.is_empty();
+        let is_named = is_named && source.dialect != DEMO && config.cluster.is_none();
         Profile {
             id,
             dialect,
+            list_ids: is_named.then(|| dialect.list_ids(&source.symbols)).flatten(),
             url: source.url.as_ref().unwrap_or(dialect.base_url()).clone(),
             limit: if source.dialect == DEMO { DEMO_BUDGET } else { dialect.budget() },
             poll: source.poll.usual(),
@@ -199,7 +205,10 @@ impl Profile {
             }
             Task::TickersOf { symbols, .. } => Call::Ticker { id: ticker_id(symbols[0]) },
             Task::Stats(symbol) => Call::Stats { id: ticker_id(*symbol) },
-            Task::Markets => Call::Markets,
+            Task::Markets => match &self.list_ids {
+                Some(ids) => Call::MarketsOf { ids },
+                None => Call::Markets,
+            },
             Task::Time => Call::Time,
             Task::Tickers => Call::Tickers,
             Task::Candles { series, slots } => Call::Candles {

@@ -55,6 +55,13 @@ fn a_call_becomes_the_target_of_a_request() {
     check(Call::Tickers, "/api/v3/ticker/24hr");
     check(Call::Ticker { id: "BTCUSDT" }, "/api/v3/ticker/24hr?symbol=BTCUSDT");
     check(Call::Markets, "/api/v3/exchangeInfo");
+    let ids = BINANCE.list_ids(&["BTC/USDT".into(), "YOYOW/BTC".into()]).expect("a list of some");
+    check(
+        Call::MarketsOf { ids: &ids },
+        "/api/v3/exchangeInfo?symbols=%5B%22BTCUSDT%22,%22YOYOBTC%22%5D",
+    );
+    assert_eq!(BINANCE.list_ids(&vec!["A/B".to_owned(); 101]), None);
+    assert_eq!(Dialect::by_name("okx").and_then(|okx| okx.list_ids(&ids)), None);
     check(Call::Time, "/api/v3/time");
     check(
         candles(1_588_280_400_000, 1_591_880_400_000),

@@ -272,6 +272,24 @@ fn several_markets_are_asked_for_in_sizes_of_known_costs() {
 }
 
 #[test]
+fn a_list_of_some_markets_needs_their_ids() {
+    let of = |several: &str| {
+        faults(&[("\"markets\": {", &format!("\"markets\": {{ \"several\": {several},"))])
+    };
+    let good = "{ \"call\": { \"target\": \"/p?m={ids}\", \"items\": \"r[]\" }, \"ids\": \"{quote}-{base}\", \"most\": 9 }";
+    assert_eq!(of(good), [""; 0]);
+    for (old, new, expected) in [
+        ("{ids}", "all", "several.call.target: expected the placeholder {ids}"),
+        ("r[]", "r", "several.call.items: expected elements (`[]`) or members (`{}`)"),
+        ("-{base}", "", "ids: expected a form like \"{base}{quote}\", found \"{quote}\""),
+        ("-{base}", "{base}{base}", "found \"{quote}{base}{base}\""),
+    ] {
+        let found = of(&good.replacen(old, new, 1));
+        assert!(found.first().is_some_and(|it| it.ends_with(expected)), "{new}: {found:?}");
+    }
+}
+
+#[test]
 fn every_fault_of_a_file_is_named() {
     let found = faults(&[
         ("\"name\": \"sample\"", "\"name\": \"Sample!\""),

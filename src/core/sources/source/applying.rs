@@ -77,7 +77,8 @@ impl Source {
             self.schedule.failures.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        self.schedule.plan.note(&staged, cx.now);
+        let named = self.schedule.profile.list_ids.as_ref().map(Vec::len);
+        self.schedule.plan.note(&staged, named, cx.now);
         self.apply(staged, cx)?;
         self.answered(&task, host, cx);
         Ok(())
@@ -105,6 +106,9 @@ impl Source {
         host: &mut Host,
         cx: &mut Context,
     ) {
+        if self.widens_list(task, &fault, cx) {
+            return;
+        }
         let schedule = &mut self.schedule;
         let begun = (began, self.connections.upstream.addresses.len());
         let blame = schedule.failures.failed(task, &fault, begun, host, cx);
