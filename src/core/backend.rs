@@ -30,7 +30,8 @@ pub struct Backend {
     /// once.
     ///
     /// Invariant: it equals a recomputation. Whoever lets the sources, the quotes, the health log, the
-    /// history or the cluster act must forget it, as [`Backend::relay`] does; debug builds compare each time.
+    /// history or the cluster act must call [`Backend::changed`], as [`Backend::relay`] does; debug builds
+    /// compare each time.
     next_wake: Cell<Option<NextWake>>,
     /// [`History::pace`] at the last call of [`Backend::relay`].
     pace: Pace,
@@ -218,20 +219,21 @@ impl Backend {
         self.watch(cx);
     }
 
-    /// If the machine slept or a clock was set, nothing is as new as it looks, and the exchanges' time is
-    /// not known.
+    /// The next second has begun. If the machine slept or a clock was set, nothing is as new as it looks, and
+    /// the exchanges' time is not known.
     #[cold]
     pub fn watch_clocks(&mut self, cx: &mut Context) {
-        if cx.check_clocks() {
+        cx.state += 1;
+        if cx.clock.is_none() && cx.check_clocks() {
             self.sources.clocks_moved(cx);
-            self.next_wake.set(None);
+            self.changed(cx);
         }
     }
 
     /// The demo exchange has others to tell.
     pub fn demo_changed(&mut self, cx: &mut Context) {
         self.sources.demo_changed(cx);
-        self.next_wake.set(None);
+        self.changed(cx);
     }
 
     /// Steps a job of the sources.
@@ -265,7 +267,7 @@ impl Backend {
         slots: &Range<i64>,
         cx: &mut Context,
     ) -> Option<(bool, ReadStart)> {
-        self.next_wake.set(None);
+        self.changed(cx);
         let source = &mut self.sources[series.source];
         if !source.follow(series, cx) {
             return None;
@@ -345,7 +347,7 @@ impl Backend {
     /// Closes the history. `true`: that is done, and the other nodes know.
     pub fn close(&mut self, cx: &mut Context) -> bool {
         self.history.close(cx);
-        self.next_wake.set(None);
+        self.changed(cx);
         self.history.is_closed() && self.cluster.get().is_none_or(Cluster::has_told_end)
     }
 
@@ -367,7 +369,13 @@ impl Backend {
         if let Some(cluster) = self.cluster.get_mut() {
             cluster.relay(sources, history, cx);
         }
+        self.changed(cx);
+    }
+
+    /// Something has acted: the next wake-up may be another, and so may responses.
+    fn changed(&self, cx: &mut Context) {
         self.next_wake.set(None);
+        cx.state += 1;
     }
 
     /// Looks from which source each symbol is served, if that may have changed, and logs why the service
@@ -377,7 +385,7 @@ impl Backend {
         let has_logged = self.health.update(stats, &market.quotes, *now);
         stats.health_changes = self.health.changes();
         if has_logged || self.sources.watch_failover(cx) {
-            self.next_wake.set(None);
+            self.changed(cx);
         }
     }
 }

@@ -37,6 +37,10 @@ pub struct Context {
     pub facts: fn() -> ProcessFacts,
     /// The time of this call.
     pub now: Now,
+    /// Counts the states of the core: while it stays, responses differ only by what has to do with the time
+    /// ([`View::holds_until`](crate::core::api::View::holds_until)). Each second is another state, since
+    /// heads tell it.
+    pub state: u64,
     /// The clock of the demo exchange if it is not this machine's. The wall-clock time of [`Context::now`]
     /// is what it shows.
     pub clock: Option<SimulatedClock>,
@@ -113,6 +117,7 @@ impl Context {
             boot: 0,
             facts: ProcessFacts::default,
             now,
+            state: 1,
             clock,
             wall_zero,
         }

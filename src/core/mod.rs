@@ -392,7 +392,7 @@ impl Core {
         // Most calls are of the same turn, and pass the same time.
         if now != self.told {
             (self.told, self.cx.now) = (now, context::shown(self.cx.clock, now));
-            if self.clients.set_date(now.unix) && self.cx.clock.is_none() {
+            if self.clients.set_date(now.unix) {
                 self.backend.watch_clocks(&mut self.cx);
             }
         }

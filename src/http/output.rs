@@ -19,7 +19,7 @@ pub const MIN_GIVEN: usize = 16 * 1024;
 const MIN_SHRUNK: usize = 4 * 1024;
 
 /// Bytes to be sent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Output {
     bytes: Vec<u8>,
     /// Number of written bytes that were sent.
@@ -28,7 +28,7 @@ pub struct Output {
     shared: Option<Box<Shared>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Shared {
     parts: Vec<Part>,
     /// The first part that is not completely sent.
@@ -37,7 +37,7 @@ struct Shared {
     left: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Part {
     /// It precedes the written byte at this position.
     at: usize,
@@ -46,7 +46,7 @@ struct Part {
     range: Range<usize>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Bytes {
     Shared(Arc<[u8]>),
     Given(Vec<u8>),
@@ -110,6 +110,25 @@ impl Output {
             bytes: Bytes::Shared(bytes.clone()),
             range: range.clone(),
         }));
+    }
+
+    /// A copy that shares what is shared. `None` if it copies more than `most` bytes, or if some are sent.
+    pub fn copy(&self, most: usize) -> Option<Output> {
+        let parts = self.shared.as_deref().map_or(&[][..], |shared| &shared.parts);
+        let is_small = parts.iter().all(|part| matches!(part.bytes, Bytes::Shared(_)));
+        (is_small && self.bytes.len() <= most && self.sent == 0).then(|| self.clone())
+    }
+
+    /// Appends all of another, of which nothing is sent.
+    pub fn append(&mut self, other: &Output) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        if let Some(other) = other.shared.as_deref().filter(|other| other.left > 0) {
+            let shared = self.shared.get_or_insert_default();
+            shared.left += other.left;
+            let moved = |part: &Part| Part { at: begin + part.at, ..part.clone() };
+            shared.parts.extend(other.parts.iter().map(moved));
+        }
     }
 
     /// The unsent bytes.

@@ -38,6 +38,8 @@ pub fn send(
                 return Outcome::Sent;
             }
             let key = key();
+            // Whether there is room may be different with each request.
+            view.now();
             if view.compressed.has_room(&key, tag, length) {
                 let mut body = Output::default();
                 write(&mut body);

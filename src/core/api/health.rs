@@ -91,7 +91,7 @@ fn write_figures(view: &View<'_>, state: State, body: &mut [u8; BODY_BYTES]) -> 
     } else {
         "\",\"live\":true,\"ready\":false,\"uptimeMs\":"
     };
-    let uptime = view.now.mono.since(view.status.started.mono);
+    let uptime = view.now().mono.since(view.status.started.mono);
     let figures = [
         (uptime_ms, uptime.as_millis() as u64),
         (CACHED, quotes.cached as u64),
@@ -124,7 +124,7 @@ fn write_reasons(view: &View<'_>, out: &mut Vec<u8>) {
         json!(array.item(), {
             "code": reason.code.name(),
             "source": reason.source.map(|id| &*status[id].id),
-            "message": reason.message(status, quotes, view.now).as_str(),
+            "message": reason.message(status, quotes, view.now()).as_str(),
         });
     }
     array.close();

@@ -66,7 +66,7 @@ fn exchange(id: &str) -> impl Value {
 
 /// Responds to `/udf/time`: the time in seconds.
 pub fn time(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
-    let seconds = call.view.now.unix.0.div_euclid(1000).to_string();
+    let seconds = call.view.now().unix.0.div_euclid(1000).to_string();
     let head = Head { content_type: ContentType::TEXT, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
     Ok(Outcome::Sent)

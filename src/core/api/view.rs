@@ -7,9 +7,10 @@ use crate::http::{Cache, Error};
 use crate::interval::{Interval, Stored};
 use crate::market::{Market, Quote, SourceId, SymbolId};
 use crate::time::{Mono, Now, UnixMs};
+use std::cell::Cell;
+use std::time::Duration;
 
 /// What responses are made from.
-#[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The configuration.
     pub config: &'a Config,
@@ -22,7 +23,9 @@ pub struct View<'a> {
     /// Distinguishes the versions of this run from those of another.
     pub boot: u64,
     /// The time of this turn.
-    pub now: Now,
+    now: Now,
+    /// Until when what was told of the time stays as it is.
+    holds_until: Cell<Mono>,
     /// How to ask the system about the process.
     pub facts: fn() -> ProcessFacts,
 }
@@ -38,8 +41,25 @@ impl<'a> View<'a> {
             compressed: &cx.compressed,
             boot: cx.boot,
             now: cx.now,
+            holds_until: Cell::new(Mono::NEVER),
             facts: cx.facts,
         }
+    }
+
+    /// The time of this turn. What is made of it is of this moment alone.
+    pub fn now(&self) -> Now {
+        self.holds_until.set(Mono(0));
+        self.now
+    }
+
+    /// Until when a response that was made from this view would be made again as it is, unless the state of
+    /// the core changes before ([`Context::state`]).
+    pub fn holds_until(&self) -> Mono {
+        self.holds_until.get()
+    }
+
+    fn note(&self, until: Mono) {
+        self.holds_until.set(self.holds_until.get().min(until));
     }
 
     /// How long a response with this source's quotes may be cached: until its next poll, in whole
@@ -61,12 +81,22 @@ impl<'a> View<'a> {
 
     fn until(&self, next: Mono) -> Cache {
         let wait_ms = next.0.saturating_sub(self.now.mono.0) / 1000;
-        Cache::MaxAge(wait_ms.div_ceil(1000).max(1) as u32)
+        let seconds = wait_ms.div_ceil(1000).max(1);
+        if seconds > 1 {
+            self.note(Mono(next.0 - (seconds - 1) * 1_000_000 - 999));
+        }
+        Cache::MaxAge(seconds as u32)
     }
 
-    /// The time on the clock of an exchange.
+    /// The time on the clock of an exchange, of which only the minute may matter.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
-        self.status[source].exchange_time(self.now)
+        let status = &self.status[source];
+        let time = status.exchange_time(self.now);
+        // The time is cut to milliseconds: the minute may end up to one earlier.
+        let left_ms = Stored::M1.open_of(Stored::M1.slot_of(time) + 1) - time - 1;
+        let left_us = 1000 * left_ms as u64 / u64::from(status.clock_speed()).max(1);
+        self.note(self.now.mono + Duration::from_micros(left_us));
+        time
     }
 
     /// The intervals that can be served: one of these sources has the stored candles that they are made of.

@@ -56,10 +56,16 @@ impl Admission {
         endpoint: Endpoint,
         cx: &mut Context,
     ) -> (Option<IpAddr>, Option<Quota>) {
-        match peer.is_some() && self.trusted.is_empty() && !self.rates.is_on() {
+        match self.is_free(peer) {
             true => (peer, None),
             false => self.check(peer, request, endpoint, cx),
         }
+    }
+
+    /// True if every request of this peer is admitted, and counts for the peer itself.
+    #[inline]
+    pub fn is_free(&self, peer: Option<IpAddr>) -> bool {
+        peer.is_some() && self.trusted.is_empty() && !self.rates.is_on()
     }
 
     fn check(

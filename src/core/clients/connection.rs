@@ -36,7 +36,7 @@ use crate::core::clients::streams::EventStream;
 use crate::core::held::HeldByClients;
 use crate::core::stats::HttpStatus;
 use crate::core::{Action, CloseReason, Context, Service};
-use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest, Request};
+use crate::http::{BodyReader, EndlessBody, Output, OwnedRequest};
 use crate::table::Key;
 use crate::time::Mono;
 use std::net::IpAddr;
@@ -211,18 +211,22 @@ impl Connection {
 
     /// Counts one more request, and decides whether the connection closes after its response.
     #[inline]
-    pub fn count_request(&mut self, request: &Request<'_>, cx: &Context) {
+    pub fn count_request(&mut self, keep_alive: bool, cx: &Context) {
+        self.reason = self.closes_after(keep_alive, cx);
         self.served += 1;
         self.blank = 0;
-        if self.reason.is_some() {
-            return;
-        }
-        if self.served >= cx.config.limits.requests_per_connection {
-            self.reason = Some(CloseReason::RequestLimit);
-        } else if cx.stats.stopping {
-            self.reason = Some(CloseReason::Stopping);
-        } else if !request.keep_alive {
-            self.reason = Some(CloseReason::Answered);
+    }
+
+    /// Why the connection closes after the next response, if it does.
+    #[inline]
+    pub fn closes_after(&self, keep_alive: bool, cx: &Context) -> Option<CloseReason> {
+        match self.reason {
+            None if self.served + 1 >= cx.config.limits.requests_per_connection => {
+                Some(CloseReason::RequestLimit)
+            }
+            None if cx.stats.stopping => Some(CloseReason::Stopping),
+            None if !keep_alive => Some(CloseReason::Answered),
+            reason => reason,
         }
     }
 

@@ -6,11 +6,14 @@
 //!
 //! Owns a fixed number of places, each for one head; the head's own bytes select its place. A head is
 //! copied when it asks for its place twice in a row, so heads that come once are never copied.
-//! It never holds a response: those are made from the current market.
+//!
+//! With a prepared request, its response is kept, once it was made twice in the same state of the core: until
+//! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response.
 
-use crate::core::Service;
 use crate::core::api::{Endpoint, Prepared};
-use crate::http::{OwnedRequest, Request, RequestBody};
+use crate::core::{Context, Service};
+use crate::http::{Output, OwnedRequest, Request, RequestBody};
+use crate::time::Mono;
 
 /// Heads that are kept: as many as there are clients that are likely to poll at the same time.
 const PLACES: usize = 256;
@@ -22,10 +25,16 @@ const HEAD_BYTES: usize = 1536;
 /// Bytes of a head that select its place: most of a request line, or all of a short head.
 const KEY_BYTES: usize = 128;
 
+/// The most bytes of a response that are copied to keep it, without what it shares with others: those of
+/// twenty quotes.
+const RESPONSE_BYTES: usize = 8 * 1024;
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct HeadCache {
     places: Box<[Place]>,
+    /// True if there may be a response that [`HeadCache::sweep`] drops.
+    pub has_responses: bool,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +44,42 @@ struct Place {
     /// The head that is kept.
     request: Option<OwnedRequest>,
     /// What was prepared of it.
-    prepared: Option<(Validity, Endpoint, Box<dyn Prepared>)>,
+    prepared: Option<PreparedHead>,
+}
+
+/// What was prepared of a head.
+#[derive(Debug)]
+pub struct PreparedHead {
+    valid_for: Validity,
+    /// What it is for.
+    pub endpoint: Endpoint,
+    /// The request.
+    pub prepared: Box<dyn Prepared>,
+    response: KeptResponse,
+}
+
+/// The response to a head.
+#[derive(Debug, Default)]
+pub struct KeptResponse {
+    /// The state of the core when the head came last.
+    state: u64,
+    /// Until when this is the response, if there is one.
+    until: Mono,
+    /// Its status.
+    pub status: u16,
+    /// The size of its body.
+    pub weight: usize,
+    /// Its bytes.
+    pub bytes: Output,
+}
+
+impl PreparedHead {
+    /// The response that is kept, if it would be made again as it is.
+    #[inline]
+    pub fn response(&self, cx: &Context) -> Option<&KeptResponse> {
+        let KeptResponse { state, until, .. } = self.response;
+        (state == cx.state && cx.now.mono < until).then_some(&self.response)
+    }
 }
 
 /// For which listener and version of the catalog a prepared request is valid.
@@ -44,7 +88,8 @@ type Validity = (Service, u64);
 impl HeadCache {
     /// An empty cache.
     pub fn new() -> HeadCache {
-        HeadCache { places: (0..PLACES).map(|_| Place::default()).collect() }
+        let places = (0..PLACES).map(|_| Place::default()).collect();
+        HeadCache { places, has_responses: false }
     }
 
     /// The place of the head that `bytes` begin with.
@@ -53,10 +98,15 @@ impl HeadCache {
         hash(&bytes[..bytes.len().min(KEY_BYTES)]) as usize % PLACES
     }
 
-    /// The request at the start of `bytes`, if its head is kept in its place.
-    #[inline(always)]
-    pub fn find<'b>(&self, place: usize, bytes: &'b [u8]) -> Option<Request<'b>> {
+    /// The length of the head at the start of `bytes`, if it is kept in its place.
+    #[inline]
+    pub fn find(&self, place: usize, bytes: &[u8]) -> Option<usize> {
         self.places[place].request.as_ref()?.find(bytes)
+    }
+
+    /// The request of a head that is kept in this place.
+    pub fn request<'b>(&self, place: usize, head: &'b [u8]) -> Request<'b> {
+        self.places[place].request.as_ref().expect("it was found").read(head)
     }
 
     /// True if a request was prepared for the head in this place.
@@ -67,19 +117,53 @@ impl HeadCache {
 
     /// What was prepared of the head in this place, if that is still valid.
     #[inline]
-    pub fn prepared(&self, place: usize, at: Validity) -> Option<(Endpoint, &dyn Prepared)> {
-        let (valid_at, endpoint, prepared) = self.places[place].prepared.as_ref()?;
-        (*valid_at == at).then_some((*endpoint, &**prepared))
+    pub fn prepared(&self, place: usize, at: Validity) -> Option<&PreparedHead> {
+        self.places[place].prepared.as_ref().filter(|it| it.valid_for == at)
     }
 
     /// Keeps what was prepared of the head in this place.
     pub fn keep(
         &mut self,
         place: usize,
-        at: Validity,
+        valid_for: Validity,
         (endpoint, prepared): (Endpoint, Box<dyn Prepared>),
     ) {
-        self.places[place].prepared = Some((at, endpoint, prepared));
+        let response = KeptResponse::default();
+        self.places[place].prepared =
+            Some(PreparedHead { valid_for, endpoint, prepared, response });
+    }
+
+    /// Notes the response to the prepared request in this place, and keeps it if it is the second one in this
+    /// state of the core. `until`: until when it would be made again as it is.
+    pub fn note_response(
+        &mut self,
+        place: usize,
+        until: Mono,
+        (status, weight): (u16, usize),
+        bytes: &Output,
+        cx: &Context,
+    ) {
+        let Some(PreparedHead { response, .. }) = &mut self.places[place].prepared else {
+            return;
+        };
+        if until <= cx.now.mono {
+            return;
+        }
+        if response.state != cx.state {
+            *response = KeptResponse { state: cx.state, ..KeptResponse::default() };
+        } else if let Some(bytes) = bytes.copy(RESPONSE_BYTES) {
+            *response = KeptResponse { state: cx.state, until, status, weight, bytes };
+            self.has_responses = true;
+        }
+    }
+
+    /// Drops all responses. To be called once a second, in another state of the core, so that what is not
+    /// asked for any more takes no memory.
+    pub fn sweep(&mut self) {
+        if std::mem::take(&mut self.has_responses) {
+            let prepared = self.places.iter_mut().filter_map(|place| place.prepared.as_mut());
+            prepared.for_each(|it| it.response = KeptResponse::default());
+        }
     }
 
     /// Notes a request that was parsed because it was not found in its place. One that a body follows is
@@ -113,20 +197,23 @@ fn hash(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
-    use crate::core::api::Endpoint;
+    use crate::config::{Config, Limits};
+    use crate::core::Status;
     use crate::core::api::chart::ChartRequest;
     use crate::http::{HeadLimits, Parsed, parse};
     use crate::interval::Interval;
-    use crate::market::{ChartSpec, SymbolId};
+    use crate::market::{ChartSpec, Market, SymbolId};
+    use crate::time::Now;
+    use std::time::Duration;
 
     fn look(cache: &mut HeadCache, raw: &[u8]) -> bool {
         let limits = HeadLimits::from(&Limits::default());
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        if let Some(found) = cache.find(cache.place(raw), raw) {
-            assert_eq!((found, found.head.len()), (request, used));
+        if let Some(length) = cache.find(cache.place(raw), raw) {
+            let found = cache.request(cache.place(raw), &raw[..length]);
+            assert_eq!((found, length), (request, used));
             return true;
         }
         cache.note(cache.place(raw), &request);
@@ -167,11 +254,7 @@ mod tests {
         assert!(cache.places.iter().all(|place| place.request.is_none()), "none has come twice");
     }
 
-    #[test]
-    fn a_prepared_request_holds_at_one_listener_until_the_catalog_changes() {
-        let mut cache = HeadCache::new();
-        let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        (0..3).for_each(|_| _ = look(&mut cache, raw));
+    fn prepared() -> (Endpoint, Box<dyn Prepared>) {
         let spec = ChartSpec {
             interval: Interval::H1,
             from: None,
@@ -180,10 +263,50 @@ mod tests {
             fill_previous: false,
             quoted: false,
         };
-        let prepared = Box::new(ChartRequest { symbol: SymbolId(1), spec, source: None }) as _;
+        (Endpoint::Chart, Box::new(ChartRequest { symbol: SymbolId(1), spec, source: None }))
+    }
+
+    #[test]
+    fn a_response_is_kept_from_its_second_time_on_until_something_changes() {
+        let (config, now) = (Config::default(), Now::default());
+        let market = Market::new(&config);
+        let mut cx = Context::new(config, market, Status::default(), now);
+        let (mut cache, at) = (HeadCache::new(), (Service::Api, 7));
+        cache.keep(0, at, prepared());
+        let mut bytes = Output::default();
+        bytes.bytes().extend_from_slice(b"HTTP/1.1 200 OK");
+        let until = cx.now.mono + Duration::from_millis(5);
+        let note = |cache: &mut HeadCache, cx: &Context| {
+            cache.note_response(0, until, (200, 9), &bytes, cx);
+            let response = cache.prepared(0, at).and_then(|it| it.response(cx));
+            response.map(|it| (it.status, it.weight, it.bytes.pending().to_vec()))
+        };
+        let expected = Some((200, 9, b"HTTP/1.1 200 OK".to_vec()));
+        assert_eq!(note(&mut cache, &cx), None, "it has come once");
+        assert_eq!(note(&mut cache, &cx), expected);
+        cx.state += 1;
+        assert_eq!(note(&mut cache, &cx), None, "another state");
+        assert_eq!(note(&mut cache, &cx), expected);
+        cx.now.mono = until;
+        assert_eq!(note(&mut cache, &cx), None, "it has had its time");
+        cx.now = now;
+        cache.sweep();
+        assert_eq!(note(&mut cache, &cx), None);
+        bytes.bytes().resize(RESPONSE_BYTES + 1, b'x');
+        let note = |cache: &mut HeadCache| cache.note_response(0, until, (200, 9), &bytes, &cx);
+        (0..3).for_each(|_| note(&mut cache));
+        let response = cache.prepared(0, at).and_then(|it| it.response(&cx));
+        assert!(response.is_none(), "it is too long");
+    }
+
+    #[test]
+    fn a_prepared_request_holds_at_one_listener_until_the_catalog_changes() {
+        let mut cache = HeadCache::new();
+        let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        (0..3).for_each(|_| _ = look(&mut cache, raw));
         let place = cache.place(raw);
         assert!(cache.prepared(place, (Service::Api, 7)).is_none());
-        cache.keep(place, (Service::Api, 7), (Endpoint::Chart, prepared));
+        cache.keep(place, (Service::Api, 7), prepared());
         assert!(cache.prepared(place, (Service::Api, 7)).is_some());
         assert!(cache.prepared(place, (Service::Both, 7)).is_none());
         assert!(cache.prepared(place, (Service::Api, 8)).is_none());

@@ -197,6 +197,8 @@ impl Clients {
         let now = cx.now.mono;
         if self.sweeper.next_sweep <= now && self.is_swept(cx) && self.sweep(cx) {
             cx.compressed.sweep();
+            cx.state += 1;
+            self.responses.heads.sweep();
             self.responses.streams.ask_for_charts(cx);
             self.watch_memory(cx);
         }
@@ -221,7 +223,10 @@ impl Clients {
 
     /// True if there is something to sweep, or memory that may be given back.
     fn is_swept(&self, cx: &Context) -> bool {
-        !self.connections.is_empty() || cx.compressed.is_keeping() || self.peak_bytes >= CROWD_BYTES
+        !self.connections.is_empty()
+            || cx.compressed.is_keeping()
+            || self.responses.heads.has_responses
+            || self.peak_bytes >= CROWD_BYTES
     }
 
     /// Closes the connections that are between two requests, and ends all streams: marketd stops.
@@ -257,6 +262,7 @@ impl Clients {
                 let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
                 // Its responses run when that was the last slice.
                 if let Some((bytes, keys)) = cx.compressed.step(waits) {
+                    cx.state += 1;
                     self.note_compressed(keys, &bytes);
                 }
             }

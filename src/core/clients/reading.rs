@@ -10,13 +10,15 @@
 //! A body is read and dropped; then the request is served as if it had none. `responses` writes the
 //! responses.
 
+use crate::core::api::{Destination, Outcome, View};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::SHARE;
+use crate::core::clients::head_cache::{KeptResponse, PreparedHead};
 use crate::core::clients::responses::Responses;
 use crate::core::{Action, Context, Event};
 use crate::http::{
-    BodyReader, CONTINUE, Error, HeadLimits, OwnedRequest, Parsed, Request, RequestBody,
-    empty_lines, parse,
+    BodyReader, CONTINUE, Error, HeadLimits, Output, OwnedRequest, Parsed, Request, RequestBody,
+    Responder, empty_lines, parse,
 };
 use std::ops::ControlFlow::{self, Break, Continue};
 
@@ -165,14 +167,19 @@ impl Responses {
         // A head behind empty lines may be shorter than others. So the cache is not used for it.
         let place = self.heads.place(bytes);
         if connection.blank == 0
-            && let Some(request) = self.heads.find(place, bytes)
+            && let Some(length) = self.heads.find(place, bytes)
         {
+            let head = &bytes[..length];
+            if self.repeat(connection, (place, head), cx) {
+                return self.taken(length);
+            }
+            let request = self.heads.request(place, head);
             // Nothing is prepared for heavy ones.
             if !self.heads.is_prepared(place) && is_heavy(&request) {
                 return self.put_off(connection, cx);
             }
             self.respond(connection, &request, Some(place), cx);
-            return self.taken(request.head.len());
+            return self.taken(length);
         }
         // Empty lines before it count, including those that are dropped already.
         let mut limits = HeadLimits::from(&cx.config.limits);
@@ -207,6 +214,48 @@ impl Responses {
                 Break(bytes.len())
             }
         }
+    }
+
+    /// Responds to a request whose head is kept, `head`, by what was sent the last time. Returns false if
+    /// that may not be what it would be sent now. Debug builds compare.
+    #[inline]
+    fn repeat(
+        &mut self,
+        connection: &mut Connection,
+        (place, head): (usize, &[u8]),
+        cx: &mut Context,
+    ) -> bool {
+        let valid_for = (connection.service, cx.market.catalog.version());
+        let known =
+            self.heads.prepared(place, valid_for).and_then(|it| Some((it, it.response(cx)?)));
+        let Some((it, KeptResponse { status, weight, bytes, .. })) = known else {
+            return false;
+        };
+        if connection.closes_after(true, cx).is_some() || !self.admission.is_free(connection.peer) {
+            return false;
+        }
+        debug_assert_eq!(bytes.pending().to_vec(), self.made_anew(it, place, head, cx));
+        let endpoint = it.endpoint;
+        connection.served += 1;
+        connection.output.borrow(&mut self.spare);
+        let made = (*status, connection.output.len());
+        connection.output.append(bytes);
+        cx.stats.http.requests += 1;
+        self.spent += *weight as u64;
+        let line = self.access_log.describe(connection.peer, head);
+        let line = (line.as_deref(), cx.now.mono);
+        self.complete(connection, endpoint, line, made, cx);
+        true
+    }
+
+    /// The response to a head on a connection that stays.
+    fn made_anew(&self, it: &PreparedHead, place: usize, head: &[u8], cx: &Context) -> Vec<u8> {
+        let (mut output, request) = (Output::default(), self.heads.request(place, head));
+        let mut responder = Responder::new(&mut output, &self.stamp, &request, true);
+        let route = Destination::Prepared(it.endpoint, &*it.prepared);
+        let kind = route.respond(&View::new(cx), &request, &mut responder, &mut None);
+        assert!(matches!(kind, Outcome::Sent), "a response that is kept is deferred");
+        output.pending().to_vec()
     }
 
     /// Counts the cost of a request with a head of this length.

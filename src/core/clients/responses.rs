@@ -39,7 +39,7 @@ pub struct Responses {
     pub deferred: DeferredResponses,
     pub streams: Streams,
     pub access_log: AccessLog,
-    admission: Admission,
+    pub admission: Admission,
     /// Buffers for the next response.
     pub spare: Output,
     pub demo: Option<Demo>,
@@ -85,7 +85,7 @@ impl Responses {
         cx: &mut Context,
     ) {
         let is_refused = connection.reason == Some(CloseReason::Refused);
-        connection.count_request(request, cx);
+        connection.count_request(request.keep_alive, cx);
         connection.output.borrow(&mut self.spare);
         let service = connection.service;
         if service == Service::Demo {
@@ -96,7 +96,7 @@ impl Responses {
         let path;
         let prepared = place.and_then(|place| self.heads.prepared(place, valid_for));
         let route = match prepared {
-            Some((endpoint, prepared)) => Destination::Prepared(endpoint, prepared),
+            Some(it) => Destination::Prepared(it.endpoint, &*it.prepared),
             None => {
                 path = normal_path(request.path);
                 api::route(&cx.config, service, request, &path)
@@ -104,18 +104,20 @@ impl Responses {
         };
         let endpoint = route.endpoint();
         let (client, quota) = self.admission.admit(connection.peer, request, endpoint, cx);
+        // One above a limit is there for its health alone: probes must not take a full service for dead.
+        let is_refused = is_refused && endpoint != Endpoint::Health;
+        cx.stats.http.rejected += u64::from(is_refused);
         cx.stats.http.requests += 1;
         let keep = connection.reason.is_none();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, request, keep);
         responder.tell_quota(quota);
         let mut newly_prepared = None;
+        let view = View::new(cx);
         let kind = match quota.filter(|quota| quota.is_used_up) {
-            // One above a limit is there for its health alone: probes must not take a full service for dead.
-            _ if is_refused && endpoint != Endpoint::Health => {
-                cx.stats.http.rejected += 1;
+            _ if is_refused => {
                 api::send_error(&Error::unavailable("Too many connections.", 1), &mut responder)
             }
-            None => route.respond(&View::new(cx), request, &mut responder, &mut newly_prepared),
+            None => route.respond(&view, request, &mut responder, &mut newly_prepared),
             // The connection stays: to open another one would cost more than this response.
             Some(Quota { reset_s, .. }) => {
                 api::send_error(&Error::TOO_MANY_REQUESTS.retry_after(reset_s), &mut responder)
@@ -128,6 +130,10 @@ impl Responses {
         let line = self.access_log.describe(client, request.head);
         let asked_at = cx.now.mono;
         if let Outcome::Sent = kind {
+            if let Some(place) = place.filter(|_| begin == 0 && keep && quota.is_none()) {
+                let (until, made) = (view.holds_until(), (status, weight));
+                self.heads.note_response(place, until, made, &connection.output, cx);
+            }
             // It holds nothing, and a call to find that out would be one for each request.
             std::mem::forget(kind);
             self.spent += weight as u64;
@@ -173,7 +179,7 @@ impl Responses {
 
     /// Counts and logs a response that stands in the output from `begin` on, and lets its connection go on.
     #[inline(always)]
-    fn complete(
+    pub fn complete(
         &mut self,
         connection: &mut Connection,
         endpoint: Endpoint,

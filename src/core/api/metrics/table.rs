@@ -90,7 +90,7 @@ pub const METRICS: &[Metric] = &[
     metric("startedAt", "start_time_seconds", "When marketd started.",
         Time(|it| it.view.status.started.unix)),
     metric("uptimeMs", "uptime_seconds", "Time since the start.",
-        Millis(|it| it.view.now.mono.since(it.view.status.started.mono).as_millis() as u64)),
+        Millis(|it| it.view.now().mono.since(it.view.status.started.mono).as_millis() as u64)),
     metric("version", "build_info", "Version of marketd.", Text(|_| env!("CARGO_PKG_VERSION"))),
     object("quotes", "Quotes of all sources.", QUOTES),
     object("charts", "Candles in memory.", CHARTS),
@@ -360,7 +360,7 @@ const PROCESS: &[Metric] = &[
             vec![("taken", reloads.taken), ("refused", reloads.refused)]
         })),
     metric("loopMaxStallMs", "loop_max_stall_seconds", "Longest turn of the last minute.",
-        Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now)))),
+        Micros(|it| u64::from(it.view.status.turns.longest_us(it.view.now())))),
 ];
 
 type Str = &'static str;

@@ -118,7 +118,7 @@ pub fn history(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
     Ok(Outcome::Deferred(Box::new(History {
         chart: DeferredChart::new(view, request, key),
         goal,
-        begun: view.now.mono,
+        begun: view.now().mono,
         last: None,
         answer: None,
         is_patient: false,
@@ -134,7 +134,7 @@ fn clipped(
     to: Option<UnixMs>,
 ) -> UnixMs {
     let source = view.sources_for(named.symbol, &named.source).first();
-    let now = source.map_or(view.now.unix, |source| view.exchange_time(*source));
+    let now = source.map_or(view.now().unix, |source| view.exchange_time(*source));
     let end = to.unwrap_or(now).min(now);
     from.max(interval.step(interval.open_of(end), 1 - MAX_BARS as i64))
 }
@@ -277,7 +277,7 @@ impl History {
         let until = self.begun + view.config.limits.chart_wait;
         match self.last.replace(slots.clone()) {
             None => true,
-            Some(last) => last != *slots && view.now.mono < until,
+            Some(last) => last != *slots && view.now().mono < until,
         }
     }
 

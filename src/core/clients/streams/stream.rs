@@ -99,7 +99,7 @@ impl EventStream {
         let resumed = asked.resumed.take();
         let since = resumed.as_ref().map_or_else(Round::default, |it| it.quotes);
         let mut stream = EventStream {
-            opened_at: view.now.mono,
+            opened_at: view.now().mono,
             line,
             sent_bytes: 0,
             is_queued: false,
