@@ -302,10 +302,9 @@ impl Core {
     /// exchanges wait for the next one, and what has become of the lines of the log.
     pub fn note_turn(&mut self, end: Mono, waiting: (usize, usize), log: LogFigures, now: Now) {
         let took_us = end.0.saturating_sub(now.mono.0);
-        self.cx.stats.queues.staged = self.backend.next_wake(&self.cx).staged;
-        let stats = &mut self.cx.stats;
+        let (staged, stats) = (self.backend.next_wake(&self.cx).staged, &mut self.cx.stats);
         stats.turns.note(took_us, now);
-        (stats.queues.clients, stats.queues.upstreams) = waiting;
+        ((stats.queues.clients, stats.queues.upstreams), stats.queues.staged) = (waiting, staged);
         self.clients.note_turn(took_us, &mut self.cx);
         if self.cx.stats.log.note(log, now.mono) {
             self.backend.watch(&mut self.cx);
@@ -332,6 +331,7 @@ impl Core {
 
     /// During the shutdown: once the last client is gone or has had its time, closes the history, and lets
     /// the cluster send what it has. The shutdown is complete when both are done.
+    #[inline]
     fn check_end(&mut self) {
         if let Some(stop_at) = self.stop_at {
             self.clients_done |= self.cx.stats.http.open == 0 || self.cx.now.mono >= stop_at;

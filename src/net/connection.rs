@@ -97,6 +97,11 @@ impl NetConnection {
         !self.upstream && self.socket.is_dead()
     }
 
+    /// True if it is a client from which nothing comes for now.
+    pub fn is_quiet_client(&self) -> bool {
+        !self.upstream && !self.is_readable() && !self.is_dead()
+    }
+
     /// True if a read may return bytes.
     pub fn is_readable(&self) -> bool {
         let holds = self.session.as_ref().is_some_and(|it| it.holds_bytes());

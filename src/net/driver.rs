@@ -233,14 +233,10 @@ impl Driver {
             Ok(Progress::Secured) => self.core.handle(key, Event::Secured, now),
             Err(why) => return self.core.handle(key, Event::Failed(&why), now),
         }
-        let (mut left, mut sends, mut may_send) = (budget, CLIENT_SENDS, true);
-        while may_send || conn.is_readable() {
+        let (mut left, mut sends) = (budget, CLIENT_SENDS);
+        while left > 0 && sends > 0 {
             let (outgoing, wants_read) = self.core.interest(key);
             let moved = if !outgoing.is_empty() && conn.is_writable() {
-                if sends == 0 {
-                    conn.has_more = true;
-                    return self.queue(key);
-                }
                 match conn.write(outgoing, sends) {
                     Ok(0) => {
                         conn.has_more = true;
@@ -252,23 +248,23 @@ impl Driver {
                     }
                     Ok(count) => {
                         sends -= count.min(sends);
-                        // A client that has all is sent no more until it asks again, or an action says so.
-                        may_send = conn.upstream || count < outgoing.len();
                         self.pace.add(count);
-                        Event::Sent(count)
+                        let is_all = count == outgoing.len();
+                        self.core.handle(key, Event::Sent(count), now);
+                        // It is sent no more until it asks again, or an action says so.
+                        if is_all && conn.is_quiet_client() {
+                            return;
+                        }
+                        continue;
                     }
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
             } else if wants_read && conn.is_readable() {
-                if left == 0 {
-                    conn.has_more = true;
-                    return self.queue(key);
-                }
                 let size = if conn.upstream { self.buffer.len() } else { CLIENT_READ };
                 let size = size.min(left);
                 match conn.read(&mut self.buffer[..size]) {
                     Ok(Transfer::Bytes(count)) => {
-                        (left, may_send) = (left - count, true);
+                        left -= count;
                         self.pace.add(count);
                         Event::Received(&self.buffer[..count])
                     }
@@ -279,15 +275,16 @@ impl Driver {
                     Ok(Transfer::End) => Event::Eof,
                     Err(why) => return self.core.handle(key, Event::Failed(&why), now),
                 }
+            } else if conn.is_dead() {
+                // Its response is in the making. It would be made for nobody.
+                return self.core.handle(key, Event::Failed(&Broken::Closed), now);
             } else {
-                break;
+                return;
             };
             self.core.handle(key, moved, now);
         }
-        if conn.is_dead() {
-            // Its response is in the making. It would be made for nobody.
-            self.core.handle(key, Event::Failed(&Broken::Closed), now);
-        }
+        conn.has_more = true;
+        self.queue(key);
     }
 
     /// Queues the connection with this key, if it is open.

@@ -79,7 +79,9 @@ impl Driver {
         self.serve_clients(|queues| &mut queues.hot, now);
         self.serve_clients(|queues| &mut queues.bulk, now);
         self.core.handle_timeout(now);
-        self.carry_out(now);
+        if self.core.has_actions() {
+            self.carry_out(now);
+        }
         self.has_more = self.long_work(now);
         if self.core.take_shrunk() {
             process::give_back();

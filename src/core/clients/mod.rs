@@ -203,7 +203,8 @@ impl Clients {
             self.watch_memory(cx);
         }
         self.shed(cx);
-        for delayed in self.responses.delayed.extract_if(.., |it| it.until <= now) {
+        while let Some(at) = self.responses.delayed.iter().position(|it| it.until <= now) {
+            let delayed = self.responses.delayed.remove(at);
             if let Some(connection) = self.connections.get_mut(delayed.key) {
                 connection.output = delayed.output;
                 connection.responded(cx);
