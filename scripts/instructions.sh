@@ -15,11 +15,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 requests=${REQUESTS:-2000}
 
 # The most instructions a request; a case without a limit is told and not judged.
-limits='quote 2700
-20-quotes 7800
-chart 4100
-health 3250
-304 2950
+limits='quote 2000
+20-quotes 2700
+chart 2850
+health 3450
+304 1970
 quote-new -
 chart-new -'
 
