@@ -18,8 +18,8 @@ requests=${REQUESTS:-2000}
 limits='quote 2000
 20-quotes 2700
 chart 2850
-health 3450
-304 1970
+health 3470
+304 1990
 quote-new -
 chart-new -'
 

@@ -73,10 +73,10 @@ impl Stamp {
             .expect("an HTTP date has 29 bytes");
     }
 
-    /// Begins a tail with a field `ETag`, without the end of its line.
+    /// Appends a field `ETag`, without the end of its line.
     #[inline(always)]
     pub(super) fn tag(&self, etag: ETag, tail: &mut Tail) {
-        tail.begin_with(&self.etag);
+        tail.push(self.etag.text());
         tail.hexadecimal(etag.version);
         tail.push(&[b'-', etag.variant, b'"']);
     }
@@ -97,21 +97,6 @@ pub(super) struct Tail {
 /// The longest tail: an entity tag (45 bytes with its name), `Cache-Control` (43), `Content-Length`
 /// (38), `Connection` (24), the empty line (2). The longest status line is shorter.
 pub(super) const TAIL_BYTES: usize = 160;
-
-/// The longest prefix: the name `ETag` (6 bytes), a quotation mark, 16 digits and a hyphen, in a power of
-/// two.
-const PREFIX_BYTES: usize = 32;
-
-/// The digits of each number below a hundred.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    pairs
-};
 
 impl Tail {
     #[inline]
@@ -151,31 +136,8 @@ impl Tail {
         }
     }
 
-    /// Replaces what is there by a tail of at most [`PREFIX_BYTES`]. As many are copied: a copy of fixed size
-    /// needs no call.
-    #[inline(always)]
-    pub(super) fn begin_with(&mut self, prefix: &Tail) {
-        self.bytes[..PREFIX_BYTES].copy_from_slice(&prefix.bytes[..PREFIX_BYTES]);
-        self.len = prefix.len;
-    }
-
     #[inline]
     pub(super) fn decimal(&mut self, number: u64) {
-        // Nearly all lengths and ages: writes four digits, and shifts out leading zeros.
-        if number < 10_000 {
-            let (high, low) = (number as usize / 100, number as usize % 100);
-            let [[a, b], [c, d]] = [PAIRS[high], PAIRS[low]];
-            let zeros = match number {
-                0..10 => 3,
-                10..100 => 2,
-                100..1000 => 1,
-                _ => 0,
-            };
-            let digits = u32::from_le_bytes([a, b, c, d]) >> (8 * zeros);
-            self.push(&digits.to_le_bytes());
-            self.len -= zeros;
-            return;
-        }
         self.push(itoa::Buffer::new().format(number).as_bytes());
     }
 
