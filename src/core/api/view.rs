@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     }
 
     /// Until when a response that was made from this view would be made again as it is, unless the state of
-    /// the core changes before ([`Context::state`]).
+    /// the core changes before (`Context::state`).
     pub fn holds_until(&self) -> Mono {
         self.holds_until.get()
     }

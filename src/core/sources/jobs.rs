@@ -1,5 +1,7 @@
 //! The jobs of a source: work that takes longer than a turn.
 //!
+//! Most are a [`CandlePage`], which owns the rows of an answer that are not in their series yet.
+//!
 //! The source steps one job at a time, one of the lowest rank that there is. Rank 0 applies responses and
 //! market lists, in their order. Rank 1 decompresses bodies. Rank 2 counts candles, and writes lists for
 //! other nodes.
