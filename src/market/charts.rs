@@ -126,7 +126,8 @@ impl Charts {
         left.into_iter().for_each(|key| self.close(key));
     }
 
-    fn open_keys(&self, source: SourceId) -> Vec<SeriesKey> {
+    /// The open series of a source.
+    pub fn open_keys(&self, source: SourceId) -> Vec<SeriesKey> {
         self.series.range(keys_of(source)).map(|(key, _)| *key).collect()
     }
 

@@ -15,7 +15,6 @@
 //! replaces it.
 
 use crate::core::context::{Context, wall_zero};
-use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::staged::Newest;
 use crate::core::stats::ClockDoubt;
 use crate::interval::Stored;
@@ -64,18 +63,6 @@ pub enum Witness {
 
 /// Their names, in their order.
 const NAMES: [&str; 3] = ["time call", "date", "newest ticker"];
-
-/// What a response tells: the exchange's clock showed a time between two while the request was on its way.
-pub struct ToldTime {
-    /// Who tells it.
-    pub witness: Witness,
-    /// The earlier of the two.
-    pub least: UnixMs,
-    /// The later one.
-    pub most: UnixMs,
-    /// When the request was sent.
-    pub sent: Mono,
-}
 
 /// What one witness tells. Times are what the exchange's clock showed when our monotonic clock was zero, in
 /// milliseconds.
@@ -127,10 +114,10 @@ pub struct ExchangeClock {
     has_ended: bool,
     /// By witness.
     stories: [Option<Story>; NAMES.len()],
-    /// The last clock that held, as in a [`Story`].
-    estimate: Option<i64>,
-    /// True if our clocks have not moved against each other since it held.
-    is_running: bool,
+    /// The last clock that held, as in a [`Story`], unless our clocks have moved against each other since.
+    running: Option<i64>,
+    /// True if the clock was set since [`ExchangeClock::has_moved`] was last asked.
+    is_set: bool,
     /// Since when the clock is in doubt.
     in_doubt_since: Option<Mono>,
     /// Quotes that come before this may have been told by a clock that was set since.
@@ -146,8 +133,8 @@ impl ExchangeClock {
             asked_at: None,
             has_ended: false,
             stories: [None; NAMES.len()],
-            estimate: None,
-            is_running: false,
+            running: None,
+            is_set: false,
             in_doubt_since: Some(now),
             quotes_from: now,
         }
@@ -163,6 +150,11 @@ impl ExchangeClock {
         !self.is_in_doubt() && self.quotes_from <= now
     }
 
+    /// True if the clock was set to another time since this was last asked: the newest candles are due.
+    pub fn has_moved(&mut self) -> bool {
+        std::mem::take(&mut self.is_set)
+    }
+
     /// The time call is being read.
     pub fn asked(&mut self, now: Mono) {
         self.asked_at = Some(now);
@@ -171,10 +163,10 @@ impl ExchangeClock {
 
     /// The time call has failed. That says something of the clock only if the exchange answers others. How
     /// soon it is read again while the clock is in doubt, its back-off decides.
-    pub fn failed(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+    pub fn failed(&mut self, cx: &mut Context) {
         self.has_ended = true;
         if cx.stats[self.source].ok > 0 {
-            self.judge(plans, cx);
+            self.judge(cx);
         }
         let pause = if self.is_in_doubt() { Duration::ZERO } else { RETRY_MAX };
         self.due = cx.now.mono + pause;
@@ -183,31 +175,25 @@ impl ExchangeClock {
     /// This machine's clocks have moved against each other: what was told before means nothing.
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.stories = [None; NAMES.len()];
-        self.is_running = false;
+        self.running = None;
         self.begin_doubt("the machine slept, or its clock was set".to_string(), cx);
         self.due = cx.now.mono;
     }
 
     /// Takes in the newest ticker of a poll whose request was sent at `sent`, or of a round that has ended.
-    pub fn note_newest(
-        &mut self,
-        newest: &Newest,
-        sent: Mono,
-        plans: &mut CandlePlans,
-        cx: &mut Context,
-    ) {
-        if let Some(least) = newest.time(cx.now.mono) {
-            let (witness, most) = (Witness::Ticker, least + TOLERANCE_MS);
-            self.note(&ToldTime { witness, least, most, sent }, plans, cx);
+    pub fn note_newest(&mut self, newest: &Newest, sent: Mono, cx: &mut Context) {
+        if let Some(time) = newest.time(cx.now.mono) {
+            self.note(Witness::Ticker, [time, time + TOLERANCE_MS], sent, cx);
         }
     }
 
-    /// Takes in what a response tells.
-    pub fn note(&mut self, told: &ToldTime, plans: &mut CandlePlans, cx: &mut Context) {
-        let (now, witness) = (cx.now.mono, told.witness);
-        if now.since(told.sent).as_millis() as i64 <= TOLERANCE_MS {
-            let (before, running) = (self.stories[witness as usize], self.running());
-            let told = self.story(told, now);
+    /// Takes in what the response to a request that was sent at `sent` tells: since then, the exchange's clock
+    /// has shown a time between these two.
+    pub fn note(&mut self, witness: Witness, told: [UnixMs; 2], sent: Mono, cx: &mut Context) {
+        let now = cx.now.mono;
+        if now.since(sent).as_millis() as i64 <= TOLERANCE_MS {
+            let (before, running) = (self.stories[witness as usize], self.running);
+            let told = self.story(witness, told, sent, now);
             self.stories[witness as usize] = Some(told);
             let is_same = before.is_some_and(|it| it.since == told.since && it.is_clock(running));
             let is_other = running.is_some_and(|zero| !Story::at(zero).agrees(&told));
@@ -216,7 +202,7 @@ impl ExchangeClock {
             }
         }
         self.has_ended |= witness == Witness::Call;
-        self.judge(plans, cx);
+        self.judge(cx);
         if witness != Witness::Call {
             return;
         }
@@ -227,8 +213,8 @@ impl ExchangeClock {
     }
 
     /// What a witness tells now, and since when.
-    fn story(&self, &ToldTime { witness, least, most, sent }: &ToldTime, now: Mono) -> Story {
-        let (earliest, latest) = (zero_of(least, now), zero_of(most, sent));
+    fn story(&self, witness: Witness, told: [UnixMs; 2], sent: Mono, now: Mono) -> Story {
+        let (earliest, latest) = (zero_of(told[0], now), zero_of(told[1], sent));
         let before = self.stories[witness as usize];
         let is_odd = before.is_some_and(|it| it.is_odd);
         let (since, first, until) = (sent, earliest, now);
@@ -248,13 +234,8 @@ impl ExchangeClock {
 
     /// What counts, the strongest witness first.
     fn heard(&self) -> impl Iterator<Item = &Story> {
-        let running = self.running();
-        self.stories.iter().flatten().filter(move |it| !it.is_odd && it.is_clock(running))
-    }
-
-    /// The last clock that held, if it still runs.
-    fn running(&self) -> Option<i64> {
-        self.estimate.filter(|_| self.is_running)
+        let all = self.stories.iter().flatten();
+        all.filter(move |it| !it.is_odd && it.is_clock(self.running))
     }
 
     fn warn_of_difference(&self, cx: &Context) {
@@ -268,15 +249,15 @@ impl ExchangeClock {
     }
 
     /// Finds the time that most witnesses tell, and whether it holds. That of the demo exchange is given.
-    pub fn judge(&mut self, plans: &mut CandlePlans, cx: &mut Context) {
+    pub fn judge(&mut self, cx: &mut Context) {
         if let Some(clock) = cx.given_clock(self.source) {
             cx.stats[self.source].given_clock = Some(clock);
-            return self.hold(clock.zero, plans, cx);
+            return self.hold(clock.zero, cx);
         }
         // What was told before another witness began to tell something else proves nothing against that.
         let begun = self.heard().map(|it| it.since).max().unwrap_or_default();
         let heard: Vec<Story> = self.heard().filter(|it| it.until >= begun).copied().collect();
-        let running = self.running().map(Story::at);
+        let running = self.running.map(Story::at);
         let machine = Story::at(wall_zero(cx.now));
         let votes = |time: &Story| -> u32 {
             let told = heard.iter().filter(|it| it.agrees(time)).count() as u32;
@@ -294,40 +275,36 @@ impl ExchangeClock {
             let why = (self.has_ended || !heard.is_empty()).then(|| self.told(cx));
             return self.begin_doubt(why.unwrap_or_default(), cx);
         };
-        let running = self.running();
         for it in self.stories.iter_mut().flatten() {
-            it.is_odd = !it.agrees(&best) && (it.is_odd || it.is_clock(running));
+            it.is_odd = !it.agrees(&best) && (it.is_odd || it.is_clock(self.running));
         }
         // The exchange cannot have got further than its strongest witness tells.
-        let before = self.estimate.filter(|it| Story::at(*it).agrees(&best));
+        let before = cx.stats[self.source].clock.filter(|it| Story::at(*it).agrees(&best));
         let zero = match (self.heard().find(|it| it.agrees(&best)), before) {
             (Some(told), Some(before)) => before.clamp(told.earliest, told.latest),
             (told, _) => told.unwrap_or(&best).earliest,
         };
-        self.hold(zero, plans, cx);
+        self.hold(zero, cx);
     }
 
     /// Sets the exchange's clock, which holds from now on. `zero`: what it showed when our monotonic clock
     /// was zero.
-    fn hold(&mut self, zero: i64, plans: &mut CandlePlans, cx: &mut Context) {
+    fn hold(&mut self, zero: i64, cx: &mut Context) {
         let (source, is_given) = (self.source, cx.stats[self.source].given_clock.is_some());
         let used = zero_of(cx.exchange_time(source), cx.now.mono);
-        let former = self.estimate.replace(zero);
+        let former = cx.stats[source].clock.replace(zero);
         let before = match is_given {
             true => former.unwrap_or(zero),
             false => former.map_or(used, |it| it.max(used)),
         };
-        self.is_running = true;
-        cx.stats[source].clock = Some(zero);
+        self.running = Some(zero);
         let moved_ms = zero.saturating_sub(before);
         if moved_ms < -TOLERANCE_MS {
             let time = cx.exchange_time(source);
             cx.market.charts.hide_from(source, time);
         }
         let has_moved = moved_ms.saturating_abs() > TOLERANCE_MS;
-        if has_moved || former.is_none() {
-            plans.refresh_all(cx);
-        }
+        self.is_set |= has_moved || former.is_none();
         if has_moved && former.is_some() && !is_given {
             self.quotes_from = cx.now.mono + IN_STEP;
         }
@@ -338,7 +315,7 @@ impl ExchangeClock {
             }
             cx.market.charts.doubt_clock(source, None);
             if self.dates_quotes(cx.now.mono) {
-                self.begin_forming(plans, cx);
+                self.begin_forming(cx);
             }
         }
     }
@@ -352,12 +329,10 @@ impl ExchangeClock {
         }
         let (machine, told) = (wall_zero(cx.now), self.heard().map(|it| it.earliest));
         let status = &mut cx.stats[source];
-        // Until a time has held, this machine's counts.
-        status.clock = self.estimate;
         if !why.is_empty() && !status.clock_doubt.as_ref().is_some_and(ClockDoubt::is_told) {
             log::warn!(target: SOURCE, "clock in doubt source={} reason={}", status.id, quoted(&why));
         }
-        let earliest = told.chain(self.estimate).fold(machine - MACHINE_OFF_MS, i64::min);
+        let earliest = told.chain(status.clock).fold(machine - MACHINE_OFF_MS, i64::min);
         status.clock_doubt = Some(ClockDoubt { why: why.into(), earliest });
         let sure = status.sure_time(cx.now);
         cx.market.charts.doubt_clock(source, Some(sure));
@@ -375,10 +350,10 @@ impl ExchangeClock {
     }
 
     /// Which slots are forming is known from now on: the quotes that came before begin them.
-    fn begin_forming(&self, plans: &CandlePlans, cx: &mut Context) {
+    fn begin_forming(&self, cx: &mut Context) {
         let exchange = cx.exchange_time(self.source);
         let Market { quotes, charts, .. } = &mut cx.market;
-        for key in plans.series().filter(|key| key.interval == Stored::M1) {
+        for key in charts.open_keys(self.source).iter().filter(|key| key.interval == Stored::M1) {
             if let Some(quote) = quotes.of(self.source, key.symbol)
                 && !quote.stale()
             {

@@ -355,7 +355,7 @@ impl Schedule {
                 self.list_due = cx.now.mono + pause;
                 cx.market.catalog.drop_list(self.profile.id);
             }
-            Task::Time => self.clock.failed(&mut self.candles, cx),
+            Task::Time => self.clock.failed(cx),
             Task::TickersOf { symbols, .. } if blame == Blame::Market && symbols.len() > 1 => {
                 self.round.divide(symbols);
             }
@@ -377,7 +377,7 @@ impl Schedule {
             RoundEnd::NotYet => return end,
             RoundEnd::WithQuotes => {
                 cx.market.quotes.end_poll(id, cx.now);
-                self.clock.note_newest(&self.round.newest, cx.now.mono, &mut self.candles, cx);
+                self.clock.note_newest(&self.round.newest, cx.now.mono, cx);
             }
             // The exchange answers, and has none of the markets: nothing is waited for, and the source
             // must not pass for up.

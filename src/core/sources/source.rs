@@ -16,7 +16,7 @@ use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::backoff::Warnings;
-use crate::core::sources::clock::{ToldTime, Witness};
+use crate::core::sources::clock::Witness;
 use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
@@ -130,7 +130,7 @@ impl Source {
     pub fn request_all(&mut self, cx: &mut Context) {
         let Schedule { clock, candles, list_due, quotes_due, .. } = &mut self.schedule;
         (*list_due, *quotes_due) = (cx.now.mono, cx.now.mono);
-        clock.judge(candles, cx);
+        clock.judge(cx);
         candles.refresh_all(cx);
         self.wake_up(cx.now);
     }
@@ -164,9 +164,7 @@ impl Source {
         }
         if let Some((date, sent)) = self.connections.date.take() {
             // It has whole seconds.
-            let told = ToldTime { witness: Witness::Date, least: date, most: date + 999, sent };
-            let Schedule { clock, candles, .. } = &mut self.schedule;
-            clock.note(&told, candles, cx);
+            self.schedule.clock.note(Witness::Date, [date, date + 999], sent, cx);
         }
         let has_ended = self.ended(ended, host, cx);
         if has_ended {
@@ -202,6 +200,9 @@ impl Source {
     fn start_due(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) {
         if self.has_ended {
             return;
+        }
+        if self.schedule.clock.has_moved() {
+            self.schedule.candles.refresh_all(cx);
         }
         if !self.replica.role().collects() {
             return self.request_due(history, cx);

@@ -4,13 +4,13 @@ use super::Source;
 use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::clock::{ToldTime, Witness};
+use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::{CandlePage, Job, ListEnd};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
-use crate::core::sources::schedule::{HOURLY_RETRY, Schedule};
+use crate::core::sources::schedule::HOURLY_RETRY;
 use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
@@ -195,8 +195,7 @@ impl Source {
             Task::Tickers => {
                 let mut newest = Newest::default();
                 staged.tickers.note_times(&mut newest, cx.now.mono);
-                let Schedule { clock, candles, .. } = &mut self.schedule;
-                clock.note_newest(&newest, sent_at.mono, candles, cx);
+                self.schedule.clock.note_newest(&newest, sent_at.mono, cx);
                 self.jobs.push([Job::ApplyTickers(staged.tickers, received)]);
             }
             Task::TickersOf { .. } => self.apply_of_round(staged.tickers, cx),
@@ -215,15 +214,13 @@ impl Source {
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
-                if let Some(time) = staged.time {
+                // Where the time call is the date of a response, that has been noted with its head.
+                if let Some(time) = staged.time
+                    && !self.schedule.profile.dialect.is_dated()
+                {
                     // A time without a fraction may be of any moment of that second.
                     let most = if time.0 % 1000 == 0 { time + 999 } else { time };
-                    let Schedule { profile, clock, candles, .. } = &mut self.schedule;
-                    // Where the time call is the date of a response, both are one witness.
-                    let is_dated = profile.dialect.is_dated();
-                    let witness = if is_dated { Witness::Date } else { Witness::Call };
-                    let told = ToldTime { witness, least: time, most, sent: sent_at.mono };
-                    clock.note(&told, candles, cx);
+                    self.schedule.clock.note(Witness::Call, [time, most], sent_at.mono, cx);
                 }
                 self.publish(Update::Status(None), cx.now, cx);
             }

@@ -5,10 +5,10 @@ use super::Source;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_plans::PlannedPage;
-use crate::core::sources::clock::{ToldTime, Witness};
+use crate::core::sources::clock::Witness;
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
-use crate::core::sources::schedule::{HOURLY, Schedule};
+use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::{SourceState, on_wall};
@@ -274,14 +274,13 @@ impl Source {
             let last = &mut cx.stats[id].last_success_at;
             *last = (*last).max(Some(head.received));
         }
-        let Schedule { clock, candles, .. } = &mut self.schedule;
+        let clock = &mut self.schedule.clock;
         match head.exchange_time {
             Some(time) => {
                 let time = time + age.as_millis() as i64;
                 let off = (time - cx.exchange_time(id)).abs();
                 if clock.is_in_doubt() || off > CLOCK_OFF_MS {
-                    let (witness, sent) = (Witness::Call, cx.now.mono);
-                    clock.note(&ToldTime { witness, least: time, most: time, sent }, candles, cx);
+                    clock.note(Witness::Call, [time; 2], cx.now.mono, cx);
                 }
             }
             None => clock.begin_doubt("it is in doubt at the collector".to_string(), cx),
