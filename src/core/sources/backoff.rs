@@ -2,6 +2,7 @@
 //!
 //! [`Failures`] owns a back-off for each kind ([`RequestKind`]): one kind that fails does not hold up the
 //! others. Some failures concern one market alone, until [`FAILURES_IN_A_ROW`] of one kind follow each other.
+//! Those that counted as the kind's are in the figures of the source, which tell the length of its back-off.
 //! Only time ends a back-off. What concerns every kind halts the [`Host`].
 //!
 //! Whatever fails is logged by an [`Episode`], also what is wrong with a source that answers ([`Warnings`]).
@@ -48,8 +49,6 @@ pub struct Failures {
 struct KindFailures {
     /// Those at single markets since the last good answer.
     in_a_row: u32,
-    /// Those that counted as the kind's.
-    steps: u32,
     /// When the running back-off began.
     since: Mono,
     /// Until when none of the kind is requested.
@@ -67,31 +66,30 @@ impl Failures {
     }
 
     /// True if this kind has failed, and was not answered well since its back-off.
-    pub fn is_failing(&self, kind: RequestKind) -> bool {
-        self.kinds[kind as usize].steps > 0
+    pub fn is_failing(&self, kind: RequestKind, cx: &Context) -> bool {
+        cx.stats[self.source].failing[kind as usize] > 0
     }
 
     /// Other nodes call the exchange from now on: what failed here does not matter.
-    pub fn forget(&mut self, cx: &mut Context) {
+    pub fn forget(&self, cx: &mut Context) {
         let status = &mut cx.stats[self.source];
-        for (it, told) in self.kinds.iter_mut().zip(&mut status.failing) {
-            (it.steps, *told) = (0, 0);
-        }
-        status.candles_failing_since = None;
+        (status.failing, status.candles_failing_since) = Default::default();
     }
 
     /// True if another way to the exchange may do better: for so long after a poll was due, no quotes have
     /// come, or no list, because it is not reached or fails.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
         let span = span + cx.config.sources[self.source.index()].poll.usual();
-        let kinds = [RequestKind::Quotes, RequestKind::List].map(|kind| &self.kinds[kind as usize]);
-        cx.now.mono.since(self.quotes_at) >= span
-            && kinds.into_iter().any(|it| it.steps > 0 && it.is_unreached)
+        let is_unreached = |kind: &RequestKind| {
+            self.is_failing(*kind, cx) && self.kinds[*kind as usize].is_unreached
+        };
+        let kinds = [RequestKind::Quotes, RequestKind::List];
+        cx.now.mono.since(self.quotes_at) >= span && kinds.iter().any(is_unreached)
     }
 
     /// True if nothing of this kind can be expected soon.
-    pub fn holds(&self, kind: RequestKind, now: Mono) -> bool {
-        self.is_failing(kind) || now < self.halted_until
+    pub fn holds(&self, kind: RequestKind, cx: &Context) -> bool {
+        self.is_failing(kind, cx) || cx.now.mono < self.halted_until
     }
 
     /// Until when none of this kind is requested.
@@ -119,9 +117,10 @@ impl Failures {
         host: &mut Host,
         cx: &mut Context,
     ) -> Blame {
-        let (now, blame) = (cx.now.mono, fault.blame(task.may_blame_market(fault)));
-        let config = &cx.config.sources[self.source.index()];
-        let it = &mut self.kinds[task.kind() as usize];
+        let (now, kind) = (cx.now.mono, task.kind());
+        let blame = fault.blame(task.may_blame_market(fault));
+        let is_again = self.is_failing(kind, cx);
+        let it = &mut self.kinds[kind as usize];
         if let Some(failures) = it.episode.failed(&fault.code, now) {
             log::warn!(
                 target: SOURCE,
@@ -134,19 +133,24 @@ impl Failures {
         if blame == Blame::Market {
             let is_one = !matches!(task, Task::TickersOf { symbols, .. } if symbols.len() > 1);
             it.in_a_row += u32::from(is_one && !fault.is_unknown_market());
-            if it.steps == 0 && it.in_a_row < FAILURES_IN_A_ROW {
+            if !is_again && it.in_a_row < FAILURES_IN_A_ROW {
                 return blame;
             }
         }
         it.is_unreached = fault.is_of_address() && fault.retry_after.is_none();
-        let is_again = it.steps > 0;
+        let status = &mut cx.stats[self.source];
+        let failures = &mut status.failing[kind as usize];
         // What was requested before this back-off began fails of the same trouble: it counts once.
         if !is_again || began >= it.since {
-            it.steps = it.steps.saturating_add(1);
+            *failures += 1;
             it.since = now;
         }
-        let poll = config.poll.usual();
-        let doubled = poll * 2u32.saturating_pow((it.steps - 1).min(16));
+        let failures = *failures;
+        if kind == RequestKind::Candles {
+            status.candles_failing_since.get_or_insert(cx.now.unix);
+        }
+        let poll = cx.config.sources[self.source.index()].poll.usual();
+        let doubled = poll * 2u32.saturating_pow((failures - 1).min(16) as u32);
         let most = doubled.min(cx.config.limits.backoff_max);
         // One that leads to no open connection has had them all tried.
         let others_may_do = fault.is_of_address() && blame != Blame::Host;
@@ -168,16 +172,13 @@ impl Failures {
         }
         log::debug!(
             target: SOURCE,
-            "back-off source={} kind={:?} failures={} wait_ms={} asked_for_ms={}",
+            "back-off source={} kind={:?} failures={failures} wait_ms={} asked_for_ms={}",
             cx.stats[self.source].id,
-            task.kind().name(),
-            it.steps,
+            kind.name(),
             it.until.since(now).as_millis(),
             asked.map_or(0, |asked| asked.as_millis()),
         );
-        let blame = if blame == Blame::Market { Blame::Kind } else { blame };
-        self.note_kind(task.kind(), cx);
-        blame
+        if blame == Blame::Market { Blame::Kind } else { blame }
     }
 
     /// The host is halted until then.
@@ -208,30 +209,17 @@ impl Failures {
         host.answered(cx.now.mono);
         let it = &mut self.kinds[kind as usize];
         it.in_a_row = 0;
+        let status = &mut cx.stats[self.source];
         if it.until <= cx.now.mono {
-            it.steps = 0;
+            status.failing[kind as usize] = 0;
+            status.candles_failing_since.take_if(|_| kind == RequestKind::Candles);
         }
-        if it.steps == 0
+        if status.failing[kind as usize] == 0
             && !fails_elsewhere
             && let Some(failures) = it.episode.ended(cx.now.mono)
         {
-            log::info!(
-                target: SOURCE,
-                "answers again source={} what={} failures={failures}",
-                cx.stats[self.source].id,
-                quoted(kind.name()),
-            );
-        }
-        self.note_kind(kind, cx);
-    }
-
-    /// Shows how often in a row this kind has failed.
-    fn note_kind(&self, kind: RequestKind, cx: &mut Context) {
-        let (steps, status) = (self.kinds[kind as usize].steps, &mut cx.stats[self.source]);
-        status.failing[kind as usize] = u64::from(steps);
-        if kind == RequestKind::Candles {
-            let since = status.candles_failing_since.take().unwrap_or(cx.now.unix);
-            status.candles_failing_since = (steps > 0).then_some(since);
+            let (id, what) = (&status.id, quoted(kind.name()));
+            log::info!(target: SOURCE, "answers again source={id} what={what} failures={failures}");
         }
     }
 

@@ -336,15 +336,12 @@ impl CandlePlans {
         }
     }
 
-    /// A request has been answered well: the series need not rest.
-    pub fn answered(&mut self, key: SeriesKey, now: Now) {
+    /// A request has been answered well: the series need not rest. Returns true if the last request of some
+    /// other failed.
+    pub fn answered(&mut self, key: SeriesKey, now: Now) -> bool {
         if let Some(plan) = self.plans.get_mut(&key) {
             plan.answered(now);
         }
-    }
-
-    /// True if the last request of some series failed.
-    pub fn has_failing(&self) -> bool {
         self.plans.values().any(SeriesPlan::is_failing)
     }
 

@@ -243,8 +243,9 @@ impl QuoteRound {
         self.paused.insert(symbol, (length, now + length));
     }
 
-    /// A request of this kind for these markets was answered well, or not.
-    pub fn note(&mut self, kind: RequestKind, symbols: &[SymbolId], is_good: bool) {
+    /// A request of this kind for these markets was answered well, or not. Returns true if the last one of
+    /// some market failed.
+    pub fn note(&mut self, kind: RequestKind, symbols: &[SymbolId], is_good: bool) -> bool {
         for symbol in symbols {
             match is_good {
                 true => self.failed.remove(&(kind, *symbol)),
@@ -254,10 +255,6 @@ impl QuoteRound {
                 self.paused.remove(symbol);
             }
         }
-    }
-
-    /// True if the last request of this kind failed for some market.
-    pub fn has_failed(&self, kind: RequestKind) -> bool {
         self.failed.iter().any(|(it, _)| *it == kind)
     }
 }
@@ -448,8 +445,8 @@ mod tests {
         round.note(RequestKind::Quotes, &[a], true);
         assert!(has_a(&mut round, now), "it was answered meanwhile");
         round.pause(a, SECOND, now);
-        round.note(RequestKind::Quotes, &[a], false);
-        assert!(round.has_failed(RequestKind::Quotes) && !round.has_failed(RequestKind::Stats));
+        assert!(round.note(RequestKind::Quotes, &[a], false), "it has failed");
+        assert!(!round.note(RequestKind::Stats, &[b], true), "that is another kind");
         round.begin((vec![b], Vec::new()), 1, false, now);
         assert!(round.paused.is_empty() && round.failed.is_empty(), "it has left the list");
     }

@@ -267,7 +267,7 @@ impl Schedule {
         // A failing kind gets one request at a time.
         let may_go = |offer: &Offer| {
             let kind = offer.task.kind();
-            !self.failures.is_failing(kind) || in_flight.iter().all(|it| it.kind() != kind)
+            !self.failures.is_failing(kind, cx) || in_flight.iter().all(|it| it.kind() != kind)
         };
         let all = all.into_iter().flatten().filter(may_go);
         all.map(|it| Offer { due: it.due.max(self.failures.until(it.task.kind())), ..it }).collect()
@@ -363,7 +363,9 @@ impl Schedule {
                 self.round.note(RequestKind::Quotes, symbols, false);
                 return self.market_ended(false, cx);
             }
-            Task::Stats(symbol) => self.round.note(RequestKind::Stats, &[*symbol], false),
+            Task::Stats(symbol) => {
+                self.round.note(RequestKind::Stats, &[*symbol], false);
+            }
             Task::Tickers => {}
         }
         RoundEnd::NotYet
@@ -386,15 +388,6 @@ impl Schedule {
         cx.market.quotes.arrived(id, Awaited::PollEnd);
         cx.stats[id].quotes_polled = true;
         end
-    }
-
-    /// True if a request of this kind failed for some market, and has not been answered well since.
-    pub fn has_failing_market(&self, kind: RequestKind) -> bool {
-        match kind {
-            RequestKind::Candles => self.candles.has_failing(),
-            RequestKind::Quotes | RequestKind::Stats => self.round.has_failed(kind),
-            RequestKind::List | RequestKind::Time => false,
-        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Source {
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         // Nobody is asked while it is not known who collects.
-        let holds = self.schedule.failures.holds(RequestKind::Candles, cx.now.mono);
+        let holds = self.schedule.failures.holds(RequestKind::Candles, cx);
         let is_well = !holds && self.replica.role() != Role::Waiting;
         let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
         if is_taken {

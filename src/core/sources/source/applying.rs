@@ -87,13 +87,12 @@ impl Source {
     /// A request was answered well.
     fn answered(&mut self, task: &Task, host: &mut Host, cx: &mut Context) {
         let (kind, schedule) = (task.kind(), &mut self.schedule);
-        match task {
+        let fails_elsewhere = match task {
             Task::TickersOf { symbols, .. } => schedule.round.note(kind, symbols, true),
             Task::Stats(symbol) => schedule.round.note(kind, &[*symbol], true),
             Task::Candles { series, .. } => schedule.candles.answered(*series, cx.now),
-            Task::Tickers | Task::Markets | Task::Time => {}
-        }
-        let fails_elsewhere = schedule.has_failing_market(kind);
+            Task::Tickers | Task::Markets | Task::Time => false,
+        };
         schedule.failures.answered(kind, fails_elsewhere, host, cx);
     }
 
