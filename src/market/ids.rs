@@ -7,7 +7,7 @@
 pub struct SymbolId(pub u32);
 
 /// One source: its place in `Config::sources`, which is the order of failover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u16);
 
 impl SymbolId {

@@ -24,15 +24,6 @@ use std::vec::IntoIter;
 /// copies that go to the file.
 const CANDLES_A_SLICE: usize = 64;
 
-/// The symbols that a new market list has still to be applied to.
-#[derive(Debug)]
-pub struct ListEnd {
-    /// Markets that have left the list: their quotes are dropped. No client can ask for them any more.
-    pub removed: IntoIter<SymbolId>,
-    /// Markets that the configuration names: their candles are followed.
-    pub named: IntoIter<SymbolId>,
-}
-
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Job {
@@ -45,8 +36,10 @@ pub enum Job {
     ReadList(Markets),
     /// Puts the market list that has come into place.
     RefreshList,
-    /// Does what a new market list leads to.
-    EndList(ListEnd),
+    /// Drops the quotes of markets that have left the list. No client can ask for them any more.
+    DropQuotes(IntoIter<SymbolId>),
+    /// Follows the candles of the markets that the configuration names: some may be new in the list.
+    FollowNamed(IntoIter<SymbolId>),
     /// Decompresses what has come of the response on this connection. If it is closed meanwhile, nothing is
     /// left to do.
     Decompress(usize),

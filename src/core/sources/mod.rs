@@ -52,13 +52,6 @@ use task::Profile;
 /// table of connections can be sized at the start.
 const MOST_ADDED: usize = 16;
 
-/// The source that owns a connection, and the connection's index there.
-#[derive(Clone, Copy, Debug)]
-struct ConnectionOwner {
-    source: SourceId,
-    conn: usize,
-}
-
 /// All exchanges. See the module's page. Clients' requests for candles, and the cluster, concern one of
 /// them.
 pub struct Sources {
@@ -66,7 +59,8 @@ pub struct Sources {
     all: Vec<Source>,
     /// What sources share; each knows the place of its own.
     hosts: Vec<Host>,
-    connections: Table<ConnectionOwner>,
+    /// The source that owns a connection, and the connection's index there.
+    connections: Table<(SourceId, usize)>,
     /// The place behind the source that worked last.
     next_to_work: usize,
     /// From which source each symbol is served.
@@ -170,7 +164,9 @@ impl Sources {
         for (id, change) in (0..).map(SourceId).zip(changes) {
             match change {
                 SourceChange::Same | SourceChange::Ends => continue,
-                SourceChange::Settings { .. } => self[id].reconfigure(*change, cx),
+                SourceChange::Settings { markets, route } => {
+                    self[id].reconfigure(*markets, *route, cx);
+                }
                 SourceChange::Begins => self.begin(id, cx),
             }
             self.open_connections(id, cx);
@@ -217,7 +213,7 @@ impl Sources {
         history: &mut History,
         cx: &mut Context,
     ) -> bool {
-        let Some(&ConnectionOwner { source, conn }) = self.connections.get(key) else {
+        let Some(&(source, conn)) = self.connections.get(key) else {
             return false;
         };
         self.act(source, cx, |it, host, cx| it.handle((conn, key), event, host, history, cx))
@@ -225,7 +221,7 @@ impl Sources {
 
     /// Opens the connections that a source wants after it has acted.
     fn open_connections(&mut self, source: SourceId, cx: &mut Context) {
-        let new_key = |conn| self.connections.insert(ConnectionOwner { source, conn });
+        let new_key = |conn| self.connections.insert((source, conn));
         self.all[source.index()].connections.upstream.open(new_key, cx);
     }
 
@@ -319,7 +315,7 @@ impl Sources {
     /// Bytes to send on a connection now, and whether bytes from it are welcome.
     pub fn interest(&self, key: Key) -> (&[u8], bool) {
         let owner = self.connections.get(key);
-        owner.map_or((&[], false), |it| self[it.source].connections.interest(it.conn, key))
+        owner.map_or((&[], false), |(id, conn)| self[*id].connections.interest(*conn, key))
     }
 
     /// There is room in the history again: what has waited for that is due.

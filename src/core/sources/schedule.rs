@@ -34,7 +34,8 @@ use crate::time::{Mono, Now};
 use std::mem::discriminant;
 use std::time::Duration;
 
-/// Between two readings of the market list: listings change a few times a day.
+/// Between two readings of the market list, and of a clock that holds: listings change a few times a day, and
+/// clocks of machines drift by seconds a day.
 pub const HOURLY: Duration = Duration::from_secs(3600);
 
 /// The pause before a market list that failed, or lacks markets that may be there, is read again.
@@ -50,8 +51,6 @@ pub struct Schedule {
     is_first: bool,
     /// When the market list is due.
     pub list_due: Mono,
-    /// True once the first market list is in place.
-    pub has_list: bool,
     /// The tag of the list in place, if the exchange has sent one: the same list is not sent again.
     pub list_tag: Option<Box<str>>,
     /// How tickers are requested.
@@ -89,7 +88,6 @@ impl Schedule {
             quotes_due: now,
             is_first: false,
             list_due: now,
-            has_list: false,
             list_tag: None,
             plan: QuotePlan::new(&profile),
             round: QuoteRound::default(),
@@ -138,7 +136,8 @@ impl Schedule {
 
     /// When the next round of quotes begins, or all are requested. While the service stops, never.
     pub fn next_round(&self, cx: &Context) -> Option<Mono> {
-        (self.has_list && !cx.stats.stopping).then(|| self.next_quotes())
+        let has_list = cx.market.catalog.has_list(self.profile.id);
+        (has_list && !cx.stats.stopping).then(|| self.next_quotes())
     }
 
     /// Begins a round of quotes, on so many connections, if one is due and the last one is over. If that is
@@ -213,7 +212,8 @@ impl Schedule {
 
     /// The tasks that may be requested, and when each is due. Of one purpose, the most urgent comes first.
     fn offers(&self, in_flight: &[&Task], pace: Pace, cx: &Context) -> Vec<Offer> {
-        let (has_list, goes_on) = (self.has_list, !cx.stats.stopping);
+        let (id, goes_on) = (self.profile.id, !cx.stats.stopping);
+        let has_list = cx.market.catalog.has_list(id);
         let in_doubt = self.clock.is_in_doubt();
         let is_in_flight =
             |task: &Task| in_flight.iter().any(|it| discriminant(*it) == discriminant(task));
@@ -351,9 +351,10 @@ impl Schedule {
             }
             Task::Markets => {
                 // Without a first list nothing is served: then only the back-off counts.
-                let pause = if self.has_list { HOURLY_RETRY } else { Duration::ZERO };
+                let (id, catalog) = (self.profile.id, &mut cx.market.catalog);
+                let pause = if catalog.has_list(id) { HOURLY_RETRY } else { Duration::ZERO };
                 self.list_due = cx.now.mono + pause;
-                cx.market.catalog.drop_list(self.profile.id);
+                catalog.drop_list(id);
             }
             Task::Time => self.clock.failed(cx),
             Task::TickersOf { symbols, .. } if blame == Blame::Market && symbols.len() > 1 => {

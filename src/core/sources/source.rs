@@ -10,7 +10,7 @@
 mod applying;
 mod cluster;
 
-use crate::config::{Config, SourceChange};
+use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -34,6 +34,9 @@ use crate::replication::Update;
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use std::ops::Range;
+
+/// Markets that have left a list whose quotes are dropped in one slice: less than 0.1 ms.
+const DROPPED_A_SLICE: usize = 256;
 
 /// See the module's page.
 pub struct Source {
@@ -275,7 +278,12 @@ impl Source {
                 self.refresh_list(history, cx);
                 true
             }
-            Job::EndList(end) => self.end_list(end, cx),
+            Job::DropQuotes(removed) => {
+                let slice = removed.by_ref().take(DROPPED_A_SLICE);
+                slice.for_each(|symbol| cx.market.quotes.drop_symbol(self.id, symbol));
+                removed.len() == 0
+            }
+            Job::FollowNamed(named) => self.follow_named(named, cx),
             Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);
@@ -345,10 +353,7 @@ impl Source {
     }
 
     /// Takes in new settings. Requests that these concern end, and are due again.
-    pub fn reconfigure(&mut self, change: SourceChange, cx: &mut Context) {
-        let SourceChange::Settings { markets, route } = change else {
-            return;
-        };
+    pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
         self.schedule.reconfigure(&cx.config, cx.now.mono);
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);

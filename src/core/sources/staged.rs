@@ -98,7 +98,7 @@ impl StagedTickers {
 }
 
 /// See the module's page. The items of a response, or of all its pages together.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Staged {
     /// The source that was asked.
     pub source: SourceId,
@@ -146,28 +146,7 @@ pub struct Staged {
 impl Staged {
     /// No items yet.
     pub fn new(source: SourceId, task: Task, page: Option<NextPage>) -> Staged {
-        Staged {
-            source,
-            task,
-            page,
-            next: None,
-            sent: Default::default(),
-            received: Now::default(),
-            bytes: 0,
-            pages: 1,
-            tag: None,
-            tickers: StagedTickers::default(),
-            stamp: None,
-            candles: Vec::new(),
-            time: None,
-            stats: None,
-            seen: 0,
-            rejected: 0,
-            has_undated: false,
-            first_refusal: None,
-            has_refused_tracked: false,
-            known: 0,
-        }
+        Staged { source, task, page, pages: 1, ..Staged::default() }
     }
 
     /// The response to a request that was sent then is complete.

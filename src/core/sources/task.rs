@@ -20,9 +20,10 @@ const MOST_POLL: Duration = Duration::from_secs(3600);
 const DEMO_BUDGET: BudgetLimit = BudgetLimit { units: 100_000_000, per: Duration::from_secs(1) };
 
 /// What one request asks of an exchange.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Task {
     /// Its market list.
+    #[default]
     Markets,
     /// Its clock.
     Time,

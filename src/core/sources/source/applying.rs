@@ -7,7 +7,7 @@ use crate::core::history::History;
 use crate::core::sources::clock::Witness;
 use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
-use crate::core::sources::jobs::{CandlePage, Job, ListEnd};
+use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::schedule::HOURLY_RETRY;
@@ -16,16 +16,14 @@ use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Awaited, Lookup, Market, SeriesKey};
+use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, Now, UnixMs};
+use std::vec::IntoIter;
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
 const FOLLOWED_A_SLICE: usize = 32;
-
-/// Markets that have left a list whose quotes are dropped in one slice: less than 0.1 ms.
-const DROPPED_A_SLICE: usize = 256;
 
 impl Source {
     /// Takes in a complete response. The error says what is wrong with it: its task has failed.
@@ -155,7 +153,8 @@ impl Source {
         self.put_back_all(|request| request.sent_at.is_none(), cx);
         let schedule = &mut self.schedule;
         // Nothing is served without quotes, and there are no quotes without the list.
-        if kind == RequestKind::Quotes || kind == RequestKind::List && !schedule.has_list {
+        let has_list = cx.market.catalog.has_list(self.id);
+        if kind == RequestKind::Quotes || kind == RequestKind::List && !has_list {
             schedule.round.abandon();
             schedule.failures.back_off(cx);
         }
@@ -326,6 +325,7 @@ impl Source {
                 schedule.list_due = cx.now.mono + pause;
             }
         }
+        let is_first = !catalog.has_list(id);
         let change = catalog.refresh_list(id, cx.now.unix);
         if !change.removed.is_empty() {
             let markets = change.removed.len();
@@ -340,12 +340,11 @@ impl Source {
         });
         schedule.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
         history.listed(id);
-        if schedule.has_list {
+        if !is_first {
             cx.market.quotes.expect(id, change.added);
         }
         cx.market.quotes.arrived(id, Awaited::List);
-        if !schedule.has_list {
-            schedule.has_list = true;
+        if is_first {
             schedule.begin_quotes(cx.now.mono);
             let tracked = cx.market.catalog.tracked_by(id);
             let source = &cx.stats[id].id;
@@ -357,21 +356,18 @@ impl Source {
             Lookup::Unknown | Lookup::Malformed => None,
         };
         let named: Vec<_> = schedule.profile.config.symbols.iter().filter_map(find).collect();
-        let (removed, named) = (change.removed.into_iter(), named.into_iter());
-        self.jobs.push([Job::EndList(ListEnd { removed, named })]);
+        let removed = Job::DropQuotes(change.removed.into_iter());
+        self.jobs.push([removed, Job::FollowNamed(named.into_iter())]);
         self.list_changed();
     }
 
-    /// Drops the quotes of some markets that have left the list, or follows some of the named ones. `true`:
-    /// the last ones.
-    pub(super) fn end_list(&mut self, end: &mut ListEnd, cx: &mut Context) -> bool {
-        let ListEnd { removed, named } = end;
-        if removed.len() > 0 {
-            let slice = removed.take(DROPPED_A_SLICE);
-            slice.for_each(|symbol| cx.market.quotes.drop_symbol(self.id, symbol));
-            return false;
-        }
-        for symbol in named.take(FOLLOWED_A_SLICE) {
+    /// Follows the candles of some markets. `true`: the last ones.
+    pub(super) fn follow_named(
+        &mut self,
+        named: &mut IntoIter<SymbolId>,
+        cx: &mut Context,
+    ) -> bool {
+        for symbol in named.by_ref().take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
                 let key = SeriesKey { source: self.id, symbol, interval };
                 self.schedule.candles.follow(key, cx);

@@ -93,7 +93,7 @@ impl Source {
         if role == Role::Follower {
             self.schedule.candles.refresh_all(cx);
         }
-        if self.schedule.has_list {
+        if cx.market.catalog.has_list(self.id) {
             self.list_changed();
         }
         self.wake_up(cx.now);
@@ -358,7 +358,8 @@ impl Source {
         }
         let follows = self.replica.role() == Role::Follower;
         // As with an exchange, the market list and the clock come first.
-        let can_ask = follows && self.schedule.has_list && cx.stats[self.id].clock.is_some();
+        let has_list = cx.market.catalog.has_list(self.id);
+        let can_ask = follows && has_list && cx.stats[self.id].clock.is_some();
         let mut next = None;
         while can_ask && self.replica.asked.len() < FOLLOWER_REQUESTS && self.staged() == 0 {
             let (plans, asked) = (&mut self.schedule.candles, &mut self.replica.asked);
