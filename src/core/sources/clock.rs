@@ -15,7 +15,6 @@
 //! replaces it.
 
 use crate::core::context::{Context, wall_zero};
-use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::staged::Newest;
 use crate::core::stats::ClockDoubt;
 use crate::interval::Stored;
@@ -47,6 +46,10 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// The longest pause in doubt, and the pause after a time call that has failed while the clock is known.
 const RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// Between two readings of the market list, and of a clock that holds: listings change a few times a day, and
+/// clocks of machines drift by seconds a day.
+pub const HOURLY: Duration = Duration::from_secs(3600);
 
 /// Who tells the exchange's time, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

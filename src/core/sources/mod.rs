@@ -2,7 +2,7 @@
 //!
 //! [`Sources`] owns one [`Source`](source::Source) for each configured exchange, the hosts that they share,
 //! the table of their connections, and failover between them. `source` is the file to begin with: it conducts
-//! one exchange's `schedule`, which chooses what is requested next, `connections` and `jobs`. The life of a
+//! one exchange's `connections` and `jobs`; its `schedule` chooses what is requested next. The life of a
 //! request is in `request`, from top to bottom; what becomes of it then is in `source/applying`. What comes
 //! in pages waits for the last of them in `staged`.
 //!
@@ -23,7 +23,6 @@ mod quote_round;
 mod reload;
 mod replica;
 mod request;
-mod schedule;
 mod series_plan;
 mod source;
 mod staged;
@@ -100,10 +99,10 @@ impl Sources {
     /// Gives each source its host, and each host the limits of its sources.
     fn find_hosts(&mut self, cx: &mut Context) {
         let (Sources { all, hosts, .. }, now) = (self, cx.now.mono);
-        let is_used = |host: &Host| all.iter().any(|it| host.is_of(&it.schedule.profile.url));
+        let is_used = |host: &Host| all.iter().any(|it| host.is_of(&it.profile.url));
         hosts.retain(|host| is_used(host) || !host.is_unused(now));
         for source in all.iter_mut() {
-            let url = &source.schedule.profile.url;
+            let url = &source.profile.url;
             let known = hosts.iter().position(|host| host.is_of(url));
             source.host = known.unwrap_or_else(|| {
                 hosts.push(Host::new(url));
@@ -115,7 +114,7 @@ impl Sources {
             }
         }
         for (place, host) in hosts.iter_mut().enumerate() {
-            let profiles = || all.iter().filter(|it| it.uses(place)).map(|it| &it.schedule.profile);
+            let profiles = || all.iter().filter(|it| it.uses(place)).map(|it| &it.profile);
             let limits: Vec<_> = profiles().map(|it| it.limit).collect();
             if let Some(dearest) = profiles().map(Profile::dearest).max() {
                 host.budget.configure(&limits, dearest, now);
@@ -136,7 +135,7 @@ impl Sources {
         let host = &mut self.hosts[place];
         host.in_flight_elsewhere = others().map(Source::in_flight).sum();
         host.is_shared = others().any(|it| it.uses(place));
-        host.others_wait = others().any(|it| it.uses(place) && it.schedule.others_wait);
+        host.others_wait = others().any(|it| it.uses(place) && it.others_wait);
         let requests = all().flat_map(|it| it.connections.requests());
         host.budget.unsent = requests.map(|it| u64::from(it.unsent)).sum();
         let (halted, is_shared) = (host.halted_until, host.is_shared);
@@ -186,7 +185,7 @@ impl Sources {
             self.all.push(source);
         }
         let mut status = SourceStatus::new(&cx.config.sources[id.index()].id);
-        let dialect = self[id].schedule.profile.dialect;
+        let dialect = self[id].profile.dialect;
         status.intervals = Stored::ALL.map(|interval| dialect.has_interval(interval));
         match cx.stats.sources.get_mut(id.index()) {
             Some(former) => *former = status,
@@ -287,7 +286,7 @@ impl Sources {
     pub fn budget(&mut self, id: SourceId, now: Mono) -> (&mut Budget, u32) {
         let (place, source) = (self[id].host, &self.all[id.index()]);
         let host = &mut self.hosts[place];
-        let parts = source.schedule.parts(host, now);
+        let parts = source.parts(host, now);
         (&mut host.budget, parts)
     }
 

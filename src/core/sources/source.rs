@@ -1,34 +1,37 @@
 //! One source: one exchange that is polled.
 //!
-//! [`Source`] conducts its parts: it sends what the [`Schedule`] chooses on its [`Connections`], and turns
-//! each response into a [`Job`]. A failure changes nothing that is served. While requests of one kind fail,
-//! one of them at a time is tried, and after each failure none until the back-off is over.
+//! [`Source`] conducts its parts: it sends what is the most urgent (`schedule`) on its [`Connections`], and
+//! turns each response into a [`Job`] (`applying`). A failure changes nothing that is served. While requests
+//! of one kind fail, one of them at a time is tried, and after each failure none until the back-off is over.
 //!
 //! It serves no client and keeps no price: what it reads goes to the market, in slices
 //! ([`Source::work`]), after its body has parsed to its end.
 
 mod applying;
 mod cluster;
+mod schedule;
 
 use crate::config::Config;
 use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::backoff::Warnings;
-use crate::core::sources::clock::Witness;
+use crate::core::sources::backoff::{Failures, Warnings};
+use crate::core::sources::candle_plans::CandlePlans;
+use crate::core::sources::clock::{ExchangeClock, Witness};
 use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
-use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
 use crate::core::sources::jobs::Job;
+use crate::core::sources::quote_plan::QuotePlan;
+use crate::core::sources::quote_round::QuoteRound;
 use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::{RequestEnd, RequestInFlight};
-use crate::core::sources::schedule::Schedule;
+use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::on_wall;
 use crate::exchange::RequestKind;
 use crate::job_queue::JobQueue;
-use crate::log_targets::{SOURCE, quoted};
+use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
 use crate::replication::Update;
 use crate::table::Key;
@@ -44,7 +47,29 @@ pub struct Source {
     /// The place of its host among those of [`Sources`](super::Sources).
     pub(super) host: usize,
     pub(super) connections: Connections,
-    pub(super) schedule: Schedule,
+    /// Its settings.
+    pub(super) profile: Profile,
+    /// When all quotes are due, or the next round of them.
+    quotes_due: Mono,
+    /// True until the first poll.
+    is_first: bool,
+    /// When the market list is due.
+    list_due: Mono,
+    /// The tag of the list in place, if the exchange has sent one: the same list is not sent again.
+    list_tag: Option<Box<str>>,
+    /// How tickers are requested.
+    plan: QuotePlan,
+    /// Quotes by that plan, if it does not bring all of them at once.
+    round: QuoteRound,
+    /// What has come of a market list or of all tickers, if they come in pages.
+    pages: Paging,
+    candles: CandlePlans,
+    clock: ExchangeClock,
+    failures: Failures,
+    /// The nodes of the cluster that may be spending the budget.
+    spenders: u32,
+    /// True if a request other than for quotes was due when the next one was last chosen.
+    pub(super) others_wait: bool,
     /// What [`Source::work`] has to do.
     pub(super) jobs: JobQueue<Job>,
     progress: BackfillProgress,
@@ -74,7 +99,19 @@ impl Source {
             id,
             host: 0,
             connections: Connections::new(&profile, count),
-            schedule: Schedule::new(profile, seed, now.mono),
+            quotes_due: now.mono,
+            is_first: false,
+            list_due: now.mono,
+            list_tag: None,
+            plan: QuotePlan::new(&profile),
+            round: QuoteRound::default(),
+            pages: Paging::default(),
+            candles: CandlePlans::new(&profile),
+            clock: ExchangeClock::new(id, now.mono),
+            failures: Failures::new(id, seed, now.mono),
+            spenders: 1,
+            others_wait: false,
+            profile,
             jobs: JobQueue::default(),
             progress: BackfillProgress::new(id, now.mono),
             replica: Replica::default(),
@@ -103,15 +140,15 @@ impl Source {
 
     /// Follows a series from now on. `false`: there are too many, or the exchange does not have it.
     pub fn follow(&mut self, series: SeriesKey, cx: &mut Context) -> bool {
-        !self.has_ended && self.schedule.candles.follow(series, cx)
+        !self.has_ended && self.candles.follow(series, cx)
     }
 
     /// Requests candles for a client. `false`: none will come, so the client need not wait.
     pub fn ask(&mut self, series: SeriesKey, slots: &Range<i64>, cx: &Context) -> bool {
         // Nobody is asked while it is not known who collects.
-        let holds = self.schedule.failures.holds(RequestKind::Candles, cx);
+        let holds = self.failures.holds(RequestKind::Candles, cx);
         let is_well = !holds && self.replica.role() != Role::Waiting;
-        let is_taken = is_well && self.schedule.candles.ask(series, slots, cx);
+        let is_taken = is_well && self.candles.ask(series, slots, cx);
         if is_taken {
             // It starts at the end of this turn, not while a client is served.
             self.wake_up(cx.now);
@@ -121,21 +158,12 @@ impl Source {
 
     /// True if a client waits for some of these candles.
     pub fn is_asking(&self, series: SeriesKey, slots: &Range<i64>) -> bool {
-        self.schedule.candles.is_asking(series, slots)
+        self.candles.is_asking(series, slots)
     }
 
     /// Looks at once for what is due.
     pub fn wake_up(&mut self, now: Now) {
         self.wake_at = (!self.has_ended).then_some(now.mono);
-    }
-
-    /// What its exchange tells may be others: market list, quotes and newest candles are due at once.
-    pub fn request_all(&mut self, cx: &mut Context) {
-        let Schedule { clock, candles, list_due, quotes_due, .. } = &mut self.schedule;
-        (*list_due, *quotes_due) = (cx.now.mono, cx.now.mono);
-        clock.judge(cx);
-        candles.refresh_all(cx);
-        self.wake_up(cx.now);
     }
 
     /// The history file holds more, or less, than before.
@@ -148,7 +176,7 @@ impl Source {
     pub fn clocks_moved(&mut self, cx: &mut Context) {
         self.put_back_all(|_| true, cx);
         self.drop_records(cx);
-        self.schedule.clock.clocks_moved(cx);
+        self.clock.clocks_moved(cx);
         self.wake_up(cx.now);
     }
 
@@ -167,7 +195,7 @@ impl Source {
         }
         if let Some((date, sent)) = self.connections.date.take() {
             // It has whole seconds.
-            self.schedule.clock.note(Witness::Date, [date, date + 999], sent, cx);
+            self.clock.note(Witness::Date, [date, date + 999], sent, cx);
         }
         let has_ended = self.ended(ended, host, cx);
         if has_ended {
@@ -194,7 +222,7 @@ impl Source {
             let ended = self.connections.handle_timeout(conn, cx);
             has_ended |= self.ended(ended, host, cx);
         }
-        self.schedule.failures.handle_timeout(cx);
+        self.failures.handle_timeout(cx);
         self.start_due(host, history, cx);
         has_ended
     }
@@ -204,23 +232,19 @@ impl Source {
         if self.has_ended {
             return;
         }
-        if self.schedule.clock.has_moved() {
-            self.schedule.candles.refresh_all(cx);
+        if self.clock.has_moved() {
+            self.candles.refresh_all(cx);
         }
         if !self.replica.role().collects() {
             return self.request_due(history, cx);
         }
-        self.schedule.begin_round(self.connections.len(), cx);
+        self.begin_round(cx);
         let mut next = None;
         // What has come is applied first: what is due next may depend on it.
         while self.staged() == 0
             && let Some(conn) = self.connections.idle()
         {
-            let in_flight: Vec<&Task> =
-                self.connections.requests().map(RequestInFlight::task).collect();
-            let (count, pace) = (self.connections.len(), history.pace_of(self.id));
-            let offer = self.schedule.next(&in_flight, count, pace, host, cx);
-            let Some(offer) = offer else {
+            let Some(offer) = self.next_offer(history.pace_of(self.id), host, cx) else {
                 break;
             };
             if offer.due > cx.now.mono {
@@ -237,20 +261,19 @@ impl Source {
             if offer.task.is_quotes() {
                 self.quotes_sent_at = cx.now.mono;
             }
-            let request = self.schedule.choose(offer, host, cx);
+            let request = self.choose(offer, host, cx);
             self.connections.send(conn, Box::new(request), cx);
         }
-        let schedule = &self.schedule;
         // A request for all quotes is a task among the others.
-        let round = schedule.next_round(cx).filter(|_| schedule.plan.markets().is_some());
-        let all = [self.connections.upstream.due(), next, round, schedule.failures.down_at(cx)];
+        let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
+        let all = [self.connections.upstream.due(), next, round, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
-        let (next_poll, status) = (schedule.next_quotes(), &mut cx.stats[self.id]);
+        let (next_poll, status) = (self.next_quotes(), &mut cx.stats[self.id]);
         status.next_poll = next_poll;
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
-        status.budget_left = host.budget.left(schedule.parts(host, cx.now.mono), cx.now.mono);
+        status.budget_left = host.budget.left(self.parts(host, cx.now.mono), cx.now.mono);
         let others = host.budget.spent_by_others(cx.now.mono);
-        self.warnings.watch(self.id, schedule.round.duration(cx.now.mono), others, cx);
+        self.warnings.watch(self.id, self.round.duration(cx.now.mono), others, cx);
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
@@ -266,7 +289,7 @@ impl Source {
                 if let Some(received) = received.take().filter(|_| self.replica.publishes()) {
                     self.publish(Update::Candles(page.to_send(cx)), received, cx);
                 }
-                let plans = &mut self.schedule.candles;
+                let plans = &mut self.candles;
                 let is_done = page.step(plans, history, cx);
                 if is_done {
                     self.jobs.push(self.progress.applied(plans, cx.now).then_some(Job::Count));
@@ -290,7 +313,7 @@ impl Source {
                 has_ended = self.ended(ended, host, cx);
                 is_done
             }
-            Job::Count => self.progress.count(&self.schedule.candles, history, cx),
+            Job::Count => self.progress.count(&self.candles, history, cx),
             Job::WriteList(writer) => {
                 let list = writer.step(self.id, cx).map(Outbound::List);
                 let is_done = list.is_some();
@@ -318,14 +341,14 @@ impl Source {
             RequestEnd::Complete => self.complete(request, host, cx),
             RequestEnd::Failed(fault) => Err(request.cut_short(fault)),
             RequestEnd::PutBack => {
-                self.schedule.put_back(&task, cx.now.mono);
+                self.put_back(&task, cx.now.mono);
                 return true;
             }
         };
         match result {
             Ok(()) => self.connections.upstream.worked(conn, cx),
             Err(fault) => {
-                let fault = fault.without(self.schedule.profile.config.key.as_ref());
+                let fault = fault.without(self.profile.config.key.as_ref());
                 if fault.is_of_address() {
                     self.connections.upstream.failed(conn, began, cx);
                 }
@@ -335,38 +358,27 @@ impl Source {
         true
     }
 
-    /// True if this fault is that the exchange refuses the list of some markets: it is due again, as a whole,
-    /// because one market that is unknown may spoil it for all.
-    fn widens_list(&mut self, task: &Task, fault: &Fault, cx: &mut Context) -> bool {
-        let may_differ = fault.blame(true) == Blame::Market && !fault.is_of_address();
-        let Schedule { profile, list_tag, list_due, .. } = &mut self.schedule;
-        if *task != Task::Markets || !may_differ || profile.list_ids.take().is_none() {
-            return false;
-        }
-        let status = &mut cx.stats[self.id];
-        status.errors += 1;
-        let source = &status.id;
-        log::info!(target: SOURCE, "market list widened source={source} error={}", quoted(fault));
-        (*list_tag, *list_due) = (None, cx.now.mono);
-        cx.market.catalog.drop_list(self.id);
-        true
-    }
-
     /// Takes in new settings. Requests that these concern end, and are due again.
     pub fn reconfigure(&mut self, markets: bool, route: bool, cx: &mut Context) {
-        self.schedule.reconfigure(&cx.config, cx.now.mono);
+        self.profile = self.profile.renewed(&cx.config);
+        self.list_tag = None;
+        self.forget_pages(cx.now.mono);
+        let latest = cx.now.mono + self.profile.poll;
+        if self.quotes_due > latest {
+            self.begin_quotes(latest);
+        }
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);
         if route {
             // Their requests have been put back.
-            self.connections.upstream.reroute(route_to_exchange(&self.schedule.profile), cx);
+            self.connections.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
         if markets {
-            self.schedule.list_due = cx.now.mono;
-            self.schedule.round.abandon();
+            self.list_due = cx.now.mono;
+            self.round.abandon();
             // A series that is closed, or whose market has no listing, is followed no longer.
             let (id, catalog) = (self.id, &cx.market.catalog);
-            self.schedule.candles.retain(|key| {
+            self.candles.retain(|key| {
                 let is_listed = !catalog.has_list(id) || catalog.listing(id, key.symbol).is_some();
                 is_listed && cx.market.charts.get(*key).is_some()
             });
@@ -380,7 +392,7 @@ impl Source {
         self.put_back_all(|_| true, cx);
         self.connections.upstream.close_all(cx);
         self.jobs = JobQueue::default();
-        self.schedule.candles.retain(|_| false);
+        self.candles.retain(|_| false);
         cx.stats[self.id].has_ended = true;
         self.has_ended = true;
         self.wake_at = None;

@@ -1,6 +1,7 @@
 //! Applies responses, at once or by a job that is stepped, and records failures.
 
 use super::Source;
+use super::schedule::HOURLY_RETRY;
 use crate::config::DEMO;
 use crate::core::context::Context;
 use crate::core::history::History;
@@ -10,7 +11,6 @@ use crate::core::sources::host::Host;
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::quote_round::RoundEnd;
 use crate::core::sources::request::RequestInFlight;
-use crate::core::sources::schedule::HOURLY_RETRY;
 use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
@@ -44,7 +44,7 @@ impl Source {
             took.as_millis(),
         );
         let task = request.task().clone();
-        if request.status() == Some(304) && self.schedule.tag(&task).is_some() {
+        if request.status() == Some(304) && self.tag(&task).is_some() {
             // The list with that tag still stands (RFC 9110, 15.4.5).
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
@@ -54,12 +54,12 @@ impl Source {
         let staged = request.finish(cx.now)?;
         let status = &mut cx.stats[self.id];
         status.rejected += staged.rejected;
-        if staged.page.as_ref() != self.schedule.pages.next(&task) {
+        if staged.page.as_ref() != self.pages.next(&task) {
             // The pages before it have been dropped since it was requested.
-            self.schedule.put_back(&task, cx.now.mono);
+            self.put_back(&task, cx.now.mono);
             return Ok(());
         }
-        let Some(mut staged) = self.schedule.pages.add(staged) else {
+        let Some(mut staged) = self.pages.add(staged) else {
             status.ok += 1;
             return Ok(());
         };
@@ -72,11 +72,11 @@ impl Source {
         status.latencies.note(took.as_micros() as u64, 1);
         if staged.task.is_quotes() {
             self.newest_quotes = cx.now.mono;
-            self.schedule.failures.quotes_received(cx);
+            self.failures.quotes_received(cx);
             cx.market.quotes.count_rejected(staged.rejected);
         }
-        let named = self.schedule.profile.list_ids.as_ref().map(Vec::len);
-        self.schedule.plan.note(&staged, named, cx.now);
+        let named = self.profile.list_ids.as_ref().map(Vec::len);
+        self.plan.note(&staged, named, cx.now);
         self.apply(staged, cx)?;
         self.answered(&task, host, cx);
         Ok(())
@@ -84,14 +84,14 @@ impl Source {
 
     /// A request was answered well.
     fn answered(&mut self, task: &Task, host: &mut Host, cx: &mut Context) {
-        let (kind, schedule) = (task.kind(), &mut self.schedule);
+        let kind = task.kind();
         let fails_elsewhere = match task {
-            Task::TickersOf { symbols, .. } => schedule.round.note(kind, symbols, true),
-            Task::Stats(symbol) => schedule.round.note(kind, &[*symbol], true),
-            Task::Candles { series, .. } => schedule.candles.answered(*series, cx.now),
+            Task::TickersOf { symbols, .. } => self.round.note(kind, symbols, true),
+            Task::Stats(symbol) => self.round.note(kind, &[*symbol], true),
+            Task::Candles { series, .. } => self.candles.answered(*series, cx.now),
             Task::Tickers | Task::Markets | Task::Time => false,
         };
-        schedule.failures.answered(kind, fails_elsewhere, host, cx);
+        self.failures.answered(kind, fails_elsewhere, host, cx);
     }
 
     /// Records the failure of a task that began at `began`. Nothing that is served changes.
@@ -106,9 +106,8 @@ impl Source {
         if self.widens_list(task, &fault, cx) {
             return;
         }
-        let schedule = &mut self.schedule;
         let begun = (began, self.connections.upstream.addresses.len());
-        let blame = schedule.failures.failed(task, &fault, begun, host, cx);
+        let blame = self.failures.failed(task, &fault, begun, host, cx);
         let what = task.describe(&cx.market);
         let text = format!("{what}: {fault}");
         let status = &mut cx.stats[self.id];
@@ -133,10 +132,10 @@ impl Source {
             && fault.is_unknown_market()
         {
             // It is left alone for a while, and longer each time.
-            let poll = schedule.profile.poll;
-            schedule.round.pause(symbol, poll * 2, cx.now.mono);
+            let poll = self.profile.poll;
+            self.round.pause(symbol, poll * 2, cx.now.mono);
         }
-        if schedule.failed(task, blame, cx) == RoundEnd::WithQuotes {
+        if self.plan_again(task, blame, cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.
             let end = Update::Quotes { is_first: false, is_last: true, tickers: Vec::new() };
             self.publish(end, cx.now, cx);
@@ -151,15 +150,14 @@ impl Source {
     fn kind_failed(&mut self, kind: RequestKind, cx: &mut Context) {
         // What has been begun and not sent yet would meet the same trouble.
         self.put_back_all(|request| request.sent_at.is_none(), cx);
-        let schedule = &mut self.schedule;
         // Nothing is served without quotes, and there are no quotes without the list.
         let has_list = cx.market.catalog.has_list(self.id);
         if kind == RequestKind::Quotes || kind == RequestKind::List && !has_list {
-            schedule.round.abandon();
-            schedule.failures.back_off(cx);
+            self.round.abandon();
+            self.failures.back_off(cx);
         }
         if kind == RequestKind::Candles {
-            schedule.candles.give_up_asked();
+            self.candles.give_up_asked();
         }
     }
 
@@ -167,9 +165,9 @@ impl Source {
     /// wait for candles.
     pub fn halted(&mut self, until: Mono, cx: &mut Context) {
         if self.replica.role().collects() && !self.has_ended {
-            self.schedule.failures.halted(until, cx);
+            self.failures.halted(until, cx);
             self.put_back_all(|request| request.sent_at.is_none(), cx);
-            self.schedule.candles.give_up_asked();
+            self.candles.give_up_asked();
             self.wake_up(cx.now);
         }
     }
@@ -181,7 +179,7 @@ impl Source {
         cx: &mut Context,
     ) {
         for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
-            self.schedule.put_back(request.task(), cx.now.mono);
+            self.put_back(request.task(), cx.now.mono);
         }
     }
 
@@ -193,7 +191,7 @@ impl Source {
             Task::Tickers => {
                 let mut newest = Newest::default();
                 staged.tickers.note_times(&mut newest, cx.now.mono);
-                self.schedule.clock.note_newest(&newest, sent_at.mono, cx);
+                self.clock.note_newest(&newest, sent_at.mono, cx);
                 self.jobs.push([Job::ApplyTickers(staged.tickers, received)]);
             }
             Task::TickersOf { .. } => self.apply_of_round(staged.tickers, cx),
@@ -201,24 +199,24 @@ impl Source {
                 if let Some(stats) = staged.stats
                     && let Some(listing) = cx.market.catalog.listing(self.id, symbol)
                 {
-                    self.schedule.round.stats.insert(symbol, stats.clone());
+                    self.round.stats.insert(symbol, stats.clone());
                     let body = Update::Stats(listing.ticker_id.clone(), Box::new(stats));
                     self.publish(body, cx.now, cx);
                 }
             }
             Task::Markets => {
                 cx.market.catalog.end_list(self.id).map_err(|_| Fault::empty())?;
-                self.schedule.list_tag = staged.tag;
+                self.list_tag = staged.tag;
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
                 // Where the time call is the date of a response, that has been noted with its head.
                 if let Some(time) = staged.time
-                    && !self.schedule.profile.dialect.is_dated()
+                    && !self.profile.dialect.is_dated()
                 {
                     // A time without a fraction may be of any moment of that second.
                     let most = if time.0 % 1000 == 0 { time + 999 } else { time };
-                    self.schedule.clock.note(Witness::Call, [time, most], sent_at.mono, cx);
+                    self.clock.note(Witness::Call, [time, most], sent_at.mono, cx);
                 }
                 self.publish(Update::Status(None), cx.now, cx);
             }
@@ -235,11 +233,11 @@ impl Source {
 
     /// Puts the tickers of one request of a round into the market.
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
-        tickers.note_times(&mut self.schedule.round.newest, cx.now.mono);
+        tickers.note_times(&mut self.round.newest, cx.now.mono);
         let tickers = self.apply_piece(&mut tickers, cx.now, cx);
-        self.schedule.failures.quotes_served(cx);
-        let is_first = !self.schedule.round.has_good;
-        let is_last = self.schedule.market_ended(true, cx) != RoundEnd::NotYet;
+        self.failures.quotes_served(cx);
+        let is_first = !self.round.has_good;
+        let is_last = self.market_ended(true, cx) != RoundEnd::NotYet;
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
 
@@ -261,7 +259,7 @@ impl Source {
             cx.stats[id].quotes_polled = true;
         }
         // With the first piece: some quotes are fresh from then on.
-        self.schedule.failures.quotes_served(cx);
+        self.failures.quotes_served(cx);
         is_last
     }
 
@@ -275,11 +273,11 @@ impl Source {
     ) -> Vec<(Box<str>, Ticker)> {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
-            self.schedule.round.complete(*symbol, ticker);
+            self.round.complete(*symbol, ticker);
         }
         let published = self.to_publish(&piece, cx);
         let id = self.id;
-        let is_known = self.schedule.clock.dates_quotes(cx.now.mono);
+        let is_known = self.clock.dates_quotes(cx.now.mono);
         let exchange: Option<UnixMs> = is_known.then(|| cx.exchange_time(id));
         let speed = i64::from(cx.stats[id].clock_speed());
         let Market { quotes, charts, catalog } = &mut cx.market;
@@ -294,7 +292,7 @@ impl Source {
                 (Ok(true), Some(exchange)) => {
                     charts.tick(id, symbol, &last, exchange);
                     if let Some(before) = before {
-                        self.schedule.candles.note_trade(symbol, cx.now.mono);
+                        self.candles.note_trade(symbol, cx.now.mono);
                         let ms = cx.now.mono.since(before).as_millis() as i64 * speed;
                         charts.note_trade(id, symbol, exchange + -ms, exchange);
                     }
@@ -311,7 +309,7 @@ impl Source {
     /// Applies the market list that has come. If tracked markets have come or gone, the next jobs handle
     /// them.
     pub(super) fn refresh_list(&mut self, history: &mut History, cx: &mut Context) {
-        let (id, schedule) = (self.id, &mut self.schedule);
+        let id = self.id;
         let source = &cx.stats[id].id;
         let Market { catalog, quotes, .. } = &mut cx.market;
         if self.replica.role().collects() {
@@ -319,10 +317,10 @@ impl Source {
             let doubted = catalog.doubt_list(id, is_quoted);
             if doubted > 0 {
                 log::warn!(target: SOURCE, "market list doubted source={source} missing={doubted}");
-                schedule.list_tag = None;
-                let is_demo = schedule.profile.config.dialect == DEMO;
-                let pause = if is_demo { schedule.profile.poll } else { HOURLY_RETRY };
-                schedule.list_due = cx.now.mono + pause;
+                self.list_tag = None;
+                let is_demo = self.profile.config.dialect == DEMO;
+                let pause = if is_demo { self.profile.poll } else { HOURLY_RETRY };
+                self.list_due = cx.now.mono + pause;
             }
         }
         let is_first = !catalog.has_list(id);
@@ -331,21 +329,21 @@ impl Source {
             let markets = change.removed.len();
             log::info!(target: SOURCE, "markets removed source={source} markets={markets}");
         }
-        schedule.candles.retain(|key| {
+        self.candles.retain(|key| {
             if change.removed.binary_search(&key.symbol).is_ok() {
                 cx.market.charts.close(*key);
             }
             // The candles of a market that is named and not listed stay as they are.
             cx.market.catalog.listing(id, key.symbol).is_some()
         });
-        schedule.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
+        self.round.retain(|symbol| cx.market.catalog.listing(id, symbol).is_some());
         history.listed(id);
         if !is_first {
             cx.market.quotes.expect(id, change.added);
         }
         cx.market.quotes.arrived(id, Awaited::List);
         if is_first {
-            schedule.begin_quotes(cx.now.mono);
+            self.begin_quotes(cx.now.mono);
             let tracked = cx.market.catalog.tracked_by(id);
             let source = &cx.stats[id].id;
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
@@ -355,7 +353,7 @@ impl Source {
             Lookup::Known(symbol) => Some(symbol),
             Lookup::Unknown | Lookup::Malformed => None,
         };
-        let named: Vec<_> = schedule.profile.config.symbols.iter().filter_map(find).collect();
+        let named: Vec<_> = self.profile.config.symbols.iter().filter_map(find).collect();
         let removed = Job::DropQuotes(change.removed.into_iter());
         self.jobs.push([removed, Job::FollowNamed(named.into_iter())]);
         self.list_changed();
@@ -370,7 +368,7 @@ impl Source {
         for symbol in named.by_ref().take(FOLLOWED_A_SLICE) {
             for interval in Stored::ALL {
                 let key = SeriesKey { source: self.id, symbol, interval };
-                self.schedule.candles.follow(key, cx);
+                self.candles.follow(key, cx);
             }
         }
         named.len() == 0
@@ -378,10 +376,10 @@ impl Source {
 
     /// Drops the quotes and candles that are not applied yet. They are requested again.
     pub(super) fn drop_records(&mut self, cx: &Context) {
-        self.schedule.forget_pages(cx.now.mono);
+        self.forget_pages(cx.now.mono);
         self.jobs.retain(|job| match job {
             Job::ApplyTickers(..) => {
-                self.schedule.quotes_due = cx.now.mono;
+                self.quotes_due = cx.now.mono;
                 false
             }
             Job::ApplyCandles(..) => false,
@@ -417,16 +415,16 @@ mod tests {
         let market = Market::new(&config);
         let mut cx = Context::new(config, market, stats, now);
         source.set_role(Role::Collector, 1, &mut cx);
-        let mut host = Host::new(&source.schedule.profile.url);
+        let mut host = Host::new(&source.profile.url);
         ["A/USD", "B/USD"].iter().for_each(|it| cx.market.catalog.list(SOURCE, info(it)));
         cx.market.catalog.end_list(SOURCE).expect("it has markets");
         cx.market.catalog.refresh_list(SOURCE, now.unix);
         let symbols = cx.market.catalog.known().to_vec();
         // What ends of each market: whether it begins the round for the others, and whether it ends it.
         let mut check = |ends: [bool; 2], expected: &[(bool, bool, usize)]| {
-            source.schedule.round.begin((Vec::new(), symbols.clone()), 1, false, now.mono);
+            source.round.begin((Vec::new(), symbols.clone()), 1, false, now.mono);
             for (symbol, is_good) in symbols.iter().zip(ends) {
-                source.schedule.round.sent(&[*symbol]);
+                source.round.sent(&[*symbol]);
                 if is_good {
                     let mut tickers = StagedTickers::default();
                     tickers.push(*symbol, Ticker::of_last(Decimal::from(5)));
@@ -477,7 +475,7 @@ mod tests {
         assert_eq!(source.staged(), 1, "all tickers of an exchange are a job");
         cx.now =
             Now { mono: received.mono + Duration::from_millis(300), unix: received.unix + 300 };
-        let mut host = Host::new(&source.schedule.profile.url);
+        let mut host = Host::new(&source.profile.url);
         assert!(source.work(&mut host, &mut history, &mut cx));
         assert!(source.jobs.is_empty());
         let quote = cx.market.quotes.of(SOURCE, symbol).expect("it is applied");

@@ -5,10 +5,9 @@ use super::Source;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_plans::PlannedPage;
-use crate::core::sources::clock::Witness;
+use crate::core::sources::clock::{HOURLY, Witness};
 use crate::core::sources::jobs::{CandlePage, Job};
 use crate::core::sources::replica::{AskedRange, ListWriter, Outbound, Replica, Role, series_part};
-use crate::core::sources::schedule::HOURLY;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::{SourceState, on_wall};
@@ -62,36 +61,35 @@ impl Source {
 
     /// What it collects: nodes share a source only if this is the same at all of them.
     pub fn identity(&self) -> String {
-        let profile = &self.schedule.profile;
+        let profile = &self.profile;
         format!("{} at {}", profile.dialect.name(), profile.url)
     }
 
     /// True if its exchange has not been reached for so long, nor for so long since this node has its role.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {
-        self.schedule.failures.is_unreached(span, cx)
-            && cx.now.mono.since(self.replica.since) >= span
+        self.failures.is_unreached(span, cx) && cx.now.mono.since(self.replica.since) >= span
     }
 
     /// Takes on a role. If this node stops collecting, its requests and unapplied records are dropped.
     /// `spenders`: the nodes that may be spending the budget if it collects.
     pub fn set_role(&mut self, role: Role, spenders: u32, cx: &mut Context) {
-        self.schedule.spenders = spenders;
+        self.spenders = spenders;
         let was = self.replica.role();
         self.replica = Replica::new(role, cx.now.mono);
         if was.collects() && !role.collects() {
             self.put_back_all(|_| true, cx);
             self.connections.upstream.close_all(cx);
             self.drop_records(cx);
-            self.schedule.round.abandon();
-            self.schedule.failures.forget(cx);
+            self.round.abandon();
+            self.failures.forget(cx);
         }
         if !was.collects() && role.collects() {
-            self.schedule.begin_quotes(cx.now.mono);
+            self.begin_quotes(cx.now.mono);
             // The list in place is that of another node.
-            self.schedule.list_tag = None;
+            self.list_tag = None;
         }
         if role == Role::Follower {
-            self.schedule.candles.refresh_all(cx);
+            self.candles.refresh_all(cx);
         }
         if cx.market.catalog.has_list(self.id) {
             self.list_changed();
@@ -101,7 +99,7 @@ impl Source {
 
     /// The nodes that may be spending the budget.
     pub fn set_spenders(&mut self, spenders: u32) {
-        self.schedule.spenders = spenders;
+        self.spenders = spenders;
     }
 
     /// Takes out the next message to the other nodes.
@@ -120,12 +118,12 @@ impl Source {
     /// The entry of an update that was received at `received`. The cluster sets its epoch when it sends it.
     pub fn entry(&self, body: Update, received: Now, cx: &Context) -> Entry {
         let status = &cx.stats[self.id];
-        let quotes_until = self.schedule.failures.until(RequestKind::Quotes);
+        let quotes_until = self.failures.until(RequestKind::Quotes);
         let head = EntryHead {
             epoch: 0,
             waited_ms: cx.now.mono.since(received.mono).as_millis() as u64,
             received: received.unix,
-            exchange_time: (!self.schedule.clock.is_in_doubt()).then(|| cx.exchange_time(self.id)),
+            exchange_time: (!self.clock.is_in_doubt()).then(|| cx.exchange_time(self.id)),
             state: status.state as u8,
             rest_ms: quotes_until.since(cx.now.mono).as_millis() as u64,
         };
@@ -187,7 +185,7 @@ impl Source {
     /// Answers one request of another node for which nothing more is on its way, or whose time is up:
     /// publishes what memory holds of its candles.
     pub fn answer_request(&mut self, history: &History, cx: &Context) {
-        let plans = &self.schedule.candles;
+        let plans = &self.candles;
         let is_done = |AskedRange { key, slots, until }: &AskedRange| {
             let some_come = plans.is_asking(*key, slots) || history.is_reading(*key, slots);
             *until <= cx.now.mono || !some_come
@@ -250,7 +248,7 @@ impl Source {
                         staged.push(symbol, ticker);
                     }
                 }
-                self.schedule.failures.quotes_received(cx);
+                self.failures.quotes_received(cx);
                 self.jobs.push([Job::ApplyTickers(staged, received)]);
             }
             Update::Candles(page) => self.follow_candles(page, cx),
@@ -260,7 +258,7 @@ impl Source {
             }
             Update::Stats(id, stats) => {
                 if let Some(symbol) = cx.market.catalog.by_ticker_id(self.id, &id) {
-                    self.schedule.round.stats.insert(symbol, *stats);
+                    self.round.stats.insert(symbol, *stats);
                 }
             }
             Update::Released(_) => {}
@@ -274,7 +272,7 @@ impl Source {
             let last = &mut cx.stats[id].last_success_at;
             *last = (*last).max(Some(head.received));
         }
-        let clock = &mut self.schedule.clock;
+        let clock = &mut self.clock;
         match head.exchange_time {
             Some(time) => {
                 let time = time + age.as_millis() as i64;
@@ -286,7 +284,7 @@ impl Source {
             None => clock.begin_doubt("it is in doubt at the collector".to_string(), cx),
         }
         let left = Duration::from_millis(head.rest_ms.min(BACKOFF_MAX_MS)).saturating_sub(age);
-        self.schedule.failures.set_quotes_until(cx.now.mono + left);
+        self.failures.set_quotes_until(cx.now.mono + left);
         let failing = [SourceState::Backoff, SourceState::Down];
         if let Some(state) = failing.into_iter().find(|it| *it as u8 == head.state) {
             let status = &mut cx.stats[id];
@@ -304,12 +302,12 @@ impl Source {
         let Some(zero) = cx.stats[key.source].clock else {
             return;
         };
-        if !self.schedule.candles.follow(key, cx) {
+        if !self.candles.follow(key, cx) {
             // There is no room for the series: it is not requested again before a client needs it.
-            return self.schedule.candles.retain(|it| *it != key);
+            return self.candles.retain(|it| *it != key);
         }
-        self.schedule.candles.answered(key, cx.now);
-        self.schedule.candles.note_reach(key, &page.series.slots, cx);
+        self.candles.answered(key, cx.now);
+        self.candles.note_reach(key, &page.series.slots, cx);
         // This node's monotonic time at which the exchange's clock showed `closed_before`.
         let sent_ms = page.closed_before.0.saturating_sub(zero);
         let sent_at =
@@ -329,7 +327,7 @@ impl Source {
         let is_reading = |job: &Job| matches!(job, Job::ReadList(_) | Job::RefreshList);
         let can_read = !self.jobs.iter().any(is_reading);
         if self.replica.role() == Role::Follower && !self.has_ended && can_read {
-            self.schedule.list_due = cx.now.mono + HOURLY;
+            self.list_due = cx.now.mono + HOURLY;
             cx.market.catalog.drop_list(self.id);
             self.jobs.push([Job::ReadList(list)]);
         }
@@ -354,7 +352,7 @@ impl Source {
     /// Requests from the collector the candles that are due, and sets when to look again.
     pub(super) fn request_due(&mut self, history: &History, cx: &mut Context) {
         for unanswered in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
-            self.schedule.candles.failed(unanswered.key, true, cx.now);
+            self.candles.failed(unanswered.key, true, cx.now);
         }
         let follows = self.replica.role() == Role::Follower;
         // As with an exchange, the market list and the clock come first.
@@ -362,7 +360,7 @@ impl Source {
         let can_ask = follows && has_list && cx.stats[self.id].clock.is_some();
         let mut next = None;
         while can_ask && self.replica.asked.len() < FOLLOWER_REQUESTS && self.staged() == 0 {
-            let (plans, asked) = (&mut self.schedule.candles, &mut self.replica.asked);
+            let (plans, asked) = (&mut self.candles, &mut self.replica.asked);
             let Some(page) = plans.next(|key| asked.iter().any(|it| it.key == key), cx) else {
                 break;
             };
@@ -392,7 +390,7 @@ impl Source {
             asked.push(AskedRange { key, slots, until: cx.now.mono + REQUEST_TIMEOUT });
         }
         let waiting = self.replica.asked.iter().map(|it| it.until).min();
-        let all = [waiting, next, self.schedule.failures.down_at(cx)];
+        let all = [waiting, next, self.failures.down_at(cx)];
         self.wake_at = all.into_iter().flatten().min();
     }
 }

@@ -8,68 +8,32 @@
 //! 6. the 24-hour figures of markets whose tickers lack them;
 //! 7. what is missing between known candles, then the configured depth of history.
 //!
-//! [`Schedule`] owns when each kind of task is due next, what has to be known before (the market list,
-//! the exchange's clock), and the back-offs. A tick is planned from the last due time; a missed one is
-//! skipped, never queued. A request waits until the budget of the [`Host`] has what it costs.
+//! Before a task is due, more may have to be known (the market list, the exchange's clock), and the back-off
+//! of its kind must be over. A tick is planned from the last due time; a missed one is skipped, never queued.
+//! A request waits until the budget of the [`Host`] has what it costs.
 
-use crate::config::Config;
+use super::Source;
 use crate::core::context::Context;
 use crate::core::history::Pace;
-use crate::core::sources::backoff::Failures;
 use crate::core::sources::budget::Purpose;
-use crate::core::sources::candle_plans::{CandlePlans, PlannedPage};
-use crate::core::sources::clock::ExchangeClock;
-use crate::core::sources::fault::Blame;
+use crate::core::sources::candle_plans::PlannedPage;
+use crate::core::sources::clock::HOURLY;
+use crate::core::sources::fault::{Blame, Fault};
 use crate::core::sources::host::Host;
-use crate::core::sources::quote_plan::QuotePlan;
-use crate::core::sources::quote_round::{QuoteRound, RoundEnd, markets};
+use crate::core::sources::quote_round::{RoundEnd, markets};
 use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::Paging;
-use crate::core::sources::task::{Profile, Task};
+use crate::core::sources::task::Task;
 use crate::exchange::{BudgetLimit, RequestKind};
-use crate::log_targets::SOURCE;
+use crate::log_targets::{SOURCE, quoted};
 use crate::market::Awaited;
 use crate::time::{Mono, Now};
 use std::mem::discriminant;
 use std::time::Duration;
 
-/// Between two readings of the market list, and of a clock that holds: listings change a few times a day, and
-/// clocks of machines drift by seconds a day.
-pub const HOURLY: Duration = Duration::from_secs(3600);
-
 /// The pause before a market list that failed, or lacks markets that may be there, is read again.
 pub const HOURLY_RETRY: Duration = Duration::from_secs(60);
-
-/// See the module's page.
-pub struct Schedule {
-    /// The source's settings.
-    pub profile: Profile,
-    /// When all quotes are due, or the next round of them.
-    pub quotes_due: Mono,
-    /// True until the first poll.
-    is_first: bool,
-    /// When the market list is due.
-    pub list_due: Mono,
-    /// The tag of the list in place, if the exchange has sent one: the same list is not sent again.
-    pub list_tag: Option<Box<str>>,
-    /// How tickers are requested.
-    pub plan: QuotePlan,
-    /// Quotes by that plan, if it does not bring all of them at once.
-    pub round: QuoteRound,
-    /// What has come of a market list or of all tickers, if they come in pages.
-    pub pages: Paging,
-    /// Candles.
-    pub candles: CandlePlans,
-    /// The exchange's clock.
-    pub clock: ExchangeClock,
-    /// What fails, and how long it is left alone.
-    pub failures: Failures,
-    /// The nodes of the cluster that may be spending the budget.
-    pub spenders: u32,
-    /// True if a request other than for quotes was due when the next one was last chosen.
-    pub others_wait: bool,
-}
 
 /// A task that may be requested.
 pub struct Offer {
@@ -81,39 +45,9 @@ pub struct Offer {
     pub purpose: Purpose,
 }
 
-impl Schedule {
-    /// The market list and the clock are due at once.
-    pub fn new(profile: Profile, seed: u64, now: Mono) -> Schedule {
-        Schedule {
-            quotes_due: now,
-            is_first: false,
-            list_due: now,
-            list_tag: None,
-            plan: QuotePlan::new(&profile),
-            round: QuoteRound::default(),
-            pages: Paging::default(),
-            candles: CandlePlans::new(&profile),
-            clock: ExchangeClock::new(profile.id, now),
-            failures: Failures::new(profile.id, seed, now),
-            spenders: 1,
-            others_wait: false,
-            profile,
-        }
-    }
-
-    /// Takes in new settings. Back-offs go on.
-    pub fn reconfigure(&mut self, config: &Config, now: Mono) {
-        self.profile = self.profile.renewed(config);
-        self.list_tag = None;
-        self.forget_pages(now);
-        let latest = now + self.profile.poll;
-        if self.quotes_due > latest {
-            self.begin_quotes(latest);
-        }
-    }
-
+impl Source {
     /// Quotes are due at `at`, and then in a phase of the interval that is the source's own.
-    pub fn begin_quotes(&mut self, at: Mono) {
+    pub(super) fn begin_quotes(&mut self, at: Mono) {
         (self.quotes_due, self.is_first) = (at, true);
     }
 
@@ -130,26 +64,26 @@ impl Schedule {
     }
 
     /// When the next quotes are due, the back-off included.
-    pub fn next_quotes(&self) -> Mono {
+    pub(super) fn next_quotes(&self) -> Mono {
         self.quotes_due.max(self.failures.until(RequestKind::Quotes))
     }
 
     /// When the next round of quotes begins, or all are requested. While the service stops, never.
-    pub fn next_round(&self, cx: &Context) -> Option<Mono> {
-        let has_list = cx.market.catalog.has_list(self.profile.id);
+    pub(super) fn next_round(&self, cx: &Context) -> Option<Mono> {
+        let has_list = cx.market.catalog.has_list(self.id);
         (has_list && !cx.stats.stopping).then(|| self.next_quotes())
     }
 
-    /// Begins a round of quotes, on so many connections, if one is due and the last one is over. If that is
-    /// not over, the urgent quotes come again.
-    pub fn begin_round(&mut self, connections: usize, cx: &mut Context) {
-        let id = self.profile.id;
+    /// Begins a round of quotes, if one is due and the last one is over. If that is not over, the urgent quotes
+    /// come again.
+    pub(super) fn begin_round(&mut self, cx: &mut Context) {
+        let id = self.id;
         if self.next_round(cx).is_none_or(|due| due > cx.now.mono) {
             return;
         }
         if self.round.is_over() && self.pages.next(&Task::Tickers).is_none() {
             let tracked = cx.market.catalog.tracked_by(id);
-            self.plan.choose(tracked, connections, &mut self.profile);
+            self.plan.choose(tracked, self.connections.len(), &mut self.profile);
             let (plan, ms) = (self.plan.name(), self.profile.poll.as_millis());
             if std::mem::replace(&mut cx.stats[id].plan, plan) != plan {
                 let source = &cx.stats[id].id;
@@ -170,23 +104,19 @@ impl Schedule {
         }
     }
 
-    /// The most urgent task that may start now, or else the first that may start later, on one of so many
-    /// connections. `pace` tells which candles the history takes now.
-    pub fn next(
-        &mut self,
-        in_flight: &[&Task],
-        connections: usize,
-        pace: Pace,
-        host: &Host,
-        cx: &Context,
-    ) -> Option<Offer> {
+    /// The most urgent task that may start now, or else the first that may start later. `pace` tells which
+    /// candles the history takes now.
+    pub(super) fn next_offer(&mut self, pace: Pace, host: &Host, cx: &Context) -> Option<Offer> {
+        let connections = self.connections.len();
+        let in_flight: Vec<&Task> =
+            self.connections.requests().map(RequestInFlight::task).collect();
         if !host.has_room(in_flight.len(), connections) {
             return None;
         }
         let now = cx.now.mono;
         // One connection stays free for quotes, unless there is only one.
         let has_spare = host.has_room(in_flight.len() + 1, connections) || in_flight.is_empty();
-        let mut offers = self.offers(in_flight, pace, cx);
+        let mut offers = self.offers(&in_flight, pace, cx);
         let quotes = offers.extract_if(.., |it| it.task.is_quotes()).next();
         // Of the others that are due, the most urgent: the first of the least.
         let other = offers.into_iter().min_by_key(|offer| (offer.due.max(now), offer.purpose));
@@ -212,7 +142,7 @@ impl Schedule {
 
     /// The tasks that may be requested, and when each is due. Of one purpose, the most urgent comes first.
     fn offers(&self, in_flight: &[&Task], pace: Pace, cx: &Context) -> Vec<Offer> {
-        let (id, goes_on) = (self.profile.id, !cx.stats.stopping);
+        let (id, goes_on) = (self.id, !cx.stats.stopping);
         let has_list = cx.market.catalog.has_list(id);
         let in_doubt = self.clock.is_in_doubt();
         let is_in_flight =
@@ -274,9 +204,14 @@ impl Schedule {
     }
 
     /// A request for this task is chosen: sets when the task is due next, and pays for it.
-    pub fn choose(&mut self, offer: Offer, host: &mut Host, cx: &mut Context) -> RequestInFlight {
+    pub(super) fn choose(
+        &mut self,
+        offer: Offer,
+        host: &mut Host,
+        cx: &mut Context,
+    ) -> RequestInFlight {
         let Offer { task, purpose, .. } = offer;
-        let (id, now) = (self.profile.id, cx.now.mono);
+        let (id, now) = (self.id, cx.now.mono);
         match &task {
             Task::Tickers | Task::Markets if self.pages.next(&task).is_some() => {}
             Task::Tickers => {
@@ -311,16 +246,16 @@ impl Schedule {
     }
 
     /// The tag with which the task's answer need not be sent again.
-    pub fn tag(&self, task: &Task) -> Option<&str> {
+    pub(super) fn tag(&self, task: &Task) -> Option<&str> {
         let is_whole_list = *task == Task::Markets && self.pages.next(task).is_none();
         self.list_tag.as_deref().filter(|_| is_whole_list)
     }
 }
 
 /// What the end of a request means, if its response is not good or is the last of a round.
-impl Schedule {
+impl Source {
     /// A request has come to nothing through nobody's fault: its task is due again, at once.
-    pub fn put_back(&mut self, task: &Task, now: Mono) {
+    pub(super) fn put_back(&mut self, task: &Task, now: Mono) {
         match task {
             Task::Tickers | Task::Markets if self.pages.next(task).is_some() => {}
             Task::Tickers => self.quotes_due = now,
@@ -333,8 +268,32 @@ impl Schedule {
         }
     }
 
+    /// What its exchange tells may be others: market list, quotes and newest candles are due at once.
+    pub fn request_all(&mut self, cx: &mut Context) {
+        (self.list_due, self.quotes_due) = (cx.now.mono, cx.now.mono);
+        self.clock.judge(cx);
+        self.candles.refresh_all(cx);
+        self.wake_up(cx.now);
+    }
+
+    /// True if this fault is that the exchange refuses the list of some markets: it is due again, as a whole,
+    /// because one market that is unknown may spoil it for all.
+    pub(super) fn widens_list(&mut self, task: &Task, fault: &Fault, cx: &mut Context) -> bool {
+        let may_differ = fault.blame(true) == Blame::Market && !fault.is_of_address();
+        if *task != Task::Markets || !may_differ || self.profile.list_ids.take().is_none() {
+            return false;
+        }
+        let status = &mut cx.stats[self.id];
+        status.errors += 1;
+        let source = &status.id;
+        log::info!(target: SOURCE, "market list widened source={source} error={}", quoted(fault));
+        (self.list_tag, self.list_due) = (None, cx.now.mono);
+        cx.market.catalog.drop_list(self.id);
+        true
+    }
+
     /// Drops the pages that have come. Tickers begin again with the next poll, a list at once.
-    pub fn forget_pages(&mut self, now: Mono) {
+    pub(super) fn forget_pages(&mut self, now: Mono) {
         if self.pages.next(&Task::Markets).is_some() {
             self.list_due = now;
         }
@@ -343,7 +302,7 @@ impl Schedule {
 
     /// A request has failed, which concerns `blame`: sets when its task is due again. Returns what that means
     /// for the round.
-    pub fn failed(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
+    pub(super) fn plan_again(&mut self, task: &Task, blame: Blame, cx: &mut Context) -> RoundEnd {
         self.pages.forget(task);
         match task {
             Task::Candles { series, .. } => {
@@ -351,7 +310,7 @@ impl Schedule {
             }
             Task::Markets => {
                 // Without a first list nothing is served: then only the back-off counts.
-                let (id, catalog) = (self.profile.id, &mut cx.market.catalog);
+                let (id, catalog) = (self.id, &mut cx.market.catalog);
                 let pause = if catalog.has_list(id) { HOURLY_RETRY } else { Duration::ZERO };
                 self.list_due = cx.now.mono + pause;
                 catalog.drop_list(id);
@@ -373,8 +332,8 @@ impl Schedule {
     }
 
     /// A request of a round has been answered well, or not: the last one ends the round.
-    pub fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
-        let id = self.profile.id;
+    pub(super) fn market_ended(&mut self, is_good: bool, cx: &mut Context) -> RoundEnd {
+        let id = self.id;
         let end = self.round.ended(is_good, cx.now.mono);
         match end {
             RoundEnd::NotYet => return end,
@@ -412,17 +371,17 @@ mod tests {
         let stats = Status::new(sources.iter().copied(), zero);
         let mut cx = Context::new(config.clone(), Market::new(&config), stats, zero);
         let mut of = |(at, begin_ms): (usize, &u64)| {
-            let profile = Profile::new(SourceId(at as u16), &config);
             let begin = zero.mono + Duration::from_millis(*begin_ms);
-            let mut schedule = Schedule::new(profile, 0, begin);
-            let mut host = Host::new(&schedule.profile.url);
-            schedule.begin_quotes(begin);
+            let mut source =
+                Source::new(SourceId(at as u16), &config, 0, Now { mono: begin, ..zero });
+            let mut host = Host::new(&source.profile.url);
+            source.begin_quotes(begin);
             let mut next = || {
-                let due = schedule.next_quotes();
+                let due = source.next_quotes();
                 let unix = zero.unix + due.since(zero.mono).as_millis() as i64;
                 cx.now = Now { mono: due, unix };
                 let offer = Offer { due, task: Task::Tickers, purpose: Purpose::Named };
-                schedule.choose(offer, &mut host, &mut cx);
+                source.choose(offer, &mut host, &mut cx);
                 due
             };
             [(); 5].map(|()| next()).to_vec()
