@@ -63,12 +63,7 @@ struct Cost {
 impl QuotePlan {
     /// The plan of a source that has requested nothing yet. If it may request all tickers, it does.
     pub fn new(profile: &Profile) -> QuotePlan {
-        let mut ways = profile.dialect.ways();
-        if profile.is_demo() {
-            // What it sends comes from memory.
-            ways.retain(|way| way.markets.is_none());
-        }
-        let ways = ways.into_iter().map(Known::new).collect();
+        let ways = profile.dialect.ways().into_iter().map(Known::new).collect();
         QuotePlan { ways, current: 0, listed: 0 }
     }
 

@@ -197,16 +197,18 @@ impl Source {
             // It has whole seconds.
             self.clock.note(Witness::Date, [date, date + 999], sent, cx);
         }
-        let has_ended = self.ended(ended, host, cx);
-        if has_ended {
-            self.go_on(host, history, cx);
-        }
-        has_ended
+        self.ended(ended, host, cx) && self.go_on(host, history, cx)
     }
 
-    /// A request has ended: starts what is due. Sources that share a host take turns at that, as time passes.
-    fn go_on(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) {
-        if host.is_shared { self.wake_up(cx.now) } else { self.start_due(host, history, cx) }
+    /// A request has ended, which is returned: starts what is due. Sources that share a host take turns at
+    /// that, as time passes.
+    fn go_on(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) -> bool {
+        if host.is_shared {
+            self.wake_up(cx.now)
+        } else {
+            self.start_due(host, history, cx)
+        }
+        true
     }
 
     /// Time has passed: gives up what has had its time, and starts what is due. `true`: a request has
@@ -325,10 +327,7 @@ impl Source {
         if !is_done {
             self.jobs.put_back(job);
         }
-        if has_ended {
-            self.go_on(host, history, cx);
-        }
-        has_ended
+        has_ended && self.go_on(host, history, cx)
     }
 
     /// Takes in how a request has ended. `false`: none has.

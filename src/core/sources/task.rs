@@ -143,7 +143,7 @@ impl Profile {
         let [place, count] = [id.index(), config.sources.len()].map(|count| count as u32);
         // The nodes of a cluster may name others, and read the list of one of them.
         let is_named = !source.symbols.is_empty() && source.quote_assets.is_empty();
-        let is_named = is_named && source.dialect != DEMO && config.cluster.is_none();
+        let is_named = is_named && config.cluster.is_none();
         Profile {
             id,
             dialect,
@@ -174,11 +174,6 @@ impl Profile {
         let [poll, phase] = [self.poll, self.poll * place / count].map(|it| it.as_millis() as i64);
         let since = (now.0 - phase).rem_euclid(poll.max(1));
         Duration::from_millis((poll - since) as u64)
-    }
-
-    /// True if its exchange is the demo.
-    pub fn is_demo(&self) -> bool {
-        self.config.dialect == DEMO
     }
 
     /// The cost of the dearest request without which nothing is served.

@@ -170,20 +170,20 @@ impl Source {
         // No candles before the market list has come, which tells their names; and none while the history
         // file has yet to tell which of them it holds, or has too much to write.
         let has_page = has_list && pace != Pace::Hold && !is_in_flight(&Task::Time);
-        let is_asked = |key| {
-            let is_same =
-                |task: &&Task| matches!(task, Task::Candles { series, .. } if *series == key);
-            in_flight.iter().any(is_same)
-        };
+        let is_of =
+            |task: &Task, key| matches!(task, Task::Candles { series, .. } if *series == key);
+        let is_asked = |key| in_flight.iter().any(|task| is_of(task, key));
         let page = has_page.then(|| self.candles.next(is_asked, cx)).flatten();
-        let page = page.filter(|page| {
-            (goes_on || page.urgency == Urgency::Client)
-                && (pace == Pace::Free || page.urgency <= Urgency::Newest)
-        });
-        let candles = page.map(|PlannedPage { when, urgency, series, slots }| Offer {
-            due: when,
-            task: Task::Candles { series, slots },
-            purpose: if urgency >= Urgency::Hole { Purpose::History } else { Purpose::Newest },
+        let candles = page.and_then(|PlannedPage { when: due, urgency, series, slots }| {
+            let is_wanted = goes_on || urgency == Urgency::Client;
+            let is_history = urgency >= Urgency::Hole;
+            let purpose = if is_history { Purpose::History } else { Purpose::Newest };
+            let task = Task::Candles { series, slots };
+            (is_wanted && (pace == Pace::Free || !is_history)).then_some(Offer {
+                due,
+                task,
+                purpose,
+            })
         });
         let stats = self.round.next_stats();
         let all = [
