@@ -35,8 +35,7 @@ const PERCENT_QUOTES: u64 = 75;
 const SLACK: Duration = Duration::from_millis(200);
 const SLACK_PARTS: u32 = 20;
 
-/// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole. As many
-/// counts of the exchange are kept.
+/// Pieces in which a window is counted: it bounds the memory, and each piece expires as a whole.
 const PIECES: u32 = 64;
 
 /// Share of the limit that others must spend before it is told.
@@ -48,17 +47,18 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Pause before the next look whether the other nodes have been told. Being told wakes the source too.
 const TELL_PAUSE: Duration = Duration::from_millis(250);
 
-/// What units are spent for, the most urgent first.
+/// What units are spent for, the most urgent first. The numbers tell by how many quarters of the dearest
+/// request each purpose yields: a cheap request that yields must not overtake a dear one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// Quotes that the configuration names or a stream follows, and the list without which there are none.
-    Named,
+    Named = 0,
     /// Other quotes.
-    Quotes,
+    Quotes = 1,
     /// The newest candles, those that a client waits for, lists and clocks.
-    Newest,
+    Newest = 5,
     /// Candles of the past.
-    History,
+    History = 6,
 }
 
 /// See the module's page.
@@ -83,8 +83,9 @@ struct Account {
     dearest: u64,
     /// What still counts, the oldest first.
     pieces: VecDeque<Piece>,
-    /// The counts of the exchange that count, the oldest first: each is above all that came later.
-    reports: VecDeque<Reported>,
+    /// What the exchange itself has counted in its running window, with what was sent since: the most in each
+    /// piece, the oldest first.
+    reports: VecDeque<Piece>,
     /// Until when the average pays for all requests so far.
     paid_until: Mono,
     /// The same of quotes alone, by their share of the pace.
@@ -101,12 +102,23 @@ struct Piece {
     units: u64,
 }
 
-/// What the exchange itself has counted in its running window, with what was sent since.
-#[derive(Clone, Copy, Debug)]
-struct Reported {
-    /// When it last said so.
-    at: Mono,
+/// Takes units into the newest piece, or else into a new one. What counts no more is dropped.
+fn keep(
+    pieces: &mut VecDeque<Piece>,
     units: u64,
+    span: Duration,
+    now: Mono,
+    together: fn(u64, u64) -> u64,
+) {
+    while pieces.front().is_some_and(|piece| piece.last + span <= now) {
+        pieces.pop_front();
+    }
+    match pieces.back_mut() {
+        Some(piece) if now.since(piece.first) < span / PIECES => {
+            (piece.last, piece.units) = (now, together(piece.units, units));
+        }
+        _ => pieces.push_back(Piece { first: now, last: now, units }),
+    }
 }
 
 impl Budget {
@@ -180,20 +192,21 @@ impl Budget {
     pub fn note_used(&mut self, limit: Limit, used: u64, (sent, units): (Mono, u64), now: Mono) {
         let since = self.sent.saturating_sub(units);
         for account in self.accounts.iter_mut().filter(|it| it.limit == limit) {
-            let new = Reported { at: now, units: used.min(limit.units.into()) + since };
-            let is_less = |it: Reported| it.at <= sent && new.units + account.dearest < it.units;
+            let units = used.min(limit.units.into()) + since;
+            let is_less = |it: &Piece| it.last <= sent && units + account.dearest < it.units;
             if account.running(now).is_some_and(is_less) {
                 account.reports.clear();
             }
-            account.keep(new);
+            let span = account.span();
+            keep(&mut account.reports, units, span, now, u64::max);
         }
     }
 
     /// The units that others have spent, if that is enough to be told.
     pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
         let of = |it: &Account| {
-            let told = it.running(now).filter(|told| told.at >= it.since)?;
-            let own: u64 = it.counting(now).map(|piece| piece.units).sum();
+            let told = it.running(now).filter(|told| told.last >= it.since)?;
+            let own: u64 = it.counting(&it.pieces, now).map(|piece| piece.units).sum();
             let units = told.units.saturating_sub(own);
             let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
             is_much.then_some(units)
@@ -203,7 +216,7 @@ impl Budget {
 
     /// True if nothing counts any more.
     pub fn is_unused(&self, now: Mono) -> bool {
-        self.accounts.iter().all(|it| it.counting(now).next().is_none())
+        self.accounts.iter().all(|it| it.counting(&it.pieces, now).next().is_none())
     }
 
     /// Whole units that may be spent at once.
@@ -270,37 +283,24 @@ impl Account {
         self.limit.per + self.limit.per / SLACK_PARTS + SLACK
     }
 
-    /// What counts at this time.
-    fn counting(&self, now: Mono) -> impl Iterator<Item = &Piece> {
+    /// Those of these pieces that count at this time.
+    fn counting<'a>(
+        &self,
+        pieces: &'a VecDeque<Piece>,
+        now: Mono,
+    ) -> impl Iterator<Item = &'a Piece> + use<'a> {
         let span = self.span();
-        self.pieces.iter().filter(move |piece| now < piece.last + span)
+        pieces.iter().filter(move |piece| now < piece.last + span)
     }
 
     /// The most that the exchange has counted, until its window must have ended.
-    fn running(&self, now: Mono) -> Option<Reported> {
-        let span = self.span();
-        self.reports.iter().find(|it| now < it.at + span).copied()
-    }
-
-    /// Keeps a count, in place of those that are not above it, and of those that count no more.
-    fn keep(&mut self, mut new: Reported) {
-        let span = self.span();
-        while self.reports.front().is_some_and(|it| it.at + span <= new.at) {
-            self.reports.pop_front();
-        }
-        while let Some(last) = self.reports.pop_back() {
-            if last.units > new.units && self.reports.len() + 1 < PIECES as usize {
-                self.reports.push_back(last);
-                break;
-            }
-            new.units = new.units.max(last.units);
-        }
-        self.reports.push_back(new);
+    fn running(&self, now: Mono) -> Option<&Piece> {
+        self.counting(&self.reports, now).max_by_key(|it| it.units)
     }
 
     /// The units that count at this time, if nothing else is spent.
     fn counted(&self, at: Mono) -> u64 {
-        let own = self.counting(at).map(|piece| piece.units).sum();
+        let own = self.counting(&self.pieces, at).map(|piece| piece.units).sum();
         self.running(at).map_or(0, |it| it.units).max(own)
     }
 
@@ -337,22 +337,15 @@ impl Account {
         let most = self.most();
         let cost_most = u64::from(cost).min(most);
         // What is chosen counts as if it was sent now.
-        let ends = self.counting(now).map(|piece| piece.last).chain([now]);
-        let ends = ends.chain(self.reports.iter().map(|it| it.at)).map(|at| at + self.span());
+        let all = self.pieces.iter().chain(&self.reports);
+        let ends = all.map(|piece| piece.last).chain([now]).map(|at| at + self.span());
         let unsent = |at: Mono| if at < now + self.span() { unsent } else { 0 };
         let fits = |at: &Mono| self.counted(*at) + unsent(*at) + cost_most <= most;
         let later = ends.filter(|at| *at > now);
         let at = std::iter::once(now).chain(later).filter(fits).min().unwrap_or(now);
-        // In quarters of the dearest request. A cheap one that yields must not overtake it.
-        let yields = match purpose {
-            Purpose::Named => 0,
-            Purpose::Quotes => 1,
-            Purpose::Newest => 5,
-            Purpose::History => 6,
-        };
         let ahead = self.ahead(cost, parts);
         // A limit of hardly more than one request has no room to yield in: then requests take turns.
-        let yields = (self.time_of(self.dearest, 1) * yields / 4).min(ahead);
+        let yields = (self.time_of(self.dearest, 1) * purpose as u64 / 4).min(ahead);
         let by_pace = Mono((self.paid_until.0 + yields).saturating_sub(ahead));
         at.max(by_pace)
     }
@@ -361,16 +354,7 @@ impl Account {
     fn count(&mut self, units: u64, now: Mono) {
         self.reports.iter_mut().for_each(|it| it.units += units);
         let span = self.span();
-        while self.pieces.front().is_some_and(|piece| piece.last + span <= now) {
-            self.pieces.pop_front();
-        }
-        match self.pieces.back_mut() {
-            Some(piece) if now.since(piece.first) < span / PIECES => {
-                piece.last = now;
-                piece.units += units;
-            }
-            _ => self.pieces.push_back(Piece { first: now, last: now, units }),
-        }
+        keep(&mut self.pieces, units, span, now, |before, new| before + new);
     }
 
     fn left(&self, parts: u32, unsent: u64, now: Mono) -> u64 {

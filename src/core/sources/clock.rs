@@ -188,8 +188,8 @@ impl ExchangeClock {
         }
     }
 
-    /// Takes in what the response to a request that was sent at `sent` tells: since then, the exchange's clock
-    /// has shown a time between these two.
+    /// Takes in what the response to a request that was sent at `sent` tells: since then, the exchange's
+    /// clock has shown a time between these two.
     pub fn note(&mut self, witness: Witness, told: [UnixMs; 2], sent: Mono, cx: &mut Context) {
         let now = cx.now.mono;
         if now.since(sent).as_millis() as i64 <= TOLERANCE_MS {

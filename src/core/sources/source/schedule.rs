@@ -74,8 +74,8 @@ impl Source {
         (has_list && !cx.stats.stopping).then(|| self.next_quotes())
     }
 
-    /// Begins a round of quotes, if one is due and the last one is over. If that is not over, the urgent quotes
-    /// come again.
+    /// Begins a round of quotes, if one is due and the last one is over. If that is not over, the urgent
+    /// quotes come again.
     pub(super) fn begin_round(&mut self, cx: &mut Context) {
         let id = self.id;
         if self.next_round(cx).is_none_or(|due| due > cx.now.mono) {
