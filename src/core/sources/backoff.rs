@@ -5,7 +5,7 @@
 //! Those that counted as the kind's are in the figures of the source, which tell the length of its back-off.
 //! Only time ends a back-off. What concerns every kind halts the [`Host`].
 //!
-//! Whatever fails is logged by an [`Episode`], also what is wrong with a source that answers ([`Warnings`]).
+//! Whatever fails is logged by an [`Episode`], also what is wrong with a source that answers.
 //!
 //! A source is up while quotes of it are served; it backs off after a failure of quotes, and while its host
 //! is halted; if the quotes that came last grow stale before others come, it is down.
@@ -41,6 +41,8 @@ pub struct Failures {
     quotes_at: Mono,
     /// The end of the host's halt.
     halted_until: Mono,
+    slow_rounds: Episode,
+    spending_others: Episode,
     rng: Rng,
 }
 
@@ -61,8 +63,15 @@ struct KindFailures {
 impl Failures {
     /// No failures. `seed` is that of the jitter.
     pub fn new(source: SourceId, seed: u64, now: Mono) -> Failures {
-        let (kinds, rng) = (Default::default(), Rng::new(seed));
-        Failures { source, kinds, quotes_at: now, halted_until: now, rng }
+        Failures {
+            source,
+            kinds: Default::default(),
+            quotes_at: now,
+            halted_until: now,
+            slow_rounds: Episode::default(),
+            spending_others: Episode::default(),
+            rng: Rng::new(seed),
+        }
     }
 
     /// True if this kind has failed, and was not answered well since its back-off.
@@ -199,14 +208,7 @@ impl Failures {
 
     /// A request of this kind was answered well. If its back-off is over, its failures are. That is logged if
     /// their begin was, unless it still fails for some markets (`fails_elsewhere`).
-    pub fn answered(
-        &mut self,
-        kind: RequestKind,
-        fails_elsewhere: bool,
-        host: &mut Host,
-        cx: &mut Context,
-    ) {
-        host.answered(cx.now.mono);
+    pub fn answered(&mut self, kind: RequestKind, fails_elsewhere: bool, cx: &mut Context) {
         let it = &mut self.kinds[kind as usize];
         it.in_a_row = 0;
         let status = &mut cx.stats[self.source];
@@ -253,10 +255,27 @@ impl Failures {
         self.quotes_at + cx.config.sources[self.source.index()].stale_after
     }
 
-    /// Time has passed.
-    pub fn handle_timeout(&self, cx: &mut Context) {
-        if self.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
-            cx.stats[self.source].state = SourceState::Down;
+    /// Shows and logs what is wrong with a source though it answers: whether rounds of quotes take too long,
+    /// by how long they take, and whether others spend the budget, by the units that they spent.
+    pub fn watch(&mut self, round: Option<Duration>, others: Option<u64>, cx: &mut Context) {
+        let (now, status) = (cx.now.mono, &mut cx.stats[self.source]);
+        let stale_after = cx.config.sources[self.source.index()].stale_after;
+        status.round_ms = round.map(|took| took.as_millis() as u64);
+        status.is_round_slow = round.is_some_and(|took| took > stale_after);
+        status.spent_by_others = others;
+        let (id, ms) = (&status.id, status.round_ms.unwrap_or(0));
+        if status.is_round_slow && self.slow_rounds.failed("", now).is_some() {
+            let stale_ms = stale_after.as_millis();
+            log::warn!(target: SOURCE, "round too slow source={id} ms={ms} stale_after_ms={stale_ms}");
+        } else if !status.is_round_slow && self.slow_rounds.ended(now).is_some() {
+            log::info!(target: SOURCE, "round in time source={id} ms={ms}");
+        }
+        if let Some(units) = others {
+            if self.spending_others.failed("", now).is_some() {
+                log::warn!(target: SOURCE, "budget spent by others source={id} units={units}");
+            }
+        } else if self.spending_others.ended(now).is_some() {
+            log::info!(target: SOURCE, "budget spent alone source={id}");
         }
     }
 }
@@ -299,45 +318,6 @@ impl Episode {
 
     fn pause(&mut self, now: Mono) {
         self.quiet_until = self.quiet_until.max(now) + PAUSE;
-    }
-}
-
-/// What is wrong with a source though its requests are answered.
-#[derive(Debug, Default)]
-pub struct Warnings {
-    slow_rounds: Episode,
-    spending_others: Episode,
-}
-
-impl Warnings {
-    /// Shows and logs whether rounds of quotes take too long, by how long they take, and whether others spend
-    /// the budget, by the units that they spent.
-    pub fn watch(
-        &mut self,
-        source: SourceId,
-        round: Option<Duration>,
-        others: Option<u64>,
-        cx: &mut Context,
-    ) {
-        let (now, status) = (cx.now.mono, &mut cx.stats[source]);
-        let stale_after = cx.config.sources[source.index()].stale_after;
-        status.round_ms = round.map(|took| took.as_millis() as u64);
-        status.is_round_slow = round.is_some_and(|took| took > stale_after);
-        status.spent_by_others = others;
-        let (id, ms) = (&status.id, status.round_ms.unwrap_or(0));
-        if status.is_round_slow && self.slow_rounds.failed("", now).is_some() {
-            let stale_ms = stale_after.as_millis();
-            log::warn!(target: SOURCE, "round too slow source={id} ms={ms} stale_after_ms={stale_ms}");
-        } else if !status.is_round_slow && self.slow_rounds.ended(now).is_some() {
-            log::info!(target: SOURCE, "round in time source={id} ms={ms}");
-        }
-        if let Some(units) = others {
-            if self.spending_others.failed("", now).is_some() {
-                log::warn!(target: SOURCE, "budget spent by others source={id} units={units}");
-            }
-        } else if self.spending_others.ended(now).is_some() {
-            log::info!(target: SOURCE, "budget spent alone source={id}");
-        }
     }
 }
 

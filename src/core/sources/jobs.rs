@@ -27,8 +27,8 @@ const CANDLES_A_SLICE: usize = 64;
 /// One job, with what is left of it.
 #[derive(Debug)]
 pub enum Job {
-    /// Puts the tickers of a whole exchange into the market, one piece a slice. With the time of receipt.
-    ApplyTickers(StagedTickers, Now),
+    /// Puts the tickers of a whole exchange into the market, one piece a slice.
+    ApplyTickers(StagedTickers),
     /// Puts a page of candles into its series. With the time of its receipt, the other nodes of a cluster
     /// are told of it first.
     ApplyCandles(CandlePage, Option<Now>),

@@ -16,7 +16,7 @@ use crate::core::Event;
 use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
-use crate::core::sources::backoff::{Failures, Warnings};
+use crate::core::sources::backoff::Failures;
 use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::clock::{ExchangeClock, Witness};
 use crate::core::sources::connections::{Connections, EndedRequest, route_to_exchange};
@@ -28,7 +28,7 @@ use crate::core::sources::replica::{Outbound, Replica, Role};
 use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
-use crate::core::stats::on_wall;
+use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
@@ -82,7 +82,6 @@ pub struct Source {
     pub(super) wake_at: Option<Mono>,
     /// True if it is configured no longer: it requests nothing.
     has_ended: bool,
-    warnings: Warnings,
 }
 
 impl Source {
@@ -119,7 +118,6 @@ impl Source {
             quotes_sent_at: now.mono,
             wake_at: Some(now.mono),
             has_ended: false,
-            warnings: Warnings::default(),
         }
     }
 
@@ -180,6 +178,13 @@ impl Source {
         self.wake_up(cx.now);
     }
 
+    /// Ends those requests that are chosen. Their tasks are due again at once.
+    fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
+        for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
+            self.put_back(request.task(), cx.now.mono);
+        }
+    }
+
     /// Takes in what happened to a connection. `true`: a request has ended.
     pub fn handle(
         &mut self,
@@ -224,7 +229,9 @@ impl Source {
             let ended = self.connections.handle_timeout(conn, cx);
             has_ended |= self.ended(ended, host, cx);
         }
-        self.failures.handle_timeout(cx);
+        if self.failures.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
+            cx.stats[self.id].state = SourceState::Down;
+        }
         self.start_due(host, history, cx);
         has_ended
     }
@@ -260,11 +267,7 @@ impl Source {
                 next = Some(offer.due);
                 break;
             }
-            if offer.task.is_quotes() {
-                self.quotes_sent_at = cx.now.mono;
-            }
-            let request = self.choose(offer, host, cx);
-            self.connections.send(conn, Box::new(request), cx);
+            self.start(conn, offer, host, cx);
         }
         // A request for all quotes is a task among the others.
         let round = self.next_round(cx).filter(|_| self.plan.markets().is_some());
@@ -275,7 +278,7 @@ impl Source {
         status.next_poll_at = Some(on_wall(next_poll, cx.now));
         status.budget_left = host.budget.left(self.parts(host, cx.now.mono), cx.now.mono);
         let others = host.budget.spent_by_others(cx.now.mono);
-        self.warnings.watch(self.id, self.round.duration(cx.now.mono), others, cx);
+        self.failures.watch(self.round.duration(cx.now.mono), others, cx);
     }
 
     /// Steps the next job once. `true`: a response is completely in the market, or a request has ended.
@@ -286,7 +289,7 @@ impl Source {
         };
         let mut has_ended = false;
         let is_done = match &mut job {
-            Job::ApplyTickers(tickers, received) => self.apply_tickers(tickers, *received, cx),
+            Job::ApplyTickers(tickers) => self.apply_tickers(tickers, cx),
             Job::ApplyCandles(page, received) => {
                 if let Some(received) = received.take().filter(|_| self.replica.publishes()) {
                     self.publish(Update::Candles(page.to_send(cx)), received, cx);

@@ -52,6 +52,8 @@ impl Newest {
 pub struct StagedTickers {
     /// All are full but the last one.
     pieces: VecDeque<Vec<(SymbolId, Ticker)>>,
+    /// When they were received: of pages, the first one, so that none passes for newer.
+    pub received: Now,
     /// True if a piece has been taken out.
     has_begun: bool,
     /// True if more of the poll follows, as when another node sends it in parts.
@@ -110,8 +112,6 @@ pub struct Staged {
     pub next: Option<NextPage>,
     /// When the first page was requested, and the last one.
     pub sent: [Now; 2],
-    /// When the first page was complete. All items count as received then, so that none passes for newer.
-    pub received: Now,
     /// Bytes of all pages.
     pub bytes: u64,
     /// The number of pages.
@@ -151,7 +151,7 @@ impl Staged {
 
     /// The response to a request that was sent then is complete.
     pub fn arrived(&mut self, sent: Now, now: Now, bytes: u64) {
-        (self.sent, self.received, self.bytes) = ([sent; 2], now, bytes);
+        (self.sent, self.tickers.received, self.bytes) = ([sent; 2], now, bytes);
         if let Some(time) = self.stamp {
             for (_, ticker) in self.tickers.pieces.iter_mut().flatten() {
                 ticker.timestamp.get_or_insert(time);
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(pages.next(&Task::Markets), None);
         assert!(pages.add(page(6, 200, next(3))).is_none());
         let mut whole = pages.add(page(7, 300, None)).expect("the last page");
-        assert_eq!((whole.received.unix, whole.bytes, whole.pages), (UnixMs(5), 30, 3));
+        assert_eq!((whole.tickers.received.unix, whole.bytes, whole.pages), (UnixMs(5), 30, 3));
         assert_eq!(whole.sent.map(|at| at.unix), [UnixMs(5), UnixMs(7)]);
         let mut times = Vec::new();
         while let Some(piece) = whole.tickers.next_piece() {

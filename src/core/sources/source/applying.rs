@@ -19,11 +19,14 @@ use crate::log_targets::{SOURCE, quoted};
 use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::Update;
-use crate::time::{Mono, Now, UnixMs};
+use crate::time::{Mono, UnixMs};
 use std::vec::IntoIter;
 
 /// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
 const FOLLOWED_A_SLICE: usize = 32;
+
+/// Tickers by the exchange's ids, as the nodes of a cluster tell each other.
+pub(super) type TickersById = Vec<(Box<str>, Ticker)>;
 
 impl Source {
     /// Takes in a complete response. The error says what is wrong with it: its task has failed.
@@ -91,7 +94,8 @@ impl Source {
             Task::Candles { series, .. } => self.candles.answered(*series, cx.now),
             Task::Tickers | Task::Markets | Task::Time => false,
         };
-        self.failures.answered(kind, fails_elsewhere, host, cx);
+        host.answered(cx.now.mono);
+        self.failures.answered(kind, fails_elsewhere, cx);
     }
 
     /// Records the failure of a task that began at `began`. Nothing that is served changes.
@@ -172,27 +176,16 @@ impl Source {
         }
     }
 
-    /// Ends those requests that are chosen. Their tasks are due again at once.
-    pub(super) fn put_back_all(
-        &mut self,
-        is_chosen: impl Fn(&RequestInFlight) -> bool,
-        cx: &mut Context,
-    ) {
-        for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
-            self.put_back(request.task(), cx.now.mono);
-        }
-    }
-
     /// Applies a response of one market or of the clock at once; any other becomes a job. The other nodes
     /// of a cluster are told when it is applied, so that they apply responses in the same order.
     fn apply(&mut self, staged: Staged, cx: &mut Context) -> Result<(), Fault> {
-        let Staged { sent: [_, sent_at], received, .. } = staged;
+        let [_, sent_at] = staged.sent;
         match staged.task {
             Task::Tickers => {
                 let mut newest = Newest::default();
                 staged.tickers.note_times(&mut newest, cx.now.mono);
                 self.clock.note_newest(&newest, sent_at.mono, cx);
-                self.jobs.push([Job::ApplyTickers(staged.tickers, received)]);
+                self.jobs.push([Job::ApplyTickers(staged.tickers)]);
             }
             Task::TickersOf { .. } => self.apply_of_round(staged.tickers, cx),
             Task::Stats(symbol) => {
@@ -234,23 +227,17 @@ impl Source {
     /// Puts the tickers of one request of a round into the market.
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
         tickers.note_times(&mut self.round.newest, cx.now.mono);
-        let tickers = self.apply_piece(&mut tickers, cx.now, cx);
-        self.failures.quotes_served(cx);
+        let tickers = self.apply_piece(&mut tickers, cx);
         let is_first = !self.round.has_good;
         let is_last = self.market_ended(true, cx) != RoundEnd::NotYet;
         self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
     }
 
-    /// Puts one piece of tickers, received at `received`, into the market. `true`: the last one.
-    pub(super) fn apply_tickers(
-        &mut self,
-        tickers: &mut StagedTickers,
-        received: Now,
-        cx: &mut Context,
-    ) -> bool {
+    /// Puts one piece of tickers into the market. `true`: the last one.
+    pub(super) fn apply_tickers(&mut self, tickers: &mut StagedTickers, cx: &mut Context) -> bool {
         let (is_first, is_last) = tickers.ends();
-        let goes_on = tickers.goes_on;
-        let tickers = self.apply_piece(tickers, received, cx);
+        let (goes_on, received) = (tickers.goes_on, tickers.received);
+        let tickers = self.apply_piece(tickers, cx);
         self.publish(Update::Quotes { is_first, is_last, tickers }, received, cx);
         if is_last && !goes_on {
             let id = self.id;
@@ -258,19 +245,12 @@ impl Source {
             cx.market.quotes.arrived(id, Awaited::PollEnd);
             cx.stats[id].quotes_polled = true;
         }
-        // With the first piece: some quotes are fresh from then on.
-        self.failures.quotes_served(cx);
         is_last
     }
 
     /// Puts the next tickers into the market: the quotes, and the forming candles of their symbols if the
     /// exchange's time is known. Returns them as they are published.
-    fn apply_piece(
-        &mut self,
-        tickers: &mut StagedTickers,
-        received: Now,
-        cx: &mut Context,
-    ) -> Vec<(Box<str>, Ticker)> {
+    fn apply_piece(&mut self, tickers: &mut StagedTickers, cx: &mut Context) -> TickersById {
         let mut piece = tickers.next_piece().unwrap_or_default();
         for (symbol, ticker) in &mut piece {
             self.round.complete(*symbol, ticker);
@@ -288,7 +268,7 @@ impl Source {
             }
             let last = ticker.last.clone();
             let before = quotes.of(id, symbol).and_then(|before| before.traded_since(&ticker));
-            match (quotes.apply(id, symbol, ticker, received), exchange) {
+            match (quotes.apply(id, symbol, ticker, tickers.received), exchange) {
                 (Ok(true), Some(exchange)) => {
                     charts.tick(id, symbol, &last, exchange);
                     if let Some(before) = before {
@@ -303,6 +283,8 @@ impl Source {
         }
         // They may have been received long ago.
         quotes.update_staleness(cx.now);
+        // With the first piece: some quotes are fresh from then on.
+        self.failures.quotes_served(cx);
         published
     }
 
@@ -378,7 +360,7 @@ impl Source {
     pub(super) fn drop_records(&mut self, cx: &Context) {
         self.forget_pages(cx.now.mono);
         self.jobs.retain(|job| match job {
-            Job::ApplyTickers(..) => {
+            Job::ApplyTickers(_) => {
                 self.quotes_due = cx.now.mono;
                 false
             }
@@ -398,7 +380,7 @@ mod tests {
     use crate::exchange::Sink;
     use crate::market::SourceId;
     use crate::market::testing::info;
-    use crate::time::Mono;
+    use crate::time::{Mono, Now};
     use std::time::Duration;
 
     const SOURCE: SourceId = SourceId(0);

@@ -2,6 +2,7 @@
 //! A follower applies what the collector publishes, and requests from it the candles that it lacks.
 
 use super::Source;
+use super::applying::TickersById;
 use crate::core::context::Context;
 use crate::core::history::{History, Pace};
 use crate::core::sources::candle_plans::PlannedPage;
@@ -131,11 +132,7 @@ impl Source {
     }
 
     /// These tickers as they are published, by the exchange's ids. Empty if this node is not the collector.
-    pub(super) fn to_publish(
-        &self,
-        all: &[(SymbolId, Ticker)],
-        cx: &Context,
-    ) -> Vec<(Box<str>, Ticker)> {
+    pub(super) fn to_publish(&self, all: &[(SymbolId, Ticker)], cx: &Context) -> TickersById {
         let with_id = |(symbol, ticker): &(SymbolId, Ticker)| {
             let listing = cx.market.catalog.listing(self.id, *symbol)?;
             Some((listing.ticker_id.clone(), ticker.clone()))
@@ -242,14 +239,14 @@ impl Source {
                 self.newest_quotes = self.newest_quotes.max(received.mono);
                 cx.market.quotes.arrived(self.id, Awaited::Poll);
                 let mut staged = StagedTickers::default();
-                staged.goes_on = !is_last;
+                (staged.received, staged.goes_on) = (received, !is_last);
                 for (id, ticker) in tickers {
                     if let Some(symbol) = cx.market.catalog.by_ticker_id(self.id, &id) {
                         staged.push(symbol, ticker);
                     }
                 }
                 self.failures.quotes_received(cx);
-                self.jobs.push([Job::ApplyTickers(staged, received)]);
+                self.jobs.push([Job::ApplyTickers(staged)]);
             }
             Update::Candles(page) => self.follow_candles(page, cx),
             Update::Status(error) => {

@@ -203,13 +203,8 @@ impl Source {
         all.map(|it| Offer { due: it.due.max(self.failures.until(it.task.kind())), ..it }).collect()
     }
 
-    /// A request for this task is chosen: sets when the task is due next, and pays for it.
-    pub(super) fn choose(
-        &mut self,
-        offer: Offer,
-        host: &mut Host,
-        cx: &mut Context,
-    ) -> RequestInFlight {
+    /// Sends a request for this task on an idle connection: sets when the task is due next, and pays for it.
+    pub(super) fn start(&mut self, conn: usize, offer: Offer, host: &mut Host, cx: &mut Context) {
         let Offer { task, purpose, .. } = offer;
         let (id, now) = (self.id, cx.now.mono);
         match &task {
@@ -235,6 +230,9 @@ impl Source {
             Task::Time => self.clock.asked(now),
             Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),
         }
+        if task.is_quotes() {
+            self.quotes_sent_at = now;
+        }
         let (page, tag) = (self.pages.next(&task).cloned(), self.tag(&task));
         let request = RequestInFlight::new(&self.profile, task, page, tag, cx);
         host.budget.choose(request.unsent, purpose, self.parts(host, now), now);
@@ -242,7 +240,7 @@ impl Source {
         status.polls += 1;
         status.budget_spent += u64::from(request.unsent);
         status.bytes_sent += request.outgoing().len() as u64;
-        request
+        self.connections.send(conn, Box::new(request), cx);
     }
 
     /// The tag with which the task's answer need not be sent again.
@@ -381,7 +379,7 @@ mod tests {
                 let unix = zero.unix + due.since(zero.mono).as_millis() as i64;
                 cx.now = Now { mono: due, unix };
                 let offer = Offer { due, task: Task::Tickers, purpose: Purpose::Named };
-                source.choose(offer, &mut host, &mut cx);
+                source.start(0, offer, &mut host, &mut cx);
                 due
             };
             [(); 5].map(|()| next()).to_vec()
