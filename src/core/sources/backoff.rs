@@ -131,12 +131,11 @@ impl Failures {
         let is_again = self.is_failing(kind, cx);
         let it = &mut self.kinds[kind as usize];
         if let Some(failures) = it.episode.failed(&fault.code, now) {
+            let (id, what) = (&cx.stats[self.source].id, quoted(task.describe(&cx.market)));
+            let error = quoted(fault);
             log::warn!(
                 target: SOURCE,
-                "request failed source={} what={} failures={failures} error={}",
-                cx.stats[self.source].id,
-                quoted(task.describe(&cx.market)),
-                quoted(fault),
+                "request failed source={id} what={what} failures={failures} error={error}"
             );
         }
         if blame == Blame::Market {

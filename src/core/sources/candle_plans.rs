@@ -145,14 +145,12 @@ impl CandlePlans {
             return false;
         };
         let slots = first.start..last.end;
+        let (id, symbol) = (&cx.stats[self.source].id, cx.market.catalog.name(key.symbol).as_str());
+        let [from, to] = [slots.start, slots.end].map(|slot| key.interval.open_of(slot));
+        let interval = key.interval.name();
         log::debug!(
             target: FETCH,
-            "wanted by a client source={} symbol={} interval={} from={} to={}",
-            cx.stats[self.source].id,
-            cx.market.catalog.name(key.symbol).as_str(),
-            key.interval.name(),
-            key.interval.open_of(slots.start),
-            key.interval.open_of(slots.end),
+            "wanted by a client source={id} symbol={symbol} interval={interval} from={from} to={to}"
         );
         let waiting: usize = self.plans.values().map(|plan| plan.asked.len()).sum();
         let has_room = waiting < cx.config.limits.chart_fetches;

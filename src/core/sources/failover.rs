@@ -67,7 +67,12 @@ impl Failover {
                 let earlier = &mut sources[moved.earlier.index()];
                 earlier.returns += u64::from(moved.returns);
                 earlier.failovers += u64::from(!moved.returns);
-                self.note(moved, now);
+                let report = self.reports.entry(moved);
+                let report = report.or_insert(MoveReport { symbols: 0, due: now });
+                if report.symbols == 0 {
+                    report.due = report.due.max(now + GATHER);
+                }
+                report.symbols += 1;
             }
         }
         for line in self.lines(sources, now) {
@@ -80,14 +85,6 @@ impl Failover {
     pub fn next_due(&self) -> Option<Mono> {
         let unlogged = self.reports.values().filter(|report| report.symbols > 0);
         unlogged.map(|report| report.due).min()
-    }
-
-    fn note(&mut self, moved: Move, now: Mono) {
-        let report = self.reports.entry(moved).or_insert(MoveReport { symbols: 0, due: now });
-        if report.symbols == 0 {
-            report.due = report.due.max(now + GATHER);
-        }
-        report.symbols += 1;
     }
 
     /// The log lines that are due.

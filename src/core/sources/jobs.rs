@@ -85,7 +85,8 @@ pub struct CandlePage {
     result: PageResult,
     /// True if closed slots between its candles were unknown.
     is_new: bool,
-    evidence: Evidence,
+    /// What its silence says.
+    pub evidence: Evidence,
     /// False if a row came without its time: it may be of any of the slots.
     is_dated: bool,
     /// When it was requested.
@@ -123,11 +124,6 @@ impl CandlePage {
             sent_at,
             is_backwards: false,
         }
-    }
-
-    /// Says that slots without a candle are known to be empty.
-    pub fn prove(&mut self) {
-        self.evidence = Evidence::Proven;
     }
 
     /// The page for the other nodes of a cluster, as long as none of it is in the series.

@@ -104,12 +104,8 @@ impl RequestInFlight {
             (target, Reading::new(dialect, call, caps), dialect.cost(call))
         });
         let target = format!("{}{target}", profile.url.path);
-        log::debug!(
-            target: SOURCE,
-            "request source={} what={:?} target={target:?} cost={cost}",
-            profile.config.id,
-            task.describe(&cx.market),
-        );
+        let (id, what) = (&profile.config.id, task.describe(&cx.market));
+        log::debug!(target: SOURCE, "request source={id} what={what:?} target={target:?} cost={cost}");
         let mut request = Vec::with_capacity(256);
         let key = dialect.key_field(profile.config.key.as_ref());
         let key = key.as_ref().map(|(name, value)| (*name, &**value));

@@ -252,18 +252,12 @@ impl Source {
         // What has come is applied first: what is due next may depend on it.
         while self.staged() == 0
             && let Some(conn) = self.connections.idle()
+            && let Some(offer) = self.next_offer(history.pace_of(self.id), host, cx)
         {
-            let Some(offer) = self.next_offer(history.pace_of(self.id), host, cx) else {
-                break;
-            };
             if offer.due > cx.now.mono {
-                log::debug!(
-                    target: SOURCE,
-                    "planned source={} what={:?} in_ms={}",
-                    cx.stats[self.id].id,
-                    offer.task.describe(&cx.market),
-                    offer.due.since(cx.now.mono).as_millis(),
-                );
+                let (id, ms) = (&cx.stats[self.id].id, offer.due.since(cx.now.mono).as_millis());
+                let what = offer.task.describe(&cx.market);
+                log::debug!(target: SOURCE, "planned source={id} what={what:?} in_ms={ms}");
                 next = Some(offer.due);
                 break;
             }

@@ -184,11 +184,6 @@ impl Profile {
         costs.into_iter().max().unwrap_or(1)
     }
 
-    /// What a task costs of the exchange's limit.
-    pub fn cost(&self, task: &Task, cx: &Context) -> u32 {
-        self.with_call(task, cx, |call| self.dialect.cost(call))
-    }
-
     /// Does something with a task in the words of the dialect.
     pub fn with_call<T>(&self, task: &Task, cx: &Context, act: impl FnOnce(&Call<'_>) -> T) -> T {
         let listing = |symbol: SymbolId| cx.market.catalog.listing(self.id, symbol);

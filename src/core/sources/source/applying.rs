@@ -37,14 +37,11 @@ impl Source {
         cx: &mut Context,
     ) -> Result<(), Fault> {
         let took = cx.now.mono.since(request.sent_mono());
+        let (what, code) = (request.task().describe(&cx.market), request.status().unwrap_or(0));
+        let (id, bytes, ms) = (&cx.stats[self.id].id, request.received, took.as_millis());
         log::debug!(
             target: SOURCE,
-            "response source={} what={:?} status={} bytes={} ms={}",
-            cx.stats[self.id].id,
-            request.task().describe(&cx.market),
-            request.status().unwrap_or(0),
-            request.received,
-            took.as_millis(),
+            "response source={id} what={what:?} status={code} bytes={bytes} ms={ms}"
         );
         let task = request.task().clone();
         if request.status() == Some(304) && self.tag(&task).is_some() {

@@ -14,7 +14,7 @@ use crate::core::sources::staged::StagedTickers;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::log_targets::CLUSTER;
-use crate::market::{Awaited, Lookup, Reported, SeriesKey, SymbolId};
+use crate::market::{Awaited, Evidence, Lookup, Reported, SeriesKey, SymbolId};
 use crate::record::Ticker;
 use crate::replication::{Entry, EntryHead, Markets, SentCandles, SeriesPart, Update};
 use crate::time::{Mono, Now, UnixMs};
@@ -314,7 +314,7 @@ impl Source {
         let rows = rows.map(|(candle, is_forming)| Reported { candle, is_forming });
         let mut applied = CandlePage::new(key, slots, rows.collect(), page.is_dated, sent_at);
         if page.is_proven {
-            applied.prove();
+            applied.evidence = Evidence::Proven;
         }
         self.jobs.push([Job::ApplyCandles(applied, None)]);
     }
@@ -356,33 +356,30 @@ impl Source {
         let has_list = cx.market.catalog.has_list(self.id);
         let can_ask = follows && has_list && cx.stats[self.id].clock.is_some();
         let mut next = None;
-        while can_ask && self.replica.asked.len() < FOLLOWER_REQUESTS && self.staged() == 0 {
-            let (plans, asked) = (&mut self.candles, &mut self.replica.asked);
-            let Some(page) = plans.next(|key| asked.iter().any(|it| it.key == key), cx) else {
-                break;
-            };
-            if cx.stats.stopping && page.urgency != Urgency::Client {
-                break;
-            }
+        while can_ask
+            && self.replica.asked.len() < FOLLOWER_REQUESTS
+            && self.staged() == 0
+            && let asked = &mut self.replica.asked
+            && let Some(page) = self.candles.next(|key| asked.iter().any(|it| it.key == key), cx)
+            && (!cx.stats.stopping || page.urgency == Urgency::Client)
+        {
             let PlannedPage { series: key, slots, .. } = page;
             let newest = cx.market.charts.get(key).and_then(|it| it.newest_known());
             // This node may have missed it: it was due before this node followed, or the series is new.
-            let is_missed = page.when <= self.replica.since || plans.is_new(key);
+            let is_missed = page.when <= self.replica.since || self.candles.is_new(key);
             let may_come = page.urgency != Urgency::Client && newest.is_some() && !is_missed;
             let when = page.when + if may_come { GRACE } else { Duration::ZERO };
             if when > cx.now.mono || history.pace_of(self.id) == Pace::Hold {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
             }
+            let (id, symbol) = (&cx.stats[self.id].id, cx.market.catalog.name(key.symbol).as_str());
+            let (interval, count) = (key.interval.name(), slots.end - slots.start);
             log::debug!(
                 target: CLUSTER,
-                "candles wanted source={} symbol={} interval={} slots={}",
-                cx.stats[self.id].id,
-                cx.market.catalog.name(key.symbol).as_str(),
-                key.interval.name(),
-                slots.end - slots.start,
+                "candles wanted source={id} symbol={symbol} interval={interval} slots={count}"
             );
-            plans.note_reach(key, &slots, cx);
+            self.candles.note_reach(key, &slots, cx);
             self.replica.outbound.push_back(Outbound::Ask(series_part(key, slots.clone(), cx)));
             asked.push(AskedRange { key, slots, until: cx.now.mono + REQUEST_TIMEOUT });
         }

@@ -25,7 +25,7 @@ use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::series_plan::Urgency;
 use crate::core::sources::staged::Paging;
 use crate::core::sources::task::Task;
-use crate::exchange::{BudgetLimit, RequestKind};
+use crate::exchange::RequestKind;
 use crate::log_targets::{SOURCE, quoted};
 use crate::market::Awaited;
 use crate::time::{Mono, Now};
@@ -124,7 +124,7 @@ impl Source {
         self.others_wait = other.as_ref().is_some_and(|it| it.due <= now);
         let other = other.filter(|it| has_spare || it.purpose == Purpose::Named);
         let ready = |Offer { due, task, purpose }: Offer| {
-            let cost = self.profile.cost(&task, cx);
+            let cost = self.profile.with_call(&task, cx, |call| self.profile.dialect.cost(call));
             let mut at = host.budget.ready_at(cost, purpose, parts, now);
             if task.is_quotes() && (self.others_wait || host.others_wait) {
                 // Both need the budget: quotes leave the others their share.
@@ -207,8 +207,11 @@ impl Source {
     pub(super) fn start(&mut self, conn: usize, offer: Offer, host: &mut Host, cx: &mut Context) {
         let Offer { task, purpose, .. } = offer;
         let (id, now) = (self.id, cx.now.mono);
-        match &task {
-            Task::Tickers | Task::Markets if self.pages.next(&task).is_some() => {}
+        let (page, tag) = (self.pages.next(&task).cloned(), self.tag(&task));
+        let is_later_page = page.is_some();
+        let request = RequestInFlight::new(&self.profile, task, page, tag, cx);
+        match request.task() {
+            _ if is_later_page => {}
             Task::Tickers => {
                 self.plan_quotes(cx.now);
                 if self.profile.dialect.has_stats() {
@@ -219,8 +222,7 @@ impl Source {
             }
             Task::TickersOf { symbols, .. } => self.round.sent(symbols),
             Task::Stats(symbol) => {
-                let BudgetLimit { units, per } = self.profile.limit;
-                let takes = per * self.profile.cost(&task, cx) / units;
+                let takes = request.limit.per * request.unsent / request.limit.units;
                 self.round.sent_stats(*symbol, takes, now);
             }
             Task::Markets => {
@@ -230,11 +232,9 @@ impl Source {
             Task::Time => self.clock.asked(now),
             Task::Candles { series, slots } => self.candles.note_reach(*series, slots, cx),
         }
-        if task.is_quotes() {
+        if request.task().is_quotes() {
             self.quotes_sent_at = now;
         }
-        let (page, tag) = (self.pages.next(&task).cloned(), self.tag(&task));
-        let request = RequestInFlight::new(&self.profile, task, page, tag, cx);
         host.budget.choose(request.unsent, purpose, self.parts(host, now), now);
         let status = &mut cx.stats[id];
         status.polls += 1;
