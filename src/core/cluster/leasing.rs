@@ -231,7 +231,7 @@ impl Cluster {
         told.alone = (role == Role::Alone).then(|| why.into());
         let was = sources[id].role();
         if cx.stats[id].has_ended || was == role {
-            sources[id].set_spenders(spenders);
+            sources[id].spenders = spenders;
             return;
         }
         sources.set_role(id, role, spenders, cx);

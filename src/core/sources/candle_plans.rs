@@ -301,11 +301,10 @@ impl CandlePlans {
             false => series.forgotten_before().unwrap_or(0),
         };
         let oldest = current.saturating_sub(depth).max(forgotten).max(0);
+        let (id, symbol) = (&cx.stats[self.source].id, cx.market.catalog.name(key.symbol).as_str());
         log::debug!(
             target: FETCH,
-            "applied source={} symbol={} interval={} ranges={} depth={depth} oldest={oldest}",
-            cx.stats[self.source].id,
-            cx.market.catalog.name(key.symbol).as_str(),
+            "applied source={id} symbol={symbol} interval={} ranges={} depth={depth} oldest={oldest}",
             key.interval.name(),
             series.covered().len(),
         );

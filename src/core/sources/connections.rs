@@ -10,13 +10,12 @@
 //! counted the first one. Whatever is idle is closed, so the second chance is on a new connection, and there
 //! is no third.
 
-use crate::core::context::Context;
 use crate::core::sources::budget::Budget;
 use crate::core::sources::fault::Fault;
 use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::sources::task::Profile;
 use crate::core::upstream::{Ended, Route, Upstream};
-use crate::core::{Broken, Event};
+use crate::core::{Broken, Context, Event};
 use crate::log_targets::SOURCE;
 use crate::table::Key;
 use crate::time::{Mono, UnixMs};

@@ -107,10 +107,7 @@ impl CandlePage {
         let time = |row: &Reported| row.candle.open_time.0;
         if !rows.is_sorted_by_key(time) {
             // By their times alone, since rows are wide. Of two of one slot the later one counts.
-            let mut order: Vec<(i64, usize)> = rows.iter().map(time).zip(0..).collect();
-            order.sort_unstable();
-            let mut unsorted: Vec<Option<Reported>> = rows.into_iter().map(Some).collect();
-            rows = (order.into_iter().filter_map(|(_, at)| unsorted[at].take())).collect();
+            rows.sort_by_cached_key(time);
         }
         let answer = Answer::of(key.interval, &slots, &rows, is_dated, sent_at.mono);
         CandlePage {
@@ -188,7 +185,7 @@ impl CandlePage {
         let now = cx.exchange_time(self.key.source);
         if let (Evidence::Exchange(answer), true) = (&self.evidence, self.is_new)
             && !answer.is_whole
-            && !self.is_unknown(answer, cx)
+            && !is_unknown(self.key, answer, self.sent_at, cx)
         {
             self.result.told = answer.between.clone();
         }
@@ -198,23 +195,12 @@ impl CandlePage {
         }
     }
 
-    /// True if some closed slot between its candles is not known.
-    fn is_unknown(&self, answer: &Answer, cx: &Context) -> bool {
-        let closed_before = cx.stats[self.key.source].sure_time(self.sent_at);
-        let Range { start, end } = answer.between;
-        let end = end.min(self.key.interval.slot_of(closed_before));
-        let series = cx.market.charts.get(self.key);
-        start < end && series.is_some_and(|series| !series.unknown(start..end).is_empty())
-    }
-
     /// Puts one slice into the series, and what changes into the batch for the file.
     fn ingest(&mut self, history: &mut History, cx: &mut Context) {
         let key = self.key;
         if let Evidence::Exchange(answer) = &mut self.evidence {
             cx.market.charts.hear(key, answer);
-        }
-        if let Evidence::Exchange(answer) = &self.evidence {
-            self.is_new |= self.is_unknown(answer, cx);
+            self.is_new |= is_unknown(key, answer, self.sent_at, cx);
         }
         let Some(series) = cx.market.charts.get(key) else {
             // Only an open series takes the page.
@@ -249,6 +235,15 @@ impl CandlePage {
             }
         }
     }
+}
+
+/// True if some closed slot between the candles of an answer, requested then, is not known.
+fn is_unknown(key: SeriesKey, answer: &Answer, sent_at: Now, cx: &Context) -> bool {
+    let closed_before = cx.stats[key.source].sure_time(sent_at);
+    let Range { start, end } = answer.between;
+    let end = end.min(key.interval.slot_of(closed_before));
+    let series = cx.market.charts.get(key);
+    start < end && series.is_some_and(|series| !series.unknown(start..end).is_empty())
 }
 
 #[cfg(test)]

@@ -12,8 +12,6 @@ mod cluster;
 mod schedule;
 
 use crate::config::Config;
-use crate::core::Event;
-use crate::core::context::Context;
 use crate::core::history::History;
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::backoff::Failures;
@@ -29,6 +27,7 @@ use crate::core::sources::request::{RequestEnd, RequestInFlight};
 use crate::core::sources::staged::Paging;
 use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::{SourceState, on_wall};
+use crate::core::{Context, Event};
 use crate::exchange::RequestKind;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
@@ -67,7 +66,7 @@ pub struct Source {
     clock: ExchangeClock,
     failures: Failures,
     /// The nodes of the cluster that may be spending the budget.
-    spenders: u32,
+    pub spenders: u32,
     /// True if a request other than for quotes was due when the next one was last chosen.
     pub(super) others_wait: bool,
     /// What [`Source::work`] has to do.

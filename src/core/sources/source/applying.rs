@@ -116,13 +116,11 @@ impl Source {
         status.timeouts += u64::from(fault.is_timeout());
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
+        let (id, of, ms) = (&status.id, blame.name(), cx.now.mono.since(began).as_millis());
+        let error = quoted(&fault);
         log::debug!(
             target: SOURCE,
-            "failed source={} what={what:?} blame={} ms={} error={}",
-            status.id,
-            blame.name(),
-            cx.now.mono.since(began).as_millis(),
-            quoted(&fault),
+            "failed source={id} what={what:?} blame={of} ms={ms} error={error}"
         );
         status.last_error = Some(text.clone());
         if task.kind() == RequestKind::Candles {
@@ -133,8 +131,7 @@ impl Source {
             && fault.is_unknown_market()
         {
             // It is left alone for a while, and longer each time.
-            let poll = self.profile.poll;
-            self.round.pause(symbol, poll * 2, cx.now.mono);
+            self.round.pause(symbol, self.profile.poll * 2, cx.now.mono);
         }
         if self.plan_again(task, blame, cx) == RoundEnd::WithQuotes {
             // The other nodes learn that the round is over, too.

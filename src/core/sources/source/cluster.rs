@@ -98,11 +98,6 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// The nodes that may be spending the budget.
-    pub fn set_spenders(&mut self, spenders: u32) {
-        self.spenders = spenders;
-    }
-
     /// Takes out the next message to the other nodes.
     pub fn next_outbound(&mut self) -> Option<Outbound> {
         self.replica.outbound.pop_front()
