@@ -102,23 +102,22 @@ struct Piece {
     units: u64,
 }
 
-/// Takes units into the newest piece, or else into a new one. What counts no more is dropped.
-fn keep(
-    pieces: &mut VecDeque<Piece>,
-    units: u64,
-    span: Duration,
-    now: Mono,
-    together: fn(u64, u64) -> u64,
-) {
+/// Those pieces that count at this time, if each counts for this long.
+fn counting(pieces: &VecDeque<Piece>, span: Duration, now: Mono) -> impl Iterator<Item = &Piece> {
+    pieces.iter().filter(move |piece| now < piece.last + span)
+}
+
+/// The units of the newest piece, or of a new one. What counts no more is dropped.
+fn newest(pieces: &mut VecDeque<Piece>, span: Duration, now: Mono) -> &mut u64 {
     while pieces.front().is_some_and(|piece| piece.last + span <= now) {
         pieces.pop_front();
     }
-    match pieces.back_mut() {
-        Some(piece) if now.since(piece.first) < span / PIECES => {
-            (piece.last, piece.units) = (now, together(piece.units, units));
-        }
-        _ => pieces.push_back(Piece { first: now, last: now, units }),
+    if pieces.back().is_none_or(|piece| now.since(piece.first) >= span / PIECES) {
+        pieces.push_back(Piece { first: now, last: now, units: 0 });
     }
+    let piece = pieces.back_mut().expect("there is one now");
+    piece.last = now;
+    &mut piece.units
 }
 
 impl Budget {
@@ -198,7 +197,8 @@ impl Budget {
                 account.reports.clear();
             }
             let span = account.span();
-            keep(&mut account.reports, units, span, now, u64::max);
+            let most = newest(&mut account.reports, span, now);
+            *most = units.max(*most);
         }
     }
 
@@ -206,7 +206,7 @@ impl Budget {
     pub fn spent_by_others(&self, now: Mono) -> Option<u64> {
         let of = |it: &Account| {
             let told = it.running(now).filter(|told| told.last >= it.since)?;
-            let own: u64 = it.counting(&it.pieces, now).map(|piece| piece.units).sum();
+            let own: u64 = counting(&it.pieces, it.span(), now).map(|piece| piece.units).sum();
             let units = told.units.saturating_sub(own);
             let is_much = units * 100 > u64::from(it.limit.units) * PERCENT_OTHERS;
             is_much.then_some(units)
@@ -216,7 +216,7 @@ impl Budget {
 
     /// True if nothing counts any more.
     pub fn is_unused(&self, now: Mono) -> bool {
-        self.accounts.iter().all(|it| it.counting(&it.pieces, now).next().is_none())
+        self.accounts.iter().all(|it| counting(&it.pieces, it.span(), now).next().is_none())
     }
 
     /// Whole units that may be spent at once.
@@ -283,24 +283,14 @@ impl Account {
         self.limit.per + self.limit.per / SLACK_PARTS + SLACK
     }
 
-    /// Those of these pieces that count at this time.
-    fn counting<'a>(
-        &self,
-        pieces: &'a VecDeque<Piece>,
-        now: Mono,
-    ) -> impl Iterator<Item = &'a Piece> + use<'a> {
-        let span = self.span();
-        pieces.iter().filter(move |piece| now < piece.last + span)
-    }
-
     /// The most that the exchange has counted, until its window must have ended.
     fn running(&self, now: Mono) -> Option<&Piece> {
-        self.counting(&self.reports, now).max_by_key(|it| it.units)
+        counting(&self.reports, self.span(), now).max_by_key(|it| it.units)
     }
 
     /// The units that count at this time, if nothing else is spent.
     fn counted(&self, at: Mono) -> u64 {
-        let own = self.counting(&self.pieces, at).map(|piece| piece.units).sum();
+        let own = counting(&self.pieces, self.span(), at).map(|piece| piece.units).sum();
         self.running(at).map_or(0, |it| it.units).max(own)
     }
 
@@ -354,7 +344,7 @@ impl Account {
     fn count(&mut self, units: u64, now: Mono) {
         self.reports.iter_mut().for_each(|it| it.units += units);
         let span = self.span();
-        keep(&mut self.pieces, units, span, now, |before, new| before + new);
+        *newest(&mut self.pieces, span, now) += units;
     }
 
     fn left(&self, parts: u32, unsent: u64, now: Mono) -> u64 {

@@ -311,7 +311,7 @@ impl CandlePlans {
         let rows = self.rows(key.interval);
         if let Some(plan) = self.plans.get_mut(&key) {
             let before = plan.refresh_at;
-            plan.applied(series, page, (oldest, rows), exchange, cx.now);
+            plan.applied(series, page, (oldest, rows), Now { unix: exchange, ..cx.now });
             let speed = cx.stats[self.source].clock_speed();
             if speed > 1 && plan.refresh_at != before {
                 let wait = plan.refresh_at.since(cx.now.mono) / speed;

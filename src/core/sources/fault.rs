@@ -103,15 +103,10 @@ impl Fault {
 
     /// That of a status other than success. `kind` tells what it means, together with what the body said;
     /// `message` is that, if it could be read.
-    pub fn status(
-        status: u16,
-        kind: RefusalKind,
-        retry_after: Option<RetryAfter>,
-        message: Option<String>,
-    ) -> Fault {
+    pub fn status(status: u16, kind: RefusalKind, message: Option<String>) -> Fault {
         let code = format!("status {status}");
         let text = message.map_or(code.clone(), |message| format!("{code}: {message}"));
-        Fault { kind, retry_after, ..Fault::new(Cause::Status(status), code, text) }
+        Fault { kind, ..Fault::new(Cause::Status(status), code, text) }
     }
 
     /// That of a body that begins like this, and cannot be read. What is not JSON at all is told as what it
@@ -216,7 +211,7 @@ mod tests {
     #[test]
     fn what_a_refusal_means_decides_before_its_status_and_before_its_body() {
         let check = |status: u16, kind: RefusalKind, expected: Blame| {
-            let fault = Fault::status(status, kind, None, None);
+            let fault = Fault::status(status, kind, None);
             assert_eq!(fault.blame(true), expected, "{fault}");
             let refused =
                 || ReadError::Refused { code: String::new(), message: String::new(), kind };
@@ -247,9 +242,8 @@ mod tests {
     #[test]
     fn texts_that_vary_are_the_same_fault() {
         let kind = RefusalKind::Other;
-        let status = |status, message: &str| {
-            Fault::status(status, kind, None, Some(message.to_string())).code
-        };
+        let status =
+            |status, message: &str| Fault::status(status, kind, Some(message.to_string())).code;
         assert_eq!(status(503, "request 1"), status(503, "request 2"));
         assert_ne!(status(503, ""), status(500, ""));
         let refused = |code: &str, message: &str| {
@@ -263,7 +257,7 @@ mod tests {
     #[test]
     fn an_address_is_at_fault_for_what_another_may_do_better() {
         let check = |status: u16, kind: RefusalKind, expected: bool| {
-            let fault = Fault::status(status, kind, None, None);
+            let fault = Fault::status(status, kind, None);
             assert_eq!(fault.is_of_address(), expected, "{fault}");
         };
         check(503, RefusalKind::Other, true);

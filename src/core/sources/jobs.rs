@@ -8,7 +8,6 @@
 
 use crate::core::context::Context;
 use crate::core::history::History;
-use crate::core::sources::candle_plans::CandlePlans;
 use crate::core::sources::replica::{ListWriter, series_part};
 use crate::core::sources::series_plan::PageResult;
 use crate::core::sources::staged::StagedTickers;
@@ -78,11 +77,12 @@ impl Job {
 /// Which slots are closed is decided by the exchange's clock at the time of the request.
 #[derive(Debug)]
 pub struct CandlePage {
-    key: SeriesKey,
+    pub key: SeriesKey,
     /// The slots that are not in the series yet, and their rows, the oldest first.
     left: Range<i64>,
     rows: VecDeque<Reported>,
-    result: PageResult,
+    /// What comes of it, once it is in the series.
+    pub result: PageResult,
     /// True if closed slots between its candles were unknown.
     is_new: bool,
     /// What its silence says.
@@ -162,18 +162,12 @@ impl CandlePage {
     }
 
     /// Puts some of the page into its series, or makes room for it. `true`: that was the last slice.
-    pub fn step(
-        &mut self,
-        plans: &mut CandlePlans,
-        history: &mut History,
-        cx: &mut Context,
-    ) -> bool {
+    pub fn step(&mut self, history: &mut History, cx: &mut Context) -> bool {
         self.ingest(history, cx);
         if !self.left.is_empty() || cx.market.charts.trim() {
             return false;
         }
         self.end(cx);
-        plans.applied(self.key, &self.result, history, cx);
         true
     }
 

@@ -215,7 +215,8 @@ impl Sources {
         let Some(&(source, conn)) = self.connections.get(key) else {
             return false;
         };
-        self.act(source, cx, |it, host, cx| it.handle((conn, key), event, host, history, cx))
+        let pace = history.pace_of(source);
+        self.act(source, cx, |it, host, cx| it.handle((conn, key), event, pace, host, cx))
     }
 
     /// Opens the connections that a source wants after it has acted.
@@ -234,7 +235,7 @@ impl Sources {
         let source = resolved.look_up.source;
         self.act(source, cx, |it, host, cx| {
             it.connections.upstream.resolved(resolved, cx);
-            it.handle_timeout(host, history, cx)
+            it.handle_timeout(history.pace_of(source), host, cx)
         });
     }
 
@@ -247,8 +248,9 @@ impl Sources {
         due.sort_unstable_by_key(|(sent_at, id)| (*sent_at, id.index()));
         let mut has_ended = false;
         for (_, id) in due {
-            has_ended |=
-                self.act(id, cx, |source, host, cx| source.handle_timeout(host, history, cx));
+            has_ended |= self.act(id, cx, |source, host, cx| {
+                source.handle_timeout(history.pace_of(id), host, cx)
+            });
         }
         has_ended
     }

@@ -324,7 +324,8 @@ impl Head {
 
     /// The fault of a status other than success, with what the body says of it.
     fn fault(&self, kind: RefusalKind, message: Option<String>) -> Fault {
-        let ResponseHead { status, retry_after, .. } = self.told;
-        Fault::status(status, kind, retry_after, message)
+        let mut fault = Fault::status(self.told.status, kind, message);
+        fault.retry_after = self.told.retry_after;
+        fault
     }
 }

@@ -101,18 +101,13 @@ impl SeriesPlan {
         (touches || has_room) && self.asked.insert(range).is_ok()
     }
 
-    /// A page has been applied. The backfill goes down to `oldest`, in pages of `rows`.
-    pub fn applied(
-        &mut self,
-        series: &Series,
-        page: &PageResult,
-        (oldest, rows): (i64, i64),
-        exchange: UnixMs,
-        now: Now,
-    ) {
+    /// A page has been applied. `depth`: the oldest slot of the backfill, and the rows of a page. `now` has
+    /// the exchange's time.
+    pub fn applied(&mut self, series: &Series, page: &PageResult, depth: (i64, i64), now: Now) {
+        let exchange = now.unix;
         let current = series.interval().slot_of(exchange);
-        self.keep_asked(series, &page.told, exchange, now);
-        self.unasked = next_unasked(series, (oldest, rows), exchange, now);
+        self.keep_asked(series, &page.told, now);
+        self.unasked = next_unasked(series, depth, exchange, now);
         let closed = page.slots.start..page.slots.end.min(current);
         let after_others = match series.ends_silent(closed) {
             true => AFTER_OTHERS,
@@ -150,8 +145,8 @@ impl SeriesPlan {
     }
 
     /// Keeps what clients wait for and is still worth requesting, without what was just told.
-    fn keep_asked(&mut self, series: &Series, told: &Range<i64>, exchange: UnixMs, now: Now) {
-        let current = series.interval().slot_of(exchange);
+    fn keep_asked(&mut self, series: &Series, told: &Range<i64>, now: Now) {
+        let current = series.interval().slot_of(now.unix);
         self.asked.remove(told.clone());
         for range in std::mem::take(&mut self.asked).iter() {
             // The current slot is still open.

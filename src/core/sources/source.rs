@@ -12,7 +12,7 @@ mod cluster;
 mod schedule;
 
 use crate::config::Config;
-use crate::core::history::History;
+use crate::core::history::{History, Pace};
 use crate::core::sources::backfill_progress::BackfillProgress;
 use crate::core::sources::backoff::Failures;
 use crate::core::sources::candle_plans::CandlePlans;
@@ -29,6 +29,7 @@ use crate::core::sources::task::{Profile, Task};
 use crate::core::stats::{SourceState, on_wall};
 use crate::core::{Context, Event};
 use crate::exchange::RequestKind;
+use crate::interval::Stored;
 use crate::job_queue::JobQueue;
 use crate::log_targets::SOURCE;
 use crate::market::{SeriesKey, SourceId};
@@ -39,6 +40,9 @@ use std::ops::Range;
 
 /// Markets that have left a list whose quotes are dropped in one slice: less than 0.1 ms.
 const DROPPED_A_SLICE: usize = 256;
+
+/// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
+const FOLLOWED_A_SLICE: usize = 32;
 
 /// See the module's page.
 pub struct Source {
@@ -168,15 +172,6 @@ impl Source {
         self.jobs.push(self.progress.stored(now).then_some(Job::Count));
     }
 
-    /// The machine's clocks have moved against each other: it slept, or one was set. What is on its
-    /// way may have been sent long ago.
-    pub fn clocks_moved(&mut self, cx: &mut Context) {
-        self.put_back_all(|_| true, cx);
-        self.drop_records(cx);
-        self.clock.clocks_moved(cx);
-        self.wake_up(cx.now);
-    }
-
     /// Ends those requests that are chosen. Their tasks are due again at once.
     fn put_back_all(&mut self, is_chosen: impl Fn(&RequestInFlight) -> bool, cx: &mut Context) {
         for (_, request, _) in self.connections.put_back_all(is_chosen, cx) {
@@ -184,13 +179,14 @@ impl Source {
         }
     }
 
-    /// Takes in what happened to a connection. `true`: a request has ended.
+    /// Takes in what happened to a connection. `true`: a request has ended. `pace`: which candles the history
+    /// takes now.
     pub fn handle(
         &mut self,
         (conn, key): (usize, Key),
         event: Event<'_>,
+        pace: Pace,
         host: &mut Host,
-        history: &mut History,
         cx: &mut Context,
     ) -> bool {
         let ended = self.connections.handle((conn, key), event, &mut host.budget, cx);
@@ -201,28 +197,22 @@ impl Source {
             // It has whole seconds.
             self.clock.note(Witness::Date, [date, date + 999], sent, cx);
         }
-        self.ended(ended, host, cx) && self.go_on(host, history, cx)
+        self.ended(ended, host, cx) && self.go_on(pace, host, cx)
     }
 
     /// A request has ended, which is returned: starts what is due. Sources that share a host take turns at
     /// that, as time passes.
-    fn go_on(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) -> bool {
-        if host.is_shared {
-            self.wake_up(cx.now)
-        } else {
-            self.start_due(host, history, cx)
+    fn go_on(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
+        match host.is_shared {
+            true => self.wake_up(cx.now),
+            false => self.start_due(pace, host, cx),
         }
         true
     }
 
     /// Time has passed: gives up what has had its time, and starts what is due. `true`: a request has
     /// ended.
-    pub fn handle_timeout(
-        &mut self,
-        host: &mut Host,
-        history: &mut History,
-        cx: &mut Context,
-    ) -> bool {
+    pub fn handle_timeout(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) -> bool {
         let mut has_ended = false;
         for conn in 0..self.connections.len() {
             let ended = self.connections.handle_timeout(conn, cx);
@@ -231,12 +221,12 @@ impl Source {
         if self.failures.down_at(cx).is_some_and(|at| at <= cx.now.mono) {
             cx.stats[self.id].state = SourceState::Down;
         }
-        self.start_due(host, history, cx);
+        self.start_due(pace, host, cx);
         has_ended
     }
 
     /// Starts every task that is due and has an idle connection, then works out when to look again.
-    fn start_due(&mut self, host: &mut Host, history: &mut History, cx: &mut Context) {
+    fn start_due(&mut self, pace: Pace, host: &mut Host, cx: &mut Context) {
         if self.has_ended {
             return;
         }
@@ -244,14 +234,14 @@ impl Source {
             self.candles.refresh_all(cx);
         }
         if !self.replica.role().collects() {
-            return self.request_due(history, cx);
+            return self.request_due(pace, cx);
         }
         self.begin_round(cx);
         let mut next = None;
         // What has come is applied first: what is due next may depend on it.
         while self.staged() == 0
             && let Some(conn) = self.connections.idle()
-            && let Some(offer) = self.next_offer(history.pace_of(self.id), host, cx)
+            && let Some(offer) = self.next_offer(pace, host, cx)
         {
             if offer.due > cx.now.mono {
                 let (id, ms) = (&cx.stats[self.id].id, offer.due.since(cx.now.mono).as_millis());
@@ -287,10 +277,11 @@ impl Source {
                 if let Some(received) = received.take().filter(|_| self.replica.publishes()) {
                     self.publish(Update::Candles(page.to_send(cx)), received, cx);
                 }
-                let plans = &mut self.candles;
-                let is_done = page.step(plans, history, cx);
+                let is_done = page.step(history, cx);
                 if is_done {
-                    self.jobs.push(self.progress.applied(plans, cx.now).then_some(Job::Count));
+                    self.candles.applied(page.key, &page.result, history, cx);
+                    let begins = self.progress.applied(&self.candles, cx.now);
+                    self.jobs.push(begins.then_some(Job::Count));
                 }
                 is_done
             }
@@ -304,7 +295,15 @@ impl Source {
                 slice.for_each(|symbol| cx.market.quotes.drop_symbol(self.id, symbol));
                 removed.len() == 0
             }
-            Job::FollowNamed(named) => self.follow_named(named, cx),
+            Job::FollowNamed(named) => {
+                for symbol in named.by_ref().take(FOLLOWED_A_SLICE) {
+                    for interval in Stored::ALL {
+                        let key = SeriesKey { source: self.id, symbol, interval };
+                        self.candles.follow(key, cx);
+                    }
+                }
+                named.len() == 0
+            }
             Job::Decompress(conn) => {
                 let ended = self.connections.decompress(*conn, cx);
                 let is_done = !self.connections.is_decompressing(*conn);
@@ -323,7 +322,7 @@ impl Source {
         if !is_done {
             self.jobs.put_back(job);
         }
-        has_ended && self.go_on(host, history, cx)
+        has_ended && self.go_on(history.pace_of(self.id), host, cx)
     }
 
     /// Takes in how a request has ended. `false`: none has.

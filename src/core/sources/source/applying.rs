@@ -14,16 +14,11 @@ use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
-use crate::interval::Stored;
 use crate::log_targets::{SOURCE, quoted};
-use crate::market::{Awaited, Lookup, Market, SeriesKey, SymbolId};
+use crate::market::{Awaited, Lookup, Market};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
-use std::vec::IntoIter;
-
-/// Named markets whose series are opened in one slice: some 0.1 ms with a thousand followed series.
-const FOLLOWED_A_SLICE: usize = 32;
 
 /// Tickers by the exchange's ids, as the nodes of a cluster tell each other.
 pub(super) type TickersById = Vec<(Box<str>, Ticker)>;
@@ -335,21 +330,6 @@ impl Source {
         self.list_changed();
     }
 
-    /// Follows the candles of some markets. `true`: the last ones.
-    pub(super) fn follow_named(
-        &mut self,
-        named: &mut IntoIter<SymbolId>,
-        cx: &mut Context,
-    ) -> bool {
-        for symbol in named.by_ref().take(FOLLOWED_A_SLICE) {
-            for interval in Stored::ALL {
-                let key = SeriesKey { source: self.id, symbol, interval };
-                self.candles.follow(key, cx);
-            }
-        }
-        named.len() == 0
-    }
-
     /// Drops the quotes and candles that are not applied yet. They are requested again.
     pub(super) fn drop_records(&mut self, cx: &Context) {
         self.forget_pages(cx.now.mono);
@@ -407,7 +387,7 @@ mod tests {
                     source.apply_of_round(tickers, &mut cx);
                 } else {
                     let task = Task::TickersOf { symbols: vec![*symbol], is_whole: false };
-                    let fault = Fault::status(500, RefusalKind::Other, None, None);
+                    let fault = Fault::status(500, RefusalKind::Other, None);
                     source.failed(&task, fault, now.mono, &mut host, &mut cx);
                 }
             }

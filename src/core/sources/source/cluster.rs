@@ -342,7 +342,7 @@ impl Source {
     }
 
     /// Requests from the collector the candles that are due, and sets when to look again.
-    pub(super) fn request_due(&mut self, history: &History, cx: &mut Context) {
+    pub(super) fn request_due(&mut self, pace: Pace, cx: &mut Context) {
         for unanswered in self.replica.asked.extract_if(.., |it| it.until <= cx.now.mono) {
             self.candles.failed(unanswered.key, true, cx.now);
         }
@@ -364,7 +364,7 @@ impl Source {
             let is_missed = page.when <= self.replica.since || self.candles.is_new(key);
             let may_come = page.urgency != Urgency::Client && newest.is_some() && !is_missed;
             let when = page.when + if may_come { GRACE } else { Duration::ZERO };
-            if when > cx.now.mono || history.pace_of(self.id) == Pace::Hold {
+            if when > cx.now.mono || pace == Pace::Hold {
                 next = Some(when.max(cx.now.mono + GRACE / 10));
                 break;
             }

@@ -274,6 +274,15 @@ impl Source {
         self.wake_up(cx.now);
     }
 
+    /// The machine's clocks have moved against each other: it slept, or one was set. What is on its
+    /// way may have been sent long ago.
+    pub fn clocks_moved(&mut self, cx: &mut Context) {
+        self.put_back_all(|_| true, cx);
+        self.drop_records(cx);
+        self.clock.clocks_moved(cx);
+        self.wake_up(cx.now);
+    }
+
     /// True if this fault is that the exchange refuses the list of some markets: it is due again, as a whole,
     /// because one market that is unknown may spoil it for all.
     pub(super) fn widens_list(&mut self, task: &Task, fault: &Fault, cx: &mut Context) -> bool {
