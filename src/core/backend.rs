@@ -110,7 +110,7 @@ impl Backend {
                 cluster.handle(key, event, &mut self.sources, cx);
                 self.watch(cx);
             }
-            _ if self.sources.handle(key, event, &mut self.history, cx) => {
+            _ if self.sources.handle(key, event, &self.history, cx) => {
                 self.has_progressed = true;
                 self.watch(cx);
             }
@@ -134,7 +134,7 @@ impl Backend {
                 cluster.resolved(resolved, &mut self.sources, cx);
             }
             _ => {
-                self.sources.resolved(resolved, &mut self.history, cx);
+                self.sources.resolved(resolved, &self.history, cx);
                 self.has_progressed = true;
             }
         }
@@ -211,7 +211,7 @@ impl Backend {
         if cx.market.quotes.staleness_due().is_some_and(|at| at <= now.mono) {
             cx.market.quotes.update_staleness(now);
         }
-        self.has_progressed |= self.sources.handle_timeout(&mut self.history, cx);
+        self.has_progressed |= self.sources.handle_timeout(&self.history, cx);
         if self.history.due().is_some_and(|at| at <= now.mono) {
             self.history.handle_timeout(cx);
         }

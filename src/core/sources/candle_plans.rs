@@ -250,16 +250,13 @@ impl CandlePlans {
     fn newest(&self, key: SeriesKey, cx: &Context) -> Range<i64> {
         let current = key.interval.slot_of(cx.exchange_time(self.source));
         let charts = &cx.market.charts;
+        let has_backfill = cx.config.history.depth(key.interval).backfill > 0;
         let from = match charts.get(key) {
             None => current - 1,
-            Some(series) => {
-                let has_some = cx.config.history.depth(key.interval).backfill > 0
-                    || series.newest_known().is_some();
-                match has_some {
-                    true => refreshed_from(series, current, self.rows(key.interval)),
-                    false => current,
-                }
+            Some(series) if has_backfill || series.newest_known().is_some() => {
+                refreshed_from(series, current, self.rows(key.interval))
             }
+            Some(_) => current,
         };
         // What is older than what is kept would be dropped at once.
         let oldest_kept = current.saturating_sub(charts.keep(key.interval));
@@ -296,10 +293,7 @@ impl CandlePlans {
         let depth = self.depth(key, history, cx);
         // Slots evicted from memory are not requested again, unless the file keeps them: they would only
         // evict others.
-        let forgotten = match history.keeps(key, cx) {
-            true => 0,
-            false => series.forgotten_before().unwrap_or(0),
-        };
+        let forgotten = series.forgotten_before().filter(|_| !history.keeps(key, cx)).unwrap_or(0);
         let oldest = current.saturating_sub(depth).max(forgotten).max(0);
         let (id, symbol) = (&cx.stats[self.source].id, cx.market.catalog.name(key.symbol).as_str());
         log::debug!(

@@ -104,7 +104,7 @@ impl Story {
 }
 
 /// See the module's page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ExchangeClock {
     source: SourceId,
     /// When the time call is read next.
@@ -131,13 +131,9 @@ impl ExchangeClock {
         ExchangeClock {
             source,
             due: now,
-            asked_at: None,
-            has_ended: false,
-            stories: [None; NAMES.len()],
-            running: None,
-            is_set: false,
             in_doubt_since: Some(now),
             quotes_from: now,
+            ..ExchangeClock::default()
         }
     }
 

@@ -209,7 +209,7 @@ impl Sources {
         &mut self,
         key: Key,
         event: Event<'_>,
-        history: &mut History,
+        history: &History,
         cx: &mut Context,
     ) -> bool {
         let Some(&(source, conn)) = self.connections.get(key) else {
@@ -231,7 +231,7 @@ impl Sources {
     }
 
     /// Takes in the addresses of a source's host, or why there are none.
-    pub fn resolved(&mut self, resolved: Resolved, history: &mut History, cx: &mut Context) {
+    pub fn resolved(&mut self, resolved: Resolved, history: &History, cx: &mut Context) {
         let source = resolved.look_up.source;
         self.act(source, cx, |it, host, cx| {
             it.connections.upstream.resolved(resolved, cx);
@@ -240,7 +240,7 @@ impl Sources {
     }
 
     /// Starts and gives up what is due. `true`: a request has ended.
-    pub fn handle_timeout(&mut self, history: &mut History, cx: &mut Context) -> bool {
+    pub fn handle_timeout(&mut self, history: &History, cx: &mut Context) -> bool {
         let is_due = |it: &&Source| it.wake_at.is_some_and(|at| at <= cx.now.mono);
         // Those that share a budget take turns.
         let mut due: Vec<_> =
@@ -331,10 +331,8 @@ impl Sources {
 
     /// The demo exchange has others to tell.
     pub fn demo_changed(&mut self, cx: &mut Context) {
-        for source in &mut self.all {
-            if cx.config.sources[source.id.index()].dialect == DEMO {
-                source.request_all(cx);
-            }
+        for source in self.all.iter_mut().filter(|it| it.profile.config.dialect == DEMO) {
+            source.request_all(cx);
         }
     }
 

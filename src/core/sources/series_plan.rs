@@ -109,10 +109,8 @@ impl SeriesPlan {
         self.keep_asked(series, &page.told, now);
         self.unasked = next_unasked(series, depth, exchange, now);
         let closed = page.slots.start..page.slots.end.min(current);
-        let after_others = match series.ends_silent(closed) {
-            true => AFTER_OTHERS,
-            false => Duration::ZERO,
-        };
+        let is_silent = series.ends_silent(closed);
+        let after_others = if is_silent { AFTER_OTHERS } else { Duration::ZERO };
         let next = next_refresh(series.interval(), exchange, now) + after_others;
         let has_newest = series.covered().covers(current - 1..current);
         if page.slots.end > current {
