@@ -17,7 +17,7 @@ use crate::core::sources::task::Task;
 use crate::core::stats::{SourceState, on_wall};
 use crate::exchange::RequestKind;
 use crate::http::RetryAfter;
-use crate::log_targets::{SOURCE, quoted};
+use crate::log_targets::SOURCE;
 use crate::market::SourceId;
 use crate::rng::Rng;
 use crate::time::Mono;
@@ -131,11 +131,11 @@ impl Failures {
         let is_again = self.is_failing(kind, cx);
         let it = &mut self.kinds[kind as usize];
         if let Some(failures) = it.episode.failed(&fault.code, now) {
-            let (id, what) = (&cx.stats[self.source].id, quoted(task.describe(&cx.market)));
-            let error = quoted(fault);
+            let (id, what) = (&cx.stats[self.source].id, task.describe(&cx.market));
+            let error = fault.to_string();
             log::warn!(
                 target: SOURCE,
-                "request failed source={id} what={what} failures={failures} error={error}"
+                "request failed source={id} what={what:?} failures={failures} error={error:?}"
             );
         }
         if blame == Blame::Market {
@@ -219,8 +219,8 @@ impl Failures {
             && !fails_elsewhere
             && let Some(failures) = it.episode.ended(cx.now.mono)
         {
-            let (id, what) = (&status.id, quoted(kind.name()));
-            log::info!(target: SOURCE, "answers again source={id} what={what} failures={failures}");
+            let (id, what) = (&status.id, kind.name());
+            log::info!(target: SOURCE, "answers again source={id} what={what:?} failures={failures}");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::core::sources::request::RequestInFlight;
 use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
-use crate::log_targets::{SOURCE, quoted};
+use crate::log_targets::SOURCE;
 use crate::market::{Awaited, Lookup, Market};
 use crate::record::Ticker;
 use crate::replication::Update;
@@ -112,10 +112,10 @@ impl Source {
         status.rate_limited += u64::from(blame == Blame::RateLimit);
         status.last_error_at = Some(cx.now.unix);
         let (id, of, ms) = (&status.id, blame.name(), cx.now.mono.since(began).as_millis());
-        let error = quoted(&fault);
+        let error = fault.to_string();
         log::debug!(
             target: SOURCE,
-            "failed source={id} what={what:?} blame={of} ms={ms} error={error}"
+            "failed source={id} what={what:?} blame={of} ms={ms} error={error:?}"
         );
         status.last_error = Some(text.clone());
         if task.kind() == RequestKind::Candles {
