@@ -117,6 +117,9 @@ pub struct Page {
     pub rows: usize,
     /// How many candles, back from the newest, the exchange serves; `None`: all.
     pub depth: Option<usize>,
+    /// True if the range may be wider where few of its slots have candles: the rows are then the first ones
+    /// in it.
+    pub wide: bool,
 }
 
 named! {

@@ -47,6 +47,9 @@ members! {
         rows: Counts, "rows" count(1, MOST_ROWS);
         /// How many candles, back from the newest, the exchange serves; all, if it is not there.
         depth: Option<Counts> = None, "depth" count(1, u32::MAX as u64);
+        /// True if a page begins with the first candle of its range, wherever that is. So one page of a wide
+        /// range tells which candle was the first of all.
+        wide: bool = false, "wide";
         /// The unit of their times.
         time: Unit, "time";
         /// The value of the field `closed` for yes.

@@ -225,10 +225,11 @@ impl Dialect {
 
     /// What one request for candles of this interval may return.
     pub fn page(&self, interval: Stored) -> Page {
-        let Candles { rows, depth, .. } = &self.file.candles;
+        let Candles { rows, depth, wide, .. } = &self.file.candles;
         Page {
             rows: rows.get(interval).unwrap_or(1) as usize,
             depth: depth.as_ref().and_then(|it| it.get(interval)).map(|depth| depth as usize),
+            wide: *wide,
         }
     }
 

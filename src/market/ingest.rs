@@ -42,6 +42,9 @@ impl Series {
         let asked = asked.start.max(0)..asked.end;
         let (found, unsound, open_from) = self.sift(&asked, candles, present, &mut written);
         let closed = asked.start..asked.end.min(open_from).max(asked.start);
+        if let (Evidence::Exchange(answer), 0) = (evidence, written.rejected) {
+            self.note_first(&closed, answer);
+        }
         let revisable = match evidence {
             Evidence::History => None,
             Evidence::Proven => Some(i64::MAX),
@@ -104,6 +107,18 @@ impl Series {
         let mut unsound = IntervalSet::from_iter(unsound);
         found.iter().for_each(|it| _ = unsound.remove(it.slot..it.slot + 1));
         (found, unsound, open_from)
+    }
+
+    /// Notes that an answer about these slots begins with the oldest known candle, if it could have held older
+    /// ones.
+    fn note_first(&mut self, closed: &Range<i64>, answer: &Answer) {
+        let first = answer.between.start;
+        let is_known = || self.next_candle(i64::MIN..first + 1) == Some(first);
+        if answer.is_whole && closed.start < first && closed.contains(&first) && is_known() {
+            let before = self.told_before.take().filter(|told| told.end == first);
+            let start = before.map_or(closed.start, |told| told.start.min(closed.start));
+            self.told_before = Some(start..first);
+        }
     }
 
     /// The closed slots that become as reported. What is said of a slot that is left out is noted; the slot
@@ -397,6 +412,32 @@ mod tests {
         assert_eq!((written.removed, series.count()), (0, 2));
         let written = series.ingest_whole(10..30, &minutes([15]), minute(51), None);
         assert_eq!((written.removed, series.count()), (1, 1));
+    }
+
+    #[test]
+    fn an_answer_that_begins_with_the_first_candle_tells_that_none_is_before_it() {
+        let mut series = series();
+        let told = |series: &Series| series.told_before_first();
+        series.ingest_whole(20..50, &minutes([30, 40]), minute(60), None);
+        assert_eq!(told(&series), None, "this candle was not known");
+        series.ingest_whole(10..31, &minutes([30]), minute(60), None);
+        assert_eq!(told(&series), Some(10..30));
+        series.ingest_whole(0..31, &minutes([30]), minute(60), None);
+        series.ingest_whole(25..31, &minutes([30]), minute(60), None);
+        assert_eq!(told(&series), Some(0..30), "the widest one counts");
+        let mut unsound = minutes([5, 30]);
+        unsound[0].candle.low = Decimal::ZERO;
+        for answer in [&minutes(30..40)[..], &minutes([40]), &unsound, &[]] {
+            let mut series = series.clone();
+            series.told_before = None;
+            series.ingest_whole(0..45, answer, minute(60), None);
+            assert_eq!(told(&series), None, "cut, begun later, with an unsound row, empty");
+        }
+        series.note_trade(minute(12), minute(12) + 1);
+        assert_eq!(told(&series), None, "quotes tell of a trade");
+        series.traded = IntervalSet::default();
+        series.ingest_whole(5..13, &minutes([8, 12]), minute(60), None);
+        assert_eq!(told(&series), None, "an older one has come");
     }
 
     #[test]

@@ -27,6 +27,15 @@ pub(super) enum BucketState {
 }
 
 impl Series {
+    /// The slots before the first candle that one answer leaves out which begins with this candle, and could
+    /// have held older ones. `None` where anything tells of an older candle.
+    pub fn told_before_first(&self) -> Option<Range<i64>> {
+        let told = self.told_before.clone()?;
+        let is_first = self.next_candle(i64::MIN..told.end + 1) == Some(told.end);
+        let is_traded = self.traded.within(told.clone()).next().is_some();
+        (is_first && !is_traded && self.hidden(i64::MIN..told.end).is_empty()).then_some(told)
+    }
+
     /// The number of stored candles in these slots, and their bytes with the comma after each, oldest
     /// first: shared, and the range that belongs here. Marks their chunks as read now.
     pub(super) fn pieces(&self, slots: &Range<i64>, now: UnixMs) -> (usize, Pieces) {

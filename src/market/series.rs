@@ -91,6 +91,9 @@ pub struct Series {
     pub(super) unsettled: IntervalSet,
     /// If the exchange's clock is in doubt: the first slot of which some witness tells that it has not ended.
     pub(super) doubted_from: Option<i64>,
+    /// Slots, and the candle behind them, which was the oldest known: an answer began with it, and could have
+    /// held older ones.
+    pub(super) told_before: Option<Range<i64>>,
     /// Oldest first. The last one is forming, or was if no quote came since.
     pub(super) forming: Vec<FormingCandle>,
     /// The newest slot known to have begun, by the times of answers and quotes.
@@ -123,6 +126,7 @@ impl Series {
             traded: IntervalSet::default(),
             unsettled: IntervalSet::default(),
             doubted_from: None,
+            told_before: None,
             forming: Vec::new(),
             frontier: i64::MIN,
             count: 0,

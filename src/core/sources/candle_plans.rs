@@ -12,7 +12,7 @@ use crate::exchange::Dialect;
 use crate::interval::Stored;
 use crate::log_targets::FETCH;
 use crate::market::{
-    IntervalSet, Market, REREAD, SeriesKey, SourceId, SymbolId, TOGETHER, refresh_ms,
+    IntervalSet, Market, REREAD, Series, SeriesKey, SourceId, SymbolId, TOGETHER, refresh_ms,
 };
 use crate::time::{Mono, Now};
 use std::collections::BTreeMap;
@@ -189,8 +189,7 @@ impl CandlePlans {
                     // Who goes to the left asks for as much again next: it comes with a short page.
                     let again = 2 * unknown.start - unknown.end;
                     let page = widened(series, unknown, current, rows);
-                    let oldest = self.oldest_served(key.interval, current).max(0);
-                    let oldest = oldest.max(current - cx.market.charts.keep(key.interval));
+                    let oldest = self.oldest_kept(key.interval, current, cx);
                     let oldest = oldest.max(page.end - rows.min(FOLLOWED / 2));
                     Some(page.start.min(again.max(oldest))..page.end)
                 });
@@ -205,6 +204,9 @@ impl CandlePlans {
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => self.newest(key, cx),
         };
+        let all_before = series.and_then(|series| self.all_before_first(series, &slots, current, cx));
+        let most = if all_before.is_some() { i64::MAX } else { rows };
+        let slots = all_before.unwrap_or(slots);
         let page = PlannedPage { when, urgency, series: key, slots };
         let lively = self.lively_first(&page, cx).filter(|it| !is_in_flight(it.series));
         let mut page = lively.unwrap_or(page);
@@ -212,8 +214,23 @@ impl CandlePlans {
         let sure = key.interval.slot_of(cx.stats[self.source].sure_time(cx.now));
         let end = page.slots.end.min(sure + 1);
         // The newest part of it that a page holds.
-        page.slots = page.slots.start.max(end.saturating_sub(rows))..end;
+        page.slots = page.slots.start.max(end.saturating_sub(most))..end;
         (!page.slots.is_empty()).then_some(page)
+    }
+
+    /// In place of slots before the first known candle, of which an answer has told already that none of them
+    /// next to it has one: all slots before it. One page tells of them, where the exchange counts rows.
+    fn all_before_first(
+        &self,
+        series: &Series,
+        slots: &Range<i64>,
+        current: i64,
+        cx: &Context,
+    ) -> Option<Range<i64>> {
+        let interval = series.interval();
+        let told = series.told_before_first().filter(|_| self.dialect.page(interval).wide)?;
+        let all = self.oldest_kept(interval, current, cx)..told.end + 1;
+        (slots.start < told.end && slots.end <= all.end && !all.is_empty()).then_some(all)
     }
 
     /// Quotes tell that somebody traded in this market just now.
@@ -355,6 +372,12 @@ impl CandlePlans {
         let missed = reach.map_or(0, |slot| current - slot).min(depth.keep);
         let served = current - self.oldest_served(key.interval, current);
         depth.backfill.max(missed).min(served).min(depth.keep)
+    }
+
+    /// The oldest slot that the exchange still serves and that is kept.
+    fn oldest_kept(&self, interval: Stored, current: i64, cx: &Context) -> i64 {
+        let oldest = self.oldest_served(interval, current).max(0);
+        oldest.max(current - cx.market.charts.keep(interval))
     }
 
     /// The oldest slot that the exchange still serves, if `current` is the newest.

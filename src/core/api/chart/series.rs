@@ -10,8 +10,9 @@
 //! ```
 
 use crate::core::api::view::View;
+use crate::interval::Interval;
 use crate::market::{
-    ChartBuilder, ChartPlan, ChartSpec, Charts, Series, SeriesKey, floor_slot, needed,
+    ChartBuilder, ChartPlan, ChartSpec, Charts, IntervalSet, Series, SeriesKey, floor_slot, needed,
 };
 use crate::time::UnixMs;
 use std::ops::Range;
@@ -90,6 +91,18 @@ impl<'v> SeriesView<'v> {
     /// The last of these slots that are not covered, as far as they follow each other. `None` if all are.
     pub fn newest_uncovered(&self, slots: Range<i64>) -> Option<Range<i64>> {
         self.all_uncovered(slots).pop()
+    }
+
+    /// The last of these slots of which no answer of the exchange tells, as far as they follow each other.
+    /// `None` if there are none. One answer is enough for the buckets of `interval` before the first candle,
+    /// but not for the one that has this candle.
+    pub fn newest_untold(&self, slots: Range<i64>, interval: Interval) -> Option<Range<i64>> {
+        let mut untold = IntervalSet::from_iter(self.all_uncovered(slots));
+        if let Some(told) = self.series.and_then(Series::told_before_first) {
+            let bucket = interval.open_of(self.key.interval.open_of(told.end));
+            untold.remove(told.start..self.key.interval.slot_of(bucket).max(told.start));
+        }
+        untold.iter().next_back()
     }
 
     fn all_uncovered(&self, slots: Range<i64>) -> Vec<Range<i64>> {

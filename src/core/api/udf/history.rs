@@ -257,7 +257,8 @@ impl History {
             (_, None) => at.floor(),
         };
         let end = needed.end.min(end);
-        at.newest_uncovered(at.without_newest(start.min(end)..end))
+        let slots = at.without_newest(start.min(end)..end);
+        at.newest_untold(slots, self.chart.request.spec.interval)
     }
 
     /// True if the exchange has not answered since the last candle of the chart. Then three things hold: the
