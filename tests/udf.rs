@@ -257,7 +257,7 @@ fn holes_are_passed_over_and_never_taken_for_the_end() {
 #[test]
 fn what_the_exchange_has_not_told_is_no_end() {
     let exchange = Binance::generated(3, 4);
-    // The market begins where its first candle is; that there is none before is not certain at once.
+    // The market begins where its first candle is; it takes another answer to know that none is before.
     exchange.set_klines("BTCUSDT", "1m", &minutes(100, |_| false));
     let marketd = world(&exchange, 300);
     let adapter = Adapter(marketd.addr());
@@ -268,13 +268,17 @@ fn what_the_exchange_has_not_told_is_no_end() {
         _ => None,
     });
     assert_eq!(bars.len(), 101);
-    // The library is told to ask again, and not that something is wrong.
-    let older = format!("resolution=1&from=0&to={}&countback=300", at(100));
-    assert_eq!(adapter.history("BTC/USDT", &older), Page::NoData(Some(at(101))));
-    let range = format!("resolution=1&from={}&to={}", at(500), at(100));
-    assert_eq!(adapter.history("BTC/USDT", &range), Page::NoData(Some(at(101))));
-    // Nor is silence.
+    // Silence is no such answer. The library is told to ask again, and not that something is wrong.
     exchange.fault_on(KLINES, Fault::Silence);
+    let kept = PRESENT - KEEP[0].1 * MINUTE;
+    let older = format!("resolution=1&from=0&to={}&countback=300", at(100));
+    let range = format!("resolution=1&from={}&to={}", at(500), at(100));
+    for rest in [&older, &range] {
+        match adapter.history("BTC/USDT", rest) {
+            Page::NoData(Some(next)) if (kept..at(100)).contains(&next) => {}
+            other => panic!("{rest}: {other:?}"),
+        }
+    }
     let newest = (NOW / 3_600_000 - 3) * 3600;
     for rest in ["resolution=60&countback=10", "resolution=60&from=1&to=1715769425"] {
         assert_eq!(adapter.history("ETH/USDT", rest), Page::NoData(Some(newest)), "{rest}");
@@ -285,6 +289,16 @@ fn what_the_exchange_has_not_told_is_no_end() {
         Page::Bars(bars) => (bars.len() == 10).then_some(()),
         _ => None,
     });
+    for rest in [older, range] {
+        eventually(LONG, || {
+            (adapter.history("BTC/USDT", &rest) == Page::NoData(None)).then_some(())
+        });
+    }
+    // One request, and the one that met silence, asked for all that is kept.
+    let begin = (kept * 1000).to_string();
+    let asked = exchange.asked_of(KLINES).into_iter();
+    let wide = asked.filter(|it| it.param("startTime").as_deref() == Some(&begin)).count();
+    assert!((1..=2).contains(&wide), "{wide} requests");
 }
 
 #[test]

@@ -109,8 +109,8 @@ impl Series {
         (found, unsound, open_from)
     }
 
-    /// Notes that an answer about these slots begins with the oldest known candle, if it could have held older
-    /// ones.
+    /// Notes that an answer about these slots begins with the oldest known candle, if it could have held
+    /// older ones.
     fn note_first(&mut self, closed: &Range<i64>, answer: &Answer) {
         let first = answer.between.start;
         let is_known = || self.next_candle(i64::MIN..first + 1) == Some(first);
@@ -420,8 +420,10 @@ mod tests {
         let told = |series: &Series| series.told_before_first();
         series.ingest_whole(20..50, &minutes([30, 40]), minute(60), None);
         assert_eq!(told(&series), None, "this candle was not known");
+        assert_eq!(series.told_once_before_first(&(0..90)), Some(20..30));
         series.ingest_whole(10..31, &minutes([30]), minute(60), None);
         assert_eq!(told(&series), Some(10..30));
+        assert_eq!(series.told_once_before_first(&(0..90)), None);
         series.ingest_whole(0..31, &minutes([30]), minute(60), None);
         series.ingest_whole(25..31, &minutes([30]), minute(60), None);
         assert_eq!(told(&series), Some(0..30), "the widest one counts");

@@ -27,13 +27,25 @@ pub(super) enum BucketState {
 }
 
 impl Series {
+    /// The slot of the oldest candle in memory, if the file has no older one.
+    pub fn first(&self) -> Option<i64> {
+        let first = self.next_candle(i64::MIN..i64::MAX)?;
+        self.hidden(i64::MIN..first).is_empty().then_some(first)
+    }
+
     /// The slots before the first candle that one answer leaves out which begins with this candle, and could
-    /// have held older ones. `None` where anything tells of an older candle.
+    /// have held older ones. `None` if a quote tells of a trade in them.
     pub fn told_before_first(&self) -> Option<Range<i64>> {
-        let told = self.told_before.clone()?;
-        let is_first = self.next_candle(i64::MIN..told.end + 1) == Some(told.end);
-        let is_traded = self.traded.within(told.clone()).next().is_some();
-        (is_first && !is_traded && self.hidden(i64::MIN..told.end).is_empty()).then_some(told)
+        let told = self.told_before.clone().filter(|told| self.first() == Some(told.end))?;
+        self.traded.within(told.clone()).next().is_none().then_some(told)
+    }
+
+    /// The part of these slots before the first candle that a single answer has left out so far, with which
+    /// this candle came. What that answer tells of them is not enough for anything.
+    pub fn told_once_before_first(&self, slots: &Range<i64>) -> Option<Range<i64>> {
+        let first = self.first().filter(|_| self.told_before_first().is_none())?;
+        let (part, silence) = self.silences.within(&(slots.start..slots.end.min(first))).last()?;
+        (silence.since == Some(silence.last)).then_some(part)
     }
 
     /// The number of stored candles in these slots, and their bytes with the comma after each, oldest

@@ -91,8 +91,7 @@ pub struct Series {
     pub(super) unsettled: IntervalSet,
     /// If the exchange's clock is in doubt: the first slot of which some witness tells that it has not ended.
     pub(super) doubted_from: Option<i64>,
-    /// Slots, and the candle behind them, which was the oldest known: an answer began with it, and could have
-    /// held older ones.
+    /// Slots that an answer left out which began with the candle behind them, the oldest known.
     pub(super) told_before: Option<Range<i64>>,
     /// Oldest first. The last one is forming, or was if no quote came since.
     pub(super) forming: Vec<FormingCandle>,
@@ -320,8 +319,7 @@ impl Series {
     }
 
     /// Hides the slots from this one on, because the exchange's clock went back before it: memory drops them,
-    /// and they count as unknown. The history file keeps what it has of them until the exchange has told them
-    /// again.
+    /// and they count as unknown. The file keeps them until the exchange has told them again.
     pub(super) fn hide_from(&mut self, slot: i64) {
         let hidden = slot..i64::MAX;
         let sets = [&mut self.archived, &mut self.covered, &mut self.unsettled, &mut self.traded];

@@ -140,7 +140,10 @@ impl CandlePlans {
         let oldest = self.oldest_served(key.interval, current);
         let start = slots.start.max(oldest);
         let unknown = start..slots.end.min(current + 1).max(start);
-        let unknown = series.askable(unknown, cx.now.mono);
+        let is_wide = self.dialect.page(key.interval).wide;
+        let again = series.told_once_before_first(&unknown).filter(|_| is_wide);
+        let mut unknown = series.askable(unknown, cx.now.mono);
+        unknown.extend(again.filter(|again| unknown.last().is_none_or(|it| it.end <= again.start)));
         let (Some(first), Some(last)) = (unknown.first(), unknown.last()) else {
             return false;
         };
@@ -204,9 +207,8 @@ impl CandlePlans {
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => self.newest(key, cx),
         };
-        let all_before = series.and_then(|series| self.all_before_first(series, &slots, current, cx));
-        let most = if all_before.is_some() { i64::MAX } else { rows };
-        let slots = all_before.unwrap_or(slots);
+        let all_before = series.and_then(|series| self.all_before_first(series, &slots, cx));
+        let (slots, most) = all_before.map_or((slots, rows), |all| (all, i64::MAX));
         let page = PlannedPage { when, urgency, series: key, slots };
         let lively = self.lively_first(&page, cx).filter(|it| !is_in_flight(it.series));
         let mut page = lively.unwrap_or(page);
@@ -218,19 +220,20 @@ impl CandlePlans {
         (!page.slots.is_empty()).then_some(page)
     }
 
-    /// In place of slots before the first known candle, of which an answer has told already that none of them
-    /// next to it has one: all slots before it. One page tells of them, where the exchange counts rows.
+    /// In place of slots before the first known candle: all of them, and this candle. One page tells of them,
+    /// where the exchange counts rows. An answer has left out the slot next to it: there may be no others.
     fn all_before_first(
         &self,
         series: &Series,
         slots: &Range<i64>,
-        current: i64,
         cx: &Context,
     ) -> Option<Range<i64>> {
         let interval = series.interval();
-        let told = series.told_before_first().filter(|_| self.dialect.page(interval).wide)?;
-        let all = self.oldest_kept(interval, current, cx)..told.end + 1;
-        (slots.start < told.end && slots.end <= all.end && !all.is_empty()).then_some(all)
+        let current = interval.slot_of(cx.exchange_time(self.source));
+        let first = series.first().filter(|_| self.dialect.page(interval).wide)?;
+        let all = self.oldest_kept(interval, current, cx)..first + 1;
+        let is_before = slots.start < first && slots.end <= all.end;
+        (is_before && series.is_silent(&(first - 1..first))).then_some(all)
     }
 
     /// Quotes tell that somebody traded in this market just now.
