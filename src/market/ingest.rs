@@ -420,6 +420,7 @@ mod tests {
         let told = |series: &Series| series.told_before_first();
         series.ingest_whole(20..50, &minutes([30, 40]), minute(60), None);
         assert_eq!(told(&series), None, "this candle was not known");
+        assert_eq!(series.told_first(), Some(30));
         assert_eq!(series.told_once_before_first(&(0..90)), Some(20..30));
         series.ingest_whole(10..31, &minutes([30]), minute(60), None);
         assert_eq!(told(&series), Some(10..30));

@@ -27,8 +27,16 @@ pub(super) enum BucketState {
 }
 
 impl Series {
+    /// The slot of the oldest known candle, if an answer says that there is none in the slot before it.
+    pub fn told_first(&self) -> Option<i64> {
+        let first = self.first()?;
+        let before = first - 1..first;
+        let is_told = self.silences.within(&before).any(|(_, it)| it.since.is_some());
+        is_told.then_some(first)
+    }
+
     /// The slot of the oldest candle in memory, if the file has no older one.
-    pub fn first(&self) -> Option<i64> {
+    fn first(&self) -> Option<i64> {
         let first = self.next_candle(i64::MIN..i64::MAX)?;
         self.hidden(i64::MIN..first).is_empty().then_some(first)
     }

@@ -221,7 +221,7 @@ impl CandlePlans {
     }
 
     /// In place of slots before the first known candle: all of them, and this candle. One page tells of them,
-    /// where the exchange counts rows. An answer has left out the slot next to it: there may be no others.
+    /// where the exchange counts rows. An answer says that the slot next to it has none: so may all others.
     fn all_before_first(
         &self,
         series: &Series,
@@ -230,10 +230,9 @@ impl CandlePlans {
     ) -> Option<Range<i64>> {
         let interval = series.interval();
         let current = interval.slot_of(cx.exchange_time(self.source));
-        let first = series.first().filter(|_| self.dialect.page(interval).wide)?;
+        let first = series.told_first().filter(|_| self.dialect.page(interval).wide)?;
         let all = self.oldest_kept(interval, current, cx)..first + 1;
-        let is_before = slots.start < first && slots.end <= all.end;
-        (is_before && series.is_silent(&(first - 1..first))).then_some(all)
+        (slots.start < first && slots.end <= all.end).then_some(all)
     }
 
     /// Quotes tell that somebody traded in this market just now.
