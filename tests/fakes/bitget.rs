@@ -27,12 +27,12 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 quote = plain(day.quote_volume)
             )
         }).map_or_else(unknown, |items| good(shop, &format!("[{items}]"))),
-        "/api/v2/spot/public/symbols" => good(shop, &format!("[{}]", shop.each(|market| {
+        "/api/v2/spot/public/symbols" => shop.each_of(&FAKE, asked.param("symbol"), |market| {
             format!(
                 r#"{{"symbol":"{}","baseCoin":"{}","quoteCoin":"{}","minTradeAmount":"0.001","maxTradeAmount":"10000000000","takerFeeRate":"0.002","makerFeeRate":"0.002","pricePrecision":"{}","quantityPrecision":"4","quotePrecision":"8","status":"online","minTradeUSDT":"5","buyLimitPriceRatio":"0.05","sellLimitPriceRatio":"0.05"}}"#,
                 market.id(), market.base, market.quote, places(market.tick)
             )
-        }))),
+        }).map_or_else(unknown, |items| good(shop, &format!("[{items}]"))),
         "/api/v2/spot/market/candles" => candles(shop, asked, true),
         "/api/v2/spot/market/history-candles" => candles(shop, asked, false),
         _ => Reply::status(404, error("40404", "Request URL NOT FOUND")),

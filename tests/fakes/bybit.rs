@@ -35,12 +35,13 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 plain(day.high), plain(day.low), plain(day.quote_volume), plain(day.base_volume)
             )
         }).map_or_else(unknown, |items| list(&items)),
-        "/v5/market/instruments-info" if spot => list(&shop.each(|market| {
+        "/v5/market/instruments-info" if spot => list(&shop.each_of(&FAKE, asked.param("symbol"), |market| {
             format!(
                 r#"{{"symbol":"{}","baseCoin":"{}","quoteCoin":"{}","innovation":"0","status":"Trading","marginTrading":"both","lotSizeFilter":{{"basePrecision":"0.0001","quotePrecision":"0.00000001","minOrderQty":"0.001","maxOrderQty":"71.73956243","minOrderAmt":"5","maxOrderAmt":"2000000"}},"priceFilter":{{"tickSize":"{}"}}}}"#,
                 market.id(), market.base, market.quote, plain(market.tick)
             )
-        })),
+            // A name that is unknown is left out.
+        }).unwrap_or_default()),
         "/v5/market/kline" if spot => candles(shop, asked),
         _ => Reply::json(body(10001, "Request parameter error.", "{}", shop.now)),
     }

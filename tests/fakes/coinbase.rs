@@ -1,6 +1,7 @@
 //! Coinbase Exchange: the products of its "Exchange REST API". Tickers one by one.
 
 use crate::fakes::shop::*;
+use crate::support::generated::GeneratedMarket;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {
@@ -19,24 +20,17 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
             let iso = iso(shop.now);
             return Reply::json(format!(r#"{{"iso":"{iso}","epoch":{seconds}.{millis:03}}}"#));
         }
-        "/products" => {
-            let items = shop.each(|market| {
-                format!(
-                    r#"{{"id":"{base}-{quote}","base_currency":"{base}","quote_currency":"{quote}","quote_increment":"{}","base_increment":"0.0001","display_name":"{base}-{quote}","min_market_funds":"5","margin_enabled":false,"post_only":false,"limit_only":false,"cancel_only":false,"status":"online","status_message":"","trading_disabled":false,"fx_stablecoin":false,"auction_mode":false}}"#,
-                    plain(market.tick), base = market.base, quote = market.quote
-                )
-            });
-            return Reply::json(format!("[{items}]"));
-        }
+        "/products" => return Reply::json(format!("[{}]", shop.each(product))),
         _ => {}
     }
-    let product = asked.path().strip_prefix("/products/").unwrap_or_default();
-    let (id, what) = product.split_once('/').unwrap_or_default();
+    let rest = asked.path().strip_prefix("/products/").unwrap_or_default();
+    let (id, what) = rest.split_once('/').unwrap_or((rest, ""));
     let Some(market) = shop.find(&FAKE, id).filter(|_| !shop.broken.contains(id)) else {
         return Reply::status(404, r#"{"message":"NotFound"}"#);
     };
     let day = shop.day(market);
     match what {
+        "" => Reply::json(product(market)),
         "ticker" => Reply::json(format!(
             r#"{{"ask":"{}","bid":"{}","volume":"{}","trade_id":86326522,"price":"{}","size":"0.001","time":"{}","rfq_volume":"9.5"}}"#,
             plain(day.ask),
@@ -56,6 +50,15 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         "candles" => candles(shop, asked, id),
         _ => Reply::status(404, r#"{"message":"NotFound"}"#),
     }
+}
+
+fn product(market: &GeneratedMarket) -> String {
+    format!(
+        r#"{{"id":"{base}-{quote}","base_currency":"{base}","quote_currency":"{quote}","quote_increment":"{}","base_increment":"0.0001","display_name":"{base}-{quote}","min_market_funds":"5","margin_enabled":false,"post_only":false,"limit_only":false,"cancel_only":false,"status":"online","status_message":"","trading_disabled":false,"fx_stablecoin":false,"auction_mode":false}}"#,
+        plain(market.tick),
+        base = market.base,
+        quote = market.quote
+    )
 }
 
 /// Newest first, low and high before open and close, both ends of the range included.

@@ -52,7 +52,7 @@ fn run(fake: &'static Fake, markets: usize, poll_ms: u64, long_us: u64, fresh_ms
 
 /// Tells what was asked of an exchange, by kind.
 fn tell(world: &World) {
-    for (kind, count) in &world.ledger.kinds {
+    for (kind, count) in world.kinds() {
         println!("{:<10} {count:>6}  {kind}", world.fake.name);
     }
 }

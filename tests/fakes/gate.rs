@@ -1,6 +1,7 @@
 //! Gate: the spot part of its "API v4".
 
 use crate::fakes::shop::*;
+use crate::support::generated::GeneratedMarket;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {
@@ -37,18 +38,25 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                 None => refused("INVALID_CURRENCY_PAIR", "Invalid currency pair"),
             }
         }
-        "/api/v4/spot/currency_pairs" => Reply::json(format!(
-            "[{}]",
-            shop.each(|market| {
-                format!(
-                    r#"{{"id":"{base}_{quote}","base":"{base}","base_name":"x","quote":"{quote}","quote_name":"y","fee":"0.2","min_base_amount":"0.001","min_quote_amount":"5","max_quote_amount":"5000000","amount_precision":4,"precision":{},"trade_status":"tradable","sell_start":0,"buy_start":0,"delisting_time":0,"type":"normal","trade_url":"https://example.org/"}}"#,
-                    places(market.tick), base = market.base, quote = market.quote
-                )
-            })
-        )),
+        "/api/v4/spot/currency_pairs" => Reply::json(format!("[{}]", shop.each(pair))),
         "/api/v4/spot/candlesticks" => candles(shop, asked),
-        _ => refused("NOT_FOUND", "not found"),
+        path => match path.strip_prefix("/api/v4/spot/currency_pairs/") {
+            Some(id) => shop.find(&FAKE, id).map_or_else(
+                || refused("INVALID_CURRENCY_PAIR", "Invalid currency pair"),
+                |market| Reply::json(pair(market)),
+            ),
+            None => refused("NOT_FOUND", "not found"),
+        },
     }
+}
+
+fn pair(market: &GeneratedMarket) -> String {
+    format!(
+        r#"{{"id":"{base}_{quote}","base":"{base}","base_name":"x","quote":"{quote}","quote_name":"y","fee":"0.2","min_base_amount":"0.001","min_quote_amount":"5","max_quote_amount":"5000000","amount_precision":4,"precision":{},"trade_status":"tradable","sell_start":0,"buy_start":0,"delisting_time":0,"type":"normal","trade_url":"https://example.org/"}}"#,
+        places(market.tick),
+        base = market.base,
+        quote = market.quote
+    )
 }
 
 /// Oldest first, the volume in quote asset and the close in front; both ends included.

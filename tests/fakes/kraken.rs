@@ -41,20 +41,17 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
                     padded(day.base_volume)
                 )
             });
-            match items {
-                Some(items) => good(&format!("{{{items}}}")),
-                None => Reply::json(r#"{"error":["EQuery:Unknown asset pair"]}"#),
-            }
+            known(items)
         }
         "/0/public/AssetPairs" => {
-            let items = shop.each(|market| {
+            let items = shop.each_of(&FAKE, asked.param("pair"), |market| {
                 let (base, places) = (asset(&market.base), places(market.tick));
                 format!(
                     r#""{base}{quote}":{{"altname":"{base}{quote}","wsname":"{base}/{quote}","aclass_base":"currency","base":"X{base}","aclass_quote":"currency","quote":"{quote}","lot":"unit","cost_decimals":5,"pair_decimals":{places},"lot_decimals":4,"lot_multiplier":1,"leverage_buy":[2,3],"leverage_sell":[],"fees":[[0,0.26],[50000,0.24]],"fees_maker":[[0,0.16],[50000,0.14]],"fee_volume_currency":"ZUSD","margin_call":80,"margin_stop":40,"ordermin":"0.001","costmin":"5","tick_size":"{}","status":"online"}},"{base}{quote}.d":{{"altname":"{base}{quote}.d","wsname":"{base}/{quote}","base":"X{base}","quote":"{quote}","pair_decimals":0,"lot_decimals":0}}"#,
                     plain(market.tick), quote = market.quote
                 )
             });
-            good(&format!("{{{items}}}"))
+            known(items)
         }
         "/0/public/OHLC" => candles(shop, asked),
         _ => Reply::json(r#"{"error":["EGeneral:Unknown method"]}"#),
@@ -89,6 +86,14 @@ fn candles(shop: &Shop, asked: &Asked) -> Reply {
     });
     let last = (shop.now / interval - 1) * interval / 1000;
     good(&format!(r#"{{"{id}":{made},"last":{last}}}"#))
+}
+
+/// Members of the result, unless a pair is unknown.
+fn known(items: Option<String>) -> Reply {
+    match items {
+        Some(items) => good(&format!("{{{items}}}")),
+        None => Reply::json(r#"{"error":["EQuery:Unknown asset pair"]}"#),
+    }
 }
 
 fn good(result: &str) -> Reply {

@@ -1,6 +1,7 @@
 //! KuCoin: market data of its "Classic API". A pool of weights, whose rest each answer tells.
 
 use crate::fakes::shop::*;
+use crate::support::generated::GeneratedMarket;
 use crate::support::*;
 
 pub const FAKE: Fake = Fake {
@@ -14,10 +15,9 @@ pub const FAKE: Fake = Fake {
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
     match asked.path() {
-        "/api/v1/timestamp" => Reply::json(format!(
-            r#"{{"code":"200000","msg":"success","data":{}}}"#,
-            shop.now
-        )),
+        "/api/v1/timestamp" => {
+            Reply::json(format!(r#"{{"code":"200000","msg":"success","data":{}}}"#, shop.now))
+        }
         "/api/v1/market/allTickers" => {
             let items = shop.each(|market| {
                 let (day, id) = (shop.day(market), (FAKE.id)(&market.base, market.quote));
@@ -33,18 +33,23 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
             let now = shop.now;
             good(&format!(r#"{{"time":{now},"ticker":[{items}]}}"#))
         }
-        "/api/v2/symbols" => good(&format!(
-            "[{}]",
-            shop.each(|market| {
-                format!(
-                    r#"{{"symbol":"{base}-{quote}","name":"{base}-{quote}","baseCurrency":"{base}","quoteCurrency":"{quote}","feeCurrency":"{quote}","market":"USDS","baseMinSize":"0.001","quoteMinSize":"0.1","baseMaxSize":"10000000000","quoteMaxSize":"99999999","baseIncrement":"0.0001","quoteIncrement":"0.000001","priceIncrement":"{}","priceLimitRate":"0.1","minFunds":"5","isMarginEnabled":true,"enableTrading":true,"st":false}}"#,
-                    plain(market.tick), base = market.base, quote = market.quote
-                )
-            })
-        )),
+        "/api/v2/symbols" => good(&format!("[{}]", shop.each(symbol))),
         "/api/v1/market/candles" => candles(shop, asked),
-        _ => Reply::status(404, r#"{"code":"404","msg":"Url Not Found"}"#),
+        path => match path.strip_prefix("/api/v2/symbols/").map(|id| shop.find(&FAKE, id)) {
+            Some(Some(market)) => good(&symbol(market)),
+            Some(None) => Reply::json(r#"{"code":"900001","msg":"symbol not exists"}"#),
+            None => Reply::status(404, r#"{"code":"404","msg":"Url Not Found"}"#),
+        },
     }
+}
+
+fn symbol(market: &GeneratedMarket) -> String {
+    format!(
+        r#"{{"symbol":"{base}-{quote}","name":"{base}-{quote}","baseCurrency":"{base}","quoteCurrency":"{quote}","feeCurrency":"{quote}","market":"USDS","baseMinSize":"0.001","quoteMinSize":"0.1","baseMaxSize":"10000000000","quoteMaxSize":"99999999","baseIncrement":"0.0001","quoteIncrement":"0.000001","priceIncrement":"{}","priceLimitRate":"0.1","minFunds":"5","isMarginEnabled":true,"enableTrading":true,"st":false}}"#,
+        plain(market.tick),
+        base = market.base,
+        quote = market.quote
+    )
 }
 
 /// Newest first, the close before high and low; the begin belongs to the range, the end does not.
@@ -84,7 +89,7 @@ fn good(data: &str) -> Reply {
 fn charge(asked: &Asked) -> Charge {
     let units = match asked.path() {
         "/api/v1/market/allTickers" | "/api/v1/market/stats" => 15,
-        "/api/v2/symbols" => 4,
+        path if path.starts_with("/api/v2/symbols") => 4,
         _ => 3,
     };
     Charge { pool: "public", units, most: 2000, span_ms: 30_000 }

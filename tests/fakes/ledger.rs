@@ -1,15 +1,14 @@
 //! The exchange's own count of what was asked of it.
 
 use crate::fakes::shop::Charge;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// Units by pool, over a span that slides.
 #[derive(Default)]
 pub struct Ledger {
     pools: HashMap<&'static str, Pool>,
-    /// Requests in all, and by what was asked.
+    /// Requests in all.
     pub requests: u64,
-    pub kinds: BTreeMap<String, u64>,
     /// Every time that a limit was passed, in words.
     pub broken: Vec<String>,
 }

@@ -14,14 +14,19 @@ pub const FAKE: Fake = Fake {
 
 fn answer(shop: &Shop, asked: &Asked) -> Reply {
     match asked.path() {
-        "/api/v3/exchangeInfo" => Reply::json(format!(
-            r#"{{"timezone":"CST","serverTime":{},"rateLimits":[],"exchangeFilters":[],"symbols":[{}]}}"#,
-            shop.now,
-            shop.each(|market| format!(
+        "/api/v3/exchangeInfo" => {
+            let made = shop.each_of(&FAKE, asked.param("symbols"), |market| format!(
                 r#"{{"symbol":"{base}{quote}","status":"1","baseAsset":"{base}","baseAssetPrecision":4,"quoteAsset":"{quote}","quotePrecision":{},"quoteAssetPrecision":2,"quoteAmountPrecision":"5","baseSizePrecision":"0","permissions":["SPOT"],"filters":[],"maxQuoteAmount":"2000000","makerCommission":"0","takerCommission":"0.0005"}}"#,
                 places(market.tick), base = market.base, quote = market.quote
+            ));
+            let Some(made) = made else {
+                return Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#);
+            };
+            Reply::json(format!(
+                r#"{{"timezone":"CST","serverTime":{},"rateLimits":[],"exchangeFilters":[],"symbols":[{made}]}}"#,
+                shop.now
             ))
-        )),
+        }
         "/api/v3/klines" => candles(shop, asked),
         _ => (binance::FAKE.answer)(shop, asked),
     }

@@ -21,7 +21,7 @@ fn answer(shop: &Shop, asked: &Asked) -> Reply {
         "/api/v5/public/time" => good(&format!(r#"{{"ts":"{}"}}"#, shop.now)),
         "/api/v5/market/tickers" if spot => tickers(shop, None),
         "/api/v5/market/ticker" => tickers(shop, asked.param("instId")),
-        "/api/v5/public/instruments" if spot => good(&shop.each(|market| {
+        "/api/v5/public/instruments" if spot => known(shop.each_of(&FAKE, asked.param("instId"), |market| {
             format!(
                 r#"{{"instType":"SPOT","instId":"{base}-{quote}","uly":"","category":"1","baseCcy":"{base}","quoteCcy":"{quote}","settleCcy":"","ctVal":"","tickSz":"{}","lotSz":"0.0001","minSz":"0.001","maxLmtSz":"999999","maxMktSz":"1000000","state":"live"}}"#,
                 plain(market.tick), base = market.base, quote = market.quote
@@ -45,7 +45,7 @@ fn tickers(shop: &Shop, id: Option<String>) -> Reply {
             plain(day.quote_volume), plain(day.base_volume), shop.now
         )
     });
-    made.map_or_else(|| Reply::json(error("51001", "Instrument ID does not exist")), |it| good(&it))
+    known(made)
 }
 
 /// Newest first, between `before` and `after`, both left out.
@@ -87,6 +87,10 @@ fn candles(shop: &Shop, asked: &Asked, at_hand: bool) -> Reply {
         )
     });
     Reply::json(format!(r#"{{"code":"0","msg":"","data":{made}}}"#))
+}
+
+fn known(made: Option<String>) -> Reply {
+    made.map_or_else(|| Reply::json(error("51001", "Instrument ID does not exist")), |it| good(&it))
 }
 
 fn good(items: &str) -> Reply {

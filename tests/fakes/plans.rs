@@ -2,7 +2,7 @@
 
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::World;
-use crate::fakes::{FAKES, binance, kraken};
+use crate::fakes::{FAKES, binance};
 use crate::support::*;
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::exchange::{Call, Dialect};
@@ -65,25 +65,62 @@ fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
     if fitting.is_empty() { cheapest.into_iter().collect() } else { fitting }
 }
 
-/// Polls this many of the listed markets, and compares what that takes with the least.
-fn check(fake: &'static Fake, listed: usize, count: usize) {
-    let shop = Shop::new(listed);
+/// A source of these markets of a fake, or of all of them.
+fn source_of(fake: &Fake, symbols: Vec<String>) -> SourceConfig {
+    let poll = Poll::Every(Duration::from_millis(POLL_MS));
+    SourceConfig { symbols, poll, ..SourceConfig::new(fake.name) }
+}
+
+/// No candles: only what quotes and lists take is looked at.
+fn world_of(fake: &'static Fake, shop: Shop, mut source: SourceConfig) -> World {
+    source.url = Some(Url::parse("http://192.0.2.1:80").expect("an address"));
+    let mut config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
+    config.limits.candle_series = 0;
+    World::with(fake, shop, config, 1)
+}
+
+/// A shop whose tickers stand still.
+fn frozen(listed: usize) -> Shop {
+    let mut shop = Shop::new(listed);
+    shop.frozen = Some(NOW);
+    shop
+}
+
+/// The body of a quote without its times; `None`: it has not come.
+fn timeless(world: &mut World, symbol: &str) -> Option<String> {
+    let key = world.ask(&format!("/api/v1/quotes/{symbol}"));
+    let (status, body) = world.answer(key).expect("it is answered at once");
+    let is_time =
+        |it: &&str| ["timestamp", "receivedAt", "datetime"].iter().any(|name| it.contains(name));
+    let lines = body.split(',').filter(|it| !is_time(it));
+    (status == 200).then(|| lines.collect::<Vec<_>>().join(","))
+}
+
+/// The quotes of some markets where the tickers of all are read. `None`: there is no such call.
+fn quotes_by_all(fake: &'static Fake, listed: usize) -> Option<Vec<String>> {
+    let dialect = Dialect::by_name(fake.name).expect("it is built in");
+    dialect.ways().iter().find(|way| way.markets.is_none())?;
+    let mut world = world_of(fake, frozen(listed), source_of(fake, Vec::new()));
+    world.run_to(FROM_US);
+    let plan =
+        world.get("/api/v1/metrics")["upstreams"].items()[0]["plan"].text().map(str::to_owned);
+    assert_eq!(plan.as_deref(), Some("all"));
+    let symbols: Vec<String> = world.shop.markets().iter().map(|it| it.symbol()).collect();
+    let quotes = symbols.iter().take(1000).map(|it| timeless(&mut world, it).expect("a quote"));
+    Some(quotes.collect())
+}
+
+/// Polls this many of the listed markets, and compares what that takes with the least, and their quotes with
+/// those that are read together with all others.
+fn check(fake: &'static Fake, listed: usize, count: usize, by_all: Option<&[String]>) {
+    let shop = frozen(listed);
     let possible = possible(fake, &shop, count);
     let least = possible.iter().map(|it| it.bytes).min().expect("it has calls");
     let near = possible.iter().filter(|it| it.bytes * 10 <= least * 13);
     let units = near.map(|it| it.units).min().expect("one is the least");
 
     let symbols: Vec<_> = shop.markets().iter().take(count).map(|it| it.symbol()).collect();
-    let source = SourceConfig {
-        symbols: symbols.clone(),
-        poll: Poll::Every(Duration::from_millis(POLL_MS)),
-        url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
-        ..SourceConfig::new(fake.name)
-    };
-    let mut config = Config { sources: vec![source], data: Data::Memory, ..Config::default() };
-    // No candles: only what quotes take is looked at.
-    config.limits.candle_series = 0;
-    let mut world = World::with(fake, shop, config, 1);
+    let mut world = world_of(fake, shop, source_of(fake, symbols.clone()));
     world.run_to(FROM_US);
     let before = world.asked.len();
     world.run_to(TO_US);
@@ -103,31 +140,36 @@ fn check(fake: &'static Fake, listed: usize, count: usize) {
     assert!(bytes * 10 <= least * 13, "{}: {count} markets: {bytes} bytes, not {least}", fake.name);
     assert!(spent * 10 <= units * 13, "{}: {count} markets: {spent} units, not {units}", fake.name);
     assert!(bytes > 0, "it polls");
-    if count <= 20 || fake.name == "binance" {
-        for symbol in [&symbols[0], &symbols[count - 1]] {
-            let quote = world.get(&format!("/api/v1/quotes/{symbol}"));
-            let told = fake.sends.split(' ').filter(|field| quote[*field].is_null());
-            let silent: Vec<&str> = told.collect();
-            let has_stats = fake.name == "coinbase";
-            assert!(silent.is_empty() || has_stats, "{symbol} of {}: {silent:?}", fake.name);
-        }
+    let Some(by_all) = by_all else {
+        // Each market is asked for, and a round of many takes longer than this.
+        assert!(timeless(&mut world, &symbols[0]).is_some(), "{}", fake.name);
+        return;
+    };
+    for (symbol, expected) in symbols.iter().zip(by_all) {
+        assert_eq!(timeless(&mut world, symbol).as_ref(), Some(expected), "{}", fake.name);
     }
+    let quote = world.get(&format!("/api/v1/quotes/{}", symbols[0]));
+    let silent: Vec<&str> = fake.sends.split(' ').filter(|field| quote[*field].is_null()).collect();
+    assert!(silent.is_empty(), "{}: {silent:?}", fake.name);
 }
 
+/// The table of the manual: `cargo test --test daemon fakes::plans::no_more -- --nocapture`.
 #[test]
-fn no_more_is_read_than_a_few_markets_need() {
+fn no_more_is_read_than_any_number_of_markets_needs() {
     for fake in FAKES {
-        for count in [1, 2, 20] {
-            check(fake, 300, count);
+        let by_all = quotes_by_all(fake, LISTED);
+        for count in [1, 2, 20, 100, 1000] {
+            check(fake, LISTED, count, by_all.as_deref());
         }
     }
 }
 
 #[test]
-fn no_more_is_read_than_many_markets_need() {
-    for fake in [&binance::FAKE, &kraken::FAKE] {
-        for count in [100, 1000] {
-            check(fake, LISTED, count);
+fn no_more_is_read_than_a_few_of_a_few_markets_need() {
+    for fake in FAKES {
+        let by_all = quotes_by_all(fake, 300);
+        for count in [1, 2, 20] {
+            check(fake, 300, count, by_all.as_deref());
         }
     }
 }
@@ -139,16 +181,8 @@ fn quotes_are_polled_as_often_as_half_of_the_budget_permits() {
         for count in [1, 40] {
             let shop = Shop::new(300);
             let symbols = shop.markets().iter().take(count).map(|it| it.symbol()).collect();
-            let source = SourceConfig {
-                symbols,
-                poll: Poll::Auto,
-                url: Some(Url::parse("http://192.0.2.1:80").expect("an address")),
-                ..SourceConfig::new(fake.name)
-            };
-            let mut config =
-                Config { sources: vec![source], data: Data::Memory, ..Config::default() };
-            config.limits.candle_series = 0;
-            let mut world = World::with(fake, shop, config, 1);
+            let source = SourceConfig { poll: Poll::Auto, ..source_of(fake, symbols) };
+            let mut world = world_of(fake, shop, source);
             let spent = |world: &mut World| {
                 let metrics = world.get("/api/v1/metrics");
                 metrics["upstreams"].items()[0]["budgetSpent"].integer().expect("a count")
@@ -166,17 +200,6 @@ fn quotes_are_polled_as_often_as_half_of_the_budget_permits() {
             // Figures of the day, where they have a call of their own, come beside.
             assert!(share < 0.62, "{}: {share}", fake.name);
             assert!(share > 0.42 || requests >= 300, "{}: {share}, {requests}", fake.name);
-        }
-    }
-}
-
-/// The table of the manual: `cargo test --test daemon fakes::plans -- --ignored --nocapture`.
-#[test]
-#[ignore = "it takes minutes"]
-fn no_more_is_read_than_any_number_of_markets_needs() {
-    for fake in FAKES {
-        for count in [1, 2, 20, 100, 1000] {
-            check(fake, LISTED, count);
         }
     }
 }

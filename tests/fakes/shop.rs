@@ -4,6 +4,7 @@ use crate::support::chance::mix;
 use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
 use crate::support::*;
 use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 /// 2024-05-15 10:37:05: a minute, an hour and a day are forming, and none ends during a test.
 pub const NOW: i64 = 1_715_769_425_000;
@@ -53,6 +54,12 @@ pub struct Shop {
     pub broken: BTreeSet<String>,
     /// Markets that are listed and that tickers know no more.
     pub gone: BTreeSet<String>,
+    /// Markets, by their symbols, that are listed no more, and are unknown everywhere.
+    pub delisted: BTreeSet<String>,
+    /// The place of each market by its name there.
+    places: OnceLock<HashMap<String, usize>>,
+    /// If it is set, tickers are those of that time.
+    pub frozen: Option<i64>,
     /// Where figures of 24 hours are asked for apart: whether they are there.
     pub has_stats: bool,
     /// Recorded bodies, by path.
@@ -99,6 +106,9 @@ impl Shop {
             now: NOW,
             broken: BTreeSet::new(),
             gone: BTreeSet::new(),
+            delisted: BTreeSet::new(),
+            frozen: None,
+            places: OnceLock::new(),
             has_stats: true,
             recorded: Vec::new(),
         }
@@ -110,14 +120,21 @@ impl Shop {
 
     /// The market that has this name there.
     pub fn find(&self, fake: &Fake, id: &str) -> Option<&GeneratedMarket> {
-        let named = |market: &&GeneratedMarket| (fake.id)(&market.base, market.quote) == id;
-        self.markets().iter().find(named)
+        let places = self.places.get_or_init(|| {
+            let ids = self.markets().iter().map(|it| (fake.id)(&it.base, it.quote));
+            ids.zip(0..).collect()
+        });
+        places.get(id).map(|at| &self.markets()[*at]).filter(|it| self.is_listed(it))
+    }
+
+    fn is_listed(&self, market: &GeneratedMarket) -> bool {
+        self.delisted.is_empty() || !self.delisted.contains(&market.symbol())
     }
 
     /// Joins what is made of each market.
     pub fn each(&self, make: impl Fn(&GeneratedMarket) -> String) -> String {
-        let made: Vec<String> = self.markets().iter().map(make).collect();
-        made.join(",")
+        let listed = self.markets().iter().filter(|it| self.is_listed(it));
+        listed.map(make).collect::<Vec<String>>().join(",")
     }
 
     /// The same of the markets with these names, a comma between two of them, or of all. `None`: it has no
@@ -131,24 +148,22 @@ impl Shop {
         let Some(ids) = ids else {
             return Some(self.each(make));
         };
-        let named = self.markets().iter().map(|it| ((fake.id)(&it.base, it.quote), it));
-        let named: HashMap<String, &GeneratedMarket> = named.collect();
-        let market = |id: &str| named.get(id).filter(|_| !self.gone.contains(id));
-        let made: Option<Vec<String>> =
-            ids.split(',').map(|id| market(id).map(|market| make(market))).collect();
+        let market = |id: &str| self.find(fake, id).filter(|_| !self.gone.contains(id));
+        let made: Option<Vec<String>> = ids.split(',').map(|id| market(id).map(&make)).collect();
         Some(made?.join(","))
     }
 
     pub fn day(&self, market: &GeneratedMarket) -> Day {
-        let (last, open) = (market.price(self.now), market.price(self.now - DAY_MS));
-        let minute = self.now.div_euclid(MINUTE_MS);
+        let now = self.frozen.unwrap_or(self.now);
+        let (last, open) = (market.price(now), market.price(now - DAY_MS));
+        let minute = now.div_euclid(MINUTE_MS);
         let base_volume = amount(market, minute, 1);
         Day {
             last,
             bid: last - market.tick,
             ask: last + market.tick,
-            bid_size: amount(market, self.now, 2),
-            ask_size: amount(market, self.now, 3),
+            bid_size: amount(market, now, 2),
+            ask_size: amount(market, now, 3),
             open,
             high: last.max(open) + 3 * market.tick,
             low: last.min(open) - 2 * market.tick,

@@ -12,7 +12,7 @@ use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -330,22 +330,24 @@ impl World {
         self.settle();
     }
 
-    /// What is asked, whichever market it is about.
-    fn kind(&self, asked: &Asked) -> String {
+    /// How often each address was asked for, whichever market it was about.
+    pub fn kinds(&self) -> BTreeMap<String, u64> {
         let names = self.shop.markets().iter().map(|it| (self.fake.id)(&it.base, it.quote));
-        let mut kind = asked.target.split('?').next().unwrap_or_default().to_string();
-        let mut is_about_one = false;
-        for name in names {
-            // Every exchange writes its names in one case, or in the other.
-            for name in [name.to_lowercase(), name.to_uppercase()] {
-                is_about_one |= asked.target.contains(&name);
-                kind = kind.replace(&name, "*");
+        // Every exchange writes its names in one case, or in the other.
+        let names: HashSet<String> =
+            names.flat_map(|it| [it.to_lowercase(), it.to_uppercase()]).collect();
+        let mut kinds = BTreeMap::new();
+        for (_, target) in &self.asked {
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let is_name = |part: &&str| names.contains(*part);
+            let parts = path.split('/').map(|it| if is_name(&it) { "*" } else { it });
+            let mut kind = parts.collect::<Vec<_>>().join("/");
+            if query.replace("%22", ",").split(['=', '&', ',']).any(|it| is_name(&it)) {
+                kind.push_str("?*");
             }
+            *kinds.entry(kind).or_default() += 1;
         }
-        if is_about_one && !kind.contains('*') {
-            kind.push_str("?*");
-        }
-        kind
+        kinds
     }
 
     /// The exchange's side. What reaches it counts, whatever it does then, and also when nobody
@@ -354,9 +356,8 @@ impl World {
         if matches!(self.weather, Weather::Gone) {
             return;
         }
-        let (charge, kind) = ((self.fake.charge)(asked), self.kind(asked));
+        let charge = (self.fake.charge)(asked);
         let units = self.ledger.enter(&charge, self.mono_us, &asked.target) + self.others;
-        *self.ledger.kinds.entry(kind).or_default() += 1;
         self.asked.push((self.mono_us, asked.target.clone()));
         self.costs.push((0, charge.units));
         self.shop.now = self.now().unix.0;
