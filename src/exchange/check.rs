@@ -211,7 +211,10 @@ impl DialectForm {
         expect_list(call, "markets.call.items", report);
         if let Some(several) = &markets.several {
             self.check_call(&several.call, "markets.several.call", Values::Ids, report);
-            expect_list(&several.call, "markets.several.call.items", report);
+            // The answer about one market may be the item itself.
+            if several.most > 1 {
+                expect_list(&several.call, "markets.several.call.items", report);
+            }
         }
         use ListingField::*;
         let outer = markets.name.as_ref();

@@ -306,7 +306,13 @@ impl Dialect {
         };
         let endpoint = self.endpoint(call);
         let pages = endpoint.pages.as_ref().filter(|_| next.is_some());
-        pages.map_or(&endpoint.target, |pages| &pages.target).fill(call, &values)
+        let target = pages.map_or(&endpoint.target, |pages| &pages.target);
+        let Call::MarketsOf { ids } = call else {
+            return target.fill(call, &values);
+        };
+        let mut parts = self.file.markets.parts(ids);
+        let ids = parts.nth(next.map_or(0, |it| it.number as usize - 1)).unwrap_or_default();
+        target.fill(&Call::MarketsOf { ids }, &values)
     }
 
     /// Which step of the path to the items of a call leads nowhere in this body, in words.

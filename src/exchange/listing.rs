@@ -18,6 +18,7 @@ use crate::config::members::{members, names};
 use crate::record::{Bounds, MarketInfo, MarketRules};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::slice::Chunks;
 
 names! {
     /// What a member of a listing is.
@@ -115,6 +116,10 @@ members! {
     }
 }
 
+/// So many markets are requested by their names at least, in several requests if one takes fewer. By then
+/// the requests take as long as the whole list.
+const LEAST_NAMED: usize = 10;
+
 names! {
     /// The unit of fees.
     pub(super) enum FeeUnit {
@@ -137,13 +142,19 @@ impl ListingForm {
 
     /// The ids of these symbols, if the list may be requested for them alone.
     pub(super) fn ids(&self, symbols: &[String]) -> Option<Vec<String>> {
-        let form = self.several.as_ref().filter(|it| symbols.len() <= it.most as usize)?;
+        let most = |it: &NamedForm| LEAST_NAMED.max(it.most as usize);
+        let form = self.several.as_ref().filter(|it| (1..=most(it)).contains(&symbols.len()))?;
         let id = |symbol: &String| {
             let (base, quote) = symbol.split_once('/')?;
             let id = form.ids.replacen("{base}", &self.own(base), 1);
             Some(id.replacen("{quote}", &self.own(quote), 1))
         };
         symbols.iter().map(id).collect()
+    }
+
+    /// These ids by the requests that the list of their markets takes.
+    pub(super) fn parts<'i>(&self, ids: &'i [String]) -> Chunks<'i, String> {
+        ids.chunks(self.several.as_ref().map_or(1, |it| it.most as usize))
     }
 
     /// A market that is in no list.

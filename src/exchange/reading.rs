@@ -24,6 +24,8 @@ use crate::time::UnixMs;
 
 /// The body of one response on its way through.
 pub struct Reading {
+    /// How many requests the list of some markets takes.
+    parts: u32,
     records: Records,
     items: Items,
     /// The front of the body: some exchanges write errors where the items are.
@@ -91,8 +93,13 @@ impl Reading {
             Call::MarketsOf { .. } => Task::Markets,
             Call::Time => file.time.unit.map_or(Task::Date { is_known: false }, Task::Time),
         };
+        let parts = match call {
+            Call::MarketsOf { ids } => file.markets.parts(ids).len() as u32,
+            _ => 1,
+        };
         let call = dialect.endpoint(call);
         Reading {
+            parts,
             records: Records {
                 dialect,
                 call,
@@ -150,12 +157,14 @@ impl Reading {
     /// The page behind this one, which is the first one or `this`, once the body is whole. `None`: there is
     /// none.
     pub fn next_page(&self, this: Option<&NextPage>) -> Result<Option<NextPage>, ReadError> {
-        let Some(pages) = self.records.call.pages.as_ref().filter(|_| self.end == Some(Ok(())))
-        else {
+        if self.end != Some(Ok(())) {
             return Ok(None);
-        };
+        }
         let mut next = this.cloned().unwrap_or(NextPage { number: 1, ..NextPage::default() });
         next.number += 1;
+        let Some(pages) = &self.records.call.pages else {
+            return Ok((next.number <= self.parts).then_some(next));
+        };
         next.offset += self.records.count;
         if let Some(path) = &pages.cursor {
             let cursor = cursor(find(&self.items.envelope, path))?;
@@ -227,7 +236,7 @@ impl Reading {
                 time.is_some()
             }
             _ if records.call.items.form != Form::Itself => self.items.found,
-            (Task::Tickers(_), Raw::Object(bytes) | Raw::Array(bytes))
+            (Task::Tickers(_) | Task::Markets, Raw::Object(bytes) | Raw::Array(bytes))
                 if records.form.as_ref().is_some_and(|form| form.table.takes(item)) =>
             {
                 let taken = records.take(&mut Cursor::new(bytes), Raw::Absent, sink);
@@ -276,6 +285,7 @@ impl Records {
             (Task::Tickers(_), Form::Itself) => "one ticker",
             (Task::Tickers(_), _) => "a list of tickers",
             (Task::Candles, _) => "a list of candles",
+            (Task::Markets, Form::Itself) => "one market",
             (Task::Markets | Task::Named, _) => "a list of markets",
             (Task::Time(_) | Task::Date { .. }, _) => "a time",
         };

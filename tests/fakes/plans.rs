@@ -6,6 +6,7 @@ use crate::fakes::{FAKES, binance};
 use crate::support::*;
 use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::exchange::{Call, Dialect};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 const LISTED: usize = 3500;
@@ -230,36 +231,163 @@ fn a_market_that_is_gone_costs_the_others_nothing() {
     assert!(refused.count() <= 15 * 3 + 20, "{:?}", &world.asked[before..]);
 }
 
-/// Whoever names a few markets reads no list of thousands, unless the exchange refuses it for one of them.
+/// The requests for lists so far: of which markets (empty: of all), and the bytes of the response.
+fn lists(world: &World, symbols: &[String]) -> Vec<(Vec<String>, u64)> {
+    let dialect = Dialect::by_name(world.fake.name).expect("it is built in");
+    let subsets = (1..1_usize << symbols.len()).map(|set| {
+        let chosen = (0..symbols.len()).filter(|at| set >> at & 1 == 1);
+        chosen.map(|at| symbols[at].clone()).collect::<Vec<String>>()
+    });
+    let mut targets = HashMap::new();
+    for names in subsets {
+        let ids = dialect.list_ids(&names).expect("they can be named");
+        // Of several requests, this is the first.
+        targets.entry(dialect.target(&Call::MarketsOf { ids: &ids })).or_insert(names);
+    }
+    targets.insert(dialect.target(&Call::Markets), Vec::new());
+    let seen = world.asked.iter().zip(&world.costs);
+    let found =
+        seen.filter_map(|((_, target), (bytes, _))| Some((targets.get(target)?.clone(), *bytes)));
+    found.collect()
+}
+
+/// The same without their bytes.
+fn names_of_lists(world: &World, symbols: &[String]) -> Vec<Vec<String>> {
+    lists(world, symbols).into_iter().map(|it| it.0).collect()
+}
+
+/// Those fakes whose list can be requested for some markets, and how many of three a request takes.
+fn named_fakes() -> impl Iterator<Item = (&'static Fake, usize)> {
+    FAKES.into_iter().filter_map(|fake| {
+        let dialect = Dialect::by_name(fake.name).expect("it is built in");
+        let ids = dialect.list_ids(&["A/B", "C/D", "E/F"].map(String::from))?;
+        let target = dialect.target(&Call::MarketsOf { ids: &ids });
+        Some((fake, ids.iter().filter(|id| target.contains(*id)).count()))
+    })
+}
+
+/// The first three markets.
+fn three() -> Vec<String> {
+    Shop::new(3).markets().iter().map(|it| it.symbol()).collect()
+}
+
+/// A source of these markets that polls once a minute, beside 3,500 listed ones.
+fn slow_world(fake: &'static Fake, symbols: &[String]) -> World {
+    let minute = Duration::from_secs(60);
+    let source = SourceConfig {
+        poll: Poll::Every(minute),
+        stale_after: 3 * minute,
+        ..source_of(fake, symbols.to_vec())
+    };
+    world_of(fake, Shop::new(LISTED), source)
+}
+
+const HOUR_US: u64 = 3_600_000_000;
+
+/// A little after so many hours, when the list of that hour has come.
+fn hours(count: u64) -> u64 {
+    count * HOUR_US + 300_000_000
+}
+
+fn has_quote(world: &mut World, symbol: &str) -> bool {
+    timeless(world, symbol).is_some_and(|it| it.contains(r#""stale":false"#))
+}
+
+/// Whoever names a few markets reads no list of thousands.
 #[test]
 fn a_list_is_read_for_the_named_markets_alone() {
-    let listed = |more: &[&str], until_us: u64| {
-        let shop = Shop::new(LISTED);
-        let mut symbols: Vec<_> = shop.markets().iter().take(2).map(|it| it.symbol()).collect();
-        symbols.extend(more.iter().map(|it| it.to_string()));
-        let poll = Poll::Every(Duration::from_millis(POLL_MS));
-        let source = SourceConfig { symbols, poll, ..SourceConfig::new("binance") };
-        let known = source.symbols[0].clone();
-        let mut world = World::of(&binance::FAKE, shop, vec![source], 1);
-        world.run_to(until_us);
+    let (symbols, mut takes) = (three(), Vec::new());
+    for (fake, most) in named_fakes() {
+        let mut world = slow_world(fake, &symbols);
+        world.run_to(hours(2));
         assert!(world.ledger.broken.is_empty(), "{:?}", world.ledger.broken);
-        assert!(!world.get(&format!("/api/v1/quotes/{known}"))["last"].is_null());
-        for unknown in more.iter().chain(&["FOO/BAR"]) {
-            let key = world.ask(&format!("/api/v1/quotes/{unknown}"));
-            assert_eq!(world.answer(key).map(|it| it.0), Some(404), "{unknown}");
+        for symbol in &symbols {
+            assert!(has_quote(&mut world, symbol), "{symbol} of {}", fake.name);
         }
+        assert!(!has_quote(&mut world, "FOO/BAR"));
+        let lists = lists(&world, &symbols);
+        let parts: Vec<_> = symbols.chunks(most).map(<[String]>::to_vec).collect();
+        let names: Vec<_> = lists.iter().map(|it| it.0.clone()).collect();
+        assert_eq!(names, vec![parts; 3].concat(), "{}", fake.name);
+        assert!(lists.iter().all(|it| it.1 < 2_500), "{}: {lists:?}", fake.name);
         let metrics = world.get("/api/v1/metrics");
-        assert_eq!(metrics["upstreams"].items()[0]["plan"].text(), Some("several"));
-        let seen = world.asked.iter().zip(&world.costs);
-        let lists = seen.filter(|((_, target), _)| target.contains("exchangeInfo"));
-        let lists = lists.map(|((_, it), (bytes, _))| (it.contains("symbols="), *bytes));
-        lists.collect::<Vec<_>>()
-    };
-    let hours = 7_500_000_000;
-    let of_named = listed(&[], hours);
-    assert_eq!(of_named.len(), 3, "{of_named:?}");
-    assert!(of_named.iter().all(|(is_named, bytes)| *is_named && *bytes < 2_000), "{of_named:?}");
-    let refused = listed(&["NO/SUCH"], hours);
-    let is_named: Vec<bool> = refused.iter().map(|it| it.0).collect();
-    assert_eq!(is_named, [true, false, false, false], "{refused:?}");
+        assert_eq!(metrics["upstreams"].items()[0]["errors"].integer(), Some(0), "{}", fake.name);
+        takes.push((fake.name, most));
+    }
+    let several = ["binance", "kraken", "binanceus", "mexc"].map(|name| (name, 3));
+    let one = ["okx", "bybit", "coinbase", "kucoin", "gate", "bitget"].map(|name| (name, 1));
+    let mut expected = [&several[..], &one[..]].concat();
+    expected.sort_unstable();
+    takes.sort_unstable();
+    assert_eq!(takes, expected);
+}
+
+/// One name that the exchange does not know costs a list of all once, and a refused request an hour.
+#[test]
+fn a_name_that_is_unknown_is_left_out_of_the_list() {
+    for (fake, most) in named_fakes() {
+        let known = &three()[..2];
+        let symbols = [&["NO/SUCH".to_owned()], known].concat();
+        let mut world = slow_world(fake, &symbols);
+        world.run_to(hours(2));
+        for symbol in &symbols {
+            assert_eq!(has_quote(&mut world, symbol), known.contains(symbol), "{symbol}");
+        }
+        let parts = |it: &[String]| it.chunks(most).map(<[String]>::to_vec).collect::<Vec<_>>();
+        let refused = vec![parts(&symbols)[0].clone()];
+        let expected = match fake.name {
+            // It leaves out what it does not know.
+            "bybit" => vec![parts(&symbols); 3].concat(),
+            _ => {
+                let hour = [refused.clone(), parts(known)].concat();
+                [refused, vec![Vec::new()], vec![hour; 2].concat()].concat()
+            }
+        };
+        assert_eq!(names_of_lists(&world, &symbols), expected, "{}", fake.name);
+    }
+}
+
+/// Without a name that is known, the list is tried by names once an hour.
+#[test]
+fn a_list_of_names_that_are_all_unknown_is_read_whole() {
+    for (fake, _) in named_fakes() {
+        let symbols = vec!["NO/SUCH".to_owned()];
+        let mut world = slow_world(fake, &symbols);
+        world.run_to(hours(1));
+        let expected = vec![[symbols.clone(), Vec::new()]; 2].concat();
+        assert_eq!(names_of_lists(&world, &symbols), expected, "{}", fake.name);
+    }
+}
+
+/// A market that leaves the list is noticed within the hour, and so is one that comes.
+#[test]
+fn a_named_market_that_leaves_its_list_and_comes_back_is_noticed() {
+    let symbols = three();
+    let (first, others) = (&symbols[0], &symbols[1..]);
+    for (fake, most) in named_fakes() {
+        let mut world = slow_world(fake, &symbols);
+        world.run_to(HOUR_US / 2);
+        assert!(has_quote(&mut world, first));
+        world.shop.delisted.insert(first.clone());
+        world.run_to(hours(1));
+        assert!(!has_quote(&mut world, first), "{}", fake.name);
+        world.run_to(hours(2));
+        for other in others {
+            assert!(has_quote(&mut world, other), "{other} of {}", fake.name);
+        }
+        world.shop.delisted.clear();
+        world.run_to(hours(3));
+        assert!(symbols.iter().all(|it| has_quote(&mut world, it)), "{}", fake.name);
+        let parts = |it: &[String]| it.chunks(most).map(<[String]>::to_vec).collect::<Vec<_>>();
+        let all = parts(&symbols);
+        let refused = vec![all[0].clone()];
+        let whole = [refused.clone(), vec![Vec::new()]].concat();
+        // That it is gone is believed when a second list has told it.
+        let expected = match fake.name {
+            // It leaves out what it does not know.
+            "bybit" => vec![all; 5].concat(),
+            _ => [all.clone(), vec![whole; 2].concat(), refused, parts(others), all].concat(),
+        };
+        assert_eq!(names_of_lists(&world, &symbols), expected, "{}", fake.name);
+    }
 }

@@ -100,7 +100,10 @@ impl QuotePlan {
             Task::Markets => {
                 let seen = staged.seen as usize;
                 let is_part = named.is_some_and(|named| seen <= named);
-                self.listed = if is_part { LISTED } else { seen };
+                // What a whole list has told before still holds.
+                if !is_part || self.listed == 0 {
+                    self.listed = if is_part { LISTED } else { seen };
+                }
                 // Ways that were too slow may be fast by now.
                 self.ways.iter_mut().for_each(|it| it.took = it.took.min(LATENCY));
             }

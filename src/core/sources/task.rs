@@ -4,7 +4,7 @@ use crate::config::{Config, DEMO, Poll, SourceConfig, Url};
 use crate::core::context::Context;
 use crate::core::sources::fault::Fault;
 use crate::exchange::{BudgetLimit, Call, Dialect, RequestKind};
-use crate::market::{Market, SeriesKey, SourceId, SymbolId};
+use crate::market::{Catalog, Lookup, Market, SeriesKey, SourceId, SymbolId};
 use crate::time::UnixMs;
 use std::ops::Range;
 use std::time::Duration;
@@ -110,7 +110,9 @@ pub struct Profile {
     pub limit: BudgetLimit,
     /// From the start of one poll of quotes to the start of the next.
     pub poll: Duration,
-    /// The ids of its markets, if the market list is requested for them alone.
+    /// The ids of the symbols that it names, if the market list can be requested for them alone.
+    pub named_ids: Option<Vec<String>>,
+    /// The ids for which the market list is requested next: those, or some of them. `None`: the whole list.
     pub list_ids: Option<Vec<String>>,
     /// Where in each such time of the wall clock the source is polled, as a place among so many: sources are
     /// spread over it, on all nodes of a cluster together. `None`: wherever it begins, because there is no
@@ -144,10 +146,12 @@ impl Profile {
         // The nodes of a cluster may name others, and read the list of one of them.
         let is_named = !source.symbols.is_empty() && source.quote_assets.is_empty();
         let is_named = is_named && config.cluster.is_none();
+        let named_ids = is_named.then(|| dialect.list_ids(&source.symbols)).flatten();
         Profile {
             id,
             dialect,
-            list_ids: is_named.then(|| dialect.list_ids(&source.symbols)).flatten(),
+            list_ids: named_ids.clone(),
+            named_ids,
             url: source.url.as_ref().unwrap_or(dialect.base_url()).clone(),
             limit: if source.dialect == DEMO { DEMO_BUDGET } else { dialect.budget() },
             poll: source.poll.usual(),
@@ -182,6 +186,17 @@ impl Profile {
         let tickers = if self.dialect.tickers_at_once() { Call::Tickers } else { one };
         let costs = [Call::Markets, Call::Time, tickers].map(|call| self.dialect.cost(&call));
         costs.into_iter().max().unwrap_or(1)
+    }
+
+    /// The symbols that it names, as far as they are known.
+    pub fn named<'a>(
+        &'a self,
+        catalog: &'a Catalog,
+    ) -> impl Iterator<Item = (&'a String, SymbolId)> {
+        self.config.symbols.iter().filter_map(|name| match catalog.find(name.as_bytes()) {
+            Lookup::Known(symbol) => Some((name, symbol)),
+            Lookup::Unknown | Lookup::Malformed => None,
+        })
     }
 
     /// Does something with a task in the words of the dialect.

@@ -2,7 +2,7 @@
 
 use super::testing::{BINANCE, read};
 use crate::config::SourceConfig;
-use crate::exchange::{Call, Dialect};
+use crate::exchange::{Call, Dialect, NextPage};
 use crate::interval::Stored;
 use crate::time::UnixMs;
 
@@ -25,6 +25,8 @@ fn every_dialect_has_a_target_and_a_cost_within_its_budget_for_every_call() {
         let mut calls = vec![Call::Ticker { id: "A" }, Call::Markets, Call::Time];
         calls.extend(dialect.tickers_at_once().then_some(Call::Tickers));
         calls.extend(dialect.has_stats().then_some(Call::Stats { id: "A" }));
+        let ids = dialect.list_ids(&["A/B".to_owned()]);
+        calls.extend(ids.iter().map(|ids| Call::MarketsOf { ids }));
         for interval in Stored::ALL {
             for now in [0, i64::MAX] {
                 calls.push(Call::Candles {
@@ -61,7 +63,16 @@ fn a_call_becomes_the_target_of_a_request() {
         "/api/v3/exchangeInfo?symbols=%5B%22BTCUSDT%22,%22YOYOBTC%22%5D",
     );
     assert_eq!(BINANCE.list_ids(&vec!["A/B".to_owned(); 101]), None);
-    assert_eq!(Dialect::by_name("okx").and_then(|okx| okx.list_ids(&ids)), None);
+    let okx = Dialect::by_name("okx").expect("it is built in");
+    let part = |number| {
+        let page = NextPage { number, ..NextPage::default() };
+        okx.page_target(&Call::MarketsOf { ids: &ids }, Some(&page))
+    };
+    assert!(part(1).ends_with("&instId=BTCUSDT") && part(2).ends_with("&instId=YOYOBTC"));
+    let okx_takes = |count| okx.list_ids(&vec!["A/B".to_owned(); count]).is_some();
+    assert!(okx_takes(10) && !okx_takes(11));
+    assert_eq!(Dialect::by_name("htx").and_then(|htx| htx.list_ids(&ids)), None);
+    assert_eq!(BINANCE.list_ids(&[]), None);
     check(Call::Time, "/api/v3/time");
     check(
         candles(1_588_280_400_000, 1_591_880_400_000),

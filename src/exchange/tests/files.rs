@@ -278,6 +278,7 @@ fn a_list_of_some_markets_needs_their_ids() {
     };
     let good = "{ \"call\": { \"target\": \"/p?m={ids}\", \"items\": \"r[]\" }, \"ids\": \"{quote}-{base}\", \"most\": 9 }";
     assert_eq!(of(good), [""; 0]);
+    assert_eq!(of(&good.replace("r[]", "r").replace('9', "1")), [""; 0], "of one market");
     for (old, new, expected) in [
         ("{ids}", "all", "several.call.target: expected the placeholder {ids}"),
         ("r[]", "r", "several.call.items: expected elements (`[]`) or members (`{}`)"),

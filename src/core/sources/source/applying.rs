@@ -15,7 +15,7 @@ use crate::core::sources::staged::{Newest, Staged, StagedTickers};
 use crate::core::sources::task::Task;
 use crate::exchange::RequestKind;
 use crate::log_targets::SOURCE;
-use crate::market::{Awaited, Lookup, Market};
+use crate::market::{Awaited, Market};
 use crate::record::Ticker;
 use crate::replication::Update;
 use crate::time::{Mono, UnixMs};
@@ -188,7 +188,10 @@ impl Source {
             }
             Task::Markets => {
                 cx.market.catalog.end_list(self.id).map_err(|_| Fault::empty())?;
-                self.list_tag = staged.tag;
+                let profile = &mut self.profile;
+                let is_usual = profile.list_ids == profile.named_ids;
+                profile.list_ids.clone_from(&profile.named_ids);
+                self.list_tag = staged.tag.filter(|_| is_usual);
                 self.jobs.push([Job::RefreshList]);
             }
             Task::Time => {
@@ -320,11 +323,8 @@ impl Source {
             log::info!(target: SOURCE, "market list in place source={source} markets={tracked}");
         }
         // A named market may be listed for the first time, or have come back.
-        let find = |name: &String| match cx.market.catalog.find(name.as_bytes()) {
-            Lookup::Known(symbol) => Some(symbol),
-            Lookup::Unknown | Lookup::Malformed => None,
-        };
-        let named: Vec<_> = self.profile.config.symbols.iter().filter_map(find).collect();
+        let named = self.profile.named(&cx.market.catalog).map(|(_, symbol)| symbol);
+        let named: Vec<_> = named.collect();
         let removed = Job::DropQuotes(change.removed.into_iter());
         self.jobs.push([removed, Job::FollowNamed(named.into_iter())]);
         self.list_changed();

@@ -283,18 +283,31 @@ impl Source {
         self.wake_up(cx.now);
     }
 
-    /// True if this fault is that the exchange refuses the list of some markets: it is due again, as a whole,
-    /// because one market that is unknown may spoil it for all.
+    /// True if this fault is that the exchange refuses the list of some markets: one that is unknown may
+    /// spoil it for all. It is due again, for those that were listed before or, if that was it, as a whole.
+    /// The next list is requested for all that are named: they may be listed by then.
     pub(super) fn widens_list(&mut self, task: &Task, fault: &Fault, cx: &mut Context) -> bool {
         let may_differ = fault.blame(true) == Blame::Market && !fault.is_of_address();
-        if *task != Task::Markets || !may_differ || self.profile.list_ids.take().is_none() {
+        let profile = &mut self.profile;
+        if *task != Task::Markets || !may_differ {
             return false;
         }
+        let Some(asked) = profile.list_ids.take() else {
+            return false;
+        };
+        let catalog = &cx.market.catalog;
+        let listed = profile.named(catalog).filter(|it| catalog.listing(self.id, it.1).is_some());
+        let listed: Vec<String> = listed.map(|(name, _)| name.clone()).collect();
         let status = &mut cx.stats[self.id];
         status.errors += 1;
         let source = &status.id;
-        log::info!(target: SOURCE, "market list widened source={source} error={}", quoted(fault));
+        if (1..asked.len()).contains(&listed.len()) {
+            profile.list_ids = profile.dialect.list_ids(&listed);
+        } else {
+            log::info!(target: SOURCE, "market list widened source={source} error={}", quoted(fault));
+        }
         (self.list_tag, self.list_due) = (None, cx.now.mono);
+        self.pages.forget(task);
         cx.market.catalog.drop_list(self.id);
         true
     }
