@@ -6,7 +6,7 @@
 mod kept;
 mod report;
 
-use self::kept::{Kept, SHOWN};
+use self::kept::{Kept, SHOWN, symbol};
 use self::report::{ProbeReport, is_absurd, or_null, say};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
 use crate::exchange::{Call, Caps, Dialect, Meter, NextPage, Reading};
@@ -236,8 +236,11 @@ impl Probe<'_> {
 
     /// The market that is looked at closer.
     fn markets(&mut self) -> Option<MarketInfo> {
-        let (_, kept) = self.ask(&Call::Markets)?;
-        let symbol = |market: &MarketInfo| format!("{}/{}", market.base, market.quote);
+        // As a source does: those that are named, if it can be told, or else all.
+        let is_named = self.bodies.is_empty() && self.source.quote_assets.is_empty();
+        let ids = self.dialect.list_ids(&self.source.symbols).filter(|_| is_named);
+        let named = ids.and_then(|ids| self.ask(&Call::MarketsOf { ids: &ids }));
+        let (_, kept) = named.or_else(|| self.ask(&Call::Markets))?;
         let active = kept.markets.iter().filter(|market| market.active).count();
         say!(self.report, "  markets: {}, {active} of them active", kept.markets.len());
         for market in kept.markets.iter().take(SHOWN) {
@@ -249,12 +252,7 @@ impl Probe<'_> {
         self.listed = ids.collect();
         let what = "no market is active: check markets.open and the field `status`";
         self.report.doubt(active == 0, what);
-        let is_odd = |asset: &str| {
-            !(1..=20).contains(&asset.len())
-                || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
-        };
-        let odd = kept.markets.iter();
-        let mut odd = odd.filter(|it| is_odd(&it.base) || is_odd(&it.quote)).map(symbol);
+        let mut odd = kept.odd();
         if let Some(first) = odd.next() {
             let count = 1 + odd.count();
             let what = format_args!("{count} have names that are no symbols, and are skipped");
@@ -286,7 +284,7 @@ impl Probe<'_> {
         let takes_all = symbols.is_empty() && quote_assets.is_empty();
         let is_collected = |market: &&MarketInfo| {
             let has_quote = |asset: &String| asset == "*" || **asset == *market.quote;
-            let is_named = || symbols.contains(&format!("{}/{}", market.base, market.quote));
+            let is_named = || symbols.contains(&symbol(market));
             market.active && (takes_all || quote_assets.iter().any(has_quote)) || is_named()
         };
         let count = markets.iter().filter(is_collected).count() as u32;

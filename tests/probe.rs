@@ -20,6 +20,9 @@ fn answer(asked: &Asked) -> Reply {
     match asked.path() {
         "/api/v3/time" => Reply::json(format!(r#"{{"serverTime":{NOW}}}"#)),
         "/api/v3/ticker/24hr" => Reply::json(format!("[{}]", ticker())),
+        "/api/v3/exchangeInfo" if asked.param("symbols").is_some_and(|it| it.contains("NOSUCH")) => {
+            Reply::status(400, r#"{"code":-1121,"msg":"Invalid symbol."}"#)
+        }
         "/api/v3/exchangeInfo" => Reply::json(
             r#"{"symbols":[{"symbol":"BTCUSDT","status":"1","baseAsset":"BTC","quoteAsset":"USDT"},
                 {"symbol":"X","status":"1","baseAsset":"A B","quoteAsset":"USDT"},{"symbol":"Y"}]}"#,
@@ -61,6 +64,7 @@ fn it_shows_each_field_beside_what_was_sent() {
         "budget: 500 in 10000 ms",
         "GET /api/v3/time (costs 1)",
         "clock: 2024-05-15T10:37:05.000Z",
+        "GET /api/v3/exchangeInfo?symbols=BTCUSDT (costs 10)",
         "markets: 2, 2 of them active",
         "1 item is rejected",
         "Y: base is missing",
@@ -77,6 +81,17 @@ fn it_shows_each_field_beside_what_was_sent() {
     // The fake's clock stands still, years ago.
     assert!(text.contains("LOOKS WRONG: more than a day"), "{text}");
     assert!(!text.contains("CANNOT BE READ"), "{text}");
+}
+
+#[test]
+fn a_list_that_is_refused_for_the_named_markets_is_read_whole() {
+    let (code, text) = probe(MEXC, "BTC/USDT,NO/SUCH");
+    let begin = text.find("GET /api/v3/exchangeInfo?symbols=BTCUSDT,NOSUCH (").expect("by names");
+    let (_, refused) = text[begin..].split_once("CANNOT BE READ: the body: ").expect("a refusal");
+    assert!(refused.contains("refused: Invalid symbol. (-1121)"), "{refused}");
+    assert!(refused.contains("GET /api/v3/exchangeInfo (costs 10)"), "{refused}");
+    assert!(refused.contains("last           64000.50\n"), "{refused}");
+    assert_eq!(code, 1, "{text}");
 }
 
 #[test]

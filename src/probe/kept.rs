@@ -29,7 +29,22 @@ pub(super) struct Kept {
     pub(super) others: Vec<String>,
 }
 
+/// The symbol of a market.
+pub(super) fn symbol(market: &MarketInfo) -> String {
+    format!("{}/{}", market.base, market.quote)
+}
+
 impl Kept {
+    /// What the symbols of markets would be that can have none.
+    pub(super) fn odd(&self) -> impl Iterator<Item = String> {
+        let is_odd = |asset: &str| {
+            !(1..=20).contains(&asset.len())
+                || !asset.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit())
+        };
+        let odd = self.markets.iter().filter(move |it| is_odd(&it.base) || is_odd(&it.quote));
+        odd.map(symbol)
+    }
+
     fn is_listed(&mut self, id: &str) -> bool {
         let is_listed = !self.is_of_all || self.listed.is_empty() || self.listed.contains_key(id);
         self.unlisted += usize::from(!is_listed);
