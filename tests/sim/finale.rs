@@ -105,6 +105,12 @@ impl World {
     }
 
     fn ask_json(&mut self, target: &str, kind: Kind, rng: &mut Rng) -> (u16, Json) {
+        // Listeners stay for ever. Where they take all places, nobody is told more than the health.
+        let is_full = self.clients_open() >= self.config.limits.max_connections;
+        if is_full && !matches!(kind, Kind::Health) {
+            self.dismiss_listeners();
+            self.run_until(self.now + SECOND);
+        }
         let answer = self.ask(target, kind, rng);
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         match Json::parse(&text) {
