@@ -88,6 +88,14 @@ impl<'a> View<'a> {
         Cache::MaxAge(seconds as u32)
     }
 
+    /// The latest time that may be on the clock of an exchange: while that is in doubt, this machine's counts
+    /// too.
+    pub fn latest_time(&self, source: SourceId) -> UnixMs {
+        let time = self.exchange_time(source);
+        let doubt = self.status[source].clock_doubt.as_ref();
+        doubt.map_or(time, |_| time.max(self.now().unix))
+    }
+
     /// The time on the clock of an exchange, of which only the minute may matter.
     pub fn exchange_time(&self, source: SourceId) -> UnixMs {
         let status = &self.status[source];

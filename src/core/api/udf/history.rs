@@ -230,14 +230,19 @@ impl History {
             self.chart.wait_for(slots);
             return Advance::Waits;
         }
+        // By another witness of a clock in doubt, there may be candles behind all that are known.
+        let (now, latest) =
+            (view.exchange_time(self.chart.key.source), view.latest_time(self.chart.key.source));
+        let to = self.chart.request.spec.to.map_or(latest, |to| to.min(latest));
+        let doubted = (to > now).then(|| interval.open_of(to));
         let answer = match (self.goal, last) {
-            (Goal::Older, older) => Answer::NoData(older.or(again)),
+            (Goal::Older, older) => Answer::NoData(older.or(again).max(doubted)),
             (_, Some(_)) => Answer::Bars(Bars::new(plan, since)),
             (Goal::Range, None) if again.is_none() => {
                 self.look_for_older(view);
                 return Advance::Waits;
             }
-            (_, None) => Answer::NoData(again),
+            (_, None) => Answer::NoData(again.max(doubted)),
         };
         match self.answer.insert(answer) {
             Answer::Bars(_) => Advance::More,
