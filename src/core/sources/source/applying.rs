@@ -219,10 +219,13 @@ impl Source {
     /// Puts the tickers of one request of a round into the market.
     fn apply_of_round(&mut self, mut tickers: StagedTickers, cx: &mut Context) {
         tickers.note_times(&mut self.round.newest, cx.now.mono);
-        let tickers = self.apply_piece(&mut tickers, cx);
+        let mut published = self.apply_piece(&mut tickers, cx);
+        while !tickers.is_empty() {
+            published.extend(self.apply_piece(&mut tickers, cx));
+        }
         let is_first = !self.round.has_good;
         let is_last = self.market_ended(true, cx) != RoundEnd::NotYet;
-        self.publish(Update::Quotes { is_first, is_last, tickers }, cx.now, cx);
+        self.publish(Update::Quotes { is_first, is_last, tickers: published }, cx.now, cx);
     }
 
     /// Puts one piece of tickers into the market. `true`: the last one.
@@ -405,6 +408,28 @@ mod tests {
         check([false, true], &[(true, true, 1)]);
         check([true, false], &[(true, false, 1), (false, true, 0)]);
         check([false, false], &[]);
+    }
+
+    #[test]
+    fn all_tickers_of_a_request_for_many_markets_are_applied() {
+        let config = Config { sources: vec![SourceConfig::new("binance")], ..Config::default() };
+        let now = Now { mono: Mono(0), unix: UnixMs(1_700_000_000_000) };
+        let mut source = Source::new(SOURCE, &config, 0, now);
+        let stats = Status::new(std::iter::once("binance"), now);
+        let market = Market::new(&config);
+        let mut cx = Context::new(config, market, stats, now);
+        (0..500).for_each(|it| cx.market.catalog.list(SOURCE, info(&format!("A{it}/USDT"))));
+        cx.market.catalog.end_list(SOURCE).expect("it has markets");
+        cx.market.catalog.refresh_list(SOURCE, now.unix);
+        let symbols = cx.market.catalog.known().to_vec();
+        source.round.begin((Vec::new(), symbols.clone()), 500, false, now.mono);
+        source.round.sent(&symbols);
+        let mut tickers = StagedTickers::default();
+        symbols.iter().for_each(|it| tickers.push(*it, Ticker::of_last(Decimal::from(5))));
+        source.apply_of_round(tickers, &mut cx);
+        let is_known = |symbol| cx.market.quotes.of(SOURCE, symbol).is_some();
+        assert_eq!(symbols.into_iter().filter(|symbol| is_known(*symbol)).count(), 500);
+        assert!(source.round.is_over());
     }
 
     #[test]
