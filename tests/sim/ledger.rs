@@ -39,6 +39,9 @@ const GOES_BACK_MS: i64 = 6000;
 /// what was under way before ends first.
 const CLOCK_GRACE_US: u64 = 20_000_000;
 
+/// How far ahead the daemon takes this machine's clock to be while the exchange's is in doubt.
+const MACHINE_OFF_MS: i64 = 300_000;
+
 /// A list that lacks more than one in so many of those that are tracked is read again before it removes them.
 const MANY: usize = 10;
 
@@ -556,7 +559,9 @@ impl Ledger {
         // What the daemon takes for closed, and what may be: by its clock and by the exchange's.
         let clocks = |at: Moment| (self.exchange_ms(at), truth.clock(at.us));
         let (before, after) = (clocks(sent), clocks(now));
-        let surely = before.0.min(before.1).div_euclid(length);
+        // In doubt it goes by the earliest time that anything tells, which may be this machine's.
+        let in_doubt = self.shifted.map_or(i64::MAX, |_| sent.unix_ms - MACHINE_OFF_MS);
+        let surely = before.0.min(before.1).min(in_doubt).div_euclid(length);
         let perhaps = after.0.max(after.1).div_euclid(length);
         // The two newest may be those of a market that nobody follows: they only tell that candles go on.
         let may_be_dropped = slots.0 + 1 == slots.1 && slots.1 >= surely;
