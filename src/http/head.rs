@@ -103,8 +103,12 @@ impl Persistence {
 
 /// A number that has only digits. `None` if it does not fit 64 bits.
 pub(super) fn digits(value: &[u8]) -> Option<u64> {
-    let is_number = value.iter().all(u8::is_ascii_digit);
-    str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
+    let append = |number: u64, byte: &u8| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    };
+    let number = value.iter().try_fold(0, append);
+    number.filter(|_| !value.is_empty())
 }
 
 /// The value of a hexadecimal digit.
@@ -120,9 +124,19 @@ pub(super) fn is_token(byte: u8) -> bool {
 /// True if the byte is allowed, unescaped, in a host name (RFC 3986, 2.2 and 2.3: unreserved and
 /// sub-delims).
 pub(super) fn is_host_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b',' | b';' | b'=')
+    HOST_NAME[usize::from(byte)]
 }
+
+/// By byte: each request has a host.
+static HOST_NAME: [bool; 256] = {
+    let (mut all, mut byte) = ([false; 256], 0u8);
+    while byte < 128 {
+        all[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&'..=b',' | b';' | b'=');
+        byte += 1;
+    }
+    all
+};
 
 /// True if the byte is allowed in a field value, a chunk extension or a trailer (RFC 9110, 5.5): any byte
 /// except control bytes.

@@ -65,6 +65,13 @@ pub struct Lists<'a> {
     pub(super) repeat: bool,
 }
 
+impl<'a> Lists<'a> {
+    /// The first field of each that is there.
+    pub fn present(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.first.into_iter().flatten()
+    }
+}
+
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -92,6 +99,12 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// Its first line, with the CR LF.
+    pub fn line(&self) -> &'a [u8] {
+        // Behind the fields is the empty line.
+        &self.head[..self.head.len() - self.fields.lines().len() - 2]
+    }
+
     /// A list. Several fields are one list (RFC 9110, 5.3). Only these are copied, and clients rarely send
     /// them.
     #[inline]
@@ -169,6 +182,17 @@ impl OwnedRequest {
     #[inline]
     pub fn find(&self, bytes: &[u8]) -> Option<usize> {
         bytes.starts_with(&self.head).then_some(self.head.len())
+    }
+
+    /// True if another request is answered like this one whatever its other fields say: its line, its lists and
+    /// its persistence are the same.
+    pub fn is_like(&self, other: &Request<'_>) -> bool {
+        let lists = self
+            .lists
+            .map(|list| list.map(|(begin, end)| &self.head[begin as usize..end as usize]));
+        let has_lists =
+            lists == other.lists.first && !self.rest.lists.repeat && !other.lists.repeat;
+        has_lists && self.rest.keep_alive == other.keep_alive && self.head.starts_with(other.line())
     }
 
     /// The length of its head.

@@ -25,8 +25,8 @@ pub enum Outcome {
     Stream(Box<StreamRequest>),
 }
 
-/// A request whose parameters are read. It is the same for the same request until the catalog changes, and
-/// does not depend on prices or candles.
+/// A request whose parameters are read. It is the same for the same line of a request until the catalog
+/// changes, and depends on no field of the head, no price and no candle.
 pub trait Prepared: Debug {
     /// Responds to it.
     fn respond(&self, view: &View<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error>;

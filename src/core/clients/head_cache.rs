@@ -2,10 +2,13 @@
 //!
 //! Clients of a price service send the same request again and again, and a proxy in front of many sends
 //! the same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
-//! prepared of it holds for the same listener and catalog. A reload empties the cache.
+//! prepared of it holds for the same listener and catalog. Other heads are parsed; if they differ only in
+//! fields that no response depends on (a number of the request, say), what was prepared of one of them holds
+//! for all. A reload empties the cache.
 //!
-//! Owns a fixed number of places, each for one head; the head's own bytes select its place. A head is
-//! copied when it asks for its place twice in a row, so heads that come once are never copied.
+//! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are for
+//! heads that stand for all that are like them. A head is copied when it asks for its place twice in a row, so
+//! heads that come once are never copied.
 //!
 //! With a prepared request, its response is kept, once it was made twice in the same state of the core: until
 //! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response.
@@ -15,11 +18,12 @@ use crate::core::{Context, Service};
 use crate::http::{Output, OwnedRequest, Request, RequestBody};
 use crate::time::Mono;
 
-/// Heads that are kept: as many as there are clients that are likely to poll at the same time.
+/// Heads that are kept: as many as there are clients that are likely to poll at the same time. And as many
+/// that stand for others.
 const PLACES: usize = 256;
 
 /// The longest head that is kept: what browsers send, with cookies. All places together take less than
-/// half a megabyte, and a megabyte more where each asks for a hundred quotes.
+/// a megabyte, and two megabytes more where each asks for a hundred quotes.
 const HEAD_BYTES: usize = 1536;
 
 /// Bytes of a head that select its place: most of a request line, or all of a short head.
@@ -39,7 +43,7 @@ pub struct HeadCache {
 
 #[derive(Debug, Default)]
 struct Place {
-    /// The hash of the whole head that asked for this place last.
+    /// The hash of what selects this place, of the head that asked for it last.
     last: u64,
     /// The head that is kept.
     request: Option<OwnedRequest>,
@@ -88,7 +92,7 @@ type Validity = (Service, u64);
 impl HeadCache {
     /// An empty cache.
     pub fn new() -> HeadCache {
-        let places = (0..PLACES).map(|_| Place::default()).collect();
+        let places = (0..2 * PLACES).map(|_| Place::default()).collect();
         HeadCache { places, has_responses: false }
     }
 
@@ -166,17 +170,31 @@ impl HeadCache {
         }
     }
 
-    /// Notes a request that was parsed because it was not found in its place. One that a body follows is
-    /// not kept: no client needs to send one.
-    pub fn note(&mut self, place: usize, request: &Request<'_>) {
-        let place = &mut self.places[place];
+    /// Notes a request that was parsed because it was not found in its place. Returns the place of one that is
+    /// answered like it, if that is kept. One that a body follows is not kept: no client needs to send one.
+    pub fn note(&mut self, place: usize, request: &Request<'_>) -> Option<usize> {
+        if request.head.len() > HEAD_BYTES || request.body != RequestBody::None {
+            return None;
+        }
         // Heads that differ only behind `KEY_BYTES` share a place: the hash of the whole head tells them
         // apart.
-        let hash = hash(request.head);
-        let came_before = std::mem::replace(&mut place.last, hash) == hash;
-        let may_be_kept = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
-        if came_before && may_be_kept {
-            (place.request, place.prepared) = (Some(OwnedRequest::new(request)), None);
+        self.places[place].note(hash(request.head), request);
+        let lists = request.lists.present().map(hash);
+        let alike = lists.fold(hash(request.line()), |all, list| all.rotate_left(7) ^ list);
+        let place = PLACES + alike as usize % PLACES;
+        let is_kept = self.places[place].request.as_ref().is_some_and(|it| it.is_like(request));
+        if !is_kept {
+            self.places[place].note(alike, request);
+        }
+        is_kept.then_some(place)
+    }
+}
+
+impl Place {
+    /// A request with this hash asks for the place.
+    fn note(&mut self, hash: u64, request: &Request<'_>) {
+        if std::mem::replace(&mut self.last, hash) == hash {
+            (self.request, self.prepared) = (Some(OwnedRequest::new(request)), None);
         }
     }
 }
@@ -251,7 +269,43 @@ mod tests {
         let path = "x".repeat(KEY_BYTES);
         let head = |number: u8| format!("GET /{path} HTTP/1.1\r\nHost: h\r\nX: {number}\r\n\r\n");
         (0..9).for_each(|number| _ = look(&mut cache, head(number).as_bytes()));
-        assert!(cache.places.iter().all(|place| place.request.is_none()), "none has come twice");
+        let whole = &cache.places[..PLACES];
+        assert!(whole.iter().all(|place| place.request.is_none()), "none has come twice");
+    }
+
+    #[test]
+    fn a_head_stands_for_those_that_differ_in_fields_without_a_meaning() {
+        let mut cache = HeadCache::new();
+        let mut note = |line: &str, fields: &str| {
+            let raw = format!("{line}\r\nHost: h\r\n{fields}\r\n");
+            let Ok(Parsed::Complete { request, .. }) =
+                parse(raw.as_bytes(), &(&Limits::default()).into())
+            else {
+                panic!("a request");
+            };
+            cache.note(cache.place(raw.as_bytes()), &request)
+        };
+        let line = "GET /a?b=c HTTP/1.1";
+        assert_eq!([note(line, "X: 1\r\n"), note(line, "X: 2\r\n")], [None, None]);
+        let place = note(line, "X: 3\r\n");
+        assert!(place >= Some(PLACES), "{place:?}");
+        assert_eq!(note(line, "Cookie: a\r\nX: 4\r\n"), place);
+        let others = [
+            ("GET /a?b=d HTTP/1.1", ""),
+            ("HEAD /a?b=c HTTP/1.1", ""),
+            ("GET /a?b=c HTTP/1.0", ""),
+            (line, "Connection: close\r\n"),
+            (line, "If-None-Match: \"x\"\r\n"),
+            (line, "If-Match: \"x\"\r\n"),
+            (line, "Accept-Encoding: gzip\r\n"),
+            (line, "Content-Length: 1\r\n"),
+        ];
+        for (line, fields) in others {
+            assert_eq!(note(line, fields), None, "{line} {fields}");
+        }
+        // What several fields say together is read anew.
+        let twice = "If-Match: \"x\"\r\nIf-Match: \"y\"\r\n";
+        assert_eq!([(); 4].map(|()| note(line, twice)), [None; 4]);
     }
 
     fn prepared() -> (Endpoint, Box<dyn Prepared>) {

@@ -189,10 +189,11 @@ impl Responses {
                 self.put_off(connection, cx)
             }
             Ok(Parsed::Complete { request, used }) => {
-                if connection.blank == 0 && used == request.head.len() {
-                    self.heads.note(place, &request);
+                let is_alone = connection.blank == 0 && used == request.head.len();
+                let like = if is_alone { self.heads.note(place, &request) } else { None };
+                if !like.is_some_and(|like| self.repeat(connection, (like, request.head), cx)) {
+                    self.take(connection, &request, like, cx);
                 }
-                self.take(connection, &request, cx);
                 self.taken(used)
             }
             Ok(Parsed::Partial) => {
@@ -234,7 +235,7 @@ impl Responses {
         if connection.closes_after(true, cx).is_some() || !self.admission.is_free(connection.peer) {
             return false;
         }
-        debug_assert_eq!(bytes.pending().to_vec(), self.made_anew(it, place, head, cx));
+        debug_assert_eq!(bytes.pending().to_vec(), self.made_anew(it, head, cx));
         let endpoint = it.endpoint;
         connection.served += 1;
         connection.output.borrow(&mut self.spare);
@@ -249,8 +250,13 @@ impl Responses {
     }
 
     /// The response to a head on a connection that stays.
-    fn made_anew(&self, it: &PreparedHead, place: usize, head: &[u8], cx: &Context) -> Vec<u8> {
-        let (mut output, request) = (Output::default(), self.heads.request(place, head));
+    fn made_anew(&self, it: &PreparedHead, head: &[u8], cx: &Context) -> Vec<u8> {
+        let Ok(Parsed::Complete { request, .. }) =
+            parse(head, &HeadLimits::from(&cx.config.limits))
+        else {
+            panic!("a head that was parsed is none any more");
+        };
+        let mut output = Output::default();
         let mut responder = Responder::new(&mut output, &self.stamp, &request, true);
         let route = Destination::Prepared(it.endpoint, &*it.prepared);
         let kind = route.respond(&View::new(cx), &request, &mut responder, &mut None);
@@ -272,10 +278,17 @@ impl Responses {
         Break(0)
     }
 
-    /// Serves a request whose head is complete, or begins to read its body.
-    fn take(&mut self, connection: &mut Connection, request: &Request<'_>, cx: &mut Context) {
+    /// Serves a request whose head is complete, or begins to read its body. `like`: the place in the cache of
+    /// one that is answered like it.
+    fn take(
+        &mut self,
+        connection: &mut Connection,
+        request: &Request<'_>,
+        like: Option<usize>,
+        cx: &mut Context,
+    ) {
         if request.body == RequestBody::None {
-            return self.respond(connection, request, None, cx);
+            return self.respond(connection, request, like, cx);
         }
         match BodyReader::new(request.body, cx.config.limits.body_bytes as u64) {
             Ok(reader) => {

@@ -75,8 +75,8 @@ impl Responses {
         self.access_log.reconfigure();
     }
 
-    /// Responds to a request, or defers the response. `place`: that of its head in the cache, if it was found
-    /// there.
+    /// Responds to a request, or defers the response. `place`: that of its head in the cache, or of a head
+    /// that is answered like it, if there is one.
     pub fn respond(
         &mut self,
         connection: &mut Connection,
