@@ -268,6 +268,7 @@ fn listen() -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_tcp_nodelay(true)?;
     sockopt::limit_unsent(&socket);
+    sockopt::defer_accept(&socket);
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(TcpListener::from_std(socket.into()))

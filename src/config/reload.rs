@@ -23,6 +23,7 @@ macro_rules! fixed {
 fixed! {
     "listen" listen;
     "ecosystemListen" ecosystem_listen;
+    "deferAccept" defer_accept;
     "basePath" base_path;
     "ecosystemBasePath" ecosystem_base_path;
     "data" data;

@@ -49,6 +49,9 @@ object! {
         listen: ListenAddress = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
         /// Where `/api/ecosystem` listens; null: on `listen` as well.
         ecosystem_listen: Option<ListenAddress>, "ecosystemListen" ADDRESS;
+        /// Whether the kernel hands over a connection only when its first bytes have come, for a second at most,
+        /// on Linux with SYN cookies: a connection with one request costs less.
+        defer_accept: bool = true, "deferAccept";
         /// Path in front of the path of every endpoint; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
         /// The same for the endpoints of the ecosystem.

@@ -119,6 +119,18 @@ impl Output {
         (is_small && self.bytes.len() <= most && self.sent == 0).then(|| self.clone())
     }
 
+    /// True if there are parts that are not copied.
+    pub fn is_shared(&self) -> bool {
+        self.pending().shared.is_some()
+    }
+
+    /// All of it as one shared part.
+    pub fn joined(&self) -> Output {
+        let (mut joined, bytes) = (Output::default(), self.pending().to_vec());
+        joined.share(&bytes.into(), 0..self.len());
+        joined
+    }
+
     /// Appends all of another, of which nothing is sent.
     pub fn append(&mut self, other: &Output) {
         let begin = self.bytes.len();

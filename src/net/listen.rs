@@ -4,6 +4,7 @@
 //! process has no descriptor left, it rests until a deadline.
 
 use super::socket_file::{self, SocketFile};
+use super::sockopt;
 use crate::config::{Config, DEMO, ListenAddress, Url};
 use crate::core::Service;
 use crate::log_targets::{HTTP, quoted};
@@ -52,7 +53,7 @@ type Accepted = (TcpStream, Option<IpAddr>);
 
 impl Listener {
     /// Binds and listens. Port 0 picks a free one.
-    pub fn bind(address: &ListenAddress, service: Service) -> io::Result<Listener> {
+    pub fn bind(address: &ListenAddress, service: Service, defers: bool) -> io::Result<Listener> {
         let (socket, file) = match address {
             ListenAddress::Tcp(address) => (bind(*address)?, None),
             ListenAddress::Unix(path) => {
@@ -61,17 +62,25 @@ impl Listener {
             }
         };
         socket.listen(BACKLOG)?;
-        Listener::new(socket, file, service)
+        Listener::new(socket, file, service, defers)
     }
 
-    /// A listener of this socket, which listens.
-    pub fn new(socket: Socket, file: Option<SocketFile>, service: Service) -> io::Result<Listener> {
+    /// A listener of this socket, which listens. `defers`: it waits for the first bytes of a connection.
+    pub fn new(
+        socket: Socket,
+        file: Option<SocketFile>,
+        service: Service,
+        defers: bool,
+    ) -> io::Result<Listener> {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         let (socket, place) = if let Some(address) = address.as_socket() {
             // Accepted sockets inherit these. A response is one write, which TCP would delay to gather more.
             socket.set_tcp_nodelay(true)?;
-            super::sockopt::limit_unsent(&socket);
+            sockopt::limit_unsent(&socket);
+            if defers {
+                sockopt::defer_accept(&socket);
+            }
             let socket = ListeningSocket::Tcp(TcpListener::from_std(socket.into()));
             (socket, format!("http://{address}"))
         } else {
@@ -177,6 +186,7 @@ pub fn bind_all(
     registry: &Registry,
     first_token: usize,
 ) -> Result<Vec<Listener>, String> {
+    let defers = config.defer_accept;
     let mut listeners = Vec::new();
     let mut wanted = Vec::new();
     match &config.ecosystem_listen {
@@ -188,7 +198,7 @@ pub fn bind_all(
         None => wanted.push(("listen", config.listen.clone(), Service::Both)),
     }
     for (socket, service) in passed {
-        let listener = Listener::new(socket, None, service);
+        let listener = Listener::new(socket, None, service, defers);
         listeners.push(listener.map_err(fails("use a passed socket"))?);
     }
     if let Some(demo) = &config.demo {
@@ -196,7 +206,7 @@ pub fn bind_all(
         wanted.push(("demo.listen", address, Service::Demo));
     }
     for (key, address, service) in wanted {
-        let listener = Listener::bind(&address, service);
+        let listener = Listener::bind(&address, service, defers);
         let listener = listener.map_err(|error| bind_error(key, &address, &error))?;
         if let Some(url) = listener.demo_url() {
             place_demo(config, &url);

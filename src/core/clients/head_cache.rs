@@ -11,7 +11,8 @@
 //! heads that come once are never copied.
 //!
 //! With a prepared request, its response is kept, once it was made twice in the same state of the core: until
-//! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response.
+//! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response. The pieces of
+//! a chart are joined for that: one piece is sent faster than ten.
 
 use crate::core::api::{Endpoint, Prepared};
 use crate::core::{Context, Service};
@@ -33,10 +34,16 @@ const KEY_BYTES: usize = 128;
 /// twenty quotes.
 const RESPONSE_BYTES: usize = 8 * 1024;
 
+/// Bytes of responses that are joined between two sweeps, which drop them: those of some seventy charts of a
+/// thousand candles. Other charts are sent in the pieces that they share with others.
+const JOINED_BYTES: usize = 4 * 1024 * 1024;
+
 /// See the module's page.
 #[derive(Debug)]
 pub struct HeadCache {
     places: Box<[Place]>,
+    /// Bytes joined since the last sweep.
+    joined: usize,
     /// True if there may be a response that [`HeadCache::sweep`] drops.
     pub has_responses: bool,
 }
@@ -93,7 +100,7 @@ impl HeadCache {
     /// An empty cache.
     pub fn new() -> HeadCache {
         let places = (0..2 * PLACES).map(|_| Place::default()).collect();
-        HeadCache { places, has_responses: false }
+        HeadCache { places, joined: 0, has_responses: false }
     }
 
     /// The place of the head that `bytes` begin with.
@@ -156,6 +163,9 @@ impl HeadCache {
         if response.state != cx.state {
             *response = KeptResponse { state: cx.state, ..KeptResponse::default() };
         } else if let Some(bytes) = bytes.copy(RESPONSE_BYTES) {
+            let is_joined = bytes.is_shared() && self.joined + bytes.len() <= JOINED_BYTES;
+            self.joined += if is_joined { bytes.len() } else { 0 };
+            let bytes = if is_joined { bytes.joined() } else { bytes };
             *response = KeptResponse { state: cx.state, until, status, weight, bytes };
             self.has_responses = true;
         }
@@ -164,6 +174,7 @@ impl HeadCache {
     /// Drops all responses. To be called once a second, in another state of the core, so that what is not
     /// asked for any more takes no memory.
     pub fn sweep(&mut self) {
+        self.joined = 0;
         if std::mem::take(&mut self.has_responses) {
             let prepared = self.places.iter_mut().filter_map(|place| place.prepared.as_mut());
             prepared.for_each(|it| it.response = KeptResponse::default());
@@ -222,6 +233,7 @@ mod tests {
     use crate::interval::Interval;
     use crate::market::{ChartSpec, Market, SymbolId};
     use crate::time::Now;
+    use std::sync::Arc;
     use std::time::Duration;
 
     fn look(cache: &mut HeadCache, raw: &[u8]) -> bool {
@@ -351,6 +363,33 @@ mod tests {
         (0..3).for_each(|_| note(&mut cache));
         let response = cache.prepared(0, at).and_then(|it| it.response(&cx));
         assert!(response.is_none(), "it is too long");
+    }
+
+    #[test]
+    fn pieces_of_a_response_are_joined_as_long_as_that_takes_little_memory() {
+        let (config, now) = (Config::default(), Now::default());
+        let market = Market::new(&config);
+        let cx = Context::new(config, market, Status::default(), now);
+        let (mut cache, at) = (HeadCache::new(), (Service::Api, 7));
+        let piece: Arc<[u8]> = vec![b'x'; JOINED_BYTES / 8].into();
+        let mut bytes = Output::default();
+        bytes.bytes().extend_from_slice(b"HTTP/1.1 200 OK");
+        (0..3).for_each(|_| bytes.share(&piece, 0..piece.len()));
+        let mut is_joined = |place: usize| {
+            cache.keep(place, at, prepared());
+            let until = cx.now.mono + Duration::from_secs(1);
+            (0..2).for_each(|_| cache.note_response(place, until, (200, 9), &bytes, &cx));
+            let response = cache.prepared(place, at).and_then(|it| it.response(&cx));
+            let kept = &response.expect("it is kept").bytes;
+            assert_eq!(kept.pending().to_vec(), bytes.pending().to_vec());
+            let mut pieces = 0;
+            kept.pending().each(|_| {
+                pieces += 1;
+                true
+            });
+            pieces == 1
+        };
+        assert_eq!([0, 1, 2, 3].map(&mut is_joined), [true, true, false, false]);
     }
 
     #[test]
