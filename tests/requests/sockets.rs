@@ -7,6 +7,7 @@ use crate::requests::table::{TAGGED, table};
 use crate::support::{Client, Marketd, PATIENCE, eventually, get};
 use serde_json::json;
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
 /// A daemon whose only exchange cannot be reached.
 fn start() -> Marketd {
@@ -15,13 +16,20 @@ fn start() -> Marketd {
 
 /// The same with these limits.
 fn start_with(limits: serde_json::Value) -> Marketd {
+    start_as(json!({ "limits": limits }))
+}
+
+/// The same with these settings.
+fn start_as(mut settings: serde_json::Value) -> Marketd {
     let source = json!({
         "id": "gone",
         "dialect": "binance",
         "url": "http://127.0.0.1:1",
         "symbols": ["BTC/USDT"],
     });
-    Marketd::with_config(json!({ "sources": [source], "data": ":memory:", "limits": limits }))
+    settings["sources"] = json!([source]);
+    settings["data"] = json!(":memory:");
+    Marketd::with_config(settings)
 }
 
 fn tag(addr: SocketAddr) -> Vec<u8> {
@@ -123,5 +131,37 @@ fn every_connection_of_a_flood_is_taken_in_however_few_a_turn_takes() {
     }
     for client in flood.iter_mut().rev() {
         assert_eq!(client.read().expect("an answer").status, 200);
+    }
+}
+
+/// Connections that were taken in, without the one that asks.
+fn taken(client: &mut Client) -> u64 {
+    let page = client.get("/metrics");
+    let line =
+        page.text().lines().find_map(|line| line.strip_prefix("marketd_http_connections_total "));
+    line.expect("a counter").parse::<u64>().expect("a number") - 1
+}
+
+#[test]
+fn a_silent_connection_is_taken_in_at_once_or_after_a_second() {
+    let cookies = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_syncookies");
+    let has_cookies = cookies.is_ok_and(|it| it.trim() != "0");
+    if !has_cookies {
+        eprintln!("SKIPPED: without SYN cookies, no connection is held back");
+    }
+    for defers in [true, false] {
+        let marketd = start_as(json!({ "deferAccept": defers }));
+        let mut client = Client::connect(marketd.addr());
+        assert_eq!(taken(&mut client), 0);
+        let begun = Instant::now();
+        let _silent = Client::connect(marketd.addr());
+        // One that speaks is not held up by it.
+        assert_eq!(Client::connect(marketd.addr()).get("/health/live").status, 200);
+        let with_speaker = taken(&mut client);
+        let is_soon = begun.elapsed() < Duration::from_millis(500);
+        if defers && has_cookies && is_soon {
+            assert_eq!(with_speaker, 1, "the kernel holds the silent one back");
+        }
+        eventually(PATIENCE, || (taken(&mut client) == 2).then_some(()));
     }
 }
