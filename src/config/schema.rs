@@ -49,8 +49,7 @@ object! {
         listen: ListenAddress = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
         /// Where `/api/ecosystem` listens; null: on `listen` as well.
         ecosystem_listen: Option<ListenAddress>, "ecosystemListen" ADDRESS;
-        /// Whether the kernel hands over a connection only when its first bytes have come, for a second at most,
-        /// on Linux with SYN cookies: a connection with one request costs less.
+        /// On Linux with SYN cookies: a silent connection is accepted after a second. Others cost less so.
         defer_accept: bool = true, "deferAccept";
         /// Path in front of the path of every endpoint; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
@@ -127,8 +126,7 @@ object! {
     /// TLS towards exchanges.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Tls {
-        /// Root certificates (PEM) besides the built-in ones; a relative name starts from the working
-        /// directory.
+        /// Root certificates (PEM) besides the built-in ones; relative to the working directory.
         ca_file: Option<String>, "caFile" FILE;
         /// The text of that file; empty if there is none.
         ca_text: String;

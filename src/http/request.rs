@@ -184,8 +184,8 @@ impl OwnedRequest {
         bytes.starts_with(&self.head).then_some(self.head.len())
     }
 
-    /// True if another request is answered like this one whatever its other fields say: its line, its lists and
-    /// its persistence are the same.
+    /// True if another request is answered like this one whatever its other fields say: its line, its lists
+    /// and its persistence are the same.
     pub fn is_like(&self, other: &Request<'_>) -> bool {
         let lists = self
             .lists

@@ -2,9 +2,8 @@
 //!
 //! `TCP_NOTSENT_LOWAT` (tcp(7)) bounds what the kernel buffers for a client that does not read.
 //!
-//! `TCP_DEFER_ACCEPT` (tcp(7)) has the kernel keep a new connection until its request has come: it is read
-//! as soon as it is accepted, and need not be watched if it brings one request. That saves a third of what such
-//! a connection costs.
+//! `TCP_DEFER_ACCEPT` (tcp(7)) has the kernel keep a new connection until its request has come: it is
+//! read as soon as it is accepted, and need not be watched if it brings one request.
 
 use socket2::Socket;
 #[cfg(target_os = "linux")]
@@ -22,13 +21,14 @@ pub fn limit_unsent(_socket: &Socket) {
     let _ = _socket.set_tcp_notsent_lowat(UNSENT_BYTES);
 }
 
-/// How long the kernel waits for a request, at most. Then it hands over a silent connection all the same, which
-/// has the usual time. In seconds, and no time is shorter.
+/// How long the kernel waits for a request, at most; in seconds. Then it hands over a silent connection all
+/// the same, which has the usual time.
 #[cfg(target_os = "linux")]
 static SILENT_S: libc::c_int = 1;
 
-/// Sets `TCP_DEFER_ACCEPT`, if SYN cookies are on. Without them, some thousand silent connections would fill the
-/// kernel's queue of incomplete connections, and keep all clients out. With them, a full queue holds nobody up.
+/// Sets `TCP_DEFER_ACCEPT`, if SYN cookies are on. Without them, some thousand silent connections would fill
+/// the kernel's queue of incomplete connections, and keep all clients out. With them, a full queue holds
+/// nobody up.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "no safe crate has this option")]
 pub fn defer_accept(socket: &Socket) {

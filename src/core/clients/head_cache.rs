@@ -6,13 +6,13 @@
 //! fields that no response depends on (a number of the request, say), what was prepared of one of them holds
 //! for all. A reload empties the cache.
 //!
-//! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are for
-//! heads that stand for all that are like them. A head is copied when it asks for its place twice in a row, so
-//! heads that come once are never copied.
+//! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are
+//! for heads that stand for all that are like them. A head is copied when it asks for its place twice in a
+//! row, so heads that come once are never copied.
 //!
 //! With a prepared request, its response is kept, once it was made twice in the same state of the core: until
-//! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response. The pieces of
-//! a chart are joined for that: one piece is sent faster than ten.
+//! that changes ([`Context::state`]), or time makes another of it, the same bytes are the response. The
+//! pieces of a chart are joined for that: one piece is sent faster than ten.
 
 use crate::core::api::{Endpoint, Prepared};
 use crate::core::{Context, Service};
@@ -181,8 +181,8 @@ impl HeadCache {
         }
     }
 
-    /// Notes a request that was parsed because it was not found in its place. Returns the place of one that is
-    /// answered like it, if that is kept. One that a body follows is not kept: no client needs to send one.
+    /// Notes a request that was parsed because it was not found in its place. Returns the place of one that
+    /// is answered like it, if that is kept. One that a body follows is not kept: no client needs to.
     pub fn note(&mut self, place: usize, request: &Request<'_>) -> Option<usize> {
         if request.head.len() > HEAD_BYTES || request.body != RequestBody::None {
             return None;
