@@ -38,6 +38,21 @@ fn check_all_settled(world: &mut World, slots: std::ops::Range<i64>) {
 }
 
 #[test]
+fn without_backfill_no_candle_of_the_past_is_requested_and_none_since_the_start_is_missing() {
+    let mut world = World::new(0);
+    world.run_to_second(10);
+    let first = world.current();
+    world.run(400);
+    // The newest known candle is read again, with the one before it.
+    let asked = world.pages();
+    assert!(asked.iter().all(|(from, _)| *from >= first - 1), "{asked:?}");
+    // Nobody has asked for a chart before.
+    let chart = world.minutes(first, world.current() - 1);
+    assert_eq!(world.pages(), [], "{chart:?}");
+    assert_eq!(chart.rows.len() as i64, world.current() - first, "{chart:?}");
+}
+
+#[test]
 fn an_empty_page_for_a_minute_takes_no_candle_away() {
     let mut world = settled(100);
     let at = world.current();

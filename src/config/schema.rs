@@ -206,8 +206,7 @@ object! {
     /// What the demo exchange plays.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ReplayConfig [1, &["data"]] {
-        /// A history file, which is read at the start; a relative name starts from the working directory;
-        /// required.
+        /// A history file, which is read at the start; relative to the working directory; required.
         data: String, "data" FILE;
         /// What the clock shows at the start; null: what `at` says, else the time of the first candle.
         from: Option<UnixMs>, "from" TIME;

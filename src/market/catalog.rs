@@ -301,9 +301,14 @@ impl Catalog {
     }
 
     /// Keeps the markets that the list which was read to its end may have left out by mistake, until another
-    /// list leaves them out too. `is_quoted`: true if tickers of a symbol come. Returns how many are kept.
-    pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) -> usize {
-        self.rosters[source.index()].doubt(is_quoted)
+    /// list leaves them out too. `is_quoted`: true if tickers of a symbol come.
+    pub fn doubt_list(&mut self, source: SourceId, is_quoted: impl Fn(SymbolId) -> bool) {
+        self.rosters[source.index()].doubt(is_quoted);
+    }
+
+    /// How many markets the last list seems to have left out by mistake, if that was not asked before.
+    pub fn take_doubted(&mut self, source: SourceId) -> usize {
+        std::mem::take(&mut self.rosters[source.index()].newly_doubted)
     }
 
     /// The id of a source in the configuration, for the log.

@@ -86,6 +86,27 @@ fn a_few_markets_whose_tickers_have_gone_leave_at_once_and_many_with_the_second_
 
 #[cfg(feature = "sqlite")]
 #[test]
+fn a_short_first_list_after_a_restart_takes_no_market_away_however_slow_the_disk_is() {
+    let mut world = World::with_file(100);
+    world.track_others(500);
+    world.restart(0);
+    // Quotes are saved after five minutes.
+    world.run(320);
+    assert_eq!(served(&mut world), 501);
+    for slow_ms in [0, 3000] {
+        world.exchange.others.0 = 5;
+        world.restart_on_slow_disk(slow_ms);
+        world.run(20);
+        assert_eq!(served(&mut world), 501, "{slow_ms} ms");
+        // It is read again within a minute.
+        world.exchange.others.0 = 500;
+        world.run(90);
+        assert_eq!(served(&mut world), 501, "{slow_ms} ms");
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
 fn what_is_stored_of_a_named_market_that_is_not_listed_is_read_after_a_restart() {
     let mut world = World::with_file(100);
     world.run(200);

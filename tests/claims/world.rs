@@ -476,6 +476,13 @@ impl World {
         config.sources.insert(0, other);
     }
 
+    /// From the next begin on, all markets in USDT are tracked, of which there are so many others.
+    pub fn track_others(&mut self, count: usize) {
+        let config = &mut self.file.as_mut().expect("there is a file").config;
+        config.sources[0].quote_assets = vec!["USDT".to_string()];
+        self.exchange.others = (count, count);
+    }
+
     /// Reads a configuration with another source behind the one that the file knows.
     pub fn add_source(&mut self) {
         let mut config = self.file.as_ref().expect("there is a file").config.clone();

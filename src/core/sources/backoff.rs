@@ -175,7 +175,7 @@ impl Failures {
         match (asked, blame) {
             (Some(asked), _) => host.halt(asked.max(step), now),
             (None, Blame::Host) => host.halt(step, now),
-            (None, Blame::RateLimit) => host.refused(is_again, began, it.until, now),
+            (None, Blame::RateLimit) => host.refused(began, it.until, now),
             (None, Blame::Kind | Blame::Market) => {}
         }
         log::debug!(

@@ -275,7 +275,8 @@ impl CandlePlans {
             Some(series) if has_backfill || series.newest_known().is_some() => {
                 refreshed_from(series, current, self.rows(key.interval))
             }
-            Some(_) => current,
+            // What is forming at the first request is read again when it has ended.
+            Some(_) => current - i64::from(!self.is_new(key)),
         };
         // What is older than what is kept would be dropped at once.
         let oldest_kept = current.saturating_sub(charts.keep(key.interval));

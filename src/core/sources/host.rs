@@ -29,6 +29,8 @@ pub struct Host {
     /// the budget is spent for that.
     refused_at: Mono,
     halved_until: Mono,
+    /// True until a request that was sent after the refusal is answered well.
+    is_refused: bool,
     /// The requests in flight of the other sources of this host. [`Sources`](super::Sources) counts them
     /// before a source acts.
     pub in_flight_elsewhere: usize,
@@ -61,19 +63,19 @@ impl Host {
     }
 
     /// A request that began at `began` was refused as too many, and its kind waits until then. Half of the
-    /// budget is spent meanwhile. `is_again`: the same kind was refused before, and not answered since.
-    /// The second refusal in a row halts the host.
-    pub fn refused(&mut self, is_again: bool, began: Mono, until: Mono, now: Mono) {
+    /// budget is spent meanwhile. The second refusal in a row, whatever was asked, halts the host.
+    pub fn refused(&mut self, began: Mono, until: Mono, now: Mono) {
         // What was on its way at the first refusal meets the same trouble.
-        if (is_again || now < self.halved_until) && began >= self.refused_at {
+        if self.is_refused && began >= self.refused_at {
             self.halt(until.since(now), now);
         }
-        self.refused_at = now;
+        (self.refused_at, self.is_refused) = (now, true);
         self.halved_until = self.halved_until.max(until);
     }
 
-    /// An answer was good. It does not shorten a halt.
-    pub fn answered(&mut self, now: Mono) {
+    /// The answer to a request that began at `began` was good. It does not shorten a halt.
+    pub fn answered(&mut self, began: Mono, now: Mono) {
+        self.is_refused &= began < self.refused_at;
         self.is_probing &= now < self.halted_until;
     }
 
@@ -101,23 +103,26 @@ mod tests {
     fn the_second_refusal_in_a_row_halts_the_host_and_two_at_once_are_one() {
         let mut host = host();
         let until = Mono(2_000_000);
-        host.refused(false, Mono(5), until, Mono(10));
+        host.refused(Mono(5), until, Mono(10));
         assert_eq!((host.parts(Mono(11)), host.halted_until), (2, Mono(0)));
-        host.refused(false, Mono(6), until, Mono(12));
+        host.refused(Mono(6), until, Mono(12));
         assert_eq!(host.halted_until, Mono(0), "it was on its way");
+        host.answered(Mono(11), Mono(50));
         assert!(host.has_room(1, 3));
-        host.refused(false, Mono(100), until, Mono(200));
-        assert_eq!(host.halted_until, until, "another kind meanwhile");
+        host.refused(Mono(100), until, Mono(200));
+        assert_eq!(host.halted_until, until, "the good answer was on its way, too");
         assert!(!host.has_room(1, 3) && host.has_room(0, 3), "one at a time");
-        host.answered(Mono(300));
+        host.answered(Mono(201), Mono(300));
         assert!(!host.has_room(1, 3), "only time ends a halt");
-        host.answered(until);
+        host.answered(until, until);
         assert!(host.has_room(2, 3) && host.parts(until) == 1);
-        host.refused(false, until, Mono(3_000_000), until);
-        assert_eq!(host.halted_until, until);
+        host.refused(until, Mono(3_000_000), until);
         let later = Mono(4_000_000);
-        host.refused(true, later, Mono(8_000_000), later);
-        assert_eq!(host.halted_until, Mono(8_000_000), "the same kind again");
+        host.answered(Mono(3_000_000), later);
+        host.refused(later, Mono(8_000_000), later);
+        assert_eq!(host.halted_until, until, "others are answered well meanwhile");
+        host.refused(later, Mono(9_000_000), Mono(5_000_000));
+        assert_eq!(host.halted_until, Mono(9_000_000));
     }
 
     #[test]

@@ -236,6 +236,7 @@ impl Source {
         if !self.replica.role().collects() {
             return self.request_due(pace, cx);
         }
+        self.watch_list(cx);
         self.begin_round(cx);
         let mut next = None;
         // What has come is applied first: what is due next may depend on it.

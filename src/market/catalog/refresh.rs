@@ -66,13 +66,15 @@ impl Catalog {
     }
 
     /// Tracks the symbols of an earlier run's list of this source until a list has come. Symbols that the
-    /// source does not want any more are left out, and all of them if its list has come.
+    /// source does not want any more are left out. If its first list has come before, what that lacks stays
+    /// until another list, if it is much.
     pub fn remember(&mut self, source: SourceId, mut symbols: Vec<SymbolId>) {
-        symbols.retain(|symbol| self.may_track(source, *symbol));
+        let (roster, names) = (&mut self.rosters[source.index()], &self.symbols);
+        symbols.retain(|symbol| roster.wants(names.name(*symbol).quote(), true));
+        roster.remember(&mut symbols);
         if symbols.is_empty() {
             return;
         }
-        self.rosters[source.index()].remembered.extend(&symbols);
         for symbol in symbols {
             self.place(symbol);
         }

@@ -87,6 +87,8 @@ pub(super) struct Roster {
     pub(super) staging: Option<Staging>,
     /// The markets that the last list lacked and that have stayed.
     doubted: BTreeSet<SymbolId>,
+    /// How many they are, until that is asked for.
+    pub(super) newly_doubted: usize,
     warned: Warned,
 }
 
@@ -183,12 +185,24 @@ impl Roster {
         }
     }
 
+    /// Tracks these symbols of an earlier run's list, and leaves the others out of them: all, if the first
+    /// list has come and lacks few.
+    pub(super) fn remember(&mut self, symbols: &mut Vec<SymbolId>) {
+        let known = symbols.len();
+        symbols.retain(|symbol| self.listing(*symbol).is_none());
+        if self.has_list {
+            symbols.truncate(if symbols.len() > known / MANY { symbols.len() } else { 0 });
+            self.doubted.extend(&*symbols);
+            self.newly_doubted += symbols.len();
+        }
+        self.remembered.extend(&*symbols);
+    }
+
     /// Keeps those markets that the list lacks and may have left out by mistake: those whose tickers still
-    /// come, and all of them if they are many. What the list before lacked too is not kept. Returns how many
-    /// are.
-    pub(super) fn doubt(&mut self, is_quoted: impl Fn(SymbolId) -> bool) -> usize {
+    /// come, and all of them if they are many. What the list before lacked too is not kept.
+    pub(super) fn doubt(&mut self, is_quoted: impl Fn(SymbolId) -> bool) {
         let Some(staging) = &mut self.staging else {
-            return 0;
+            return;
         };
         let mut tracked: BTreeSet<_> = listed(&self.listings).map(|(symbol, _)| symbol).collect();
         tracked.extend(&self.remembered);
@@ -200,7 +214,7 @@ impl Roster {
         for (symbol, _) in listed(&self.listings).filter(|(it, _)| self.doubted.contains(it)) {
             staging.said.insert(symbol, None);
         }
-        self.doubted.len()
+        self.newly_doubted = self.doubted.len();
     }
 
     /// The symbols about which something changes with this list.

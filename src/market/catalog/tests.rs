@@ -125,8 +125,7 @@ fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
     let number = |catalog: &mut Catalog, text: &str| catalog.number_of(text).expect("a name");
     let [btc, eth, luna, eur] =
         ["BTC/USDT", "ETH/USDT", "LUNA/USDT", "BTC/EUR"].map(|text| number(&mut catalog, text));
-    // The list of B has come, and A does not want euros.
-    remember(&mut catalog, B, &[eur]);
+    // A does not want euros.
     remember(&mut catalog, A, &[eur]);
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC");
     assert_eq!(catalog.version(), version);
@@ -141,8 +140,26 @@ fn what_is_remembered_of_an_earlier_list_is_known_until_the_first_list() {
     assert_eq!((change.added, change.removed), (vec![], vec![luna]));
     assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT");
     assert_eq!(catalog.created_at(eth), Some(T2));
-    remember(&mut catalog, A, &[luna]);
-    assert_eq!(known(&catalog), "BTC/USDT ETH/BTC ETH/USDT");
+}
+
+#[test]
+fn what_a_first_list_lacks_of_an_earlier_one_is_known_until_another_list_if_it_is_much() {
+    let mut catalog = catalog(&[source("a", &[], &[])]);
+    let names: Vec<String> = (10..22).map(|number| format!("A{number}/USDT")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ids: Vec<SymbolId> =
+        names.iter().map(|name| catalog.number_of(name).expect("a name")).collect();
+    list(&mut catalog, A, &names[..10], T1);
+    remember(&mut catalog, A, &ids[..11]);
+    assert_eq!((catalog.known().len(), catalog.take_doubted(A)), (10, 0), "one may have left");
+    remember(&mut catalog, A, &ids);
+    assert_eq!((catalog.known().len(), catalog.take_doubted(A)), (12, 2));
+    assert_eq!(catalog.take_doubted(A), 0);
+    names[..10].iter().for_each(|text| catalog.list(A, info(text)));
+    catalog.doubt_list(A, |_| true);
+    let change = end_list(&mut catalog, A, T2).expect("a usable list");
+    assert_eq!(change.removed, ids[10..]);
+    assert_eq!(catalog.known().len(), 10);
 }
 
 #[test]

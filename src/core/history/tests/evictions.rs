@@ -23,8 +23,9 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     bench.tell(Reply::Loaded(Ok(Loaded::default())));
     let key = bench.key("BTC/USDT");
     bench.pass(61);
-    let before = BEGIN - 10 - 1000;
-    assert_eq!(bench.archived(key), [(-1010, -10)]);
+    // Another minute has begun.
+    let before = BEGIN + 1 - 1000;
+    assert_eq!(bench.archived(key), [(-999, -10)]);
     bench.pass(5);
     assert_eq!(bench.jobs.len(), 1, "it is under way");
     let (number, batch) = bench.batch();
@@ -36,7 +37,7 @@ fn what_is_evicted_is_archived_no_longer_and_tried_again_when_that_fails() {
     let result = Ok(Written { evicted: 2001, ..bench.on_disk() });
     bench.tell(Reply::Written { number, result });
     assert_eq!(bench.cx.stats.history.evicted, 2001);
-    assert_eq!(bench.archived(key), [(-1010, -10)]);
+    assert_eq!(bench.archived(key), [(-999, -10)]);
     bench.pass(120);
     assert!(bench.jobs.is_empty());
 }

@@ -38,12 +38,12 @@ impl Source {
             target: SOURCE,
             "response source={id} what={what:?} status={code} bytes={bytes} ms={ms}"
         );
-        let task = request.task().clone();
+        let (task, began) = (request.task().clone(), request.began);
         if request.status() == Some(304) && self.tag(&task).is_some() {
             // The list with that tag still stands (RFC 9110, 15.4.5).
             cx.market.catalog.drop_list(self.id);
             cx.stats[self.id].ok += 1;
-            self.answered(&task, host, cx);
+            self.answered(&task, began, host, cx);
             return Ok(());
         }
         let staged = request.finish(cx.now)?;
@@ -73,12 +73,12 @@ impl Source {
         let named = self.profile.list_ids.as_ref().map(Vec::len);
         self.plan.note(&staged, named, cx.now);
         self.apply(staged, cx)?;
-        self.answered(&task, host, cx);
+        self.answered(&task, began, host, cx);
         Ok(())
     }
 
-    /// A request was answered well.
-    fn answered(&mut self, task: &Task, host: &mut Host, cx: &mut Context) {
+    /// A request that began at `began` was answered well.
+    fn answered(&mut self, task: &Task, began: Mono, host: &mut Host, cx: &mut Context) {
         let kind = task.kind();
         let fails_elsewhere = match task {
             Task::TickersOf { symbols, .. } => self.round.note(kind, symbols, true),
@@ -86,7 +86,7 @@ impl Source {
             Task::Candles { series, .. } => self.candles.answered(*series, cx.now),
             Task::Tickers | Task::Markets | Task::Time => false,
         };
-        host.answered(cx.now.mono);
+        host.answered(began, cx.now.mono);
         self.failures.answered(kind, fails_elsewhere, cx);
     }
 
@@ -291,14 +291,7 @@ impl Source {
         let Market { catalog, quotes, .. } = &mut cx.market;
         if self.replica.role().collects() {
             let is_quoted = |symbol| quotes.of(id, symbol).is_some_and(|quote| !quote.stale());
-            let doubted = catalog.doubt_list(id, is_quoted);
-            if doubted > 0 {
-                log::warn!(target: SOURCE, "market list doubted source={source} missing={doubted}");
-                self.list_tag = None;
-                let is_demo = self.profile.config.dialect == DEMO;
-                let pause = if is_demo { self.profile.poll } else { HOURLY_RETRY };
-                self.list_due = cx.now.mono + pause;
-            }
+            catalog.doubt_list(id, is_quoted);
         }
         let is_first = !catalog.has_list(id);
         let change = catalog.refresh_list(id, cx.now.unix);
@@ -331,6 +324,19 @@ impl Source {
         let removed = Job::DropQuotes(change.removed.into_iter());
         self.jobs.push([removed, Job::FollowNamed(named.into_iter())]);
         self.list_changed();
+    }
+
+    /// Reads the list soon again if it lacks what an earlier one had.
+    pub(super) fn watch_list(&mut self, cx: &mut Context) {
+        let missing = cx.market.catalog.take_doubted(self.id);
+        if missing > 0 {
+            let source = &cx.stats[self.id].id;
+            log::warn!(target: SOURCE, "market list doubted source={source} missing={missing}");
+            self.list_tag = None;
+            let is_demo = self.profile.config.dialect == DEMO;
+            let pause = if is_demo { self.profile.poll } else { HOURLY_RETRY };
+            self.list_due = cx.now.mono + pause;
+        }
     }
 
     /// Drops the quotes and candles that are not applied yet. They are requested again.
