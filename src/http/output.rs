@@ -79,11 +79,12 @@ impl Output {
     }
 
     /// Appends bytes. Long ones are not copied: copying a megabyte takes longer than a turn of the loop
-    /// may take.
-    pub fn give(&mut self, bytes: Vec<u8>) {
+    /// may take. What their buffer has beyond them is freed, since a client may take them for long.
+    pub fn give(&mut self, mut bytes: Vec<u8>) {
         if bytes.len() < MIN_GIVEN {
             return self.bytes.extend_from_slice(&bytes);
         }
+        bytes.shrink_to_fit();
         let range = 0..bytes.len();
         let shared = self.shared.get_or_insert_default();
         shared.left += range.len();
@@ -186,10 +187,20 @@ impl Output {
         self.sent += left;
     }
 
-    /// Frees what is sent, if that is at least half of a buffer: a client may take the rest for long.
+    /// Frees what is sent or was never written, if that is at least a quarter of a buffer: a client may take
+    /// the rest for long.
     pub fn shrink(&mut self) {
-        let unsent = self.bytes.len() - self.sent;
-        if self.bytes.capacity() >= MIN_SHRUNK && unsent <= self.bytes.capacity() / 2 {
+        if let Some(shared) = self.shared.as_deref_mut()
+            && let Some(Part { bytes: Bytes::Given(bytes), range, .. }) =
+                shared.parts.get_mut(shared.next)
+            && range.start >= bytes.len() / 4
+        {
+            bytes.drain(..range.start);
+            bytes.shrink_to_fit();
+            *range = 0..bytes.len();
+        }
+        let capacity = self.bytes.capacity();
+        if capacity >= MIN_SHRUNK && self.bytes.len() - self.sent <= capacity - capacity / 4 {
             self.bytes = self.bytes[self.sent..].to_vec();
             if let Some(shared) = self.shared.as_deref_mut() {
                 shared.parts.drain(..shared.next);
@@ -323,6 +334,33 @@ mod tests {
         });
         let expected = [&shared[2..], b"more", &[b'g'; MIN_GIVEN]].concat();
         assert_eq!((output.len(), found), (expected.len(), expected));
+    }
+
+    #[test]
+    fn what_a_client_does_not_take_is_held_without_what_it_has_taken() {
+        let mut output = Output::default();
+        let all: Vec<u8> = (0..MIN_SHRUNK + 4 * MIN_GIVEN).map(|byte| byte as u8).collect();
+        let (written, given) = all.split_at(MIN_SHRUNK);
+        output.bytes().reserve(8 * MIN_SHRUNK);
+        output.bytes().extend_from_slice(written);
+        let mut buffer = Vec::with_capacity(9 * MIN_GIVEN);
+        buffer.extend_from_slice(given);
+        output.give(buffer);
+        let held = |output: &Output| {
+            let parts = output.shared.iter().flat_map(|shared| &shared.parts);
+            let given = parts.filter_map(|part| match &part.bytes {
+                Bytes::Given(bytes) => Some(bytes.capacity()),
+                Bytes::Shared(_) => None,
+            });
+            output.bytes.capacity() + given.sum::<usize>()
+        };
+        for sent in [0, MIN_SHRUNK / 2, MIN_SHRUNK / 2 + 1, MIN_GIVEN, 2 * MIN_GIVEN] {
+            output.advance(sent);
+            output.shrink();
+            assert_eq!(output.pending().to_vec(), all[all.len() - output.len()..]);
+            assert!(held(&output) <= output.len() * 4 / 3 + MIN_SHRUNK, "{}", held(&output));
+        }
+        assert_eq!(output.len(), MIN_GIVEN - 1);
     }
 
     #[test]
