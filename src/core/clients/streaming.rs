@@ -216,18 +216,19 @@ impl Streams {
         if !connection.output.is_empty() {
             return;
         }
-        let view = View::new(cx);
         if stream.is_outdated(&self.shared) {
-            for place in stream.look_again(&view, &mut self.shared) {
+            for place in stream.look_again(&View::new(cx), &mut self.shared) {
                 let at = (connection.key, place);
-                match stream.chart(place) {
-                    Some(chart) => _ = self.shared.charts.add(chart, at, &view),
-                    None => {
-                        self.quotes.add_one(at, (stream.symbol(place), stream.asked.source), &view)
-                    }
+                if let Some(chart) = stream.chart(place) {
+                    self.shared.charts.add(chart, at, &View::new(cx));
+                } else if let Some(symbol) = stream.symbol(place) {
+                    let read = (Some(symbol), stream.asked.source);
+                    self.quotes.add_one(at, read, &View::new(cx));
+                    cx.followed.enter(symbol);
                 }
             }
         }
+        let view = View::new(cx);
         connection.output.borrow(spare);
         let write = |out: &mut Vec<u8>| stream.write(out, &view, &mut self.shared);
         let events = body.write(connection.output.bytes(), write);
@@ -317,15 +318,15 @@ mod tests {
 
     const SOURCE: SourceId = SourceId(0);
 
-    /// So many markets, each with a quote.
+    /// So many markets, each with a quote, of a source that is to have one more.
     fn context(markets: usize) -> Context {
         let now = Now { mono: Mono(1), unix: UnixMs(1) };
-        let symbols: Vec<String> = (0..markets).map(|n| format!("A{n}/USDT")).collect();
+        let symbols: Vec<String> = (0..=markets).map(|n| format!("A{n}/USDT")).collect();
         let source = SourceConfig { symbols: symbols.clone(), ..SourceConfig::new("binance") };
         let config = Config { sources: vec![source], ..Config::default() };
         let mut market = Market::new(&config);
         market.catalog.drop_list(SOURCE);
-        symbols.iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
+        symbols[1..].iter().for_each(|symbol| market.catalog.list(SOURCE, info(symbol)));
         market.catalog.end_list(SOURCE).expect("a usable list");
         market.catalog.refresh_list(SOURCE, now.unix);
         for symbol in market.catalog.known().to_vec() {
@@ -351,6 +352,28 @@ mod tests {
         let count = clients.interest(key).0.len();
         clients.handle(key, Event::Sent(count), cx);
         count
+    }
+
+    #[test]
+    fn a_name_that_becomes_known_is_followed_until_its_stream_ends() {
+        let mut cx = context(1);
+        let mut clients = Clients::new(None, 0, &cx);
+        let key = open(&mut clients, "A1/USDT,A0/USDT", &mut cx);
+        cx.market.catalog.drop_list(SOURCE);
+        for symbol in ["A0/USDT", "A1/USDT"] {
+            cx.market.catalog.list(SOURCE, info(symbol));
+        }
+        cx.market.catalog.end_list(SOURCE).expect("a usable list");
+        cx.market.catalog.refresh_list(SOURCE, cx.now.unix);
+        for _ in 0..4 {
+            clients.work(LongWork::Streams, &mut cx);
+            take(&mut clients, key, &mut cx);
+        }
+        let symbols = cx.market.catalog.known().to_vec();
+        assert_eq!(symbols.len(), 2);
+        assert!(symbols.iter().all(|symbol| cx.followed.contains(*symbol)));
+        clients.closed(key, &mut cx);
+        assert!(!symbols.iter().any(|symbol| cx.followed.contains(*symbol)));
     }
 
     #[test]
