@@ -15,13 +15,13 @@ use crate::core::api::{Error, StreamRequest, View};
 use crate::core::clients::address_counts::{AddressCounts, network};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::Pending;
-use crate::core::clients::streams::{EventStream, QuoteReaders, SharedEvents};
+use crate::core::clients::streams::{EventStream, PlaceSet, QuoteReaders, SharedEvents};
 use crate::core::{CloseReason, Context};
 use crate::http::Output;
 use crate::rng::Rng;
 use crate::table::{Key, Table};
 use crate::time::Mono;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Notes with readers that one slice makes: some 0.1 ms.
@@ -50,9 +50,9 @@ pub struct Streams {
     leaving: Vec<Key>,
     quotes: QuoteReaders,
     shared: SharedEvents,
-    /// Streams with something to send. One whose earlier output is not sent yet is passed over, and is
-    /// queued again once it is sent.
-    queue: VecDeque<Key>,
+    /// The indexes of the connections whose streams have something to send. One whose earlier output is not
+    /// sent yet is passed over, and is queued again once it is sent.
+    queue: PlaceSet,
     rng: Rng,
 }
 
@@ -107,7 +107,7 @@ impl Streams {
             self.shared.noted = cx.market.quotes.version();
             self.shared.catalog = cx.market.catalog.version();
         }
-        let wait_ms = self.wait_ms(RETRY_MS);
+        let wait_ms = RETRY_MS.0 + self.rng.below(RETRY_MS.1);
         let view = View::new(cx);
         let (key, body) = (connection.key, request.body);
         let stream = EventStream::new(request, pending.line, wait_ms, (self.shared.noted, &view));
@@ -123,15 +123,12 @@ impl Streams {
         self.open.insert((stream.opened_at, key), pending.client);
         stream.asked.symbols.named().for_each(|(_, symbol)| cx.followed.enter(symbol));
         connection.stream = Some(Box::new(stream));
+        // It ends for a reason of its own.
+        connection.reason = None;
         connection.enter(Phase::Streaming(body), cx);
         cx.wish(None, Vec::new(), candles);
         cx.stats.streams.open += 1;
         cx.stats.streams.opened += 1;
-    }
-
-    /// A random wait in milliseconds: at least `least`, and less than `more` above it.
-    fn wait_ms(&mut self, (least, more): (u64, u64)) -> u64 {
-        least + self.rng.below(more)
     }
 
     /// True if [`Streams::step`] has something to do.
@@ -159,7 +156,7 @@ impl Streams {
         } else if self.has_changes(cx) {
             self.note_changes(connections, cx);
         } else {
-            return self.queue.pop_front();
+            return self.queue.take().and_then(|index| connections.at(index));
         }
         None
     }
@@ -169,9 +166,10 @@ impl Streams {
         let Streams { quotes, shared, queue, .. } = self;
         let (mut notes, mut conflated) = (0, 0);
         let mut note = |key: Key, place: usize| {
-            if let Some(stream) = stream_of(connections, key) {
-                conflated += u64::from(!stream.note(place));
-                enqueue(queue, key, stream);
+            let connection = connections.get_mut(key);
+            if let Some(stream) = connection.and_then(|it| it.stream.as_mut()) {
+                conflated += u64::from(!stream.changed.insert(place));
+                queue.insert(key.index());
             }
         };
         while notes < NOTES_A_SLICE {
@@ -194,11 +192,7 @@ impl Streams {
             shared.render_status(&View::new(cx));
         }
         if is_new || has_status {
-            for (_, key) in self.open.keys() {
-                if let Some(stream) = stream_of(connections, *key) {
-                    enqueue(queue, *key, stream);
-                }
-            }
+            self.open.keys().for_each(|(_, key)| _ = queue.insert(key.index()));
         }
     }
 
@@ -208,7 +202,6 @@ impl Streams {
         let Some(stream) = &mut connection.stream else {
             return;
         };
-        stream.is_queued = false;
         // What is not sent yet comes first: then it is queued again.
         let Phase::Streaming(body) = connection.phase else {
             return;
@@ -236,20 +229,21 @@ impl Streams {
         if connection.output.is_empty() {
             connection.output.give_back(spare, usize::MAX);
             if stream.has_events(&self.shared) {
-                enqueue(&mut self.queue, connection.key, stream);
+                self.queue.insert(connection.key.index());
             }
             return;
         }
         connection.flush(cx);
     }
 
-    /// A client has taken so many bytes of its stream.
+    /// A client has taken so many bytes, of its stream if it has one.
+    #[inline]
     pub fn sent(&mut self, connection: &mut Connection, count: usize) {
         let is_all = connection.output.is_empty();
         if let Some(stream) = &mut connection.stream {
             stream.sent_bytes += count;
             if is_all && stream.has_events(&self.shared) {
-                enqueue(&mut self.queue, connection.key, stream);
+                self.queue.insert(connection.key.index());
             }
         }
     }
@@ -275,11 +269,12 @@ impl Streams {
     /// Ends a stream: marketd stops.
     pub fn end(&mut self, connection: &mut Connection, cx: &mut Context) {
         if let Phase::Streaming(body) = connection.phase {
-            let wait_ms = self.wait_ms(RETRY_BYE_MS);
+            let wait_ms = RETRY_BYE_MS.0 + self.rng.below(RETRY_BYE_MS.1);
             let out = connection.output.bytes();
             body.write(out, |out| write_bye(out, wait_ms));
             body.end(out);
-            connection.responded_last(CloseReason::Stopping, cx);
+            connection.reason = Some(CloseReason::Stopping);
+            connection.responded(cx);
             connection.flush(cx);
         }
     }
@@ -288,18 +283,6 @@ impl Streams {
     pub fn ask_for_charts(&mut self, cx: &mut Context) {
         let candles = self.shared.charts.without_series(&View::new(cx));
         cx.wish(None, Vec::new(), candles);
-    }
-}
-
-/// The stream of a connection, if there are both.
-fn stream_of(connections: &mut Table<Connection>, key: Key) -> Option<&mut EventStream> {
-    connections.get_mut(key)?.stream.as_deref_mut()
-}
-
-/// Queues a stream that has something to send, unless it is queued already.
-fn enqueue(queue: &mut VecDeque<Key>, key: Key, stream: &mut EventStream) {
-    if !std::mem::replace(&mut stream.is_queued, true) {
-        queue.push_back(key);
     }
 }
 
@@ -395,9 +378,9 @@ mod tests {
                 assert!(sent[0].1 <= 2 * SHARE as usize, "{} bytes at a time", sent[0].1);
             }
         }
-        // Who comes now waits for one part of each of them.
+        // Who comes now has its turn too, and nobody waits for more than one part of each of the others.
         let late = open(&mut clients, "A7/USDT", &mut cx);
-        all.push(late);
+        all.insert(0, late);
         for key in &all {
             let sent = slice(&all, &mut cx, &mut clients);
             assert_eq!(sent.iter().map(|it| it.0).collect::<Vec<_>>(), [*key]);

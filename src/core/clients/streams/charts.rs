@@ -116,7 +116,7 @@ impl FollowedCharts {
         for (followed, chart) in of_symbol.take_while(|(it, _)| it.symbol == symbol) {
             cost += REFRESH_COST;
             if chart.refresh(followed, view) {
-                chart.readers.iter().for_each(|(key, place)| note(key, place));
+                chart.readers.iter().for_each(|(key, place)| note(*key, *place as usize));
                 cost += chart.readers.len();
             }
         }
@@ -220,12 +220,11 @@ impl Newest {
             }
         }
         let is_forming = self.closed.is_none_or(|closed| closed < self.open);
-        if is_forming && part.cut_at.is_none() {
-            let text = match decimals {
-                Decimals::Number => None,
-                Decimals::String => rows(None, 1),
-            };
-            write(text.as_ref().map_or(&self.rows, |(body, _)| body), false);
+        if is_forming
+            && part.cut_at.is_none()
+            && let Some((body, _)) = rows(None, 1)
+        {
+            write(&body, false);
         }
         part
     }

@@ -14,5 +14,6 @@ mod places;
 mod readers;
 mod stream;
 
+pub use places::PlaceSet;
 pub use readers::QuoteReaders;
 pub use stream::{EventStream, SharedEvents};

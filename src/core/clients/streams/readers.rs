@@ -4,6 +4,7 @@ use crate::core::api::{StreamRequest, StreamedSymbols, View};
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// The streams that read one thing, each with the place that it has it at. They are in the order of their
 /// keys, in one piece: a map would take twice the memory, for each symbol of each stream.
@@ -11,16 +12,6 @@ use std::collections::BTreeMap;
 pub struct Readers(Vec<(Key, u32)>);
 
 impl Readers {
-    /// True if nobody reads it.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// How many read it.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// Adds a stream.
     pub fn insert(&mut self, stream: Key, place: usize) {
         let at = self.0.partition_point(|(key, _)| *key < stream);
@@ -36,10 +27,13 @@ impl Readers {
             }
         }
     }
+}
 
-    /// Each of them, with its place.
-    pub fn iter(&self) -> impl Iterator<Item = (Key, usize)> {
-        self.0.iter().map(|(key, place)| (*key, *place as usize))
+impl Deref for Readers {
+    type Target = [(Key, u32)];
+
+    fn deref(&self) -> &[(Key, u32)] {
+        &self.0
     }
 }
 
@@ -125,7 +119,7 @@ impl QuoteReaders {
                     told.resize(offset + 1, 0);
                 }
                 if std::mem::replace(&mut told[offset], version) != version {
-                    readers.iter().for_each(|(key, place)| note(key, place + offset));
+                    readers.iter().for_each(|(key, at)| note(*key, *at as usize + offset));
                     count += readers.len();
                 }
             }
@@ -217,7 +211,7 @@ mod tests {
             let mut noted = Vec::new();
             let count = readers.changed(symbol, &view, |key, place| {
                 let stream = streams.get_mut(&key).expect("a reader has a stream");
-                if stream.note(place) {
+                if stream.changed.insert(place) {
                     noted.push((key, place));
                 }
             });

@@ -41,15 +41,13 @@ pub struct EventStream {
     pub line: Option<Box<str>>,
     /// The bytes of events that the client has taken.
     pub sent_bytes: usize,
-    /// True while it is in the queue of those that have something to send.
-    pub is_queued: bool,
     /// What it sends. The places of charts come before those of symbols; if it has all symbols, a symbol's
     /// place is its number.
     pub asked: StreamRequest,
     /// The version of the catalog that the unknown names and what is gone are from.
     catalog: u64,
     /// The places that have something to tell, or may have.
-    changed: PlaceSet,
+    pub changed: PlaceSet,
     /// The places with a quote that the reader knows, or may know.
     told: PlaceSet,
     /// The places of which the reader knows that they are gone.
@@ -102,7 +100,6 @@ impl EventStream {
             opened_at: view.now().mono,
             line,
             sent_bytes: 0,
-            is_queued: false,
             asked,
             catalog: view.market.catalog.version(),
             changed: PlaceSet::default(),
@@ -175,34 +172,33 @@ impl EventStream {
                 self.changed.insert(place);
             }
         }
-        let find = |name: &[u8]| match view.market.catalog.find(name) {
-            Lookup::Known(symbol) => Some(symbol),
-            Lookup::Unknown | Lookup::Malformed => None,
-        };
         let found = self.asked.unknown.iter();
-        let found: Vec<_> = found.filter_map(|(place, name)| Some((*place, find(name)?))).collect();
-        found.into_iter().filter_map(|it| self.found(it)).collect()
+        let found = found.filter_map(|(place, name)| match view.market.catalog.find(name) {
+            Lookup::Known(symbol) => Some((*place, symbol)),
+            Lookup::Unknown | Lookup::Malformed => None,
+        });
+        found.collect::<Vec<_>>().into_iter().filter_map(|it| self.found(it)).collect()
     }
 
     /// An unknown name has become this symbol. Returns its place, unless another place has the same one.
     fn found(&mut self, (place, symbol): (usize, SymbolId)) -> Option<usize> {
         self.asked.unknown.remove(&place);
-        let charts = self.asked.charts.len();
-        let symbols = match &mut self.asked.symbols {
-            StreamedSymbols::Named(symbols) => symbols,
-            StreamedSymbols::All => &mut [][..],
+        let StreamRequest { charts, symbols, .. } = &mut self.asked;
+        let first = charts.len();
+        let is_taken = match charts.get(place) {
+            Some(new) => {
+                let is_same = |it: &ChartPlace| it.interval == new.interval;
+                charts.iter().any(|it| it.symbol == Some(symbol) && is_same(it))
+            }
+            None => symbols.places().contains(&Some(symbol)),
         };
-        if let Some(ChartPlace { interval, .. }) = self.asked.charts.get(place) {
-            let is_same = |it: &ChartPlace| it.symbol == Some(symbol) && it.interval == *interval;
-            if self.asked.charts.iter().any(is_same) {
-                return None;
-            }
-            self.asked.charts[place].symbol = Some(symbol);
-        } else {
-            if symbols.contains(&Some(symbol)) {
-                return None;
-            }
-            symbols[place - charts] = Some(symbol);
+        if is_taken {
+            return None;
+        }
+        match (charts.get_mut(place), symbols) {
+            (Some(chart), _) => chart.symbol = Some(symbol),
+            (None, StreamedSymbols::Named(symbols)) => symbols[place - first] = Some(symbol),
+            (None, StreamedSymbols::All) => {}
         }
         self.changed.insert(place);
         Some(place)
@@ -221,11 +217,6 @@ impl EventStream {
             StreamedSymbols::Named(symbols) => symbols[at],
             StreamedSymbols::All => Some(SymbolId(at as u32)),
         }
-    }
-
-    /// Notes that a place has changed. Returns false if an earlier change of it is not sent yet.
-    pub fn note(&mut self, place: usize) -> bool {
-        self.changed.insert(place)
     }
 
     /// True if there is something to send, or to look for.
