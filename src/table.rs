@@ -237,11 +237,6 @@ impl<T> Table<T> {
         let places = places.skip(slots.start).take(slots.len());
         places.filter_map(move |(at, slot)| Some((slot.key(first + at), slot.entry.as_mut()?)))
     }
-
-    /// The slot of this key, counted from the first one of this table.
-    pub fn slot(&self, key: Key) -> usize {
-        key.index().saturating_sub(self.first)
-    }
 }
 
 #[cfg(test)]

@@ -285,7 +285,7 @@ impl Core {
 
     /// True once when clients hold so little for so long that memory is worth giving back.
     pub fn take_shrunk(&mut self) -> bool {
-        self.clients.take_shrunk()
+        std::mem::take(&mut self.clients.has_shrunk)
     }
 
     /// Counts what there is. Costs a look at every connection.
@@ -361,8 +361,8 @@ impl Core {
                 return self.clients.refuse(wish.client, &mut self.cx);
             }
         }
-        if !comes {
-            self.clients.go_without(wish.client);
+        if !comes && wish.client.is_some() {
+            self.clients.wake(wish.client, |_, _| false, &self.cx);
         }
     }
 
@@ -383,7 +383,7 @@ impl Core {
             self.grant_wishes();
         }
         let comes = |series: SeriesKey, slots: &Range<i64>| self.backend.brings(series, slots);
-        self.clients.wake(comes, &self.cx);
+        self.clients.wake(None, comes, &self.cx);
     }
 
     /// Sets the time and the date of responses. Once a second, compares the clocks of the machine.

@@ -52,7 +52,7 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Err
 }
 
 /// Length of the empty lines before a request, which some clients send after a body (RFC 9112, 2.2).
-/// [`parse`] skips them too. A caller that drops them can tell an idle client from a slow one.
+/// [`parse`] skips them too. A caller that counts them can tell an idle client from a slow one.
 pub fn empty_lines(bytes: &[u8]) -> usize {
     let lines = bytes.chunks_exact(2).take_while(|line| line == b"\r\n");
     2 * lines.count()

@@ -30,13 +30,15 @@ const LOOK_PAUSE: Duration = Duration::from_millis(10);
 impl Clients {
     /// Accepts a connection, which counts for its address if that is known. One above a limit is
     /// [`CloseReason::Refused`]. `None`: there is no room even for that.
+    #[inline(never)]
     pub fn accept(
         &mut self,
         peer: Option<IpAddr>,
         service: Service,
         cx: &mut Context,
     ) -> Option<Key> {
-        let new = |key| Connection::new(key, service, peer, cx.now.mono);
+        let now = cx.now.mono;
+        let new = |key| Connection::new(key, service, peer, now);
         if service == Service::Demo {
             if self.acceptor.demo_open >= DEMO_CLIENTS {
                 return None;
@@ -53,10 +55,16 @@ impl Clients {
             log::debug!(target: HTTP, "dropped peer={} open={open}", shown(peer));
             return None;
         }
-        let key = self.connections.insert_with(new)?;
         let is_refused = cx.stats.stopping || is_over || open >= most && !self.make_room(peer, cx);
-        if is_refused {
-            self.turn_away(key, cx);
+        let reason = is_refused.then_some(CloseReason::Refused);
+        let key = self.connections.insert_with(|key| Connection { reason, ..new(key) })?;
+        self.acceptor.refused.extend(is_refused.then_some(key));
+        // Above half of the room for such connections, the oldest is closed for it.
+        if self.acceptor.refused.len() > MOST_REFUSED / 2
+            && let Some(oldest) = self.acceptor.refused.pop_front()
+            && let Some(connection) = self.connections.get_mut(oldest)
+        {
+            connection.close(CloseReason::Refused, cx);
         }
         let http = &mut cx.stats.http;
         http.open += 1;
@@ -71,20 +79,6 @@ impl Clients {
         );
         self.acceptor.addresses.enter(peer);
         Some(key)
-    }
-
-    /// Refuses a new connection. Above half of the room for such connections, the oldest is closed for it.
-    fn turn_away(&mut self, key: Key, cx: &mut Context) {
-        let Clients { connections, acceptor, .. } = self;
-        connections.get_mut(key).into_iter().for_each(|it| it.reason = Some(CloseReason::Refused));
-        acceptor.refused.push_back(key);
-        while acceptor.refused.len() > MOST_REFUSED / 2
-            && let Some(oldest) = acceptor.refused.pop_front()
-        {
-            if let Some(connection) = connections.get_mut(oldest) {
-                connection.close(CloseReason::Refused, cx);
-            }
-        }
     }
 
     /// Closes a connection for a new one of this peer. `false` if none makes room.
@@ -184,7 +178,7 @@ fn standing(connection: &Connection, now: Mono) -> Option<(Standing, Mono)> {
     let since = connection.since;
     match &connection.phase {
         _ if connection.service == Service::Demo || connection.reason.is_some() => None,
-        Phase::Idle if connection.served == 0 && connection.blank == 0 => {
+        Phase::Idle if connection.served == 0 && connection.inbox.is_empty() => {
             (since + SILENCE <= now).then_some((Standing::Silent, since))
         }
         Phase::Idle => Some((Standing::Idle, since)),

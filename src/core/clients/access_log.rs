@@ -25,20 +25,16 @@ const LINES: usize = 1024;
 /// See the module's page.
 #[derive(Debug)]
 pub struct AccessLog {
-    on: bool,
+    /// True if the logger takes such lines.
+    pub on: bool,
     /// Lines that lack their time.
     turn: Vec<String>,
 }
 
 impl AccessLog {
-    /// On if the logger, which runs already, takes such lines.
+    /// On if the logger, which runs already, takes such lines. A reload may have it take others.
     pub fn new() -> AccessLog {
         AccessLog { on: log::log_enabled!(target: ACCESS, log::Level::Info), turn: Vec::new() }
-    }
-
-    /// The logger may take other lines than before.
-    pub fn reconfigure(&mut self) {
-        self.on = log::log_enabled!(target: ACCESS, log::Level::Info);
     }
 
     /// What the line of a request begins with, if lines are written. It is kept until the response is

@@ -56,25 +56,9 @@ impl Admission {
         endpoint: Endpoint,
         cx: &mut Context,
     ) -> (Option<IpAddr>, Option<Quota>) {
-        match self.is_free(peer) {
-            true => (peer, None),
-            false => self.check(peer, request, endpoint, cx),
+        if self.is_free(peer) {
+            return (peer, None);
         }
-    }
-
-    /// True if every request of this peer is admitted, and counts for the peer itself.
-    #[inline]
-    pub fn is_free(&self, peer: Option<IpAddr>) -> bool {
-        peer.is_some() && self.trusted.is_empty() && !self.rates.is_on()
-    }
-
-    fn check(
-        &mut self,
-        peer: Option<IpAddr>,
-        request: &Request<'_>,
-        endpoint: Endpoint,
-        cx: &mut Context,
-    ) -> (Option<IpAddr>, Option<Quota>) {
         let client = self.client(peer, request.fields);
         // A probe that is refused would take the service out of its balancer, and a page whose preflight
         // is refused could not read why. Neither costs more than a 429 does.
@@ -93,6 +77,12 @@ impl Admission {
         }
         cx.stats.http.rate_limited += u64::from(quota.is_used_up);
         (client, Some(quota))
+    }
+
+    /// True if every request of this peer is admitted, and counts for the peer itself.
+    #[inline]
+    pub fn is_free(&self, peer: Option<IpAddr>) -> bool {
+        peer.is_some() && self.trusted.is_empty() && !self.rates.is_on()
     }
 
     /// The address that a request counts for: the peer, or the client that trusted proxies name. Each

@@ -3,7 +3,8 @@
 //! Owns the phase, the one deadline, the unread bytes and the unsent output. It decides what a deadline leads
 //! to and how the connection closes. It never reads a request and never writes a response: `reading` and
 //! `responses` do, which append to `output`, keep in `inbox` what is not served, and say why the connection
-//! will close. An idle connection holds no heap memory.
+//! will close. An idle connection holds no heap memory, unless its client has sent an empty line (RFC 9112,
+//! 2.2).
 //!
 //! ```text
 //! phase      reads  ends when                                        at its deadline
@@ -59,9 +60,6 @@ pub struct Connection {
     pub output: Output,
     /// Its stream, from its beginning until the driver has dropped the socket.
     pub stream: Option<Box<EventStream>>,
-    /// Bytes of empty lines before the next request that are no longer in the inbox. They count as bytes
-    /// of its head (RFC 9112, 2.2).
-    pub blank: usize,
     /// Requests served.
     pub served: u32,
     /// Why it will close, once that is decided. `Refused` from the start if it is above a limit.
@@ -106,7 +104,6 @@ impl Connection {
             inbox: Vec::new(),
             output: Output::default(),
             stream: None,
-            blank: 0,
             served: 0,
             reason: None,
             counted: HeldByClients::default(),
@@ -214,7 +211,6 @@ impl Connection {
     pub fn count_request(&mut self, keep_alive: bool, cx: &Context) {
         self.reason = self.closes_after(keep_alive, cx);
         self.served += 1;
-        self.blank = 0;
     }
 
     /// Why the connection closes after the next response, if it does.
@@ -235,12 +231,6 @@ impl Connection {
     pub fn responded(&mut self, cx: &Context) {
         let is_last = self.reason.is_some();
         self.enter(if is_last { Phase::Finishing } else { Phase::Idle }, cx);
-    }
-
-    /// The last response is written. Once it is sent, the connection closes for this reason.
-    pub fn responded_last(&mut self, reason: CloseReason, cx: &Context) {
-        self.reason = Some(reason);
-        self.responded(cx);
     }
 
     /// The last response is sent. If bytes may still be on their way to us, the connection lingers: to
@@ -268,15 +258,15 @@ impl Connection {
             _ => CloseReason::ClientClosed,
         });
         if matches!(self.phase, Phase::Body(_)) && !self.output.is_empty() {
-            return self.responded_last(reason, cx);
+            self.reason = Some(reason);
+            return self.responded(cx);
         }
         self.close(reason, cx);
     }
 
     /// The connection is broken. In `Lingering`, everything is sent: the earlier reason stays.
     pub fn broken(&mut self, cx: &mut Context) {
-        let is_over = matches!(self.phase, Phase::Lingering);
-        let reason = self.reason.filter(|_| is_over);
+        let reason = self.reason.filter(|_| matches!(self.phase, Phase::Lingering));
         self.close(reason.unwrap_or(CloseReason::Broken), cx);
     }
 
@@ -297,10 +287,7 @@ impl Connection {
                 cx.stats.http.timeouts += 1;
                 self.close(CloseReason::WriteTimeout, cx);
             }
-            Phase::Lingering => {
-                let reason = self.reason.unwrap_or(CloseReason::BadRequest);
-                self.close(reason, cx);
-            }
+            Phase::Lingering => self.close(self.reason.unwrap_or(CloseReason::BadRequest), cx),
             Phase::Waiting(_) | Phase::Queued | Phase::Closed => {}
         }
         None
@@ -309,9 +296,6 @@ impl Connection {
     /// Ends the connection between two requests. The client may just be sending one: no reset meets it, so
     /// the client knows that it was not served, and may ask again (RFC 9112, 9.3.1 and 9.6).
     pub fn half_close(&mut self, reason: CloseReason, cx: &mut Context) {
-        if self.service == Service::Demo {
-            return self.close(reason, cx);
-        }
         self.reason = Some(reason);
         self.linger(cx);
     }

@@ -211,7 +211,7 @@ mod tests {
         }
 
         fn wake(&mut self, comes: bool) {
-            self.clients.wake(|_, _| comes, &self.cx);
+            self.clients.wake(None, |_, _| comes, &self.cx);
         }
     }
 
@@ -240,8 +240,9 @@ mod tests {
         bench.wake(false);
         assert_eq!(bench.step(), Some(lost), "nobody has asked for its candles");
         let impatient = bench.defer(1, true);
-        bench.clients.go_without(Some(impatient));
-        bench.clients.go_without(Some(impatient));
+        bench.clients.wake(Some(lost), |_, _| false, &bench.cx);
+        assert_eq!(bench.depths(), (1, 0));
+        bench.clients.wake(Some(impatient), |_, _| false, &bench.cx);
         assert_eq!(bench.depths(), (0, 1));
     }
 

@@ -66,12 +66,6 @@ pub struct PreparedHead {
     pub endpoint: Endpoint,
     /// The request.
     pub prepared: Box<dyn Prepared>,
-    response: KeptResponse,
-}
-
-/// The response to a head.
-#[derive(Debug, Default)]
-pub struct KeptResponse {
     /// The state of the core when the head came last.
     state: u64,
     /// Until when this is the response, if there is one.
@@ -85,11 +79,14 @@ pub struct KeptResponse {
 }
 
 impl PreparedHead {
-    /// The response that is kept, if it would be made again as it is.
+    /// True if its response is kept, and would be made again as it is.
     #[inline]
-    pub fn response(&self, cx: &Context) -> Option<&KeptResponse> {
-        let KeptResponse { state, until, .. } = self.response;
-        (state == cx.state && cx.now.mono < until).then_some(&self.response)
+    pub fn has_response(&self, cx: &Context) -> bool {
+        self.state == cx.state && cx.now.mono < self.until
+    }
+
+    fn drop_response(&mut self) {
+        (self.state, self.until, self.bytes) = Default::default();
     }
 }
 
@@ -120,12 +117,6 @@ impl HeadCache {
         self.places[place].request.as_ref().expect("it was found").read(head)
     }
 
-    /// True if a request was prepared for the head in this place.
-    #[inline]
-    pub fn is_prepared(&self, place: usize) -> bool {
-        self.places[place].prepared.is_some()
-    }
-
     /// What was prepared of the head in this place, if that is still valid.
     #[inline]
     pub fn prepared(&self, place: usize, at: Validity) -> Option<&PreparedHead> {
@@ -139,9 +130,11 @@ impl HeadCache {
         valid_for: Validity,
         (endpoint, prepared): (Endpoint, Box<dyn Prepared>),
     ) {
-        let response = KeptResponse::default();
-        self.places[place].prepared =
-            Some(PreparedHead { valid_for, endpoint, prepared, response });
+        let (state, until, bytes) = Default::default();
+        let (status, weight) = (0, 0);
+        let it =
+            PreparedHead { valid_for, endpoint, prepared, state, until, status, weight, bytes };
+        self.places[place].prepared = Some(it);
     }
 
     /// Notes the response to the prepared request in this place, and keeps it if it is the second one in this
@@ -154,19 +147,18 @@ impl HeadCache {
         bytes: &Output,
         cx: &Context,
     ) {
-        let Some(PreparedHead { response, .. }) = &mut self.places[place].prepared else {
+        let prepared = self.places[place].prepared.as_mut();
+        let Some(it) = prepared.filter(|_| until > cx.now.mono) else {
             return;
         };
-        if until <= cx.now.mono {
-            return;
-        }
-        if response.state != cx.state {
-            *response = KeptResponse { state: cx.state, ..KeptResponse::default() };
+        if it.state != cx.state {
+            it.drop_response();
+            it.state = cx.state;
         } else if let Some(bytes) = bytes.copy(RESPONSE_BYTES) {
             let is_joined = bytes.is_shared() && self.joined + bytes.len() <= JOINED_BYTES;
             self.joined += if is_joined { bytes.len() } else { 0 };
             let bytes = if is_joined { bytes.joined() } else { bytes };
-            *response = KeptResponse { state: cx.state, until, status, weight, bytes };
+            (it.until, it.status, it.weight, it.bytes) = (until, status, weight, bytes);
             self.has_responses = true;
         }
     }
@@ -177,7 +169,7 @@ impl HeadCache {
         self.joined = 0;
         if std::mem::take(&mut self.has_responses) {
             let prepared = self.places.iter_mut().filter_map(|place| place.prepared.as_mut());
-            prepared.for_each(|it| it.response = KeptResponse::default());
+            prepared.for_each(PreparedHead::drop_response);
         }
     }
 
@@ -344,7 +336,7 @@ mod tests {
         let until = cx.now.mono + Duration::from_millis(5);
         let note = |cache: &mut HeadCache, cx: &Context| {
             cache.note_response(0, until, (200, 9), &bytes, cx);
-            let response = cache.prepared(0, at).and_then(|it| it.response(cx));
+            let response = cache.prepared(0, at).filter(|it| it.has_response(cx));
             response.map(|it| (it.status, it.weight, it.bytes.pending().to_vec()))
         };
         let expected = Some((200, 9, b"HTTP/1.1 200 OK".to_vec()));
@@ -361,7 +353,7 @@ mod tests {
         bytes.bytes().resize(RESPONSE_BYTES + 1, b'x');
         let note = |cache: &mut HeadCache| cache.note_response(0, until, (200, 9), &bytes, &cx);
         (0..3).for_each(|_| note(&mut cache));
-        let response = cache.prepared(0, at).and_then(|it| it.response(&cx));
+        let response = cache.prepared(0, at).filter(|it| it.has_response(&cx));
         assert!(response.is_none(), "it is too long");
     }
 
@@ -379,7 +371,7 @@ mod tests {
             cache.keep(place, at, prepared());
             let until = cx.now.mono + Duration::from_secs(1);
             (0..2).for_each(|_| cache.note_response(place, until, (200, 9), &bytes, &cx));
-            let response = cache.prepared(place, at).and_then(|it| it.response(&cx));
+            let response = cache.prepared(place, at).filter(|it| it.has_response(&cx));
             let kept = &response.expect("it is kept").bytes;
             assert_eq!(kept.pending().to_vec(), bytes.pending().to_vec());
             let mut pieces = 0;

@@ -46,7 +46,6 @@ use deferred::Pending;
 use responses::{Responses, took};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Connections above a limit that are accepted to refuse them. The oldest half leaves for new ones.
@@ -72,7 +71,8 @@ pub struct Clients {
     peak_bytes: u64,
     /// When they last held a quarter of that.
     crowded_at: Mono,
-    has_shrunk: bool,
+    /// True if clients have held less than a quarter of that for so long that memory is worth giving back.
+    pub has_shrunk: bool,
 }
 
 /// The state of `accepting`.
@@ -203,10 +203,10 @@ impl Clients {
             self.watch_memory(cx);
         }
         self.shed(cx);
-        while let Some(at) = self.responses.delayed.iter().position(|it| it.until <= now) {
-            let delayed = self.responses.delayed.remove(at);
-            if let Some(connection) = self.connections.get_mut(delayed.key) {
-                connection.output = delayed.output;
+        while let Some(at) = self.responses.delayed.iter().position(|(until, ..)| *until <= now) {
+            let (_, key, output) = self.responses.delayed.remove(at);
+            if let Some(connection) = self.connections.get_mut(key) {
+                connection.output = output;
                 connection.responded(cx);
                 connection.flush(cx);
             }
@@ -217,7 +217,7 @@ impl Clients {
     /// When [`Clients::handle_timeout`] is due.
     pub fn due(&self, cx: &Context) -> Mono {
         let Responses { deferred, delayed, .. } = &self.responses;
-        let delayed = delayed.iter().map(|it| it.until).min().unwrap_or(Mono::NEVER);
+        let delayed = delayed.iter().map(|(until, ..)| *until).min().unwrap_or(Mono::NEVER);
         let sweep = if self.is_swept(cx) { self.sweeper.next_sweep } else { Mono::NEVER };
         sweep.min(deferred.due()).min(delayed)
     }
@@ -261,10 +261,17 @@ impl Clients {
             }
             LongWork::Compression => {
                 let waits = |key| connections.get(key).is_some_and(Connection::is_busy);
-                // Its responses run when that was the last slice.
+                // There is nothing left to be made of responses with a compressed body, so they are next.
                 if let Some((bytes, keys)) = cx.compressed.step(waits) {
                     cx.state += 1;
-                    self.note_compressed(keys, &bytes);
+                    for key in keys {
+                        if let Some(Pending { kind: Outcome::ToCompress(response), .. }) =
+                            pending(connections, key)
+                        {
+                            response.compressed = Some(bytes.clone());
+                            responses.deferred.run(key, true);
+                        }
+                    }
                 }
             }
             LongWork::Streams => {
@@ -280,20 +287,7 @@ impl Clients {
     /// Too many reads of the history file are under way: this client's response is refused.
     pub fn refuse(&mut self, client: Option<Key>, cx: &mut Context) {
         let error = Error::unavailable("Too many charts wait for the history file.", 1);
-        self.on(client, cx, |responses, it, cx| responses.refuse(it, &error, cx));
-    }
-
-    /// The candles that this client's response waits for will not come: it is made without them, unless it
-    /// is patient.
-    pub fn go_without(&mut self, client: Option<Key>) {
-        let deferred = &mut self.responses.deferred;
-        if let Some(key) = client
-            && let Some((response, is_begun)) = made_in_parts(&mut self.connections, key)
-            && !response.is_patient()
-            && deferred.forget(key)
-        {
-            deferred.run(key, is_begun);
-        }
+        self.on(client, cx, |responses, it, cx| responses.finish(it, Some(&error), cx));
     }
 
     /// Lets each waiting response choose its source again, and wishes for the candles that it lacks.
@@ -307,32 +301,27 @@ impl Clients {
         }
     }
 
-    /// Lets responses run: those whose candles are all there or are not on their way any more, and those
-    /// whose deadline has passed. `comes`: true if these slots of a series are on their way.
-    pub fn wake(&mut self, comes: impl Fn(SeriesKey, &Range<i64>) -> bool, cx: &Context) {
+    /// Lets responses run that wait for candles, or that of one client: those whose candles are all there or
+    /// are not on their way any more, and those whose deadline has passed. `comes`: true if these slots of a
+    /// series are on their way.
+    pub fn wake(
+        &mut self,
+        client: Option<Key>,
+        comes: impl Fn(SeriesKey, &Range<i64>) -> bool,
+        cx: &Context,
+    ) {
         let deferred = &mut self.responses.deferred;
-        for (until, key) in std::mem::take(&mut deferred.waiting) {
+        let waiting = deferred.waiting.iter().copied();
+        let is_meant = |(_, key): &(Mono, Key)| client.is_none_or(|client| client == *key);
+        for it @ (until, key) in waiting.filter(is_meant).collect::<Vec<_>>() {
             if let Some((response, is_begun)) = made_in_parts(&mut self.connections, key) {
                 let is_coming = |(series, slots): &SeriesSlots| comes(*series, slots);
-                let missing = response.missing(&View::new(cx));
-                let some_come = missing.iter().any(|it| response.is_patient() || is_coming(it));
-                match until > cx.now.mono && some_come {
-                    true => _ = deferred.waiting.insert((until, key)),
-                    false => deferred.run(key, is_begun),
+                let mut missing = response.missing(&View::new(cx)).into_iter();
+                let waits = missing.any(|it| response.is_patient() || is_coming(&it));
+                if until <= cx.now.mono || !waits {
+                    deferred.waiting.remove(&it);
+                    deferred.run(key, is_begun);
                 }
-            }
-        }
-    }
-
-    /// The body that these connections wait for is compressed. There is nothing left to be made, so they
-    /// are next.
-    pub fn note_compressed(&mut self, keys: Vec<Key>, bytes: &Arc<[u8]>) {
-        for key in keys {
-            if let Some(pending) = pending(&mut self.connections, key)
-                && let Outcome::ToCompress(response) = &mut pending.kind
-            {
-                response.compressed = Some(bytes.clone());
-                self.responses.deferred.run(key, true);
             }
         }
     }
@@ -360,12 +349,6 @@ impl Clients {
         stats.queues.waiting = deferred.waiting.len();
         stats.queues.in_parts = deferred.running.len();
         (stats.queues.compressing, stats.compressed_bytes) = cx.compressed.depths();
-    }
-
-    /// True once when clients have held less than a quarter of the most that they held since the last time
-    /// for so long that memory is worth giving back.
-    pub fn take_shrunk(&mut self) -> bool {
-        std::mem::take(&mut self.has_shrunk)
     }
 
     /// Looks at the memory that clients take. To be called once a second.

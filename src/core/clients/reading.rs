@@ -13,11 +13,11 @@
 use crate::core::api::{Destination, Outcome, View};
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::SHARE;
-use crate::core::clients::head_cache::{KeptResponse, PreparedHead};
+use crate::core::clients::head_cache::PreparedHead;
 use crate::core::clients::responses::Responses;
-use crate::core::{Action, Context, Event};
+use crate::core::{Action, CloseReason, Context, Event};
 use crate::http::{
-    BodyReader, CONTINUE, Error, HeadLimits, Output, OwnedRequest, Parsed, Request, RequestBody,
+    BodyReader, CONTINUE, HeadLimits, Output, OwnedRequest, Parsed, Request, RequestBody,
     Responder, empty_lines, parse,
 };
 use std::ops::ControlFlow::{self, Break, Continue};
@@ -39,7 +39,7 @@ impl Responses {
     /// Handles an event of a connection.
     pub fn handle(&mut self, connection: &mut Connection, event: Event<'_>, cx: &mut Context) {
         match event {
-            Event::Received(bytes) => self.received(connection, bytes, cx),
+            Event::Received(bytes) => self.serve_inbox(connection, bytes, false, cx),
             Event::Sent(0) => connection.output.shrink(),
             Event::Sent(count) => self.sent(connection, count, cx),
             Event::Eof => connection.ended(cx),
@@ -54,33 +54,16 @@ impl Responses {
             connection.enter(Phase::Idle, cx);
             // A request for metrics does not count itself as in flight.
             connection.recount(&mut cx.stats.http);
-            self.serve_inbox(connection, true, cx);
+            self.serve_inbox(connection, b"", true, cx);
             // Even if nothing was written: the connection may be read again.
             cx.actions.push_back(Action::Flush(connection.key));
-        }
-    }
-
-    fn received(&mut self, connection: &mut Connection, bytes: &[u8], cx: &mut Context) {
-        if matches!(connection.phase, Phase::Streaming(_) | Phase::Lingering | Phase::Closed) {
-            return;
-        }
-        if connection.inbox.is_empty() {
-            let used = self.serve(connection, bytes, false, cx);
-            if used < bytes.len() {
-                connection.inbox.extend_from_slice(&bytes[used..]);
-            }
-        } else {
-            connection.inbox.extend_from_slice(bytes);
-            self.serve_inbox(connection, false, cx);
         }
     }
 
     /// The kernel has taken output.
     fn sent(&mut self, connection: &mut Connection, count: usize, cx: &mut Context) {
         connection.sent(count, cx);
-        if matches!(connection.phase, Phase::Streaming(_)) {
-            self.streams.sent(connection, count);
-        }
+        self.streams.sent(connection, count);
         if !connection.output.is_empty() {
             return;
         }
@@ -101,17 +84,31 @@ impl Responses {
         self.queue.push_back(connection.key);
     }
 
-    /// Serves what is in the inbox. `is_turn`: the connection's turn in the queue has come.
-    fn serve_inbox(&mut self, connection: &mut Connection, is_turn: bool, cx: &mut Context) {
-        let mut inbox = std::mem::take(&mut connection.inbox);
-        let used = self.serve(connection, &inbox, is_turn, cx);
-        if used < inbox.len() {
-            inbox.drain(..used);
-            if inbox.len() < inbox.capacity() / 4 {
-                inbox.shrink_to(2 * inbox.len());
+    /// Serves what is in the inbox, and these bytes behind it. `is_turn`: the connection's turn in the queue
+    /// has come.
+    #[inline(always)]
+    fn serve_inbox(
+        &mut self,
+        connection: &mut Connection,
+        bytes: &[u8],
+        is_turn: bool,
+        cx: &mut Context,
+    ) {
+        if connection.inbox.is_empty() {
+            let used = self.serve(connection, bytes, is_turn, cx);
+            if used < bytes.len() {
+                connection.inbox.extend_from_slice(&bytes[used..]);
             }
-            connection.inbox = inbox;
+            return;
         }
+        let mut inbox = std::mem::take(&mut connection.inbox);
+        inbox.extend_from_slice(bytes);
+        let used = self.serve(connection, &inbox, is_turn, cx);
+        inbox.drain(..used);
+        if inbox.len() < inbox.capacity() / 4 {
+            inbox.shrink_to(2 * inbox.len());
+        }
+        connection.inbox = inbox;
     }
 
     /// Serves requests from `bytes` as far as possible. Returns how many bytes are used.
@@ -134,8 +131,8 @@ impl Responses {
                 Phase::Idle | Phase::Head | Phase::Writing if !is_full => {
                     self.next_request(connection, rest, is_turn, cx)
                 }
-                // Its stream ends with the connection: what comes behind the request is never served.
-                Phase::Streaming(_) => Break(rest.len()),
+                // The connection ends without another request: what comes is never served.
+                Phase::Streaming(_) | Phase::Lingering | Phase::Closed => Break(rest.len()),
                 _ => Break(0),
             };
             let (Continue(count) | Break(count)) = step;
@@ -150,8 +147,7 @@ impl Responses {
         used
     }
 
-    /// Takes the request at the start of `bytes`, if its head is complete. Of an incomplete one, empty lines
-    /// before it are dropped.
+    /// Takes the request at the start of `bytes`, if its head is complete.
     fn next_request(
         &mut self,
         connection: &mut Connection,
@@ -159,38 +155,30 @@ impl Responses {
         is_turn: bool,
         cx: &mut Context,
     ) -> Step {
-        // These always wait for their turn: hundreds of such requests at once must not delay quotes.
-        let is_heavy = |request: &Request<'_>| {
-            let path = request.path;
-            !is_turn && (path.ends_with(b"metrics") || path.ends_with(b"/stream"))
-        };
-        // A head behind empty lines may be shorter than others. So the cache is not used for it.
         let place = self.heads.place(bytes);
-        if connection.blank == 0
-            && let Some(length) = self.heads.find(place, bytes)
-        {
+        if let Some(length) = self.heads.find(place, bytes) {
             let head = &bytes[..length];
-            if self.repeat(connection, (place, head), cx) {
-                return self.taken(length);
+            if !self.repeat(connection, (place, head), cx) {
+                let request = self.heads.request(place, head);
+                self.respond(connection, &request, Some(place), cx);
             }
-            let request = self.heads.request(place, head);
-            // Nothing is prepared for heavy ones.
-            if !self.heads.is_prepared(place) && is_heavy(&request) {
-                return self.put_off(connection, cx);
-            }
-            self.respond(connection, &request, Some(place), cx);
             return self.taken(length);
         }
-        // Empty lines before it count, including those that are dropped already.
-        let mut limits = HeadLimits::from(&cx.config.limits);
-        limits.head_bytes = limits.head_bytes.saturating_sub(connection.blank);
-        match parse(bytes, &limits) {
-            Ok(Parsed::Complete { request, .. }) if is_heavy(&request) => {
-                self.put_off(connection, cx)
-            }
+        match parse(bytes, &HeadLimits::from(&cx.config.limits)) {
             Ok(Parsed::Complete { request, used }) => {
-                let is_alone = connection.blank == 0 && used == request.head.len();
-                let like = if is_alone { self.heads.note(place, &request) } else { None };
+                let mut like = None;
+                // These always wait for their turn, and are not kept in the cache: hundreds of such requests
+                // at once must not delay quotes.
+                if request.path.ends_with(b"metrics") || request.path.ends_with(b"/stream") {
+                    if !is_turn {
+                        if connection.output.is_empty() {
+                            self.enqueue(connection, cx);
+                        }
+                        return Break(0);
+                    }
+                } else if used == request.head.len() {
+                    like = self.heads.note(place, &request);
+                }
                 if !like.is_some_and(|like| self.repeat(connection, (like, request.head), cx)) {
                     self.take(connection, &request, like, cx);
                 }
@@ -199,19 +187,13 @@ impl Responses {
             Ok(Parsed::Partial) => {
                 // Some clients send an empty line after a body. It does not begin a request, and renews no
                 // deadline.
-                let blank = empty_lines(bytes);
-                connection.blank += blank;
-                if connection.blank >= cx.config.limits.head_bytes {
-                    self.reject(connection, Error::HEADERS_TOO_LARGE, bytes, cx);
-                    return Break(bytes.len());
-                }
-                if !matches!(&bytes[blank..], [] | [b'\r']) {
+                if !matches!(&bytes[empty_lines(bytes)..], [] | [b'\r']) {
                     connection.enter(Phase::Head, cx);
                 }
-                Break(blank)
+                Break(0)
             }
             Err(error) => {
-                self.reject(connection, error, bytes, cx);
+                self.fail(connection, &error, bytes, CloseReason::BadRequest, cx);
                 Break(bytes.len())
             }
         }
@@ -227,22 +209,21 @@ impl Responses {
         cx: &mut Context,
     ) -> bool {
         let valid_for = (connection.service, cx.market.catalog.version());
-        let known =
-            self.heads.prepared(place, valid_for).and_then(|it| Some((it, it.response(cx)?)));
-        let Some((it, KeptResponse { status, weight, bytes, .. })) = known else {
+        let known = self.heads.prepared(place, valid_for).filter(|it| it.has_response(cx));
+        let Some(it) = known else {
             return false;
         };
         if connection.closes_after(true, cx).is_some() || !self.admission.is_free(connection.peer) {
             return false;
         }
-        debug_assert_eq!(bytes.pending().to_vec(), self.made_anew(it, head, cx));
+        debug_assert_eq!(it.bytes.pending().to_vec(), self.made_anew(it, head, cx));
         let endpoint = it.endpoint;
         connection.served += 1;
         connection.output.borrow(&mut self.spare);
-        let made = (*status, connection.output.len());
-        connection.output.append(bytes);
+        let made = (it.status, connection.output.len());
+        connection.output.append(&it.bytes);
         cx.stats.http.requests += 1;
-        self.spent += *weight as u64;
+        self.spent += it.weight as u64;
         let line = self.access_log.describe(connection.peer, head);
         let line = (line.as_deref(), cx.now.mono);
         self.complete(connection, endpoint, line, made, cx);
@@ -270,14 +251,6 @@ impl Responses {
         Continue(head)
     }
 
-    /// The next request waits for the connection's turn.
-    fn put_off(&mut self, connection: &mut Connection, cx: &mut Context) -> Step {
-        if connection.output.is_empty() {
-            self.enqueue(connection, cx);
-        }
-        Break(0)
-    }
-
     /// Serves a request whose head is complete, or begins to read its body. `like`: the place in the cache of
     /// one that is answered like it.
     fn take(
@@ -298,7 +271,10 @@ impl Responses {
                 let body = Box::new((OwnedRequest::new(request), reader));
                 connection.enter(Phase::Body(body), cx);
             }
-            Err(error) => self.reject(connection, error.into(), request.head, cx),
+            Err(error) => {
+                let reason = CloseReason::BadRequest;
+                self.fail(connection, &error.into(), request.head, reason, cx);
+            }
         }
     }
 
@@ -313,7 +289,7 @@ impl Responses {
             match reader.decode(&bytes[used..]) {
                 Ok(piece) => used += piece.used,
                 Err(error) => {
-                    self.reject(connection, error.into(), b"", cx);
+                    self.fail(connection, &error.into(), b"", CloseReason::BadRequest, cx);
                     return Break(bytes.len());
                 }
             }

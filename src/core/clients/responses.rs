@@ -13,7 +13,7 @@ use crate::core::clients::connection::{Connection, Phase};
 use crate::core::clients::deferred::{DeferredResponses, Pending, SHARE};
 use crate::core::clients::head_cache::HeadCache;
 use crate::core::clients::streaming::Streams;
-use crate::core::{Action, CloseReason, Context, Service};
+use crate::core::{CloseReason, Context, Service};
 use crate::demo::{Demo, DemoHead};
 use crate::http::{
     Cache, Head, Output, OwnedRequest, Quota, Request, Responder, Stamp, normal_path,
@@ -22,13 +22,6 @@ use crate::table::Key;
 use crate::time::Mono;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// A response of the demo exchange that is made, and to be sent later.
-pub struct DelayedResponse {
-    pub until: Mono,
-    pub key: Key,
-    pub output: Output,
-}
 
 /// See the module's page.
 pub struct Responses {
@@ -43,8 +36,8 @@ pub struct Responses {
     /// Buffers for the next response.
     pub spare: Output,
     pub demo: Option<Demo>,
-    /// Of the demo exchange; at most one of each connection.
-    pub delayed: Vec<DelayedResponse>,
+    /// Responses of the demo exchange that are made, and when they are to be sent.
+    pub delayed: Vec<(Mono, Key, Output)>,
     /// What all requests and responses have cost so far, in bytes of responses. It only rises.
     pub spent: u64,
 }
@@ -72,7 +65,7 @@ impl Responses {
     pub fn reconfigure(&mut self, old: &Limits, config: &Config) {
         self.heads = HeadCache::new();
         self.admission.reconfigure(old, config);
-        self.access_log.reconfigure();
+        self.access_log.on = AccessLog::new().on;
     }
 
     /// Responds to a request, or defers the response. `place`: that of its head in the cache, or of a head
@@ -173,8 +166,7 @@ impl Responses {
         }
         let output = std::mem::take(&mut connection.output);
         connection.enter(Phase::Queued, cx);
-        let until = cx.now.mono + delay;
-        self.delayed.push(DelayedResponse { until, key: connection.key, output });
+        self.delayed.push((cx.now.mono + delay, connection.key, output));
     }
 
     /// Counts and logs a response that stands in the output from `begin` on, and lets its connection go on.
@@ -193,24 +185,10 @@ impl Responses {
         connection.responded(cx);
     }
 
-    /// Rejects bytes that are not a request and closes the connection: nobody knows where the next request
-    /// would begin. `bytes`: those at fault, if they are a head.
-    pub fn reject(&mut self, it: &mut Connection, error: Error, bytes: &[u8], cx: &mut Context) {
-        cx.stats.http.bad_requests += 1;
-        self.fail(it, &error, bytes, CloseReason::BadRequest, cx);
-    }
-
-    /// The request of a connection is not complete in time.
-    pub fn time_out(&mut self, it: &mut Connection, reason: CloseReason, cx: &mut Context) {
-        cx.stats.http.timeouts += 1;
-        let begun = std::mem::take(&mut it.inbox);
-        self.fail(it, &Error::REQUEST_TIMEOUT, &begun, reason, cx);
-        cx.actions.push_back(Action::Flush(it.key));
-    }
-
-    /// Writes an error where no request is served: of bytes that are none, or of one that is not complete.
-    /// It is the last response: the connection finishes, and closes for this reason.
-    fn fail(
+    /// Writes an error where no request is served: to bytes that are none, or to one that is not complete in
+    /// time. `bytes`: those at fault, if they are a head. Nobody knows where the next request would begin. So
+    /// this is the last response, and the connection closes for this reason.
+    pub fn fail(
         &mut self,
         connection: &mut Connection,
         error: &Error,
@@ -218,7 +196,12 @@ impl Responses {
         reason: CloseReason,
         cx: &mut Context,
     ) {
-        cx.stats.http.requests += 1;
+        let http = &mut cx.stats.http;
+        http.requests += 1;
+        match reason {
+            CloseReason::BadRequest => http.bad_requests += 1,
+            _ => http.timeouts += 1,
+        }
         let begin = connection.output.len();
         let head = match &connection.phase {
             Phase::Body(body) => body.0.get().head,
@@ -242,9 +225,12 @@ impl Responses {
     fn defer(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
         match &mut pending.kind {
             Outcome::Sent => return,
-            Outcome::Stream(_) => return self.open_stream(connection, pending, cx),
+            Outcome::Stream(_) => {
+                let error = self.streams.refusal(pending.client, cx);
+                return self.write(connection, pending, error.as_ref(), cx);
+            }
             Outcome::Deferred(_) if cx.stats.http.is_overloaded(0, &cx.config.limits) => {
-                return self.send_error(connection, &pending, &Error::overloaded(), cx);
+                return self.write(connection, pending, Some(&Error::overloaded()), cx);
             }
             Outcome::Deferred(_) => self.line_up(connection.key, &pending, cx),
             Outcome::ToCompress(response) => {
@@ -255,65 +241,40 @@ impl Responses {
         connection.enter(Phase::Waiting(Box::new(pending)), cx);
     }
 
-    /// Opens a stream. It counts as a response now, and is logged at its end.
-    fn open_stream(&mut self, connection: &mut Connection, mut pending: Pending, cx: &mut Context) {
-        if let Some(error) = self.streams.refusal(pending.client, cx) {
-            return self.send_error(connection, &pending, &error, cx);
-        }
-        connection.reason.get_or_insert(CloseReason::Answered);
-        let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
-        let begin = |_: &View<'_>, responder: &mut Responder<'_>| match kind {
-            Outcome::Stream(asked) if api::stream::begin(responder, asked.body) => {
-                Outcome::Stream(asked)
-            }
-            _ => Outcome::Sent,
-        };
-        if let Outcome::Stream(asked) = self.write(connection, &pending, begin, cx) {
-            count(pending.endpoint, 200, None, cx);
-            // It ends for a reason of its own.
-            connection.reason = None;
-            self.streams.open(connection, *asked, pending, cx);
-        }
-    }
-
-    /// Writes a response that was not sent at once. If it is sent now, completes it.
+    /// Writes a response that was not sent at once, or an error in its place. A stream counts as a response
+    /// when it is opened, and is logged at its end.
     fn write(
         &mut self,
         connection: &mut Connection,
-        pending: &Pending,
-        write: impl FnOnce(&View<'_>, &mut Responder<'_>) -> Outcome,
+        mut pending: Pending,
+        error: Option<&Error>,
         cx: &mut Context,
-    ) -> Outcome {
+    ) {
+        let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
+        if let (None, Outcome::Stream(_)) = (error, &kind) {
+            connection.reason.get_or_insert(CloseReason::Answered);
+        }
         let (begin, keep) = (connection.output.len(), connection.reason.is_none());
         let request = pending.request.get();
         let mut responder = Responder::new(&mut connection.output, &self.stamp, &request, keep);
         responder.tell_quota(pending.quota);
-        let kind = write(&View::new(cx), &mut responder);
-        if let Outcome::Sent = kind {
-            let (status, line) = (responder.status(), (pending.line.as_deref(), pending.asked_at));
-            self.complete(connection, pending.endpoint, line, (status, begin), cx);
+        let kind = match (error, kind) {
+            (Some(error), _) => api::send_error(error, &mut responder),
+            (None, Outcome::Deferred(made)) => made.finish(&View::new(cx), &mut responder),
+            (None, Outcome::ToCompress(made)) => made.send(&mut responder),
+            (None, Outcome::Stream(it)) if api::stream::begin(&mut responder, it.body) => {
+                count(pending.endpoint, 200, None, cx);
+                self.streams.open(connection, *it, pending, cx);
+                return connection.flush(cx);
+            }
+            _ => Outcome::Sent,
+        };
+        if !matches!(kind, Outcome::Sent) {
+            return self.defer(connection, Pending { kind, ..pending }, cx);
         }
-        kind
-    }
-
-    /// Sends an error in place of a response that would be deferred, or of a stream.
-    fn send_error(
-        &mut self,
-        connection: &mut Connection,
-        pending: &Pending,
-        error: &Error,
-        cx: &mut Context,
-    ) {
-        self.write(connection, pending, |_, responder| api::send_error(error, responder), cx);
-    }
-
-    /// This client's deferred response is refused.
-    pub fn refuse(&mut self, connection: &mut Connection, error: &Error, cx: &mut Context) {
-        if let Some(pending) = connection.take_pending() {
-            self.deferred.forget(connection.key);
-            self.send_error(connection, &pending, error, cx);
-            connection.flush(cx);
-        }
+        let (status, line) = (responder.status(), (pending.line.as_deref(), pending.asked_at));
+        self.complete(connection, pending.endpoint, line, (status, begin), cx);
+        connection.flush(cx);
     }
 
     /// Wishes for the candles that a response lacks, and lets it wait for them. If it lacks none, it runs.
@@ -336,39 +297,32 @@ impl Responses {
             return;
         };
         let Outcome::Deferred(response) = &mut pending.kind else {
-            return self.finish(connection, cx);
+            return self.finish(connection, None, cx);
         };
         // It would be one more that holds a body. One that is begun is made to its end.
         let own = response.held() as u64;
         if !pending.is_begun && cx.stats.http.is_overloaded(own, &cx.config.limits) {
-            return self.refuse(connection, &Error::overloaded(), cx);
+            return self.finish(connection, Some(&Error::overloaded()), cx);
         }
         pending.is_begun = true;
         match response.step(&View::new(cx)) {
             Advance::More => self.deferred.put_back(key, &cx.config.limits),
             Advance::Waits => self.line_up(key, pending, cx),
-            Advance::Done => self.finish(connection, cx),
+            Advance::Done => self.finish(connection, None, cx),
         }
     }
 
-    /// Writes a deferred response that is made, or whose body is compressed.
-    fn finish(&mut self, connection: &mut Connection, cx: &mut Context) {
-        let Some(mut pending) = connection.take_pending() else {
-            return;
-        };
-        // The requests behind it in the inbox are served too, and the last of their responses closes.
-        if cx.stats.stopping && connection.inbox.is_empty() {
-            connection.reason.get_or_insert(CloseReason::Stopping);
-        }
-        let kind = std::mem::replace(&mut pending.kind, Outcome::Sent);
-        let write = |view: &View<'_>, responder: &mut Responder<'_>| match kind {
-            Outcome::Deferred(response) => response.finish(view, responder),
-            Outcome::ToCompress(response) => response.send(responder),
-            other => other,
-        };
-        match self.write(connection, &pending, write, cx) {
-            Outcome::Sent => connection.flush(cx),
-            kind => self.defer(connection, Pending { kind, ..pending }, cx),
+    /// Writes a deferred response that is made, or whose body is compressed; or an error in its place.
+    pub fn finish(&mut self, connection: &mut Connection, error: Option<&Error>, cx: &mut Context) {
+        if let Some(pending) = connection.take_pending() {
+            if error.is_some() {
+                self.deferred.forget(connection.key);
+            }
+            // The requests behind it in the inbox are served too, and the last of their responses closes.
+            if cx.stats.stopping && connection.inbox.is_empty() {
+                connection.reason.get_or_insert(CloseReason::Stopping);
+            }
+            self.write(connection, pending, error, cx);
         }
     }
 }

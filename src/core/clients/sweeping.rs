@@ -5,6 +5,7 @@
 //! a connection: a sweep over all of them once a second, and more often at the end, is cheaper.
 //! [`Connection::expire`] decides what a passed deadline leads to.
 
+use crate::core::api::Error;
 use crate::core::clients::Clients;
 use crate::core::clients::connection::{Connection, Phase};
 use crate::core::held::HeldByClients;
@@ -35,11 +36,9 @@ const SWEEP_OF_END: Duration = Duration::from_millis(25);
 /// Between two parts of one sweep.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
-/// Places that one part of a sweep looks at: a tenth of a millisecond.
-const SWEEP_PLACES: usize = 4096;
-
-/// Deadlines that one part of a sweep handles.
-const SWEEP_EXPIRED: usize = 128;
+/// Places that one part of a sweep looks at: some microseconds, and a tenth of a millisecond if all deadlines
+/// have passed.
+const SWEEP_PLACES: usize = 256;
 
 impl Clients {
     /// Does one part of a sweep: handles the deadlines that have passed. If marketd stops, it closes the
@@ -47,31 +46,27 @@ impl Clients {
     /// Thousands of connections whose deadlines pass together are handled in several turns.
     pub fn sweep(&mut self, cx: &mut Context) -> bool {
         let Clients { connections, sweeper, responses, .. } = self;
-        let (places, mut expired) = (sweeper.next_place..sweeper.next_place + SWEEP_PLACES, 0);
-        let mut rest = None;
-        for (key, connection) in connections.range_mut(places.clone()) {
+        let end = sweeper.next_place + SWEEP_PLACES;
+        for (_, connection) in connections.range_mut(sweeper.next_place..end) {
             match connection.phase {
                 Phase::Idle if cx.stats.stopping => {
                     connection.half_close(CloseReason::Stopping, cx);
                 }
                 Phase::Streaming(_) if cx.stats.stopping => responses.streams.end(connection, cx),
                 _ if connection.deadline(&cx.config.limits) > cx.now.mono => {}
-                _ if expired == SWEEP_EXPIRED => {
-                    rest = Some(key);
-                    break;
-                }
                 _ => {
-                    expired += 1;
                     if let Some(reason) = connection.expire(cx) {
-                        responses.time_out(connection, reason, cx);
+                        let begun = std::mem::take(&mut connection.inbox);
+                        let error = &Error::REQUEST_TIMEOUT;
+                        responses.fail(connection, error, &begun, reason, cx);
+                        connection.flush(cx);
                     }
                 }
             }
             connection.recount(&mut cx.stats.http);
         }
-        let next = rest.map_or(places.end, |key| connections.slot(key));
-        let is_done = next >= connections.slots();
-        sweeper.next_place = if is_done { 0 } else { next };
+        let is_done = end >= connections.slots();
+        sweeper.next_place = if is_done { 0 } else { end };
         let pause = match is_done {
             true if cx.stats.stopping => cx.config.limits.linger.clamp(SWEEP_OF_END, SWEEP),
             true => SWEEP,
@@ -86,44 +81,39 @@ impl Clients {
     /// the longest time, at once. The one that was the last to take something is never closed for that,
     /// however long its response is.
     pub fn shed(&mut self, cx: &mut Context) {
-        let (limits, now) = (&cx.config.limits, cx.now.mono);
+        let limits = &cx.config.limits;
         let (most_out, most_in) = (limits.output_total as u64, limits.input_total as u64);
-        let HeldByClients { pending, requests, .. } = cx.stats.http.held;
+        let (HeldByClients { pending, requests, .. }, now) = (cx.stats.http.held, cx.now.mono);
         let is_over = pending > most_out;
         if is_over || pending > most_out / 2 && now >= self.sweeper.next_shed {
             self.sweeper.next_shed = now + SHED_PAUSE;
-            let held = |it: &Connection| it.output.len() as u64;
-            let (most, spared, patience) =
-                if is_over { (most_out, 1, Duration::ZERO) } else { (most_out / 2, 0, SHED_AFTER) };
-            let excess = (pending, most, spared);
-            self.close_slowest(held, excess, patience, CloseReason::SlowReader, cx);
+            let half = (most_out / 2, 0, SHED_AFTER);
+            let limit = if is_over { (most_out, 1, Duration::ZERO) } else { half };
+            self.close_slowest(|it| it.pending, limit, CloseReason::SlowReader, cx);
         }
         if requests > most_in {
-            let held = |it: &Connection| it.counted.requests;
-            let excess = (requests, most_in, 0);
-            self.close_slowest(held, excess, Duration::ZERO, CloseReason::SlowSender, cx);
+            let limit = (most_in, 0, Duration::ZERO);
+            self.close_slowest(|it| it.requests, limit, CloseReason::SlowSender, cx);
         }
     }
 
-    /// Closes the slowest connections but for `spared` of them, until an eighth of the limit is free again.
-    /// `held`: the bytes that one holds. `patience`: those that are slow for less
-    /// than this stay.
+    /// Closes the slowest connections until an eighth of the limit is free again. `held`: the bytes that
+    /// count. Of the slowest, `spared` stay, and those that are slow for less than `patience`.
     fn close_slowest(
         &mut self,
-        held: impl Fn(&Connection) -> u64,
-        (bytes, most, spared): (u64, u64, usize),
-        patience: Duration,
+        held: fn(&HeldByClients) -> u64,
+        (most, spared, patience): (u64, usize, Duration),
         reason: CloseReason,
         cx: &mut Context,
     ) {
         let now = cx.now.mono;
         let slow = self.connections.iter().filter_map(|(key, it)| {
-            let (since, bytes) = (slow_since(it, now)?, held(it));
+            let (since, bytes) = (slow_since(it, now)?, held(&it.counted));
             let is_slow = bytes > 0 && now.since(since) >= patience;
             is_slow.then_some(Reverse((since, key, bytes)))
         });
         let mut slow: BinaryHeap<Reverse<(Mono, Key, u64)>> = slow.collect();
-        let mut excess = bytes.saturating_sub(most - most / SHED_PART);
+        let mut excess = held(&cx.stats.http.held).saturating_sub(most - most / SHED_PART);
         while excess > 0
             && slow.len() > spared
             && let Some(Reverse((_, key, bytes))) = slow.pop()
