@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# What marketd grows with: memory and processor at more markets, more connections and more history.
-# Prints one Markdown table; each line is a process of its own that had this many seconds to come to
-# rest, and is then measured for as long again. Judges nothing: machines differ.
+# What marketd grows with: memory, processor and the time of others' quotes at more markets, more
+# connections, more readers of streams and more history. Prints Markdown tables; each line is a process of
+# its own that had this many seconds to come to rest, is then measured for as long again, and then asked
+# for a quote all the time for as long. Judges nothing: machines differ.
 #
-#     scripts/growth.sh [SECONDS]        default: 15
+#     scripts/growth.sh [SECONDS [PART...]]      default: 15, and all parts
 #
-# Needs curl. Sends traffic to 127.0.0.1 alone. Ten thousand connections need as many descriptors:
-# `ulimit -n` is raised as far as it goes, and lines that do not fit are left out, with a word.
+# Parts: symbols, connections, readers, history, start. Needs curl, and sqlite3 for `start`. Sends traffic to
+# 127.0.0.1 alone. Connections need as many descriptors: `ulimit -n` is raised as far as it goes, and lines
+# that do not fit are left out, with a word.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=${1:-15}
+[ $# -eq 0 ] || shift
+parts=${*:-symbols connections readers history start}
 command -v curl >/dev/null || { echo "growth: curl is missing" >&2; exit 2; }
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
 
-cargo build --release --quiet --bin marketd --example fake_exchange --example load
+cargo build --release --quiet --bin marketd --example fake_exchange --example load --example stream
 work=$(mktemp -d)
 children=()
 finish() {
@@ -67,61 +71,145 @@ marketd() {
 # Processor time of all threads of a process so far, in nanoseconds.
 used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'; }
 
-# One line of the table: what, and the process to look at.
+# One line of the table: what, the process to look at, and where to ask for a quote.
 line() {
-    local what=$1 pid=$2 before after rss
+    local what=$1 pid=$2 quote=$3 before after rss told late turns
     sleep "$seconds"
     before=$(used "$pid")
     sleep "$seconds"
     after=$(used "$pid")
+    told=$(target/release/examples/load --connections 1 --ms $((seconds * 1000)) "$quote")
+    late=$(sed 's/.*p99=\([0-9]*\).*/\1/' <<<"$told")
     rss=$(awk '/VmRSS/ { printf "%.1f", $2 / 1024 }' "/proc/$pid/status")
-    awk -v what="$what" -v rss="$rss" -v used=$((after - before)) -v seconds="$seconds" \
-        'BEGIN { printf "| %s | %s | %.2f |\n", what, rss, used / seconds / 1e7 }'
+    # The longest turn of the loop is below this bound.
+    turns=$(curl -s "$base/metrics" | awk -F'[" ]' '
+        /^marketd_loop_turn_seconds_bucket/ { if ($NF > last) bound = $2; last = $NF } END { print bound * 1000 }')
+    awk -v what="$what" -v rss="$rss" -v used=$((after - before)) -v seconds="$seconds" -v late="$late" \
+        -v turns="$turns" 'BEGIN { printf "| %s | %s | %.2f | %.2f | %s |\n", what, rss,
+            used / seconds / 1e7, late / 1e6, turns }'
 }
 
-echo "| | resident memory, MiB | processor, % of a core |"
-echo "|---|---:|---:|"
-for tickers in 10 100 1000 10000; do
-    begin "exchange-$tickers" target/release/examples/fake_exchange --port 0 --tickers "$tickers"
-    exchange=$started
-    url=$(address "$log")
-    marketd "symbols-$tickers" "{ \"listen\": \"127.0.0.1:0\", \"data\": \":memory:\",
-        \"limits\": { \"candleSeries\": 1 }, \"sources\": [ { \"dialect\": \"binance\",
-        \"url\": \"$url\", \"quoteAssets\": [\"*\"], \"pollMs\": 1000 } ] }"
-    line "$tickers symbols polled each second, no candles" "$pid"
-    stop "$pid"
-    stop "$exchange"
-done
-for connections in 0 1000 10000; do
-    marketd "connections-$connections" '{ "listen": "127.0.0.1:0", "data": ":memory:",
-        "limits": { "idleTimeoutMs": 3600000 } }'
-    if [ "$connections" -gt 0 ]; then
-        if [ "$(ulimit -n)" -le $((connections + 100)) ]; then
-            echo "growth: $connections connections need more than $(ulimit -n) descriptors" >&2
-            stop "$pid"
-            continue
-        fi
-        begin "held-$connections" target/release/examples/load --hold --ms 3600000 \
-            --connections "$connections" "$base/health"
-        held=$started
-        for _ in $(seq 300); do
-            grep -q held "$log" && break
+has() { [[ " $parts " = *" $1 "* ]]; }
+
+# True if this many connections fit.
+fits() {
+    [ "$(ulimit -n)" -gt $(($1 + 200)) ] && return
+    echo "growth: $1 connections need more than $(ulimit -n) descriptors" >&2
+    return 1
+}
+
+head="| | resident memory, MiB | processor, % of a core | p99 of a quote, ms | longest turn, ms, below |"
+rule="|---|---:|---:|---:|---:|"
+if has symbols; then
+    printf '%s\n%s\n' "$head" "$rule"
+    for tickers in 10 100 1000 10000 100000; do
+        begin "exchange-$tickers" target/release/examples/fake_exchange --port 0 --tickers "$tickers"
+        exchange=$started
+        url=$(address "$log")
+        marketd "symbols-$tickers" "{ \"listen\": \"127.0.0.1:0\", \"data\": \":memory:\",
+            \"limits\": { \"requestsPerConnection\": 4000000000, \"candleSeries\": 1, \"symbols\": 200000,
+            \"upstreamBodyBytes\": 200000000 },
+            \"sources\": [ { \"dialect\": \"binance\", \"url\": \"$url\", \"quoteAssets\": [\"*\"],
+            \"pollMs\": 1000, \"timeoutMs\": 20000, \"staleAfterMs\": 60000 } ] }"
+        symbol=
+        for _ in $(seq 100); do
+            body=$(curl -s "$base/api/v1/quotes?symbols=*")
+            [[ $body =~ \"symbol\":\"([^\"]*)/([^\"]*)\" ]] && symbol=${BASH_REMATCH[1]}-${BASH_REMATCH[2]} && break
             sleep 0.1
         done
-        grep -q held "$log" || { echo "growth: not all connections were answered" >&2; exit 1; }
-    fi
-    line "demo, $connections idle connections" "$pid"
-    stop "$pid"
-    [ "$connections" -eq 0 ] || stop "$held"
-done
-begin exchange-history target/release/examples/fake_exchange --port 0 --tickers 50
-url=$(address "$log")
-symbols=$(curl -s "$url/api/v3/exchangeInfo" | grep -o '"baseAsset":"[^"]*"\|"quoteAsset":"[^"]*"' |
-    paste -d/ - - | sed 's/"baseAsset":"\([^"]*\)"\/"quoteAsset":"\([^"]*\)"/"\1\/\2"/')
-for count in 1 50; do
-    named=$(head -n "$count" <<<"$symbols" | paste -sd, -)
-    marketd "history-$count" "{ \"listen\": \"127.0.0.1:0\", \"data\": \"$work/history-$count.db\",
-        \"sources\": [ { \"dialect\": \"binance\", \"url\": \"$url\", \"symbols\": [$named] } ] }"
-    line "$count symbols with the default history, on disk" "$pid"
-    stop "$pid"
-done
+        line "$tickers symbols polled each second, no candles" "$pid" "$base/api/v1/quotes/$symbol"
+        stop "$pid"
+        stop "$exchange"
+    done
+fi
+if has connections; then
+    printf '\n%s\n%s\n' "$head" "$rule"
+    for connections in 0 1000 10000 19000; do
+        fits "$connections" || continue
+        marketd "connections-$connections" '{ "listen": "127.0.0.1:0", "data": ":memory:",
+            "limits": { "requestsPerConnection": 4000000000, "idleTimeoutMs": 3600000, "maxConnections": 20000 } }'
+        if [ "$connections" -gt 0 ]; then
+            begin "held-$connections" target/release/examples/load --hold --ms 3600000 \
+                --connections "$connections" "$base/health"
+            held=$started
+            for _ in $(seq 300); do
+                grep -q held "$log" && break
+                sleep 0.1
+            done
+            grep -q held "$log" || { echo "growth: not all connections were answered" >&2; exit 1; }
+        fi
+        line "demo, $connections idle connections" "$pid" "$base/api/v1/quotes/BTC-USDT"
+        stop "$pid"
+        [ "$connections" -eq 0 ] || stop "$held"
+    done
+fi
+if has readers; then
+    echo
+    echo "| readers of 100 of 3,500 symbols, all of which change each second | processor, % of a core |" \
+        "p50, p99 after the poll's last byte, ms | the kernel alone | B a reader | conflated |"
+    echo "|---:|---:|---:|---:|---:|---:|"
+    # As many again are served by the loop that only sends.
+    for readers in 100 1000 9500; do
+        fits $((2 * readers)) || continue
+        target/release/examples/stream --readers "$readers" --seconds "$seconds" -- target/release/marketd |
+            awk '{
+                for (n = 1; n <= NF; n++) { split($n, part, "="); v[part[1]] = part[2] }
+                printf "| %d | %.0f | %.0f, %.0f | %.0f, %.0f | %d | %d of %d |\n", v["readers"],
+                    v["cpu_mille"] / 10, v["p50_us"] / 1000, v["p99_us"] / 1000, v["floor_p50_us"] / 1000,
+                    v["floor_p99_us"] / 1000, v["bytes_per_reader"], v["conflated"], v["events"]
+            }'
+    done
+fi
+if has history; then
+    printf '\n%s\n%s\n' "$head" "$rule"
+    begin exchange-history target/release/examples/fake_exchange --port 0 --tickers 50
+    url=$(address "$log")
+    symbols=$(curl -s "$url/api/v3/exchangeInfo" | grep -o '"baseAsset":"[^"]*"\|"quoteAsset":"[^"]*"' |
+        paste -d/ - - | sed 's/"baseAsset":"\([^"]*\)"\/"quoteAsset":"\([^"]*\)"/"\1\/\2"/')
+    for count in 1 50; do
+        named=$(head -n "$count" <<<"$symbols" | paste -sd, -)
+        marketd "history-$count" "{ \"listen\": \"127.0.0.1:0\", \"data\": \"$work/history-$count.db\",
+            \"limits\": { \"requestsPerConnection\": 4000000000 }, \"sources\": [ { \"dialect\": \"binance\", \"url\": \"$url\", \"symbols\": [$named] } ] }"
+        symbol=$(head -n 1 <<<"$symbols" | tr -d '"')
+        line "$count symbols with the default history, on disk" "$pid" "$base/api/v1/quotes/${symbol/\//-}"
+        stop "$pid"
+    done
+fi
+# The rows of one market's candles, again for others: marketd does not believe them, but it finds them at its
+# start all the same.
+if has start && ! command -v sqlite3 >/dev/null; then
+    echo "growth: start is left out: sqlite3 is missing" >&2
+elif has start; then
+    echo
+    echo "| candles on disk | series | MB | until the first quote, ms | resident memory then, MiB |"
+    echo "|---:|---:|---:|---:|---:|"
+    for count in 1000000 10000000; do
+        config="{ \"listen\": \"127.0.0.1:0\", \"data\": \"$work/start-$count.db\",
+            \"limits\": { \"historyBytes\": 100000000000 } }"
+        marketd "start-$count" "$config"
+        sleep 5
+        stop "$pid"
+        sqlite3 "$work/start-$count.db" "
+            PRAGMA synchronous = OFF;
+            WITH RECURSIVE n(at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM n WHERE at < $count / 1000)
+            INSERT INTO series (id, source, symbol, interval, candles)
+                SELECT 100000 + at, 'demo', 'A' || at || '/USDT', '1m', 1000 FROM n;
+            WITH RECURSIVE n(at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at < 999)
+            INSERT INTO candle SELECT id, unixepoch() / 60 * 60 - 60 * (1000 - at), '1', '1', '1', '1', '1', 0
+                FROM series, n WHERE id > 100000;
+            INSERT INTO span SELECT id, unixepoch() / 60 * 60 - 60000, unixepoch() / 60 * 60, 0 FROM series
+                WHERE id > 100000;" >/dev/null
+        size=$(du -m "$work/start-$count.db" | cut -f1)
+        begun=$(date +%s%N)
+        begin "begun-$count" target/release/marketd --config "$work/start-$count.json"
+        pid=$started
+        base=$(address "$log")
+        until curl -sf -o /dev/null "$base/api/v1/quotes/BTC-USDT"; do sleep 0.01; done
+        ended=$(date +%s%N)
+        sleep 5
+        rss=$(awk '/VmRSS/ { printf "%.1f", $2 / 1024 }' "/proc/$pid/status")
+        echo "| $count | $((count / 1000)) | $size | $(((ended - begun) / 1000000)) | $rss |"
+        stop "$pid"
+        rm -f "$work/start-$count.db"*
+    done
+fi

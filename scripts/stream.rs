@@ -195,7 +195,7 @@ impl Server {
         );
         let config = format!(
             "{{ \"listen\": \"127.0.0.1:0\", \"data\": \":memory:\", \"sources\": [ {source} ], \
-             \"limits\": {{ \"writeTimeoutMs\": 10000 }} }}"
+             \"limits\": {{ \"writeTimeoutMs\": 10000, \"streams\": 100000 }} }}"
         );
         let path = std::env::temp_dir().join(format!("marketd-stream-{}.json", std::process::id()));
         std::fs::write(&path, config).map_err(told("the configuration"))?;
