@@ -11,6 +11,7 @@
 
 mod answers;
 mod bench;
+mod crowd;
 mod ends;
 mod fairness;
 mod fields;

@@ -137,6 +137,11 @@ impl Bench {
         sent
     }
 
+    /// Keeps nothing of a client any more; its connection stays as it is.
+    pub fn forget(&mut self, key: Key) {
+        self.clients.remove(&key);
+    }
+
     /// The client sends no more.
     pub fn end(&mut self, key: Key) {
         if !self.is_closed(key) && self.core.wants_read(key) {
