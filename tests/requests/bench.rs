@@ -31,6 +31,8 @@ struct Client {
     got: Vec<u8>,
     /// Bytes of answers that it will still take.
     appetite: usize,
+    /// Nothing of it is kept.
+    forgets: bool,
     /// The core has shut its side.
     shut: bool,
     /// The core has closed.
@@ -137,9 +139,10 @@ impl Bench {
         sent
     }
 
-    /// Keeps nothing of a client any more; its connection stays as it is.
+    /// Keeps nothing of what a client is sent, now and later.
     pub fn forget(&mut self, key: Key) {
-        self.clients.remove(&key);
+        let client = Client { appetite: usize::MAX, forgets: true, ..Client::default() };
+        self.clients.insert(key, client);
     }
 
     /// The client sends no more.
@@ -324,7 +327,8 @@ impl Bench {
                 return;
             }
             assert!(!client.shut, "bytes after the end");
-            client.got.extend_from_slice(&outgoing[..count]);
+            let kept = if client.forgets { 0 } else { count };
+            client.got.extend_from_slice(&outgoing[..kept]);
             client.appetite -= if client.appetite == usize::MAX { 0 } else { count };
             self.core.handle(key, Event::Sent(count), self.now);
         }

@@ -38,11 +38,16 @@ fn measure(what: &str, count: usize, target: &str, names: &[String]) {
         bench.forget(key);
     }
     bench.pass(Duration::from_secs(2));
+    // Some 100 B of them are the bench's own.
     let bytes = resident().saturating_sub(before) / count;
     let begun = Instant::now();
     bench.pass(Duration::from_secs(QUIET));
     let us = begun.elapsed().as_micros() as f64 / QUIET as f64;
     println!("| {count} {what} | {bytes} B | {us:.0} us a second |");
+    let begun = Instant::now();
+    bench.shut_down();
+    bench.pass(Duration::from_secs(1));
+    println!("| they leave | | {} us |", begun.elapsed().as_micros());
 }
 
 #[test]

@@ -4,36 +4,64 @@ use crate::core::api::{StreamRequest, StreamedSymbols, View};
 use crate::market::{SourceId, SymbolId};
 use crate::table::Key;
 use std::collections::BTreeMap;
-use std::ops::Deref;
 
 /// The streams that read one thing, each with the place that it has it at. They are in the order of their
 /// keys, in one piece: a map would take twice the memory, for each symbol of each stream.
+///
+/// One that leaves stays as [`GONE`] until half of them are, or another takes its place: a crowd that leaves
+/// together must not have the rest moved for each of them.
 #[derive(Debug, Default)]
-pub struct Readers(Vec<(Key, u32)>);
+pub struct Readers {
+    all: Vec<(Key, u32)>,
+    gone: usize,
+}
+
+/// The place of a stream that has left.
+const GONE: u32 = u32::MAX;
 
 impl Readers {
     /// Adds a stream.
     pub fn insert(&mut self, stream: Key, place: usize) {
-        let at = self.0.partition_point(|(key, _)| *key < stream);
-        self.0.insert(at, (stream, place as u32));
+        let at = self.all.partition_point(|(key, _)| *key < stream);
+        let new = (stream, place as u32);
+        match self.all[..at].last_mut().filter(|(_, place)| *place == GONE) {
+            // Mostly the one whose connection had this key before.
+            Some(gone) => {
+                *gone = new;
+                self.gone -= 1;
+            }
+            None => self.all.insert(at, new),
+        }
     }
 
     /// Removes a stream.
     pub fn remove(&mut self, stream: Key) {
-        if let Ok(at) = self.0.binary_search_by_key(&stream, |(key, _)| *key) {
-            self.0.remove(at);
-            if self.0.len() < self.0.capacity() / 4 {
-                self.0.shrink_to(2 * self.0.len());
-            }
+        let found = self.all.binary_search_by_key(&stream, |(key, _)| *key);
+        let Some(at) = found.ok().filter(|at| self.all[*at].1 != GONE) else {
+            return;
+        };
+        self.all[at].1 = GONE;
+        self.gone += 1;
+        if self.gone > self.all.len() / 2 {
+            self.all.retain(|(_, place)| *place != GONE);
+            self.all.shrink_to(2 * self.all.len());
+            self.gone = 0;
         }
     }
-}
 
-impl Deref for Readers {
-    type Target = [(Key, u32)];
+    /// The streams, and their places.
+    pub fn iter(&self) -> impl Iterator<Item = &(Key, u32)> {
+        self.all.iter().filter(|(_, place)| *place != GONE)
+    }
 
-    fn deref(&self) -> &[(Key, u32)] {
-        &self.0
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len() - self.gone
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
@@ -224,5 +252,32 @@ mod tests {
         assert_eq!(changed(), (Vec::new(), 2), "nothing has changed, also for the new one");
         streams.iter().for_each(|(key, stream)| readers.remove(*key, &stream.asked));
         assert!(readers.0.is_empty());
+    }
+
+    #[test]
+    fn those_who_have_left_are_passed_over_and_make_room() {
+        let key = |at: usize| Key::from_token(at);
+        let mut readers = Readers::default();
+        (0..100).rev().for_each(|at| readers.insert(key(at), at));
+        let left = |readers: &Readers| -> Vec<usize> {
+            let left = readers.iter().map(|(key, place)| {
+                assert_eq!(key.index(), *place as usize);
+                key.index()
+            });
+            left.collect()
+        };
+        (0..50).for_each(|at| readers.remove(key(at)));
+        assert_eq!((readers.len(), readers.all.len()), (50, 100));
+        assert_eq!(left(&readers), (50..100).collect::<Vec<_>>());
+        // These are there no more.
+        readers.remove(key(7));
+        readers.remove(key(1000));
+        readers.insert(key(20), 20);
+        assert_eq!((readers.len(), readers.all.len()), (51, 100));
+        (60..70).for_each(|at| readers.remove(key(at)));
+        assert!(readers.all.len() < 60 && readers.all.capacity() <= 120);
+        assert_eq!(left(&readers)[..3], [20, 50, 51]);
+        (0..100).for_each(|at| readers.remove(key(at)));
+        assert!(readers.is_empty() && readers.all.is_empty());
     }
 }
