@@ -42,8 +42,8 @@ fn measure(what: &str, count: usize, target: &str, names: &[String]) {
     let bytes = resident().saturating_sub(before) / count;
     let begun = Instant::now();
     bench.pass(Duration::from_secs(QUIET));
-    let us = begun.elapsed().as_micros() as f64 / QUIET as f64;
-    println!("| {count} {what} | {bytes} B | {us:.0} us a second |");
+    let us = begun.elapsed().as_micros() as u64 / QUIET;
+    println!("| {count} {what} | {bytes} B | {us} us a second |");
     let begun = Instant::now();
     bench.shut_down();
     bench.pass(Duration::from_secs(1));
