@@ -53,6 +53,22 @@ fn without_backfill_no_candle_of_the_past_is_requested_and_none_since_the_start_
 }
 
 #[test]
+fn without_backfill_what_has_ended_while_all_failed_is_read_when_they_work() {
+    let mut world = World::new(0);
+    world.run_to_second(10);
+    let first = world.current();
+    world.exchange.is_failing = true;
+    world.run(300);
+    world.exchange.is_failing = false;
+    world.run(200);
+    let asked = world.pages();
+    assert!(asked.iter().all(|(from, _)| *from >= first - 1), "{asked:?}");
+    let chart = world.minutes(first, world.current() - 1);
+    assert_eq!(chart.rows.len() as i64, world.current() - first, "{chart:?}");
+    assert_eq!(world.pages(), [], "{chart:?}");
+}
+
+#[test]
 fn an_empty_page_for_a_minute_takes_no_candle_away() {
     let mut world = settled(100);
     let at = world.current();

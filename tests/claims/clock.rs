@@ -96,6 +96,27 @@ fn a_wrong_first_reading_takes_nothing_from_the_file() {
     }
 }
 
+#[cfg(feature = "sqlite")]
+#[test]
+fn what_a_clock_that_was_ahead_has_stored_is_read_again_after_a_restart() {
+    for slow_ms in [0, 3000] {
+        let mut world = World::with_file(100);
+        world.run(200);
+        world.exchange.clock_ahead = 10 * MINUTE;
+        world.run(90);
+        world.exchange.clock_ahead = 0;
+        world.run(4);
+        world.restart_on_slow_disk(slow_ms);
+        world.run(10);
+        world.pages();
+        let minute = world.current();
+        world.run(150);
+        let asked = world.pages();
+        let is_read_later = |(from, to): &(i64, i64)| *from <= minute && minute < *to;
+        assert!(asked.iter().any(is_read_later), "{minute} of {asked:?} after {slow_ms} ms");
+    }
+}
+
 #[test]
 fn an_exchange_without_a_time_call_is_dated_by_its_responses() {
     let mut world = World::new(100);

@@ -107,6 +107,27 @@ fn a_short_first_list_after_a_restart_takes_no_market_away_however_slow_the_disk
 
 #[cfg(feature = "sqlite")]
 #[test]
+fn a_first_list_after_a_restart_that_lacks_a_few_is_read_again_before_it_removes_them() {
+    let mut world = World::with_file(100);
+    world.track_others(500);
+    world.restart(0);
+    world.run(320);
+    for slow_ms in [0, 3000] {
+        world.exchange.others = (480, 500);
+        world.restart_on_slow_disk(slow_ms);
+        world.run(20);
+        assert_eq!(served(&mut world), 501, "{slow_ms} ms");
+        world.run(90);
+        assert_eq!(served(&mut world), 481, "{slow_ms} ms: for good");
+        world.exchange.others = (500, 500);
+        world.restart(0);
+        world.run(320);
+        assert_eq!(served(&mut world), 501);
+    }
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
 fn what_is_stored_of_a_named_market_that_is_not_listed_is_read_after_a_restart() {
     let mut world = World::with_file(100);
     world.run(200);

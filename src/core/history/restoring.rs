@@ -74,8 +74,11 @@ impl History {
 
     /// The market list of a source has come: its saved quotes are put back, and its rules are saved.
     pub fn listed(&mut self, source: SourceId) {
-        let restore = self.quotes.listed(source);
-        self.work.push(restore.map(Work::RestoreQuotes));
+        // During a load, more may come: then all is restored at its end.
+        if !self.file.is_loading() && !self.recalled.contains(&source) {
+            let restore = self.quotes.listed(source);
+            self.work.push(restore.map(Work::RestoreQuotes));
+        }
         self.work.push([Work::SaveRules(source, 0)]);
     }
 
@@ -90,9 +93,13 @@ impl History {
                     };
                     let key = SeriesKey { source, symbol, interval: *interval };
                     cx.stats.history.stored.insert(key, head.extent);
+                    // What lies ahead was stored by a clock that was ahead. A clock that is not known yet
+                    // hides that later.
+                    let now = interval.slot_of(cx.exchange_time(source));
+                    let end = cx.stats[source].clock.map_or(i64::MAX, |_| now);
                     // If there are too many pieces, the newest count.
-                    for slots in head.covered.into_iter().rev() {
-                        cx.market.charts.archive(key, slots);
+                    for slots in head.covered.into_iter().rev().filter(|it| it.start < end) {
+                        cx.market.charts.archive(key, slots.start..slots.end.min(end));
                     }
                     if let Some(series) = cx.market.charts.get_mut(key) {
                         series.unsettle_ends(head.extent.last);

@@ -207,6 +207,8 @@ impl CandlePlans {
             (Urgency::Hole | Urgency::Backfill, _) => plan.unasked.clone()?.2,
             _ => self.newest(key, cx),
         };
+        // The newest alone are no reason to read the past.
+        let series = series.filter(|_| urgency != Urgency::Newest);
         let all_before = series.and_then(|series| self.all_before_first(series, &slots, cx));
         let (slots, most) = all_before.map_or((slots, rows), |all| (all, i64::MAX));
         let page = PlannedPage { when, urgency, series: key, slots };
@@ -275,8 +277,8 @@ impl CandlePlans {
             Some(series) if has_backfill || series.newest_known().is_some() => {
                 refreshed_from(series, current, self.rows(key.interval))
             }
-            // What is forming at the first request is read again when it has ended.
-            Some(_) => current - i64::from(!self.is_new(key)),
+            // What has ended since the first request is read, however long they fail.
+            Some(_) => self.plans.get(&key).and_then(|plan| plan.begun).unwrap_or(current),
         };
         // What is older than what is kept would be dropped at once.
         let oldest_kept = current.saturating_sub(charts.keep(key.interval));
@@ -294,6 +296,7 @@ impl CandlePlans {
         }
         let depth = cx.config.history.depth(key.interval);
         if let Some(plan) = self.plans.get_mut(&key) {
+            plan.begun.get_or_insert(slots.end - 1);
             plan.reach.get_or_insert_with(|| {
                 let oldest_kept = current.saturating_sub(depth.keep);
                 let series = cx.market.charts.get(key)?;

@@ -296,7 +296,8 @@ impl ExchangeClock {
         };
         self.running = Some(zero);
         let moved_ms = zero.saturating_sub(before);
-        if moved_ms < -TOLERANCE_MS {
+        // Also what an earlier run has stored by a clock that was ahead.
+        if moved_ms < -TOLERANCE_MS || former.is_none() {
             let time = cx.exchange_time(source);
             cx.market.charts.hide_from(source, time);
         }

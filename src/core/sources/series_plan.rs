@@ -66,6 +66,8 @@ pub struct SeriesPlan {
     /// fixed at the first request. `Some(None)`: nothing was known then. `None`: nothing was requested
     /// yet.
     pub reach: Option<Option<i64>>,
+    /// The newest slot of the first request.
+    pub begun: Option<i64>,
     failures: u32,
     /// After a failure: not before this.
     rest_until: Mono,

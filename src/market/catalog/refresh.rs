@@ -67,7 +67,7 @@ impl Catalog {
 
     /// Tracks the symbols of an earlier run's list of this source until a list has come. Symbols that the
     /// source does not want any more are left out. If its first list has come before, what that lacks stays
-    /// until another list, if it is much.
+    /// until another list.
     pub fn remember(&mut self, source: SourceId, mut symbols: Vec<SymbolId>) {
         let (roster, names) = (&mut self.rosters[source.index()], &self.symbols);
         symbols.retain(|symbol| roster.wants(names.name(*symbol).quote(), true));

@@ -185,13 +185,11 @@ impl Roster {
         }
     }
 
-    /// Tracks these symbols of an earlier run's list, and leaves the others out of them: all, if the first
-    /// list has come and lacks few.
+    /// Tracks those of these symbols of an earlier run's list that the first list lacks, if that has come, or
+    /// all of them. The others are left out of them.
     pub(super) fn remember(&mut self, symbols: &mut Vec<SymbolId>) {
-        let known = symbols.len();
         symbols.retain(|symbol| self.listing(*symbol).is_none());
         if self.has_list {
-            symbols.truncate(if symbols.len() > known / MANY { symbols.len() } else { 0 });
             self.doubted.extend(&*symbols);
             self.newly_doubted += symbols.len();
         }
@@ -199,7 +197,8 @@ impl Roster {
     }
 
     /// Keeps those markets that the list lacks and may have left out by mistake: those whose tickers still
-    /// come, and all of them if they are many. What the list before lacked too is not kept.
+    /// come, those of an earlier run, of which nobody knows that, and all of them if they are many. What the
+    /// list before lacked too is not kept.
     pub(super) fn doubt(&mut self, is_quoted: impl Fn(SymbolId) -> bool) {
         let Some(staging) = &mut self.staging else {
             return;
@@ -209,7 +208,8 @@ impl Roster {
         let lacking = || tracked.iter().copied().filter(|it| !staging.said.contains_key(it));
         let are_many = lacking().count() > tracked.len() / MANY;
         let is_new = |it: &SymbolId| !self.doubted.contains(it);
-        let doubted = lacking().filter(|it| is_new(it) && (are_many || is_quoted(*it)));
+        let may_be_quoted = |it: SymbolId| self.remembered.contains(&it) || is_quoted(it);
+        let doubted = lacking().filter(|it| is_new(it) && (are_many || may_be_quoted(*it)));
         self.doubted = doubted.collect();
         for (symbol, _) in listed(&self.listings).filter(|(it, _)| self.doubted.contains(it)) {
             staging.said.insert(symbol, None);
