@@ -282,19 +282,23 @@ fn parse_small(text: &[u8]) -> Option<Decimal> {
     if digits.is_empty() || digits.len() > SMALL_DIGITS + 1 {
         return None;
     }
+    let zeros = digits.iter().rev().take_while(|byte| **byte == b'0').count();
     let mut magnitude: u64 = 0;
     let mut point = None;
-    for (at, byte) in digits.iter().enumerate() {
+    for (at, byte) in digits[..digits.len() - zeros].iter().enumerate() {
         match byte {
             b'0'..=b'9' => magnitude = magnitude * 10 + u64::from(byte - b'0'),
             b'.' if point.is_none() && at > 0 && at + 1 < digits.len() => point = Some(at),
             _ => return None,
         }
     }
+    if point.is_none() {
+        magnitude *= 10u64.pow(zeros as u32);
+    }
     if magnitude >= SMALL_LIMIT {
         return None;
     }
-    let scale = point.map_or(0, |at| digits.len() - at - 1);
+    let scale = point.map_or(0, |at| digits.len() - zeros - at - 1);
     small(negative, magnitude, scale as u32)
 }
 

@@ -326,7 +326,13 @@ impl Records {
         };
         let mut fields = form.fields(name);
         let begin = item.position();
-        let other = self.order.read(item, form.table, &mut fields)?;
+        let is_passable = matches!(self.task, Task::Tickers(_)) && !self.explains;
+        let mut asked = None;
+        let mut wants = |id: Raw<'a>| {
+            asked = value::name(id).ok().filter(|_| is_passable).map(|id| (sink.wants(&id), id));
+            asked.as_ref().is_none_or(|(is_wanted, _)| *is_wanted)
+        };
+        let other = self.order.read(item, form.table, &mut fields, &mut wants)?;
         let text = item.since(begin);
         match (other, &self.task) {
             (Some(other), task) => {
@@ -336,7 +342,9 @@ impl Records {
                     ..Reject::new(id.as_deref(), self.what(), ItemFault::WrongType)
                 });
             }
-            (_, Task::Tickers(known)) => ticker::take(&mut fields, (text, form), known, sink),
+            (_, Task::Tickers(known)) => {
+                ticker::take(&mut fields, (text, form), known, asked, sink);
+            }
             (_, Task::Candles) => candle::take(&fields, &self.dialect.file.candles, sink),
             (_, Task::Markets) => listing::take(&fields, &self.dialect.file.markets, sink),
             (_, Task::Time(_) | Task::Date { .. } | Task::Named) => {}

@@ -103,21 +103,32 @@ const KNOWN_NAMES: usize = 64;
 const KNOWN_NAME_BYTES: usize = 48;
 
 impl Order {
-    /// Reads one item along its table. Returns it if it is of another type.
+    /// Reads one item along its table. Returns it if it is of another type. Once the first field is known,
+    /// `wants` tells if the others are needed; if not, the members that follow are passed unread.
     pub(super) fn read<'a>(
         &mut self,
         cursor: &mut Cursor<'a>,
         table: &'static MemberTable,
         fields: &mut ItemFields<'a>,
+        wants: &mut dyn FnMut(Raw<'a>) -> bool,
     ) -> Result<Option<Raw<'a>>, Stop> {
         match (table, cursor.peek()?) {
             (MemberTable::In(members), b'{') => {
                 cursor.skip();
-                let (mut first, mut index) = (true, 0);
-                while cursor.next(&mut first, b'}')? {
-                    match self.name(index, cursor, members)? {
+                if fields.at(0) != Raw::Absent && !wants(fields.at(0)) {
+                    return cursor.rest_of_object(true).map(|()| None);
+                }
+                let mut index = 0;
+                while let Some(table) = self.next(index, cursor, members)? {
+                    match table {
                         None => drop(cursor.value()?),
-                        Some(MemberTable::Is(field)) => fields.put(*field, cursor.value()?),
+                        Some(MemberTable::Is(field)) => {
+                            let value = cursor.value()?;
+                            fields.put(*field, value);
+                            if *field == 0 && !wants(value) {
+                                return cursor.rest_of_object(false).map(|()| None);
+                            }
+                        }
                         table => read(cursor, table, fields)?,
                     }
                     index += 1;
@@ -132,19 +143,31 @@ impl Order {
         Ok(None)
     }
 
-    /// Passes a name, and returns its entry in the table.
-    fn name(
+    /// Passes the name of the next member, and returns its entry in the table; `None`: it was the last one.
+    #[inline(always)]
+    fn next(
         &mut self,
         index: usize,
         cursor: &mut Cursor<'_>,
         members: &'static Entries,
-    ) -> Result<Option<&'static MemberTable>, Stop> {
-        if let Some(known) = self.names.get(index)
-            && cursor.pass_text(&known.sent)
-        {
-            return Ok(known.table);
+    ) -> Result<Option<Option<&'static MemberTable>>, Stop> {
+        match self.names.get(index) {
+            Some(known) if cursor.pass_text(&known.sent) => Ok(Some(known.table)),
+            _ => self.learn(index, cursor, members),
         }
+    }
+
+    #[inline(never)]
+    fn learn(
+        &mut self,
+        index: usize,
+        cursor: &mut Cursor<'_>,
+        members: &'static Entries,
+    ) -> Result<Option<Option<&'static MemberTable>>, Stop> {
         let begin = cursor.position();
+        if !cursor.next(&mut (index == 0), b'}')? {
+            return Ok(None);
+        }
         let name = cursor.name()?;
         let table = table_of(name, members, None);
         let sent = cursor.since(begin);
@@ -157,7 +180,7 @@ impl Order {
             known.sent.extend_from_slice(sent);
             known.table = table;
         }
-        Ok(table)
+        Ok(Some(table))
     }
 }
 
@@ -256,7 +279,11 @@ mod tests {
         for (item, (a, b)) in items.iter().zip(expected) {
             let mut fields = ItemFields::new();
             let mut cursor = Cursor::new(item.as_bytes());
-            assert_eq!(order.read(&mut cursor, &LETTERS.0, &mut fields), Ok(None), "{item}");
+            assert_eq!(
+                order.read(&mut cursor, &LETTERS.0, &mut fields, &mut |_| true),
+                Ok(None),
+                "{item}"
+            );
             let digits = |field| match fields.get(field) {
                 Raw::Number(digits) => digits,
                 _ => b"",
@@ -300,7 +327,10 @@ mod tests {
         check(&[&item, r#"{"b":4,"a":3}"#, &item], &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")]);
         let mut order = Order::default();
         let mut cursor = Cursor::new(item.as_bytes());
-        assert_eq!(order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new()), Ok(None));
+        assert_eq!(
+            order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new(), &mut |_| true),
+            Ok(None)
+        );
         assert!(order.names.len() <= KNOWN_NAMES);
     }
 
@@ -308,7 +338,7 @@ mod tests {
     fn what_is_no_object_is_passed_and_told() {
         let mut order = Order::default();
         let mut cursor = Cursor::new(b"[1,2] ");
-        let found = order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new());
+        let found = order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new(), &mut |_| true);
         assert_eq!(found, Ok(Some(Raw::Array(b"[1,2]"))));
         assert_eq!(cursor.position(), 5);
     }

@@ -8,8 +8,11 @@ use crate::time::UnixMs;
 /// The receiver of the records of a response. They must not be used before
 /// [`Reading::finish`](super::Reading::finish) returns `Ok`.
 pub trait Sink {
-    /// True if this ticker is wanted. If not, its numbers are not read.
+    /// True if this ticker is wanted. If not, its numbers are not read. It may be asked again about a
+    /// ticker that comes in pieces.
     fn wants(&mut self, ticker_id: &str) -> bool;
+    /// A ticker has come, wanted or not.
+    fn seen(&mut self) {}
     /// Base and quote of the market of the ticker that was last wanted, by their common names, if known.
     fn assets(&self, _ticker_id: &str) -> Option<[&str; 2]> {
         None

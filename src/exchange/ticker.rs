@@ -15,6 +15,7 @@ use std::borrow::Cow;
 names! {
     /// What a member of a ticker is.
     pub(super) enum TickerField {
+        // It comes first, because the others are not read if the ticker is not wanted.
         /// The exchange's name of the market.
         Id "id"
         Last "last"
@@ -49,21 +50,26 @@ pub(super) struct Known {
     pub(super) by_asset: Option<&'static ListingForm>,
 }
 
-/// Passes one ticker to the sink. `item` is what the fields were read from, by this form.
+/// Passes one ticker to the sink. `item` is what the fields were read from, by this form. `asked`
+/// tells if the sink wants the ticker of this id, if it was asked already.
 pub(super) fn take<'a>(
     fields: &mut ItemFields<'a>,
     (item, form): (&'a [u8], &ItemForm),
     known: &Known,
+    asked: Option<(bool, Cow<'a, str>)>,
     sink: &mut dyn Sink,
 ) {
-    let id = match (name(fields.get(TickerField::Id)), &known.id) {
-        (Ok(id), _) => id,
-        (Err(ItemFault::Missing), Some(id)) => Cow::Borrowed(&**id),
-        (Err(fault), _) => {
+    let name = || name(fields.get(TickerField::Id));
+    let (is_wanted, id) = match (asked.map_or_else(|| Err(name()), Ok), &known.id) {
+        (Ok(asked), _) => asked,
+        (Err(Ok(id)), _) => (sink.wants(&id), id),
+        (Err(Err(ItemFault::Missing)), Some(id)) => (sink.wants(id), Cow::Borrowed(&**id)),
+        (Err(Err(fault)), _) => {
             return sink.rejected(Reject::new(None, "id", fault));
         }
     };
-    if !sink.wants(&id) {
+    sink.seen();
+    if !is_wanted {
         return;
     }
     if let Some(markets) = known.by_asset

@@ -258,9 +258,12 @@ pub struct Stager<'a> {
 
 impl Sink for Stager<'_> {
     fn wants(&mut self, ticker_id: &str) -> bool {
-        self.staged.seen += u64::from(self.staged.task.is_quotes());
         self.symbol = self.catalog.by_ticker_id(self.staged.source, ticker_id);
         self.symbol.is_some()
+    }
+
+    fn seen(&mut self) {
+        self.staged.seen += u64::from(self.staged.task.is_quotes());
     }
 
     fn assets(&self, _ticker_id: &str) -> Option<[&str; 2]> {
