@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What taking in a poll of 3,500 tickers costs marketd, beside what serde_json takes to read the
-# same body into structs; exit code 1 above one and a half times of that (scripts/ingest.rs).
+# same body into structs; exit code 1 above a limit (scripts/ingest.rs).
 #
 #     scripts/ingest.sh
 #

@@ -329,7 +329,8 @@ impl Records {
         let is_passable = matches!(self.task, Task::Tickers(_)) && !self.explains;
         let mut asked = None;
         let mut wants = |id: Raw<'a>| {
-            asked = value::name(id).ok().filter(|_| is_passable).map(|id| (sink.wants(&id), id));
+            let id = if is_passable { value::name(id).ok() } else { None };
+            asked = id.map(|id| (sink.wants(&id), id));
             asked.as_ref().is_none_or(|(is_wanted, _)| *is_wanted)
         };
         let other = self.order.read(item, form.table, &mut fields, &mut wants)?;
@@ -470,6 +471,37 @@ mod tests {
     }
 
     #[test]
+    fn an_unwanted_ticker_must_end_but_its_members_are_not_checked() {
+        let check = |rest: &str, is_sound: bool| {
+            let body = format!(r#"[{{"symbol":"A"{rest},{{"symbol":"B","lastPrice":"2"}}]"#);
+            for at in 0..body.len() {
+                let mut notes = Notes { unwanted: Some("A"), ..Notes::default() };
+                let mut reading = Reading::new(&BINANCE, &Call::Tickers, CAPS);
+                let (front, back) = body.as_bytes().split_at(at);
+                let _ = reading.feed(front, &mut notes);
+                let _ = reading.feed(back, &mut notes);
+                assert_eq!(reading.finish(200).is_ok(), is_sound, "{body} {at}");
+                assert!(!is_sound || notes.tickers.len() == 1, "{body} {at}");
+            }
+        };
+        for sound in [
+            "}",
+            r#","x":1}"#,
+            r#","x":"}","y":2}"#,
+            r#","x":"\"}","y":2}"#,
+            r#","x":{"y":[{}]}}"#,
+            r#","x":01.e,y}"#,
+        ] {
+            check(sound, true);
+        }
+        for spoilt in
+            ["", "]", "]}", "}}", r#","x":"}"#, r#","x":"\"}"#, r#","x":[}"#, r#","x":[1}]}"#]
+        {
+            check(spoilt, false);
+        }
+    }
+
+    #[test]
     fn spoilt_bodies_never_panic_and_are_the_same_in_pieces() {
         let bodies = [
             (
@@ -520,7 +552,8 @@ mod tests {
             }
             let split = random(body.len());
             let run = |pieces: &[&[u8]]| {
-                let mut notes = Notes::default();
+                let unwanted = [None, Some("A"), Some("B")][round % 7 % 3];
+                let mut notes = Notes { unwanted, ..Notes::default() };
                 let mut reading = Reading::new(dialect, call, CAPS);
                 let fed = pieces.iter().try_for_each(|piece| reading.feed(piece, &mut notes));
                 let end = reading.finish(200);

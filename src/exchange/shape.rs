@@ -93,7 +93,7 @@ pub(super) struct Order {
 }
 
 struct Known {
-    /// The name as it was sent, quotes and colon included.
+    /// The name as it was sent, with the comma before it, quotes and colon.
     sent: Vec<u8>,
     table: Option<&'static MemberTable>,
 }
@@ -143,7 +143,7 @@ impl Order {
         Ok(None)
     }
 
-    /// Passes the name of the next member, and returns its entry in the table; `None`: it was the last one.
+    /// Passes the name of the next member, and returns its entry in the table; `None`: there is no next one.
     #[inline(always)]
     fn next(
         &mut self,
@@ -157,6 +157,7 @@ impl Order {
         }
     }
 
+    /// Like `next`, for a name that does not come in this place of the last item.
     #[inline(never)]
     fn learn(
         &mut self,
@@ -279,11 +280,8 @@ mod tests {
         for (item, (a, b)) in items.iter().zip(expected) {
             let mut fields = ItemFields::new();
             let mut cursor = Cursor::new(item.as_bytes());
-            assert_eq!(
-                order.read(&mut cursor, &LETTERS.0, &mut fields, &mut |_| true),
-                Ok(None),
-                "{item}"
-            );
+            let read = order.read(&mut cursor, &LETTERS.0, &mut fields, &mut |_| true);
+            assert_eq!(read, Ok(None), "{item}");
             let digits = |field| match fields.get(field) {
                 Raw::Number(digits) => digits,
                 _ => b"",
@@ -327,10 +325,8 @@ mod tests {
         check(&[&item, r#"{"b":4,"a":3}"#, &item], &[(b"1", b"2"), (b"3", b"4"), (b"1", b"2")]);
         let mut order = Order::default();
         let mut cursor = Cursor::new(item.as_bytes());
-        assert_eq!(
-            order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new(), &mut |_| true),
-            Ok(None)
-        );
+        let read = order.read(&mut cursor, &LETTERS.0, &mut ItemFields::new(), &mut |_| true);
+        assert_eq!(read, Ok(None));
         assert!(order.names.len() <= KNOWN_NAMES);
     }
 

@@ -59,14 +59,13 @@ pub(super) fn take<'a>(
     asked: Option<(bool, Cow<'a, str>)>,
     sink: &mut dyn Sink,
 ) {
-    let name = || name(fields.get(TickerField::Id));
-    let (is_wanted, id) = match (asked.map_or_else(|| Err(name()), Ok), &known.id) {
-        (Ok(asked), _) => asked,
-        (Err(Ok(id)), _) => (sink.wants(&id), id),
-        (Err(Err(ItemFault::Missing)), Some(id)) => (sink.wants(id), Cow::Borrowed(&**id)),
-        (Err(Err(fault)), _) => {
-            return sink.rejected(Reject::new(None, "id", fault));
-        }
+    let asked = match asked {
+        Some(asked) => Ok(asked),
+        None => id_of(fields, known).map(|id| (sink.wants(&id), id)),
+    };
+    let (is_wanted, id) = match asked {
+        Ok(asked) => asked,
+        Err(fault) => return sink.rejected(Reject::new(None, "id", fault)),
     };
     sink.seen();
     if !is_wanted {
@@ -84,6 +83,14 @@ pub(super) fn take<'a>(
     };
     if let Err((field, fault)) = taken {
         sink.rejected(Reject::new(Some(&id), field, fault));
+    }
+}
+
+/// The id of the item's market.
+fn id_of<'a>(fields: &ItemFields<'a>, known: &'a Known) -> Result<Cow<'a, str>, ItemFault> {
+    match (name(fields.get(TickerField::Id)), &known.id) {
+        (Err(ItemFault::Missing), Some(id)) => Ok(Cow::Borrowed(&**id)),
+        (id, _) => id,
     }
 }
 
