@@ -49,7 +49,7 @@ object! {
         listen: ListenAddress = (Ipv4Addr::LOCALHOST, 8080).into(), "listen" ADDRESS;
         /// Where `/api/ecosystem` listens; null: on `listen` as well.
         ecosystem_listen: Option<ListenAddress>, "ecosystemListen" ADDRESS;
-        /// On Linux with SYN cookies: a silent connection is accepted after a second. Others cost less so.
+        /// On Linux with SYN cookies, a silent connection is accepted after a second: so others cost less.
         defer_accept: bool = true, "deferAccept";
         /// Path in front of the path of every endpoint; a slash at its end is dropped.
         base_path: String, "basePath" BASE_PATH;
