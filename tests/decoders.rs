@@ -10,10 +10,10 @@
 
 use crate::support;
 
-mod candles;
-mod decode;
-mod markets;
-mod tickers;
+pub mod candles;
+pub mod decode;
+pub mod markets;
+pub mod tickers;
 mod times;
 
 use support::{Fixture, Fixtures};

@@ -1,10 +1,10 @@
 //! The exchanges of this build, each by a fake of its own: a source that names one serves its quotes,
 //! its charts and its markets, no fault of it harms what is served, and no limit of it is passed.
 //!
-//! A fake (`fakes/okx.rs` and its like) is written from the exchange's documents alone, without a
-//! look at the dialect that asks it: addresses, columns, units of time, order and ends of ranges,
-//! pages, and what each request counts for. It is strict: what the exchange would refuse, it
-//! refuses. The same fakes answer over sockets and in virtual time.
+//! A fake (`fakes/okx.rs` and its like) is a table ([`places`]) that is written from the exchange's
+//! documents alone, without a look at the dialect that asks it: addresses, columns, units of time, order
+//! and ends of ranges, pages, and what each request counts for. It is strict: what the exchange would
+//! refuse, it refuses. The same fakes answer over sockets and in virtual time.
 
 mod binance;
 mod binanceus;
@@ -23,6 +23,7 @@ mod ledger;
 mod mexc;
 mod okx;
 mod pages;
+mod places;
 mod plans;
 mod recorded;
 mod refusals;
@@ -31,22 +32,30 @@ mod shop;
 mod upbit;
 mod virtual_time;
 
-use shop::Fake;
+use places::Fake;
 
-/// All of them.
-const FAKES: [&Fake; 14] = [
-    &binance::FAKE,
-    &okx::FAKE,
-    &bybit::FAKE,
-    &kraken::FAKE,
-    &coinbase::FAKE,
-    &kucoin::FAKE,
-    &gate::FAKE,
-    &bitget::FAKE,
-    &binanceus::FAKE,
-    &bitstamp::FAKE,
-    &cryptocom::FAKE,
-    &htx::FAKE,
-    &mexc::FAKE,
-    &upbit::FAKE,
-];
+/// The fakes, and for each of them a test of what it serves and a test of a day of polling it.
+macro_rules! fakes {
+    ($($name:ident)*) => {
+        /// All of them.
+        const FAKES: [&Fake; 14] = [$(&$name::FAKE),*];
+
+        mod serve {
+            $(#[test]
+            fn $name() {
+                super::serves::check(&super::$name::FAKE);
+            })*
+        }
+
+        mod a_day {
+            $(#[test]
+            fn $name() {
+                super::day::keeps_its_limits(&super::$name::FAKE);
+            })*
+        }
+    };
+}
+
+fakes! {
+    binance okx bybit kraken coinbase kucoin gate bitget binanceus bitstamp cryptocom htx mexc upbit
+}

@@ -1,10 +1,9 @@
-//! All tests that call the library without a daemon: the simulation in virtual time, and the parsers and
-//! decoders. One program, because each further one would compile the support again.
+//! All tests that call the library without a daemon: the simulation in virtual time, and the
+//! parsers. One program, because each further one would compile the support again.
 
 mod support;
 
 mod claims;
-mod decoders;
 mod requests;
 mod sim;
 mod support_selftest;

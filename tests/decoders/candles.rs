@@ -13,17 +13,17 @@ use marketd::time::UnixMs;
 
 /// A recording, and where its figures stand. Some are of intervals that are never asked for, or of
 /// derivatives: the rows are the same.
-struct Recorded {
-    file: &'static str,
-    dialect: &'static str,
+pub struct Recorded {
+    pub file: &'static str,
+    pub dialect: &'static str,
     /// Where the rows are.
-    rows: &'static str,
+    pub rows: &'static str,
     /// The columns or members of time, open, high, low, close and base volume.
-    columns: [&'static str; 6],
+    pub columns: [&'static str; 6],
     /// Milliseconds of a unit of time; 0: it is a date.
-    unit_ms: i64,
+    pub unit_ms: i64,
     /// The column that says whether the candle is closed, and how it says yes.
-    closed: Option<(usize, &'static str)>,
+    pub closed: Option<(usize, &'static str)>,
 }
 
 const BINANCE: Recorded = Recorded {
@@ -53,7 +53,7 @@ const BITSTAMP: Recorded = Recorded {
     closed: None,
 };
 
-static RECORDED: [Recorded; 17] = [
+pub static RECORDED: [Recorded; 17] = [
     BINANCE,
     Recorded { file: "binance.fetchOHLCV.btcusdt-1h-1000", ..BINANCE },
     Recorded { file: "binance.fetchOHLCV.btcusdt-1d-365", ..BINANCE },

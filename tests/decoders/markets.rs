@@ -11,25 +11,25 @@ use marketd::exchange::Call;
 use marketd::record::MarketInfo;
 
 /// A recording, and where its figures stand.
-struct Recorded {
-    file: &'static str,
-    dialect: &'static str,
-    items: Items,
+pub struct Recorded {
+    pub file: &'static str,
+    pub dialect: &'static str,
+    pub items: Items,
     /// Where the id is; empty: it is the item's name.
-    id: &'static str,
-    names: Names,
+    pub id: &'static str,
+    pub names: Names,
     /// Where the status is and what it says of an open market; nowhere: all are open.
-    open: (&'static str, &'static str),
-    price: Precision,
-    amount: Precision,
+    pub open: (&'static str, &'static str),
+    pub price: Precision,
+    pub amount: Precision,
     /// CCXT's names of limits, and where each is: the first place that has it counts.
-    limits: &'static [(&'static str, &'static [&'static str])],
+    pub limits: &'static [(&'static str, &'static [&'static str])],
     /// Where taker's and maker's fee are, and by how many places they are shifted.
-    fees: Option<(&'static str, &'static str, i32)>,
+    pub fees: Option<(&'static str, &'static str, i32)>,
 }
 
 /// Where the assets' names stand.
-enum Names {
+pub enum Names {
     /// Each at a place.
     Two(&'static str, &'static str),
     /// Both at one, with a slash between them.
@@ -39,7 +39,7 @@ enum Names {
 }
 
 /// Where a precision stands.
-enum Precision {
+pub enum Precision {
     /// As a step.
     Step(&'static str),
     /// As a number of decimal places.
@@ -47,7 +47,8 @@ enum Precision {
     Nowhere,
 }
 
-const LIMITS: [&str; 6] = ["minPrice", "maxPrice", "minAmount", "maxAmount", "minCost", "maxCost"];
+pub const LIMITS: [&str; 6] =
+    ["minPrice", "maxPrice", "minAmount", "maxAmount", "minCost", "maxCost"];
 
 const BINANCE: Recorded = Recorded {
     file: "binance.fetchMarkets.trimmed25",
@@ -75,7 +76,7 @@ const BINANCE: Recorded = Recorded {
     fees: None,
 };
 
-static RECORDED: [Recorded; 11] = [
+pub static RECORDED: [Recorded; 11] = [
     BINANCE,
     Recorded { file: "binanceus.fetchMarkets.full-2021", dialect: "binanceus", ..BINANCE },
     Recorded {
@@ -293,7 +294,7 @@ fn places_of(step: &str) -> Option<u8> {
     Some(behind.trim_end_matches('0').len() as u8)
 }
 
-fn places(item: &Json, precision: &Precision) -> Option<u8> {
+pub fn places(item: &Json, precision: &Precision) -> Option<u8> {
     match precision {
         Precision::Step(path) => places_of(text_at(item, path)?),
         Precision::Places(path) => Some(text_at(item, path)?.parse().expect("a small number")),
@@ -313,6 +314,25 @@ fn limit<'m>(market: &'m MarketInfo, name: &str) -> Option<&'m Decimal> {
         _ => panic!("{name} is no limit"),
     };
     limit.as_ref()
+}
+
+impl Recorded {
+    /// The markets of a body: the id and the item of each.
+    pub fn markets<'j>(&self, body: &'j Json) -> Vec<(&'j str, &'j Json)> {
+        let id = |name: Option<&'j str>, item: &'j Json| match self.id {
+            "" => name.expect("it has one"),
+            path => text_at(item, path).expect("it has one"),
+        };
+        let items = self.items.of(body).into_iter().map(|(name, item)| (id(name, item), item));
+        items.filter(|(id, _)| !id.ends_with(DARK_POOLS)).collect()
+    }
+
+    /// What a body says of a limit of one of its markets. A limit of zero is none.
+    pub fn limit<'j>(&self, item: &'j Json, name: &str) -> Option<&'j str> {
+        let (_, paths) = self.limits.iter().find(|(limit, _)| *limit == name)?;
+        let text = paths.iter().find_map(|path| text_at(item, path));
+        text.filter(|text| plain(text) != "0")
+    }
 }
 
 /// A listing against its item; gives the assets' names that are not as they were sent.
@@ -343,11 +363,7 @@ fn check(recorded: &Recorded, item: &Json, market: &MarketInfo) -> Vec<(String, 
     assert_eq!(rules.price_places, places(item, &recorded.price), "{what}");
     assert_eq!(rules.amount_places, places(item, &recorded.amount), "{what}");
     for name in LIMITS {
-        let known = recorded.limits.iter().find(|(limit, _)| *limit == name);
-        let paths = known.map_or(&[][..], |(_, paths)| paths);
-        let text = paths.iter().find_map(|path| text_at(item, path));
-        // A limit of zero is none.
-        let text = text.filter(|text| plain(text) != "0");
+        let text = recorded.limit(item, name);
         check_digits(limit(market, name), text, &format!("{what} {name}"));
     }
     let fee = |path| text_at(item, path);
@@ -368,16 +384,10 @@ fn recorded_markets_equal_the_body_digit_for_digit() {
     for (recorded, fixture) in recordings(&RECORDED, |recorded| recorded.file) {
         let kept = decode_good(recorded.dialect, &fixture, &Call::Markets);
         let body = sent(&fixture);
-        let id = |name: Option<&str>, item: &Json| match recorded.id {
-            "" => name.expect("it has one").to_owned(),
-            path => text_at(item, path).expect("it has one").to_owned(),
-        };
-        let items = recorded.items.of(&body).into_iter();
-        let items = items.map(|(name, item)| (id(name, item), item));
-        let items: Vec<_> = items.filter(|(id, _)| !id.ends_with(DARK_POOLS)).collect();
+        let items = recorded.markets(&body);
         assert_eq!(kept.markets.len(), items.len(), "{}", recorded.file);
         for ((id, item), market) in items.iter().zip(&kept.markets) {
-            assert_eq!(&*market.ticker_id, id);
+            assert_eq!(&*market.ticker_id, *id);
             for (sent, ours) in check(recorded, item, market) {
                 renamed.push((recorded.dialect, sent, ours));
             }

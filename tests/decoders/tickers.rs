@@ -10,21 +10,21 @@ use marketd::exchange::Call;
 use marketd::record::Ticker;
 
 /// A recording, and where its figures stand.
-struct Recorded {
-    file: &'static str,
-    dialect: &'static str,
-    call: Call<'static>,
-    items: Items,
+pub struct Recorded {
+    pub file: &'static str,
+    pub dialect: &'static str,
+    pub call: Call<'static>,
+    pub items: Items,
     /// Where the id is; empty: it is the item's name, or that of the call.
-    id: &'static str,
-    figures: &'static [(&'static str, &'static str)],
+    pub id: &'static str,
+    pub figures: &'static [(&'static str, &'static str)],
     /// Where the change is as a fraction.
-    ratio: &'static str,
-    time: Time,
+    pub ratio: &'static str,
+    pub time: Time,
 }
 
 /// Where a ticker's time stands.
-enum Time {
+pub enum Time {
     Nowhere,
     /// In the item, in milliseconds.
     Own(&'static str),
@@ -132,7 +132,7 @@ const MEXC_ONE: Recorded = Recorded {
     ..BINANCE
 };
 
-static RECORDED: [Recorded; 19] = [
+pub static RECORDED: [Recorded; 19] = [
     BINANCE,
     Recorded {
         file: "binance.fetchTicker.btcusdt",

@@ -1,86 +1,59 @@
 //! Bybit: market data of "API v5". Failures come with status 200.
 
+use crate::fakes::places::*;
 use crate::fakes::shop::*;
-use crate::support::*;
 
 pub const FAKE: Fake = Fake {
     name: "bybit",
     id: |base, quote| format!("{base}{quote}"),
-    answer,
+    digits: plain,
+    places: &[
+        Place::fixed(
+            "/v5/market/time",
+            r#"{"retCode":0,"retMsg":"OK","result":{"timeSecond":"$seconds","timeNano":"$seconds000000000"},"retExtInfo":{},"time":$now}"#,
+        ),
+        Place::markets(
+            "/v5/market/tickers",
+            "symbol",
+            r#"{"symbol":"$id","bid1Price":"$bid","bid1Size":"$bidVolume","ask1Price":"$ask","ask1Size":"$askVolume","lastPrice":"$last","prevPrice24h":"$open","price24hPcnt":"$ratio","highPrice24h":"$high","lowPrice24h":"$low","turnover24h":"$quoteVolume","volume24h":"$baseVolume","usdIndexPrice":"1"}"#,
+            LIST,
+        ).with("category=spot"),
+        // A name that is unknown is left out.
+        Place::markets(
+            "/v5/market/instruments-info",
+            "symbol",
+            r#"{"symbol":"$id","baseCoin":"$base","quoteCoin":"$quote","innovation":"0","status":"Trading","marginTrading":"both","lotSizeFilter":{"basePrecision":"0.0001","quotePrecision":"0.00000001","minOrderQty":"0.001","maxOrderQty":"71.73956243","minOrderAmt":"5","maxOrderAmt":"2000000"},"priceFilter":{"tickSize":"$tick"}}"#,
+            LIST,
+        ).with("category=spot").lenient(),
+        // Newest first; both ends of the range included, and the newest kept where it is too long.
+        Place::candles(
+            "/v5/market/kline",
+            Candles {
+                interval: ("interval", ["1", "60", "D"]),
+                from: Bound::May("start", 0),
+                to: Bound::May("end", 0),
+                rows: Rows::Asked("limit", 1000, 200),
+                newest_first: true,
+                ..CANDLES
+            },
+            r#"["$time","$open","$high","$low","$close","$volume","$turnover"]"#,
+            LIST,
+        ).with("category=spot"),
+    ],
+    unknown: Refusal(
+        200,
+        r#"{"retCode":10001,"retMsg":"Not supported symbols","result":{},"retExtInfo":{},"time":1}"#,
+    ),
+    wrong: Refusal(
+        200,
+        r#"{"retCode":10001,"retMsg":"Request parameter error.","result":{},"retExtInfo":{},"time":1}"#,
+    ),
+    too_many: Refusal(
+        200,
+        r#"{"retCode":10006,"retMsg":"Too many visits!","result":{},"retExtInfo":{},"time":1}"#,
+    ),
     charge: |_| Charge { pool: "address", units: 1, most: 600, span_ms: 5_000 },
-    too_many: || Reply::json(body(10006, "Too many visits!", "{}", 1)),
     sends: ALL_BUT_CHANGE,
 };
 
-fn answer(shop: &Shop, asked: &Asked) -> Reply {
-    let spot = asked.param("category").as_deref() == Some("spot");
-    let list = |items: &str| {
-        let result = format!(r#"{{"category":"spot","list":[{items}]}}"#);
-        Reply::json(body(0, "OK", &result, shop.now))
-    };
-    let unknown = || Reply::json(body(10001, "Not supported symbols", "{}", shop.now));
-    match asked.path() {
-        "/v5/market/time" => {
-            let seconds = shop.now / 1000;
-            let result = format!(r#"{{"timeSecond":"{seconds}","timeNano":"{seconds}000000000"}}"#);
-            Reply::json(body(0, "OK", &result, shop.now))
-        }
-        "/v5/market/tickers" if spot => shop.each_of(&FAKE, asked.param("symbol"), |market| {
-            let day = shop.day(market);
-            let ratio = (day.last as i64 - day.open as i64) * 10_000 / day.open as i64;
-            format!(
-                r#"{{"symbol":"{}","bid1Price":"{}","bid1Size":"{}","ask1Price":"{}","ask1Size":"{}","lastPrice":"{}","prevPrice24h":"{}","price24hPcnt":"{}","highPrice24h":"{}","lowPrice24h":"{}","turnover24h":"{}","volume24h":"{}","usdIndexPrice":"1"}}"#,
-                market.id(), plain(day.bid), plain(day.bid_size), plain(day.ask),
-                plain(day.ask_size), plain(day.last), plain(day.open), signed(ratio * 10_000),
-                plain(day.high), plain(day.low), plain(day.quote_volume), plain(day.base_volume)
-            )
-        }).map_or_else(unknown, |items| list(&items)),
-        "/v5/market/instruments-info" if spot => list(&shop.each_of(&FAKE, asked.param("symbol"), |market| {
-            format!(
-                r#"{{"symbol":"{}","baseCoin":"{}","quoteCoin":"{}","innovation":"0","status":"Trading","marginTrading":"both","lotSizeFilter":{{"basePrecision":"0.0001","quotePrecision":"0.00000001","minOrderQty":"0.001","maxOrderQty":"71.73956243","minOrderAmt":"5","maxOrderAmt":"2000000"}},"priceFilter":{{"tickSize":"{}"}}}}"#,
-                market.id(), market.base, market.quote, plain(market.tick)
-            )
-            // A name that is unknown is left out.
-        }).unwrap_or_default()),
-        "/v5/market/kline" if spot => candles(shop, asked),
-        _ => Reply::json(body(10001, "Request parameter error.", "{}", shop.now)),
-    }
-}
-
-/// Newest first; both ends of the range included, and the newest kept where it is too long.
-fn candles(shop: &Shop, asked: &Asked) -> Reply {
-    let id = asked.param("symbol").unwrap_or_default();
-    let Some(market) = shop.find(&FAKE, &id) else {
-        return Reply::json(body(10001, "Not supported symbols", "{}", shop.now));
-    };
-    let interval = match asked.param("interval").as_deref() {
-        Some("1") => MINUTE_MS,
-        Some("60") => HOUR_MS,
-        Some("D") => DAY_MS,
-        _ => return Reply::json(body(10001, "Invalid period!", "{}", shop.now)),
-    };
-    let limit = number(asked, "limit").unwrap_or(200).clamp(1, 1000) as usize;
-    let range = (number(asked, "start").unwrap_or(0), number(asked, "end").unwrap_or(shop.now));
-    let mut rows = shop.newest(market, interval, range, limit);
-    rows.reverse();
-    let rows = array(&rows, |row| {
-        format!(
-            r#"["{}","{}","{}","{}","{}","{}","{}"]"#,
-            row.open_ms,
-            plain(row.open),
-            plain(row.high),
-            plain(row.low),
-            plain(row.close),
-            plain(row.volume),
-            plain(row.turnover)
-        )
-    });
-    let result = format!(r#"{{"category":"spot","symbol":"{id}","list":{rows}}}"#);
-    Reply::json(body(0, "OK", &result, shop.now))
-}
-
-fn body(code: u32, message: &str, result: &str, now: i64) -> String {
-    format!(
-        r#"{{"retCode":{code},"retMsg":"{message}","result":{result},"retExtInfo":{{}},"time":{now}}}"#
-    )
-}
+const LIST: &str = r#"{"retCode":0,"retMsg":"OK","result":{"category":"spot","list":[$items]},"retExtInfo":{},"time":$now}"#;

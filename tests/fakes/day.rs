@@ -6,12 +6,10 @@
 //! What a day costs an exchange that behaves, by what is asked of it:
 //! `cargo test --test daemon fakes::requests_of_a_fair_day -- --ignored --nocapture`
 
+use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
-use crate::fakes::{
-    FAKES, binance, binanceus, bitget, bitstamp, bybit, coinbase, cryptocom, gate, htx, kraken,
-    kucoin, mexc, okx, upbit,
-};
+use crate::fakes::{FAKES, coinbase};
 use crate::support::*;
 use marketd::exchange::Dialect;
 use marketd::interval::Stored;
@@ -130,8 +128,9 @@ fn live(
 fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
     let down = Reply::status(503, "<html>down</html>");
     // Without a word on how long to wait, and with one.
-    let too_many = (fake.too_many)();
-    let asks_to_wait = |status| Reply { status, ..(fake.too_many)().field("Retry-After", "30") };
+    let too_many = fake.too_many.reply();
+    let asks_to_wait =
+        |status| Reply { status, ..fake.too_many.reply().field("Retry-After", "30") };
     match rng.below(8) {
         0 => Weather::Gone,
         1 => Weather::Silent,
@@ -168,7 +167,8 @@ fn no_request_is_sent_before_a_retry_after_is_over() {
         for_each_seed(12, |seed, rng| {
             let mut world = World::new(fake, Shop::new(4), Duration::from_millis(500), seed);
             world.run_to(rng.between(0, 12_000_000) as u64);
-            let wait = |status| Reply { status, ..(fake.too_many)().field("Retry-After", "30") };
+            let wait =
+                |status| Reply { status, ..fake.too_many.reply().field("Retry-After", "30") };
             let down = Reply::status(503, "");
             world.set_weather(Weather::Answers(vec![down, wait(429), wait(418)]));
             world.run_to(world.now_us() + 100 * SECOND_US);
@@ -178,29 +178,14 @@ fn no_request_is_sent_before_a_retry_after_is_over() {
     }
 }
 
-#[test]
-fn a_day_at_binance_keeps_its_limit() {
-    run(&binance::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_okx_keeps_its_limits() {
-    run(&okx::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_bybit_keeps_its_limit() {
-    run(&bybit::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_kraken_keeps_its_limit() {
-    run(&kraken::FAKE, 3, 2_000, DAY_US, 6_000);
-}
-
-#[test]
-fn a_day_at_coinbase_keeps_its_limit() {
-    run(&coinbase::FAKE, 3, 4_000, DAY_US, 5_000);
+/// Three markets, polled as often as the exchange bears.
+pub fn keeps_its_limits(fake: &'static Fake) {
+    let (poll_ms, fresh_ms) = match fake.name {
+        "kraken" => (2_000, 6_000),
+        "coinbase" => (4_000, 5_000),
+        _ => (3_000, 4_000),
+    };
+    run(fake, 3, poll_ms, DAY_US, fresh_ms);
 }
 
 /// Quotes of 30 markets every two seconds are more than the exchange allows: they take turns with
@@ -208,49 +193,4 @@ fn a_day_at_coinbase_keeps_its_limit() {
 #[test]
 fn a_round_that_eats_the_whole_budget_of_coinbase_keeps_its_limit_and_its_promise() {
     run(&coinbase::FAKE, 30, 2_000, DAY_US / 24, 14_000);
-}
-
-#[test]
-fn a_day_at_kucoin_keeps_its_limit() {
-    run(&kucoin::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_gate_keeps_its_limits() {
-    run(&gate::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_bitget_keeps_its_limit() {
-    run(&bitget::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_binanceus_keeps_its_limit() {
-    run(&binanceus::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_bitstamp_keeps_its_limit() {
-    run(&bitstamp::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_cryptocom_keeps_its_limits() {
-    run(&cryptocom::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_htx_keeps_its_limit() {
-    run(&htx::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_mexc_keeps_its_limits() {
-    run(&mexc::FAKE, 3, 3_000, DAY_US, 4_000);
-}
-
-#[test]
-fn a_day_at_upbit_keeps_its_limits() {
-    run(&upbit::FAKE, 3, 3_000, DAY_US, 4_000);
 }

@@ -1,6 +1,7 @@
 //! An exchange that refuses, in whatever words and with whatever status, changes nothing that is
 //! served, and is counted as failing.
 
+use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{FAKES, binance, bitget, bybit, coinbase, gate, kraken, kucoin, okx};
@@ -105,7 +106,7 @@ fn a_refusal_hidden_in_a_200_is_an_error_and_changes_nothing() {
 #[test]
 fn a_refusal_with_its_own_status_is_an_error_and_changes_nothing() {
     for fake in FAKES {
-        check(fake, (fake.too_many)());
+        check(fake, fake.too_many.reply());
         check(fake, Reply::status(418, "{}").field("Retry-After", "12"));
         check(fake, Reply::status(403, "<html>blocked</html>"));
         check(fake, Reply::status(500, ""));
@@ -128,7 +129,7 @@ fn refused(fake: &'static Fake, refusal: Reply) -> (u64, i64) {
 #[test]
 fn words_of_too_many_requests_count_as_such_whatever_the_status() {
     for fake in FAKES {
-        let words = (fake.too_many)();
+        let words = fake.too_many.reply();
         for status in [400, 404, 429, 503] {
             let reply = Reply { status, ..words.clone() };
             let (asked, limited) = refused(fake, reply);
@@ -142,7 +143,7 @@ fn words_of_too_many_requests_count_as_such_whatever_the_status() {
 #[test]
 fn a_wait_that_is_asked_for_is_kept_also_where_the_status_says_that_all_is_well() {
     for fake in FAKES {
-        let words = Reply { status: 200, ..(fake.too_many)() };
+        let words = Reply { status: 200, ..fake.too_many.reply() };
         // That nothing is asked before its time, the world sees to.
         let (asked, limited) = refused(fake, words.field("Retry-After", "30"));
         assert!(limited > 0, "{}", fake.name);

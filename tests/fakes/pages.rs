@@ -95,12 +95,12 @@ fn a_market_of_coinbase_that_fails_stops_no_other() {
 
 #[test]
 fn a_quote_of_coinbase_stands_without_its_day_and_is_filled_when_that_comes() {
-    let mut shop = Shop::new(1);
-    shop.has_stats = false;
+    let shop = Shop::new(1);
     let (day, sends) = (shop.day(&shop.markets()[0]), coinbase::FAKE.sends);
     let open = Open::new(&coinbase::FAKE, shop);
-    let marketd = start(&open, "BTC/USDT");
     let stats = "/products/BTC-USDT/stats";
+    open.exchange.fault_on(stats, Fault::Instead(coinbase::FAKE.unknown.reply()));
+    let marketd = start(&open, "BTC/USDT");
     open.exchange.await_asked(stats, 1, LONG);
     open.exchange.await_asked("/products/BTC-USDT/ticker", 2, LONG);
     let quote = await_quote(&marketd, "BTC-USDT");
@@ -110,9 +110,7 @@ fn a_quote_of_coinbase_stands_without_its_day_and_is_filled_when_that_comes() {
     }
     assert_eq!(quote["stale"], Json::Bool(false));
 
-    let mut shop = Shop::new(1);
-    shop.broken.clear();
-    let open = Open::new(&coinbase::FAKE, shop);
+    let open = Open::new(&coinbase::FAKE, Shop::new(1));
     let marketd = start(&open, "BTC/USDT");
     let answer = await_answer(marketd.addr(), "/api/v1/quotes/BTC-USDT", |answer| {
         answer.status == 200 && !answer.exact()["high"].is_null()

@@ -1,5 +1,6 @@
 //! Plans: a source reads no more bytes than its markets need, by the fewest units, from any of the exchanges.
 
+use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::World;
 use crate::fakes::{FAKES, binance};
@@ -51,7 +52,7 @@ fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
                 target: dialect.target(&call),
                 fields: Vec::new(),
             };
-            let (reply, charge) = ((fake.answer)(shop, &asked), (fake.charge)(&asked));
+            let (reply, charge) = (fake.answer(shop, &asked), (fake.charge)(&asked));
             assert_eq!(reply.status, 200, "{}", asked.target);
             poll.bytes += (reply.head(false).len() + reply.body.to_vec().len()) as u64;
             poll.units += u64::from(charge.units);

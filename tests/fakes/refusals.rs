@@ -1,5 +1,6 @@
 //! What an exchange is asked while it refuses, fails in part, or has more markets than its limit allows.
 
+use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::fakes::virtual_time::{Weather, World};
 use crate::fakes::{binance, coinbase};
@@ -11,12 +12,8 @@ const SECOND_US: u64 = 1_000_000;
 
 /// An exchange that allows 120 requests a minute.
 static SLOW: Fake = Fake {
-    name: "coinbase",
-    id: coinbase::FAKE.id,
-    answer: coinbase::FAKE.answer,
     charge: |_| Charge { pool: "address", units: 1, most: 120, span_ms: 60_000 },
-    too_many: coinbase::FAKE.too_many,
-    sends: coinbase::FAKE.sends,
+    ..coinbase::FAKE
 };
 
 /// A source of that exchange which collects every market quoted in these assets.

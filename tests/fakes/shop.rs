@@ -1,8 +1,10 @@
-//! What the fakes share: made-up markets, their day and their candles, and the frame of a fake.
+//! What the fakes tell of: made-up markets, their day and their candles.
 
+use crate::fakes::places::Fake;
 use crate::support::chance::mix;
 use crate::support::generated::{FIRST_MS, Generated, GeneratedMarket, UNIT};
 use crate::support::*;
+use marketd::time::UnixMs;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
@@ -16,23 +18,6 @@ pub const DAY_MS: i64 = 86_400_000;
 /// What most exchanges send of a quote.
 pub const ALL_BUT_CHANGE: &str =
     "last bid ask bidVolume askVolume open high low baseVolume quoteVolume";
-
-/// A fake exchange as its clients see it.
-pub struct Fake {
-    /// Its dialect's name.
-    pub name: &'static str,
-    /// Its name of a market.
-    pub id: fn(base: &str, quote: &str) -> String,
-    /// Its answer.
-    pub answer: fn(&Shop, &Asked) -> Reply,
-    /// Which of its limits a request counts against, and for how much.
-    pub charge: fn(&Asked) -> Charge,
-    /// Its answer to whoever asks too often.
-    pub too_many: fn() -> Reply,
-    /// Fields of a quote that it sends, by their names in a quote, with blanks between them. The others
-    /// are computed, or null.
-    pub sends: &'static str,
-}
 
 /// A count of requests, or of their weights, and the limit of that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +45,6 @@ pub struct Shop {
     places: OnceLock<HashMap<String, usize>>,
     /// If it is set, tickers are those of that time.
     pub frozen: Option<i64>,
-    /// Where figures of 24 hours are asked for apart: whether they are there.
-    pub has_stats: bool,
     /// Recorded bodies, by path.
     pub recorded: Vec<(String, String)>,
 }
@@ -109,7 +92,6 @@ impl Shop {
             delisted: BTreeSet::new(),
             frozen: None,
             places: OnceLock::new(),
-            has_stats: true,
             recorded: Vec::new(),
         }
     }
@@ -124,33 +106,28 @@ impl Shop {
             let ids = self.markets().iter().map(|it| (fake.id)(&it.base, it.quote));
             ids.zip(0..).collect()
         });
-        places.get(id).map(|at| &self.markets()[*at]).filter(|it| self.is_listed(it))
+        let found = places.get(id).filter(|_| !self.broken.contains(id));
+        found.map(|at| &self.markets()[*at]).filter(|it| self.is_listed(it))
     }
 
     fn is_listed(&self, market: &GeneratedMarket) -> bool {
         self.delisted.is_empty() || !self.delisted.contains(&market.symbol())
     }
 
-    /// Joins what is made of each market.
-    pub fn each(&self, make: impl Fn(&GeneratedMarket) -> String) -> String {
-        let listed = self.markets().iter().filter(|it| self.is_listed(it));
-        listed.map(make).collect::<Vec<String>>().join(",")
+    /// The markets of its list.
+    pub fn listed(&self) -> impl Iterator<Item = &GeneratedMarket> {
+        self.markets().iter().filter(|it| self.is_listed(it))
     }
 
-    /// The same of the markets with these names, a comma between two of them, or of all. `None`: it has no
-    /// such market.
-    pub fn each_of(
-        &self,
-        fake: &Fake,
-        ids: Option<String>,
-        make: impl Fn(&GeneratedMarket) -> String,
-    ) -> Option<String> {
-        let Some(ids) = ids else {
-            return Some(self.each(make));
-        };
-        let market = |id: &str| self.find(fake, id).filter(|_| !self.gone.contains(id));
-        let made: Option<Vec<String>> = ids.split(',').map(|id| market(id).map(&make)).collect();
-        Some(made?.join(","))
+    /// A value of no market.
+    pub fn value(&self, name: &str) -> String {
+        match name {
+            "now" => self.now.to_string(),
+            "seconds" => (self.now / 1000).to_string(),
+            "millis" => format!("{:03}", self.now % 1000),
+            "iso" => UnixMs(self.now).to_string(),
+            _ => panic!("nothing is called {name}"),
+        }
     }
 
     pub fn day(&self, market: &GeneratedMarket) -> Day {
@@ -245,17 +222,6 @@ pub fn places(step: u64) -> usize {
     plain(step).split_once('.').map_or(0, |(_, tail)| tail.len())
 }
 
-/// A parameter that is a whole number.
-pub fn number(asked: &Asked, name: &str) -> Option<i64> {
-    asked.param(name)?.parse().ok()
-}
-
-/// An array of what is made of each row.
-pub fn array(rows: &[Row], make: impl Fn(&Row) -> String) -> String {
-    let made: Vec<String> = rows.iter().map(make).collect();
-    format!("[{}]", made.join(","))
-}
-
 impl Open {
     /// Opens a shop.
     pub fn new(fake: &'static Fake, shop: Shop) -> Open {
@@ -264,7 +230,7 @@ impl Open {
             let recorded = shop.recorded.iter().find(|(path, _)| path == asked.path());
             let reply = match recorded {
                 Some((_, body)) => Reply::json(body.as_str()),
-                None => (fake.answer)(&shop, asked),
+                None => fake.answer(&shop, asked),
             };
             reply.dated(shop.now, *begun.get_or_init(std::time::Instant::now))
         });

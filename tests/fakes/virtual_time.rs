@@ -5,6 +5,7 @@
 //! bunch or overtake each other on their way, as they do in a network.
 
 use crate::fakes::ledger::Ledger;
+use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
 use crate::support::message::parse_head;
 use crate::support::*;
@@ -363,7 +364,7 @@ impl World {
         self.shop.now = self.now().unix.0;
         let reply = match &self.weather {
             Weather::AnswersTo(words, reply) if asked.target.contains(words) => reply.clone(),
-            Weather::Fair | Weather::AnswersTo(..) => (self.fake.answer)(&self.shop, asked),
+            Weather::Fair | Weather::AnswersTo(..) => self.fake.answer(&self.shop, asked),
             Weather::Answers(replies) => self.rng.pick(replies).clone(),
             Weather::Cut => return self.post(key, Mail::Eof(key)),
             Weather::Silent | Weather::Gone => return,
