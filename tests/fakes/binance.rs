@@ -43,7 +43,7 @@ pub const CUT: Candles = Candles {
 
 const KLINES: Place = Place::candles(
     "/api/v3/klines",
-    CUT,
+    &CUT,
     r#"[$time,"$open","$high","$low","$close","$volume",$end,"$turnover",1,"2","3","0"]"#,
     "[$items]",
 );

@@ -26,7 +26,7 @@ pub const FAKE: Fake = Fake {
         ),
         Place::candles(
             "/api/v2/spot/market/candles",
-            Candles {
+            &Candles {
                 from: Bound::May("startTime", 0),
                 to: Bound::May("endTime", -1),
                 rows: Rows::Asked("limit", 1000, 100),
@@ -36,7 +36,7 @@ pub const FAKE: Fake = Fake {
             ROW,
             LIST,
         ),
-        Place::candles("/api/v2/spot/market/history-candles", ARCHIVE, ROW, LIST),
+        Place::candles("/api/v2/spot/market/history-candles", &ARCHIVE, ROW, LIST),
     ],
     unknown: Refusal(
         400,

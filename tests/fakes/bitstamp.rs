@@ -24,7 +24,7 @@ pub const FAKE: Fake = Fake {
         // Oldest first, so many up to the end, which belongs to the range.
         Place::candles(
             "/api/v2/ohlc/*/",
-            Candles {
+            &Candles {
                 market: "",
                 interval: ("step", ["60", "3600", "86400"]),
                 unit: Unit::Seconds,

@@ -28,7 +28,7 @@ pub const FAKE: Fake = Fake {
         // Newest first; both ends of the range included, and the newest kept where it is too long.
         Place::candles(
             "/v5/market/kline",
-            Candles {
+            &Candles {
                 interval: ("interval", ["1", "60", "D"]),
                 from: Bound::May("start", 0),
                 to: Bound::May("end", 0),

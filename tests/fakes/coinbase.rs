@@ -25,7 +25,7 @@ pub const FAKE: Fake = Fake {
         // Newest first, low and high before open and close, both ends of the range included.
         Place::candles(
             "/products/*/candles",
-            Candles {
+            &Candles {
                 market: "",
                 interval: ("granularity", ["60", "3600", "86400"]),
                 unit: Unit::Iso,

@@ -25,7 +25,7 @@ pub const FAKE: Fake = Fake {
         // Oldest first, the newest of the range, whose end is left out.
         Place::candles(
             "/exchange/v1/public/get-candlestick",
-            Candles {
+            &Candles {
                 market: "instrument_name",
                 interval: ("timeframe", ["1m", "1h", "1D"]),
                 from: Bound::May("start_ts", 0),

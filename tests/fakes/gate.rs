@@ -22,7 +22,7 @@ pub const FAKE: Fake = Fake {
         // range or a limit.
         Place::candles(
             "/api/v4/spot/candlesticks",
-            Candles {
+            &Candles {
                 market: "currency_pair",
                 unit: Unit::Seconds,
                 from: Bound::Must("from", 0),

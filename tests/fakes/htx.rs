@@ -33,7 +33,7 @@ pub const FAKE: Fake = Fake {
         // Newest first, the newest of all alone. Days begin in the afternoon.
         Place::candles(
             "/market/history/kline",
-            Candles {
+            &Candles {
                 interval: ("period", ["1min", "60min", "none"]),
                 rows: Rows::Asked("size", 2000, 0),
                 newest_first: true,

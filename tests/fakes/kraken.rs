@@ -32,7 +32,7 @@ pub const FAKE: Fake = Fake {
         // Oldest first, and of the latest 720, whatever is asked, those after `since`.
         Place::candles(
             "/0/public/OHLC",
-            Candles {
+            &Candles {
                 market: "pair",
                 interval: ("interval", ["1", "60", "1440"]),
                 unit: Unit::Seconds,

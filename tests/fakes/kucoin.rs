@@ -21,7 +21,7 @@ pub const FAKE: Fake = Fake {
         // Newest first, the close before high and low; the begin belongs to the range, the end does not.
         Place::candles(
             "/api/v1/market/candles",
-            Candles {
+            &Candles {
                 interval: ("type", ["1min", "1hour", "1day"]),
                 unit: Unit::Seconds,
                 from: Bound::May("startAt", 0),

@@ -22,7 +22,11 @@ const LIST: Place = Place::markets(
 
 const KLINES: Place = Place::candles(
     "/api/v3/klines",
-    Candles { interval: ("interval", ["1m", "60m", "1d"]), rows: Rows::First(500), ..binance::CUT },
+    &Candles {
+        interval: ("interval", ["1m", "60m", "1d"]),
+        rows: Rows::First(500),
+        ..binance::CUT
+    },
     r#"[$time,"$open","$high","$low","$close","$volume",$end,"$turnover"]"#,
     "[$items]",
 );

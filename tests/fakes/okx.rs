@@ -24,13 +24,13 @@ pub const FAKE: Fake = Fake {
         // The last 1440 of each interval are at hand; older ones are in the archive.
         Place::candles(
             "/api/v5/market/candles",
-            Candles { reach_days: [1, 60, 1440], ..ARCHIVE },
+            &Candles { reach_days: [1, 60, 1440], ..ARCHIVE },
             ROW,
             LIST,
         ),
         Place::candles(
             "/api/v5/market/history-candles",
-            ARCHIVE,
+            &ARCHIVE,
             ROW,
             LIST,
         ),

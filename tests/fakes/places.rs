@@ -55,7 +55,7 @@ enum Gives {
     Itself,
     /// One of each market that this parameter names, or of all: the parameter, and the item.
     Markets(&'static str, &'static str),
-    Candles(Candles, &'static str),
+    Candles(&'static Candles, &'static str),
 }
 
 /// Which candles are answered.
@@ -166,7 +166,7 @@ impl Place {
 
     pub const fn candles(
         path: &'static str,
-        candles: Candles,
+        candles: &'static Candles,
         item: &'static str,
         body: &'static str,
     ) -> Place {

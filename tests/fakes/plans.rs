@@ -47,7 +47,6 @@ fn possible(fake: &Fake, shop: &Shop, count: usize) -> Vec<Cost> {
             let asked = Asked {
                 peer: None,
                 at: Instant::now(),
-                connection: 0,
                 method: "GET".to_string(),
                 target: dialect.target(&call),
                 fields: Vec::new(),

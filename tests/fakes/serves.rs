@@ -136,6 +136,10 @@ pub fn check(fake: &'static Fake) {
     assert_eq!(limits["amount"]["min"], told(&no_amount, "0.001"));
     assert_eq!(limits["cost"]["min"], told(&no_cost, "5"));
 
+    // Its clock is years behind.
+    let line = marketd.await_log("clock differs", LONG);
+    assert!(line.contains(" ahead_ms=") && !line.contains("ahead_ms=-"), "{line}");
+
     let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
     let upstream = &metrics["upstreams"][0];
     assert_eq!(upstream["errors"], 0, "{upstream}\n{}", marketd.log());

@@ -25,7 +25,7 @@ pub const FAKE: Fake = Fake {
         // Newest first, so many before `to`, which is left out.
         Place::candles(
             "/v1/candles/*",
-            Candles {
+            &Candles {
                 market: "market",
                 interval: ("", ["minutes/1", "minutes/60", "days"]),
                 unit: Unit::Iso,

@@ -275,7 +275,6 @@ impl World {
         let asked = Asked {
             peer: None,
             at: Instant::now(),
-            connection: 0,
             method: words.next().unwrap_or_default(),
             target: words.next().unwrap_or_default(),
             fields: head.fields,

@@ -6,7 +6,6 @@
 //! are the default and 1000 the most; an unknown market is error -1121 with status 400.
 
 use super::exchange::{Asked, FakeExchange};
-use super::fixtures::Fixtures;
 use super::generated::{FIRST_MS, Generated, INTERVALS, slot};
 use super::json::{raw_items, raw_members};
 use super::reply::{Body, Reply};
@@ -52,8 +51,6 @@ struct Book {
     generated: Generated,
     /// In place of the made-up ones.
     tickers: Option<String>,
-    /// Served when asked for alone, besides those of the list.
-    singles: HashMap<String, String>,
     /// In place of the made-up one.
     markets: Option<Arc<[u8]>>,
     /// By market and interval, oldest first: open time and row.
@@ -81,7 +78,6 @@ impl Binance {
             told_at: std::time::Instant::now(),
             generated: Generated::new(count, seed),
             tickers: None,
-            singles: HashMap::new(),
             markets: None,
             klines: HashMap::new(),
             patches: HashMap::new(),
@@ -89,24 +85,6 @@ impl Binance {
         let answering = Arc::clone(&book);
         let answer = move |asked: &Asked| locked(&answering).answer(asked);
         Ok(Binance { exchange: FakeExchange::start_on(addr, answer)?, book })
-    }
-
-    /// The recorded bodies: six tickers, 25 markets, candles of `BTCUSDT` from 2019 and 2020 in
-    /// `1h`, `1d` and `5m`; the tickers of `BTCUSDT` and `DOGEUSDT` when asked for alone. The
-    /// time is the real one.
-    pub fn recorded(fixtures: &Fixtures) -> Binance {
-        let binance = Binance::empty();
-        let body = |name: &str| fixtures.load(&format!("binance.{name}")).body;
-        binance.set_tickers(&body("fetchTickers.all6"));
-        binance.set_markets(&body("fetchMarkets.trimmed25"));
-        for (interval, name) in [("1h", "1h-1000"), ("1d", "1d-365"), ("5m", "5m-24")] {
-            binance.set_klines("BTCUSDT", interval, &body(&format!("fetchOHLCV.btcusdt-{name}")));
-        }
-        for id in ["BTCUSDT", "DOGEUSDT"] {
-            let ticker = body(&format!("fetchTicker.{}", id.to_lowercase()));
-            locked(&binance.book).singles.insert(id.to_string(), ticker);
-        }
-        binance
     }
 
     /// What `--source` takes: `binance=http://IP:PORT`.
@@ -172,11 +150,6 @@ impl Binance {
     /// The array of all tickers as it would be sent now.
     pub fn tickers_body(&self) -> String {
         locked(&self.book).tickers()
-    }
-
-    /// The market list as it would be sent now.
-    pub fn markets_body(&self) -> Vec<u8> {
-        locked(&self.book).markets().to_vec()
     }
 }
 
@@ -283,8 +256,7 @@ impl Book {
             }
             None => made_up(),
         };
-        let found = found.or_else(|| self.singles.get(id).cloned())?;
-        Some(self.patched(&found))
+        Some(self.patched(&found?))
     }
 
     fn patched(&self, ticker: &str) -> String {

@@ -124,11 +124,6 @@ impl Client {
         &self.stream
     }
 
-    /// Where this end of the connection is.
-    pub fn local_addr(&self) -> SocketAddr {
-        self.stream.local_addr().expect("a connected socket has an address")
-    }
-
     /// Sends these bytes as they are.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<(), ClientError> {
         let sent = self.stream.write_all(bytes.as_ref());
@@ -190,12 +185,6 @@ impl Client {
     /// Bytes that came and belong to no answer read so far.
     pub fn unread(&self) -> &[u8] {
         &self.inbox
-    }
-
-    /// Whether nothing at all comes for so long, not even a close.
-    pub fn is_silent_for(&mut self, span: Duration) -> bool {
-        let timed_out = matches!(self.fill(Instant::now() + span), Err(ClientError::TimedOut(_)));
-        timed_out && self.inbox.is_empty()
     }
 
     fn read_answer(&mut self, asked: BodyOf) -> Result<Response, ClientError> {

@@ -32,8 +32,6 @@ pub struct FakeExchange {
 pub struct Asked {
     /// When its head was complete.
     pub at: Instant,
-    /// Which connection it came on: the first accepted one is 1.
-    pub connection: u64,
     /// The other end of it.
     pub peer: Option<SocketAddr>,
     /// `GET`, `HEAD`, ...
@@ -299,7 +297,7 @@ fn accept_all(inner: &Arc<Inner>, listener: &TcpListener) {
         links.threads.retain(|thread| !thread.is_finished());
         let inner = Arc::clone(inner);
         let thread = std::thread::spawn(move || {
-            let end = inner.serve(id, &stream);
+            let end = inner.serve(&stream);
             locked(&inner.links).open.remove(&id);
             if end == End::Reset {
                 reset(&stream);
@@ -316,9 +314,9 @@ fn reset(stream: &TcpStream) {
 
 impl Inner {
     /// Serves one connection to its end.
-    fn serve(&self, id: u64, mut stream: &TcpStream) -> End {
+    fn serve(&self, mut stream: &TcpStream) -> End {
         let mut inbox = Vec::new();
-        while let Some(asked) = read_request(&mut stream, &mut inbox, id) {
+        while let Some(asked) = read_request(&mut stream, &mut inbox) {
             locked(&self.asked).push(asked.clone());
             let reply = match self.fault_for(&asked) {
                 None => (self.handler)(&asked),
@@ -454,7 +452,7 @@ fn send_body(wire: &mut Wire<'_>, reply: &Reply) -> io::Result<()> {
 }
 
 /// The next request; `None` when the client is gone or sends no HTTP. Bodies are read over.
-fn read_request(stream: &mut &TcpStream, inbox: &mut Vec<u8>, id: u64) -> Option<Asked> {
+fn read_request(stream: &mut &TcpStream, inbox: &mut Vec<u8>) -> Option<Asked> {
     let (head, used) = loop {
         match parse_head(inbox) {
             Ok(Some(complete)) => break complete,
@@ -472,7 +470,6 @@ fn read_request(stream: &mut &TcpStream, inbox: &mut Vec<u8>, id: u64) -> Option
     Some(Asked {
         peer: stream.peer_addr().ok(),
         at: Instant::now(),
-        connection: id,
         method: words.next()?.to_string(),
         target: words.next()?.to_string(),
         fields: head.fields,

@@ -18,16 +18,10 @@ pub struct Fixtures {
 pub struct Fixture {
     /// Name of the file.
     pub file: String,
-    /// The library's id of the exchange.
-    pub exchange: String,
-    /// The library's name of the call: `fetchTickers`, `fetchOHLCV`, ...
-    pub method: String,
     /// The call's arguments.
     pub input: serde_json::Value,
     /// The address that the body belongs to.
     pub url: String,
-    /// Whether it was recorded from the living exchange; a sample of its documents otherwise.
-    pub recorded: bool,
     /// The body, byte for byte as in the file.
     pub body: String,
     /// What the library returned for it, byte for byte as in the file.
@@ -93,11 +87,8 @@ fn read(file: &str, text: &str) -> serde_json::Result<Fixture> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct File<'a> {
-        exchange: String,
-        method: String,
         input: serde_json::Value,
         url: String,
-        evidence: String,
         #[serde(borrow)]
         http_response: &'a RawValue,
         #[serde(borrow)]
@@ -106,11 +97,8 @@ fn read(file: &str, text: &str) -> serde_json::Result<Fixture> {
     let parsed: File<'_> = serde_json::from_str(text)?;
     Ok(Fixture {
         file: file.to_string(),
-        exchange: parsed.exchange,
-        method: parsed.method,
         input: parsed.input,
         url: parsed.url,
-        recorded: parsed.evidence == "recorded",
         body: parsed.http_response.get().to_string(),
         expected: parsed.expected.map(|raw| raw.get().to_string()),
     })

@@ -62,7 +62,6 @@ const QUOTES: [&str; 5] = ["USDT", "USDC", "FDUSD", "TRY", "EUR"];
 
 /// A set of made-up markets.
 pub struct Generated {
-    seed: u64,
     markets: Vec<GeneratedMarket>,
 }
 
@@ -94,17 +93,12 @@ impl Generated {
             let tick = 10_u64.pow((level / 5_000_000).max(1).ilog10());
             GeneratedMarket { base, quote, level, tick, salt }
         };
-        Generated { seed, markets: (0..count).map(market).collect() }
+        Generated { markets: (0..count).map(market).collect() }
     }
 
     /// The markets in the order in which they are listed.
     pub fn markets(&self) -> &[GeneratedMarket] {
         &self.markets
-    }
-
-    /// The seed of all.
-    pub fn seed(&self) -> u64 {
-        self.seed
     }
 
     /// The market with this joined name.

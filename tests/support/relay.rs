@@ -140,11 +140,6 @@ impl Relay {
     pub fn has_opened(&self, near: SocketAddr) -> bool {
         locked(&self.inner.state).near.contains(&near)
     }
-
-    /// Closes all connections; new ones are let through.
-    pub fn disconnect(&self) {
-        locked(&self.inner.state).close();
-    }
 }
 
 impl Drop for Relay {

@@ -1,9 +1,6 @@
-//! What the tests of this layer share: a sink that writes down, a reading in pieces, and checks of
-//! a dialect's tables.
+//! What the tests of this layer share: a sink that writes down, and a reading in pieces.
 
-use crate::exchange::{
-    Call, Caps, Dialect, ItemFault, ReadError, Reading, RefusalKind, Reject, Sink,
-};
+use crate::exchange::{Call, Caps, Dialect, ItemFault, ReadError, Reading, Reject, Sink};
 use crate::interval::Stored;
 use crate::record::{Candle, MarketInfo, Stats, Ticker};
 use crate::time::UnixMs;
@@ -25,11 +22,8 @@ dialects! {
     KUCOIN "kucoin"
     GATE "gate"
     BITGET "bitget"
-    BINANCEUS "binanceus"
-    BITSTAMP "bitstamp"
     CRYPTOCOM "cryptocom"
     HTX "htx"
-    MEXC "mexc"
     UPBIT "upbit"
 }
 
@@ -129,43 +123,4 @@ pub(in crate::exchange) fn candles(
     now: i64,
 ) -> Call<'static> {
     Call::Candles { id: "A-B", interval, from: UnixMs(from), to: UnixMs(to), now: UnixMs(now) }
-}
-
-/// Whatever is asked, each of these bodies, with its status, is a refusal with this code and these
-/// words.
-#[track_caller]
-pub(in crate::exchange) fn check_refusals(
-    dialect: &'static Dialect,
-    table: &[(u16, &str, &str, &str, RefusalKind)],
-) {
-    let all = dialect.tickers_at_once().then_some(Call::Tickers);
-    let stats = dialect.has_stats().then_some(Call::Stats { id: "A-B" });
-    let calls =
-        [Call::Ticker { id: "A-B" }, candles(Stored::H1, 0, 0, 0), Call::Markets, Call::Time];
-    for call in calls.into_iter().chain(all).chain(stats) {
-        for (status, body, code, message, kind) in table {
-            let (_, end) = read_with(dialect, &call, body, *status);
-            let expected = ReadError::Refused {
-                code: (*code).into(),
-                message: (*message).into(),
-                kind: *kind,
-            };
-            assert_eq!(end, Err(expected), "{call:?}: {body}");
-        }
-    }
-}
-
-/// Each of these calls has this target.
-#[track_caller]
-pub(in crate::exchange) fn check_targets(dialect: &'static Dialect, table: &[(Call<'_>, &str)]) {
-    for (call, target) in table {
-        assert_eq!(dialect.target(call), *target);
-    }
-}
-
-/// The answer is good, and is the exchange's clock at this moment.
-#[track_caller]
-pub(in crate::exchange) fn check_time(dialect: &'static Dialect, body: &str, ms: i64) {
-    let (notes, end) = read(dialect, &Call::Time, body);
-    assert_eq!((end, notes.times), (Ok(()), vec![UnixMs(ms)]), "{body}");
 }
