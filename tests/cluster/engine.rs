@@ -123,22 +123,6 @@ fn a_redis_that_comes_back_with_old_data_is_not_believed() {
 }
 
 #[test]
-fn a_redis_that_is_two_seconds_late_holds_up_nobody() {
-    let Some(world) = settled(2) else {
-        return;
-    };
-    for (_, node) in world.up() {
-        node.engine.set(Passage::Late(Duration::from_secs(2)));
-    }
-    watch(&world, Duration::from_secs(6));
-    for (_, node) in world.up() {
-        node.engine.set(Passage::Open);
-    }
-    await_reunion(&world);
-    world.assert_within_budget(0);
-}
-
-#[test]
 fn a_redis_that_is_full_is_told_of_and_waited_for() {
     let Some(world) = settled(2) else {
         return;

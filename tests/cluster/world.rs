@@ -18,9 +18,6 @@ pub const POLL: Duration = Duration::from_millis(200);
 /// What a busy machine adds to any time that is measured here.
 pub const NOISE: Duration = Duration::from_secs(1);
 
-/// How often a drill is tried.
-const TRIALS: usize = 3;
-
 /// From one look at what has to stay as it is to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -515,11 +512,6 @@ pub fn for_each<T: Send>(all: impl IntoIterator<Item = T>, drill: impl Fn(T) + S
             scope.spawn(move || drill(it));
         }
     });
-}
-
-/// Tries a drill several times, side by side.
-pub fn trials(drill: impl Fn() + Sync) {
-    for_each(0..TRIALS, |_| drill());
 }
 
 /// The part of each body in which they differ, with a little before it.

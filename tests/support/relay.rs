@@ -1,16 +1,14 @@
 //! A relay between a client and a server of any protocol, whose faults a test orders while it runs; or a proxy
 //! that opens tunnels, with the same faults.
 //!
-//! It owns a listening port and two connections for each client. It never sleeps: what is late waits on a
+//! It owns a listening port and two connections for each client. It never sleeps: what is held waits on a
 //! condition that every order breaks.
 
 use super::exchange::locked;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
 
 /// A running relay. Its connections end when it is dropped.
 pub struct Relay {
@@ -23,8 +21,6 @@ pub struct Relay {
 pub enum Passage {
     /// Passes all of it at once.
     Open,
-    /// Delivers what the server says so much later; what the client says passes at once.
-    Late(Duration),
     /// Accepts, and delivers nothing in either direction; an order to open delivers it all.
     Held,
     /// The same, but what was open then or is opened meanwhile stays silent for ever: each side takes it for open.
@@ -49,15 +45,9 @@ struct State {
     /// The near ends of the connections to servers.
     near: Vec<SocketAddr>,
     passage: Passage,
-    /// The next thing of the client with these bytes in it passes, its reply does not.
-    swallow: Option<Vec<u8>>,
-    swallowed: usize,
     streams: Vec<TcpStream>,
     is_over: bool,
 }
-
-/// Something read, and when.
-type Piece = (Instant, Vec<u8>);
 
 impl Relay {
     /// A relay to this place on a free port.
@@ -80,8 +70,6 @@ impl Relay {
                 lost: 0,
                 near: Vec::new(),
                 passage: Passage::Open,
-                swallow: None,
-                swallowed: 0,
                 streams: Vec::new(),
                 is_over: false,
             }),
@@ -123,17 +111,6 @@ impl Relay {
             state.close();
         }
         self.inner.ordered.notify_all();
-    }
-
-    /// Lets the next thing with these bytes in it through to the server, takes what comes back, and closes
-    /// the connection: the command takes effect and nobody is told.
-    pub fn swallow_reply_to(&self, mark: &str) {
-        locked(&self.inner.state).swallow = Some(mark.as_bytes().to_vec());
-    }
-
-    /// How many replies have been swallowed.
-    pub fn swallowed(&self) -> usize {
-        locked(&self.inner.state).swallowed
     }
 
     /// True if it has opened the connection whose one end is this.
@@ -184,7 +161,7 @@ impl Inner {
         while !head.ends_with(b"\r\n\r\n") {
             head.extend(read_some(&mut client).ok_or(io::ErrorKind::UnexpectedEof)?);
         }
-        self.wait_while(number, |passage| (passage == Passage::Held).then_some(None))?;
+        self.wait_to_pass(number)?;
         client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
         let head = String::from_utf8_lossy(&head);
         let port = head.split(' ').nth(1).and_then(|it| it.rsplit_once(':')?.1.parse().ok());
@@ -200,92 +177,34 @@ impl Inner {
             state.streams.push(server.try_clone()?);
             state.near.push(server.local_addr()?);
         }
-        let is_swallowed = &Mutex::new(false);
-        let (sender, receiver) = channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let _ = self.carry_requests((client, number), server, is_swallowed);
-                let _ = server.shutdown(Shutdown::Both);
-            });
-            scope.spawn(move || {
-                let _ = self.carry_replies(&receiver, (client, number), is_swallowed);
-                let _ = client.shutdown(Shutdown::Both);
-                let _ = server.shutdown(Shutdown::Both);
-            });
-            let mut from = server;
-            while let Some(bytes) = read_some(&mut from) {
-                if sender.send((Instant::now(), bytes)).is_err() {
-                    break;
-                }
-            }
-            drop(sender);
+            scope.spawn(|| self.carry(number, client, server));
+            self.carry(number, server, client);
         });
         Ok(())
     }
 
-    fn carry_requests(
-        &self,
-        (mut client, number): (&TcpStream, usize),
-        mut server: &TcpStream,
-        is_swallowed: &Mutex<bool>,
-    ) -> io::Result<()> {
-        while let Some(bytes) = read_some(&mut client) {
-            self.wait_while(number, |passage| (passage == Passage::Held).then_some(None))?;
-            let mut state = locked(&self.state);
-            let marked = |mark: &Vec<u8>| memchr::memmem::find(&bytes, mark).is_some();
-            if state.swallow.as_ref().is_some_and(marked) {
-                state.swallow = None;
-                *locked(is_swallowed) = true;
+    /// Delivers what comes from one side to the other, until either ends.
+    fn carry(&self, number: usize, mut from: &TcpStream, mut to: &TcpStream) {
+        while let Some(bytes) = read_some(&mut from) {
+            if self.wait_to_pass(number).and_then(|()| to.write_all(&bytes)).is_err() {
+                break;
             }
-            drop(state);
-            server.write_all(&bytes)?;
         }
-        Ok(())
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
     }
 
-    fn carry_replies(
-        &self,
-        pieces: &Receiver<Piece>,
-        (mut client, number): (&TcpStream, usize),
-        is_swallowed: &Mutex<bool>,
-    ) -> io::Result<()> {
-        while let Ok((at, bytes)) = pieces.recv() {
-            self.wait_while(number, |passage| match passage {
-                Passage::Held => Some(None),
-                Passage::Late(by) => {
-                    let left = (at + by).saturating_duration_since(Instant::now());
-                    (!left.is_zero()).then_some(Some(left))
-                }
-                _ => None,
-            })?;
-            if *locked(is_swallowed) {
-                locked(&self.state).swallowed += 1;
-                return Ok(());
-            }
-            client.write_all(&bytes)?;
-        }
-        Ok(())
-    }
-
-    /// Waits as long as `held` says so: for that time, or for the next order; for ever if this client is lost. An
-    /// error once it is cut.
-    fn wait_while(
-        &self,
-        number: usize,
-        held: impl Fn(Passage) -> Option<Option<Duration>>,
-    ) -> io::Result<()> {
-        let mut state = locked(&self.state);
-        loop {
-            if state.passage == Passage::Cut {
-                return Err(io::ErrorKind::ConnectionAborted.into());
-            }
-            let poisoned = "nobody panics with the state in hand";
+    /// Waits while all is held, and for ever if this client is lost. An error once it is cut.
+    fn wait_to_pass(&self, number: usize) -> io::Result<()> {
+        let is_silent = |state: &mut State| {
             let is_lost = state.passage == Passage::Lost || number <= state.lost;
-            state = match if is_lost { Some(None) } else { held(state.passage) } {
-                None => return Ok(()),
-                Some(None) => self.ordered.wait(state).expect(poisoned),
-                Some(Some(span)) => self.ordered.wait_timeout(state, span).expect(poisoned).0,
-            };
+            state.passage != Passage::Cut && (is_lost || state.passage == Passage::Held)
+        };
+        let waited = self.ordered.wait_while(locked(&self.state), is_silent);
+        match waited.expect("nobody panics with the state in hand").passage {
+            Passage::Cut => Err(io::ErrorKind::ConnectionAborted.into()),
+            _ => Ok(()),
         }
     }
 }
