@@ -37,21 +37,9 @@ fn config(sources: &[Value], backfill: i64) -> Value {
     json!({
         "sources": sources,
         "data": FILE,
-        "limits": { "chartWaitMs": 20_000 },
+        "limits": { "chartWaitMs": 20_000, "backoffMaxMs": 1000 },
         "history": { "1m": depth(1_000_000), "1h": depth(100_000), "1d": depth(10_000) },
     })
-}
-
-#[track_caller]
-fn read(marketd: &Marketd, target: &str) -> Json {
-    let answer = get(marketd.addr(), target);
-    assert_eq!(answer.status, 200, "{target}: {}", answer.text());
-    answer.exact()
-}
-
-#[track_caller]
-fn metrics(marketd: &Marketd) -> Json {
-    read(marketd, "/api/v1/metrics")
 }
 
 /// A counter of `history`.
@@ -59,17 +47,6 @@ fn metrics(marketd: &Marketd) -> Json {
 fn history(marketd: &Marketd, key: &str) -> i64 {
     let value = metrics(marketd)["history"][key].integer();
     value.unwrap_or_else(|| panic!("no {key}"))
-}
-
-#[track_caller]
-fn await_health(marketd: &Marketd, status: &str) {
-    let caller = std::panic::Location::caller();
-    let mut last = String::new();
-    let found = poll_until(LONG, || {
-        last = get(marketd.addr(), "/health").text().to_string();
-        last.contains(&format!("\"status\":\"{status}\"")).then_some(())
-    });
-    found.unwrap_or_else(|| panic!("{caller}: health never said {status}, but {last}"));
 }
 
 /// A chart that the daemon calls complete.

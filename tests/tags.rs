@@ -138,7 +138,7 @@ fn run(seed: u64, steps: usize, mut rng: Rng) -> Ledger {
 
 #[test]
 fn one_tag_of_one_address_stands_for_one_body_for_ever() {
-    for_each_seed(24, |seed, rng| {
+    for_each_seed(12, |seed, rng| {
         let ledger = run(seed, 6000, rng.clone());
         let seen = &ledger.seen;
         let is_much = seen.bodies > 300 && seen.again > 50 && seen.not_modified > 20;

@@ -68,14 +68,6 @@ impl Setup {
     }
 }
 
-#[track_caller]
-fn await_health(marketd: &Marketd, wanted: &str) {
-    eventually(LONG, || {
-        let health = get(marketd.addr(), "/health").exact();
-        (health["status"] == wanted).then_some(())
-    });
-}
-
 fn source(marketd: &Marketd) -> Json {
     let metrics = get(marketd.addr(), "/api/v1/metrics").exact();
     metrics["upstreams"][0].clone()

@@ -1,5 +1,6 @@
 //! A body through the decoder, in all kinds of pieces; and how its texts are compared.
 
+use crate::support::naive::plain;
 use crate::support::{Fixture, Json, Rng};
 use marketd::decimal::Decimal;
 use marketd::exchange::{Call, Caps, Dialect, ReadError, Reading, Reject, Sink};
@@ -145,27 +146,6 @@ impl Items {
             Items::Itself(path) => vec![(None, found(path))],
         }
     }
-}
-
-/// A number's text without its needless parts. Written without [`Decimal`], so that the two are
-/// judged by each other.
-pub fn plain(text: &str) -> String {
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", text),
-    };
-    let is_digit = |byte: u8| byte.is_ascii_digit() || byte == b'.';
-    assert!(text.bytes().all(is_digit), "{text}");
-    let text = match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.'),
-        false => text,
-    };
-    let text = match text.trim_start_matches('0') {
-        "" => return "0".to_owned(),
-        rest if rest.starts_with('.') => format!("0{rest}"),
-        rest => rest.to_owned(),
-    };
-    format!("{sign}{text}")
 }
 
 /// The text of a number whose point is moved to the right (or to the left), in the same spirit.

@@ -1,11 +1,12 @@
 //! Market lists: names, steps, limits, fees, and whether a market is open.
 
 use crate::decoders::decode::{
-    Differences, Differs, Items, at, check_digits, decode_good, is_near, plain, sent, shifted,
-    text_at, theirs,
+    Differences, Differs, Items, at, check_digits, decode_good, is_near, sent, shifted, text_at,
+    theirs,
 };
 use crate::decoders::recordings;
 use crate::support::Json;
+use crate::support::naive::plain;
 use marketd::decimal::Decimal;
 use marketd::exchange::Call;
 use marketd::record::MarketInfo;

@@ -3,12 +3,13 @@
 //! Where the figures of a recording stand is in the tables of [`crate::decoders`]. Recordings of
 //! derivatives, of intervals that are not stored, and of rows that begin at no slot are judged there alone.
 
-use crate::decoders::decode::{plain, text_at};
+use crate::decoders::decode::text_at;
 use crate::decoders::{candles, markets, tickers};
 use crate::fakes::FAKES;
 use crate::fakes::places::Fake;
 use crate::fakes::serves::*;
 use crate::fakes::shop::*;
+use crate::support::naive::plain;
 use crate::support::*;
 
 /// Recorded tickers, and a market that is among them.

@@ -5,32 +5,10 @@ use crate::fakes::shop::*;
 use crate::fakes::{FAKES, okx};
 use crate::support::*;
 use serde_json::json;
-use std::net::SocketAddr;
 
 /// The daemon as somebody starts it who wants one market of one exchange.
 pub fn start(open: &Open, symbols: &str) -> Marketd {
     Marketd::start(&["--source", &open.source(), "--symbols", symbols, "--data", ":memory:"])
-}
-
-/// Waits until an answer is as wanted.
-#[track_caller]
-pub fn await_answer(
-    addr: SocketAddr,
-    target: &str,
-    wanted: impl Fn(&Response) -> bool,
-) -> Response {
-    let caller = std::panic::Location::caller();
-    let mut last = None;
-    let found = poll_until(LONG, || {
-        let answer = get(addr, target);
-        let good = wanted(&answer).then(|| answer.clone());
-        last = Some(answer);
-        good
-    });
-    found.unwrap_or_else(|| {
-        let last = last.map(|answer| (answer.status, answer.headers, answer.body.len()));
-        panic!("{caller}: {target} never was as wanted; the last answer: {last:?}")
-    })
 }
 
 /// The quote of a market, once there is one.

@@ -218,7 +218,7 @@ fn precision_and_limits_are_known_after_a_restart_without_the_exchange() {
     await_health(&marketd, "ok");
     let target = "/api/ecosystem/market/BTC-USDT";
     let before = eventually(LONG, || {
-        let record = read(&marketd, target);
+        let record = read(marketd.addr(), target);
         record["metadata"]["precision"]["price"].integer()?;
         Some(record["metadata"].to_string())
     });
@@ -231,7 +231,7 @@ fn precision_and_limits_are_known_after_a_restart_without_the_exchange() {
     let marketd = launch(&dir, &config).start();
     let mut last = String::new();
     let known = poll_until(LONG, || {
-        last = read(&marketd, target)["metadata"].to_string();
+        last = read(marketd.addr(), target)["metadata"].to_string();
         (last == before).then_some(())
     });
     known.unwrap_or_else(|| panic!("{before} was known, and {last} is"));

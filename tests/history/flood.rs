@@ -126,15 +126,15 @@ fn after_a_restart_the_figures_tell_what_the_file_holds() {
     let marketd = Launch::new(&[]).config(&config).start();
     eventually(LONG, || (read_count(&marketd, "candlesStored") >= 6000).then_some(()));
     let target = format!("/api/ecosystem/market/{}", symbol.replace('/', "-"));
-    let before = read(&marketd, &target)["chart"].to_string();
-    assert_eq!(read(&marketd, &target)["chart"]["1m"]["count"], 2000);
+    let before = read(marketd.addr(), &target)["chart"].to_string();
+    assert_eq!(read(marketd.addr(), &target)["chart"]["1m"]["count"], 2000);
     assert_eq!(read_count(&marketd, "chartsStored"), 3);
     let dir = marketd.dir();
     kill(marketd);
     exchange.fault_on(binance::KLINES, Fault::Status(500));
     let marketd = super::launch(&dir, &config).start();
     eventually(LONG, || (read_count(&marketd, "candlesStored") >= 6000).then_some(()));
-    assert_eq!(read(&marketd, &target)["chart"].to_string(), before);
+    assert_eq!(read(marketd.addr(), &target)["chart"].to_string(), before);
     assert_eq!(
         metrics(&marketd)["charts"]["candles"].integer().unwrap_or(9),
         0,

@@ -149,8 +149,8 @@ fn all_is_back(symbols: &[&str]) {
     let config = config(&[source(&exchange, symbols)], 0);
     let marketd = Launch::new(&[]).config(&config).start();
     await_health(&marketd, "ok");
-    let before = read(&marketd, "/api/v1/quotes/BTC/USDT");
-    let count = read(&marketd, "/api/v1/quotes?symbols=*")["quotes"].items().len();
+    let before = read(marketd.addr(), "/api/v1/quotes/BTC/USDT");
+    let count = read(marketd.addr(), "/api/v1/quotes?symbols=*")["quotes"].items().len();
     let hours = chart("2h", &format!("&limit=50&to={}", 1_700_000_030_000_i64 - 120 * MINUTE));
     let rows = rows_of(&await_complete(&marketd, &hours).exact());
     assert_eq!(rows.len(), 50);
@@ -166,7 +166,7 @@ fn all_is_back(symbols: &[&str]) {
     assert_eq!(after["stale"], Json::Bool(true));
     assert_eq!(before["last"], after["last"]);
     assert_eq!(before["bid"], after["bid"]);
-    let all = read(&marketd, "/api/v1/quotes?symbols=*");
+    let all = read(marketd.addr(), "/api/v1/quotes?symbols=*");
     assert_eq!(all["quotes"].items().len(), count);
     assert_eq!(rows_of(&await_complete(&marketd, &hours).exact()), rows);
     let health = get(marketd.addr(), "/health");
@@ -178,7 +178,8 @@ fn all_is_back(symbols: &[&str]) {
 fn a_chart_that_is_asked_for_before_the_clock_is_known_stops_no_other_request() {
     // Its clock is years behind this machine's, which counts until an answer comes.
     let exchange = exchange();
-    let config = config(&[source(&exchange, &["BTC/USDT"])], 300);
+    let mut config = config(&[source(&exchange, &["BTC/USDT"])], 300);
+    config["limits"]["chartWaitMs"] = json!(500);
     let dir = Arc::new(TempDir::new());
     let marketd = launch(&dir, &config).start();
     let target = chart("1m", "&limit=200");

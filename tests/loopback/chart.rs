@@ -1,9 +1,10 @@
 //! Charts: every interval, range, limit and form, against candles added up by hand.
 
 use crate::loopback::contract::*;
-use crate::loopback::naive::{asked_of, base_of, body, open_time, rolled_up};
+use crate::loopback::naive::{asked_of, body, open_time};
 use crate::loopback::setup::*;
 use crate::support::binance::KLINES;
+use crate::support::naive::{base_of, rolled_up};
 use crate::support::*;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -64,7 +65,7 @@ fn every_interval_equals_candles_added_up_by_hand() {
             let last = open_time(interval, end);
             let parts = asked_of(&exchange, "BTCUSDT", base, from, NOW);
             let mut expected = rolled_up(&parts, interval);
-            expected.retain(|candle| candle.open_ms <= last);
+            expected.retain(|candle| candle.0 <= last);
             assert!(expected.len() > 20, "{interval}");
             let query = format!("interval={interval}&from={from}&to={end}");
             assert_eq!(chart(marketd.addr(), &query), body(&expected), "{query}");
@@ -255,7 +256,7 @@ fn what_the_exchange_does_not_have_is_counted_and_can_be_filled() {
     assert!(!opens(&rolled).iter().any(inside));
     let parts = asked_of(&_exchange, "BTCUSDT", "1h", first, NOW);
     let mut by_hand = rolled_up(&parts, "2h");
-    by_hand.retain(|candle| candle.open_ms >= first);
+    by_hand.retain(|candle| candle.0 >= first);
     assert_eq!(rolled, body(&by_hand));
     let filled = chart(marketd.addr(), &format!("interval=2h&from={first}&to={NOW}&fill=previous"));
     assert_eq!(opens(&filled).iter().filter(|open| inside(open)).count(), 12);

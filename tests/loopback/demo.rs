@@ -1,7 +1,6 @@
 //! What `cargo run` alone gives: the demo exchange behind all nine addresses.
 
 use crate::loopback::contract::*;
-use crate::loopback::setup::read;
 use crate::support::*;
 use std::net::SocketAddr;
 

@@ -4,7 +4,6 @@ use crate::loopback::contract::{common, error};
 use crate::loopback::setup::*;
 use crate::support::*;
 use serde_json::json;
-use std::net::SocketAddr;
 
 const CHART: &str = "/api/ecosystem/chart?symbol=BTC/USDT";
 
@@ -127,105 +126,6 @@ fn every_error_has_its_status_code_and_parameter() {
     let harmless = "?_=1795182473&utm_source=x&callback=%zz&%00=1&symbol=&=&&a=b=c";
     assert_eq!(client.get(&format!("/api/v1/quotes/BTCUSDT{harmless}")).status, 200);
     assert_eq!(client.get(&format!("/health{harmless}")).status, 200);
-}
-
-/// Sends raw bytes: the error that is answered, and that the connection ends with it.
-#[track_caller]
-fn ends_with(addr: SocketAddr, bytes: impl AsRef<[u8]>, status: u16, code: &str) {
-    let shown =
-        String::from_utf8_lossy(&bytes.as_ref()[..bytes.as_ref().len().min(60)]).into_owned();
-    let mut client = Client::connect(addr);
-    client.send(&bytes).unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
-    let answer = client.read().unwrap_or_else(|fault| panic!("{shown:?}: {fault}"));
-    error(&answer, status, code, None);
-    assert!(answer.header_lists("Connection", "close"), "{shown:?}");
-    let rest = client.read_to_close();
-    assert!(rest.as_ref().is_ok_and(Vec::is_empty), "{shown:?}: {rest:?}");
-}
-
-#[test]
-fn what_is_no_request_is_answered_once_and_ends_the_connection() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let marketd = start(&config(&[source("fake", &exchange)]));
-    let addr = marketd.addr();
-    for bytes in [
-        "GARBAGE\r\n\r\n",
-        "GET\r\n\r\n",
-        "GET /health\r\n\r\n",
-        "GET  /health HTTP/1.1\r\nHost: x\r\n\r\n",
-        "GET /health HTTP/1.1\r\nHost : x\r\n\r\n",
-        "GET /health HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n",
-        "GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-        "GET /health HTTP/1.1\r\n\r\n",
-        "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n",
-        "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "\x16\x03\x01\x02\x00\x01\x00\x01\x7c\x03\x03\r\n\r\n",
-    ] {
-        ends_with(addr, bytes, 400, "bad_request");
-    }
-    let version = "http_version_not_supported";
-    ends_with(addr, "GET /health HTTP/2.0\r\nHost: x\r\n\r\n", 505, version);
-    ends_with(addr, "GET /health HTTP/1.2\r\nHost: x\r\n\r\n", 505, version);
-    let unknown = "method_not_implemented";
-    ends_with(addr, "BREW /health HTTP/1.1\r\nHost: x\r\n\r\n", 501, unknown);
-    ends_with(addr, "get /health HTTP/1.1\r\nHost: x\r\n\r\n", 501, unknown);
-    let expects = "GET /health HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\n\r\n";
-    ends_with(addr, expects, 417, "expectation_failed");
-    // All the same a good service for everybody else.
-    assert_eq!(get(addr, "/health").status, 200);
-}
-
-#[test]
-fn what_is_too_large_is_refused_at_its_limit() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let limits =
-        json!({ "requestLineBytes": 200, "headBytes": 600, "headFields": 5, "bodyBytes": 50 });
-    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
-    let addr = marketd.addr();
-    // The line with its end, as the limit counts it or one byte more tolerant.
-    let line = |length: usize| {
-        let fixed = "GET /health? HTTP/1.1".len();
-        let blanks = "x".repeat(length - fixed);
-        format!("GET /health?{blanks} HTTP/1.1\r\nHost: x\r\n\r\n")
-    };
-    assert_eq!(request(addr, line(198)).status, 200);
-    ends_with(addr, line(203), 414, "uri_too_long");
-    ends_with(addr, line(100_000), 414, "uri_too_long");
-    ends_with(addr, format!("GET /{}", "x".repeat(5000)), 414, "uri_too_long");
-    let field = |bytes: usize| {
-        let blanks = "x".repeat(bytes);
-        format!("GET /health HTTP/1.1\r\nHost: x\r\nA: {blanks}\r\n\r\n")
-    };
-    assert_eq!(request(addr, field(500)).status, 200);
-    ends_with(addr, field(600), 431, "headers_too_large");
-    ends_with(addr, field(100_000), 431, "headers_too_large");
-    let fields = |count: usize| {
-        let more = "A: b\r\n".repeat(count - 1);
-        format!("GET /health HTTP/1.1\r\nHost: x\r\n{more}\r\n")
-    };
-    assert_eq!(request(addr, fields(5)).status, 200);
-    ends_with(addr, fields(6), 431, "headers_too_large");
-    let body = |bytes: usize| {
-        let body = "x".repeat(bytes);
-        format!("GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: {bytes}\r\n\r\n{body}")
-    };
-    assert_eq!(request(addr, body(50)).status, 200);
-    ends_with(addr, body(51), 413, "payload_too_large");
-    ends_with(addr, body(1_000_000), 413, "payload_too_large");
-    let chunks = |count: usize| {
-        let chunks = "a\r\n0123456789\r\n".repeat(count);
-        format!(
-            "GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"
-        )
-    };
-    assert_eq!(request(addr, chunks(5)).status, 200);
-    ends_with(addr, chunks(6), 413, "payload_too_large");
-    // A body that was thrown away is not taken for the next request.
-    let mut client = Client::connect(addr);
-    client.send(format!("{}{}", body(50), chunks(3))).expect("it is read");
-    let answers = client.read_many(2).expect("both are answered");
-    assert!(answers.iter().all(|answer| answer.status == 200));
 }
 
 #[test]

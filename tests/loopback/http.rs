@@ -92,55 +92,6 @@ fn a_client_that_reads_slowly_gets_every_answer() {
 }
 
 #[test]
-fn old_clients_and_closing_ones_are_closed() {
-    let exchange = exchange_of(&["BTC/USDT"]);
-    let limits = json!({ "requestsPerConnection": 3 });
-    let marketd = start(&with(config(&[source("fake", &exchange)]), "limits", limits));
-    let addr = marketd.addr();
-    let check = |lines: &str, connection: Option<&str>| {
-        let mut client = Client::connect(addr);
-        client.send(lines).expect("it is read");
-        let answer = client.read().expect("an answer");
-        assert_eq!(answer.status, 200, "{lines:?}");
-        assert_eq!(answer.header("Connection"), connection, "{lines:?}");
-        assert_eq!(answer.version, "HTTP/1.1", "{lines:?}");
-        match connection {
-            Some("close") => {
-                let rest = client.read_to_close();
-                assert!(rest.is_ok_and(|rest| rest.is_empty()), "{lines:?}");
-            }
-            _ => assert_eq!(client.get("/health").status, 200, "{lines:?}"),
-        }
-    };
-    check("GET /health HTTP/1.0\r\n\r\n", Some("close"));
-    check("GET /health HTTP/1.0\r\nHost: x\r\n\r\n", Some("close"));
-    check("GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", Some("keep-alive"));
-    check("GET /health HTTP/1.1\r\nHost: x\r\n\r\n", None);
-    check("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", Some("close"));
-    check("GET /health HTTP/1.1\r\nHost: x\r\nConnection: CLOSE, x\r\n\r\n", Some("close"));
-    check("GET http://x/health HTTP/1.1\r\nHost: x\r\n\r\n", None);
-    check("\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n", None);
-    // The third request on one connection is its last.
-    let mut client = Client::connect(addr);
-    assert_eq!(client.get("/health").header("Connection"), None);
-    assert_eq!(client.get("/health").header("Connection"), None);
-    assert_eq!(client.get("/health").header("Connection"), Some("close"));
-    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
-    // What follows a closing request is not answered.
-    let twice = "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".repeat(2);
-    let mut client = Client::connect(addr);
-    client.send(twice).expect("it is read");
-    assert!(client.read().is_ok());
-    assert!(client.read_to_close().is_ok_and(|rest| rest.is_empty()));
-    let mut client = Client::connect(addr);
-    let expecting =
-        "GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n";
-    client.send(expecting).expect("it is read");
-    client.send("abc").expect("it is read");
-    assert_eq!(client.read().expect("an answer").interim, [100]);
-}
-
-#[test]
 fn head_has_the_fields_of_get_and_no_body() {
     let exchange = exchange_of(&["BTC/USDT"]);
     let limits = json!({ "chartWaitMs": 20 });

@@ -313,7 +313,7 @@ fn a_switch_to_another_source_and_the_return_are_told_once_and_counted() {
     let symbols = ["BTC/USDT", "ETH/USDT", "SOL/USDT"];
     let (one, two) = (exchange_of(&symbols), exchange_of(&symbols));
     let fast = |id: &str, exchange: &Binance| {
-        let source = with(source(id, exchange), "staleAfterMs", json!(8000));
+        let source = with(source(id, exchange), "staleAfterMs", json!(4000));
         with(source, "pollMs", json!(200))
     };
     let file = config(&[fast("one", &one), fast("two", &two)]);

@@ -2,7 +2,6 @@
 
 use crate::support::*;
 use serde_json::{Value, json};
-use std::net::SocketAddr;
 
 /// A source of this id that polls a fake ten times a second.
 pub fn source(id: &str, exchange: &Binance) -> Value {
@@ -38,60 +37,10 @@ pub fn start(config: &Value) -> Marketd {
     marketd
 }
 
-/// Waits until health says so.
-#[track_caller]
-pub fn await_health(marketd: &Marketd, status: &str) -> Json {
-    let caller = std::panic::Location::caller();
-    let mut last = String::new();
-    let found = poll_until(LONG, || {
-        let answer = get(marketd.addr(), "/health");
-        last = answer.text().to_string();
-        Some(answer.exact()).filter(|health| health["status"] == status)
-    });
-    found.unwrap_or_else(|| panic!("{caller}: health never said {status}, but {last}"))
-}
-
-/// Waits until an answer to `target` is as wanted.
-#[track_caller]
-pub fn await_answer(
-    addr: SocketAddr,
-    target: &str,
-    wanted: impl Fn(&Response) -> bool,
-) -> Response {
-    let caller = std::panic::Location::caller();
-    let mut last = None;
-    let found = poll_until(LONG, || {
-        let answer = get(addr, target);
-        last = Some(answer.clone());
-        wanted(&answer).then_some(answer)
-    });
-    match (found, last) {
-        (Some(answer), _) => answer,
-        (None, last) => {
-            let last = last.map(|answer| (answer.status, answer.text().to_string()));
-            panic!("{caller}: {target} never was as wanted; the last answer: {last:?}")
-        }
-    }
-}
-
-/// The answer to `target` in all its digits; panics unless it is a 200.
-#[track_caller]
-pub fn read(addr: SocketAddr, target: &str) -> Json {
-    let answer = get(addr, target);
-    assert_eq!(answer.status, 200, "{target}: {}", answer.text());
-    answer.exact()
-}
-
 /// The quote of a symbol.
 #[track_caller]
 pub fn quote(marketd: &Marketd, symbol: &str) -> Json {
     read(marketd.addr(), &format!("/api/v1/quotes/{symbol}"))
-}
-
-/// The counters.
-#[track_caller]
-pub fn metrics(marketd: &Marketd) -> Json {
-    read(marketd.addr(), "/api/v1/metrics")
 }
 
 /// A counter of the only source.

@@ -16,6 +16,8 @@ fn still(count: usize, wait_ms: u64) -> (Binance, Marketd) {
     let exchange = Binance::generated(count, 4);
     exchange.set_time(ServerTime::Fixed(NOW));
     let source = with(source("fake", &exchange), "timeoutMs", json!(60_000));
+    // The budget is for candles.
+    let source = with(source, "pollMs", json!(60_000));
     let limits = json!({ "chartWaitMs": wait_ms });
     let marketd = start(&with(config(&[source]), "limits", limits)).with_clock();
     (exchange, marketd)

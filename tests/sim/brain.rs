@@ -4,8 +4,9 @@
 //! so all runs of one test thread share it and none can change it. It never decides what is sent:
 //! [`super::exchange`] does, and may bend it.
 
-use super::naive::{Figures, plain};
+use super::naive::Figures;
 use crate::support::Json;
+use crate::support::naive::plain;
 use marketd::demo::Demo;
 use marketd::time::UnixMs;
 use std::cell::RefCell;
@@ -130,7 +131,7 @@ impl Brain {
 
     /// The candle of a slot that has begun at this time of the exchange's clock.
     pub fn row(&self, market: usize, interval: &'static str, slot: i64, at_ms: i64) -> Rc<Row> {
-        let length = super::naive::length_ms(interval).expect("a stored interval");
+        let length = crate::support::naive::length_ms(interval).expect("a stored interval");
         if slot < at_ms.div_euclid(length) {
             return self.closed_row(market, interval, slot, length);
         }

@@ -9,9 +9,9 @@
 //! - an hour's keeping: all of it is final
 
 use super::ledger::{Candles, Ledger, Offsets, Span, Tri};
-use super::naive::{base_of, candle_at, length_ms, roll_up};
 use super::quotes::Books;
 use super::truth::{REREAD, Truth};
+use crate::support::naive::{base_of, candle_at, length_ms, roll_up};
 
 /// A request for a chart.
 #[derive(Clone, Debug)]
@@ -314,7 +314,7 @@ impl Chart<'_> {
                 return Err(format!("nobody said {figure} at its time"));
             }
         }
-        let [o, h, l, c, _] = figures.each_ref().map(|f| super::naive::fixed(f));
+        let [o, h, l, c, _] = figures.each_ref().map(|f| crate::support::naive::fixed(f));
         if l > o || l > c || h < o || h < c {
             return Err("its prices contradict each other".to_string());
         }

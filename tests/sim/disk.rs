@@ -390,7 +390,7 @@ impl World {
                     "1h" => self.config.history.h1.keep,
                     _ => self.config.history.d1.keep,
                 };
-                let length = super::naive::length_ms(interval).expect("stored");
+                let length = crate::support::naive::length_ms(interval).expect("stored");
                 let present = ledger.exchange_ms(self.moment()).div_euclid(length);
                 let kept = &disk.series[name];
                 for (slot, words) in candles.said.range(present - keep + 2..) {

@@ -209,8 +209,8 @@ impl World {
         if self.config.limits.candle_series < 12 || self.config.limits.candle_bytes < 1_000_000 {
             return;
         }
-        for interval in super::naive::STORED {
-            let length = super::naive::length_ms(interval).expect("stored");
+        for interval in crate::support::naive::STORED {
+            let length = crate::support::naive::length_ms(interval).expect("stored");
             for (from, to) in [self.newest(length), self.unsettled(interval)] {
                 if from > to {
                     continue;
@@ -238,7 +238,7 @@ impl World {
         if !cfg!(feature = "page") || is_small || rng.chance(1, 2) {
             return;
         }
-        let interval = *rng.pick(&super::naive::INTERVALS);
+        let interval = *rng.pick(&crate::support::naive::INTERVALS);
         let mut page = Page {
             market: 0,
             source: 0,
@@ -280,7 +280,7 @@ impl World {
     /// From the first to the last slot whose row is not final as it was last told, though it is by
     /// now, of those that are kept for a while.
     fn unsettled(&self, interval: &'static str) -> (i64, i64) {
-        let length = super::naive::length_ms(interval).expect("stored");
+        let length = crate::support::naive::length_ms(interval).expect("stored");
         let truth = &self.exchanges[0].mouth.truth;
         let kept = self.oldest_kept(interval) + 30..self.present(length) - REREAD;
         let candles = self.ledgers[0].candles.get(&(0, interval));
@@ -304,7 +304,7 @@ impl World {
             "1h" => history.h1.keep,
             _ => history.d1.keep,
         };
-        self.present(super::naive::length_ms(interval).expect("stored")) - keep
+        self.present(crate::support::naive::length_ms(interval).expect("stored")) - keep
     }
 
     /// Sooner or later a chart is complete, and then it is what the exchange has, unless it has become older
@@ -322,7 +322,7 @@ impl World {
         // answers over an hour, each up to ten minutes after the one before.
         let limit = self.now + (1300 + 5400) * SECOND;
         // That candles are missing is proven by newer ones alone.
-        let length = super::naive::length_ms(interval).expect("stored");
+        let length = crate::support::naive::length_ms(interval).expect("stored");
         let truth = &self.exchanges[0].mouth.truth;
         let newer = to / length + 1..=self.present(length);
         let is_provable = newer.into_iter().any(|slot| truth.row(0, interval, slot).is_some());
@@ -356,7 +356,7 @@ impl World {
         let rows = super::charts::read_rows(&answer.body, false);
         let rows = rows.unwrap_or_else(|why| self.fail(&why));
         let truth = &self.exchanges[0].mouth.truth;
-        let length = super::naive::length_ms(ask.interval).expect("stored");
+        let length = crate::support::naive::length_ms(ask.interval).expect("stored");
         let range = ask.from.unwrap_or(0) / length..=ask.to.unwrap_or(0) / length;
         range.into_iter().find_map(|slot| {
             let right = truth.row(0, ask.interval, slot);

@@ -3,9 +3,9 @@
 use super::charts::ChartAsk;
 use super::client::Nature;
 use super::lists::{List, Piece, Several};
-use super::naive::INTERVALS;
 use super::udf::UdfAsk;
 use crate::support::Rng;
+use crate::support::naive::INTERVALS;
 
 /// 2015-01-01, in seconds.
 const LONG_AGO_S: i64 = 1_420_070_400;
@@ -352,7 +352,7 @@ impl Grammar {
     fn several(&self, rng: &mut Rng) -> (String, Kind) {
         let (mut names, mut asks) = (Vec::new(), Vec::<ChartAsk>::new());
         let interval = *rng.pick(&INTERVALS);
-        let length = super::naive::length_ms(interval).unwrap_or(30 * 86_400_000);
+        let length = crate::support::naive::length_ms(interval).unwrap_or(30 * 86_400_000);
         let ago = rng.below(80) as i64;
         let to = rng.chance(1, 3).then(|| self.now_ms - ago * length);
         let limit = 1 + rng.below(40) as usize;
@@ -410,7 +410,7 @@ impl Grammar {
             0 => *rng.pick(&["1m", "1h", "1d"]),
             _ => *rng.pick(&INTERVALS),
         };
-        let length = super::naive::length_ms(interval).unwrap_or(30 * 86_400_000);
+        let length = crate::support::naive::length_ms(interval).unwrap_or(30 * 86_400_000);
         let mut some_time = |near: i64| {
             let back = rng.between(-2, near) * length;
             // Seconds or milliseconds, mostly off the boundary.

@@ -9,8 +9,9 @@
 //! *window*: it may be seen from the first moment on, and must be seen from the second on.
 
 use super::brain::Row;
-use super::naive::{Figures, length_ms};
+use super::naive::Figures;
 use super::truth::Truth;
+use crate::support::naive::length_ms;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 

@@ -8,10 +8,10 @@
 use super::answers::Answer;
 use super::charts::{ChartAsk, ChartFields, Keep, read_rows};
 use super::ledger::Tri;
-use super::naive::fixed;
 use super::quotes::Books;
 use super::weather::SECOND;
 use super::world::{Event, World};
+use crate::support::naive::fixed;
 use crate::support::{Json, Rng};
 use marketd::core::Service;
 use std::cmp::Ordering;

@@ -5,10 +5,10 @@
 
 use super::brain::{Row, figures_of};
 use super::ledger::{Item, Page, Said, Word};
-use super::naive::{STORED, length_ms};
 use super::truth::Truth;
 use super::weather::Fault;
 use crate::support::Rng;
+use crate::support::naive::{STORED, length_ms};
 use std::rc::Rc;
 
 /// What is asked of an exchange.

@@ -34,9 +34,9 @@
 //! comes while the exchange answers well, and goes back by more than two polls.
 
 use super::brain::{Brain, Row, row_of};
-use super::naive::{length_ms, plain};
 use crate::support::Rng;
 use crate::support::chance::mix;
+use crate::support::naive::{length_ms, plain};
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -10,9 +10,9 @@ use super::answers::Answer;
 use super::charts::{ChartAsk, ChartFields, ChartRow, Keep};
 use super::grammar::{Ask, Grammar, Kind};
 use super::ledger::Tri;
-use super::naive::{INTERVALS, candle_at, length_ms};
 use super::quotes::Books;
 use super::weather::SECOND;
+use crate::support::naive::{INTERVALS, candle_at, length_ms};
 use crate::support::{Json, Rng};
 
 /// What is asked of the feed.

@@ -7,10 +7,10 @@
 
 use super::charts::{ChartRow, read_rows};
 use super::disk;
-use super::naive::{base_of, candle_at, length_ms, plain, roll_up};
 use super::weather::SECOND;
 use crate::support::Rng;
 use crate::support::daemon::TempDir;
+use crate::support::naive::{base_of, candle_at, length_ms, plain, rolled_up};
 use marketd::config::{Config, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::demo::Demo;
@@ -357,16 +357,7 @@ impl Year {
             if end == at {
                 break;
             }
-            let truth = self.truth(base, at, end);
-            let mut expected: Vec<ChartRow> = Vec::new();
-            let mut rest = &truth[..];
-            while let Some((open, _)) = rest.first() {
-                let (open, end) = candle_at(interval, *open);
-                let parts = rest.partition_point(|(time, _)| *time < end);
-                let figures: Vec<_> = rest[..parts].iter().map(|row| row.1.clone()).collect();
-                rest = &rest[parts..];
-                expected.push((open, roll_up(&figures)));
-            }
+            let expected = rolled_up(&self.truth(base, at, end), interval);
             let shown = self.chart(interval, at, end - 1);
             for (shown, expected) in shown.iter().zip(&expected) {
                 assert_eq!(shown, expected, "{interval}");
@@ -455,7 +446,7 @@ pub(super) fn config() -> Config {
 
 /// See the module's page.
 pub fn over_a_year(rng: &mut Rng) {
-    const INTERVALS: [&str; 15] = super::naive::INTERVALS;
+    const INTERVALS: [&str; 15] = crate::support::naive::INTERVALS;
     let dir = TempDir::new();
     let mut year = Year::new(&dir, rng);
     let (mut minutes, mut sizes) = (0, Vec::new());

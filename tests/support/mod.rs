@@ -12,6 +12,7 @@
 //! - [`client`]: `Client` and `get`, a strict client over a plain socket
 //! - [`events`]: `EventSource`, the same for a stream of server-sent events
 //! - [`daemon`]: `Marketd`, the built binary in a directory of its own
+//! - [`looks`]: what tests ask it again and again
 //! - [`tls`]: `Authority` and `TlsFront`, certificates and a server that takes TLS off
 //! - [`proxy`]: `Proxy`, which opens tunnels, `peer`, which says what it is told to say,
 //!   and `BlackHole`, which says nothing
@@ -21,6 +22,7 @@
 //! - [`fixtures`]: the recorded bodies, where their folder is there
 //! - [`json`]: `Json`, a tree that keeps every number as it was written
 //! - [`schema`]: whether a value is what a JSON schema says; [`pattern`]: the patterns in it
+//! - [`naive`]: decimals, calendars and roll-ups done the slow way
 //! - [`chance`]: `Rng` and seeds, replayed by `MARKETD_SEED`; [`damage`]: what it does to messages
 #![allow(
     dead_code,
@@ -54,8 +56,10 @@ pub mod exchange;
 pub mod fixtures;
 pub mod generated;
 pub mod json;
+pub mod looks;
 pub mod manual;
 pub mod message;
+pub mod naive;
 pub mod pattern;
 pub mod proxy;
 pub mod redis;
@@ -102,6 +106,7 @@ pub use events::{EventSource, ServerEvent};
 pub use exchange::{Asked, FakeExchange};
 pub use fixtures::{Fixture, Fixtures};
 pub use json::Json;
+pub use looks::{await_answer, await_health, metrics, read};
 pub use proxy::{BlackHole, Manner, Proxy, peer};
 pub use redis::{Answer, Redis};
 pub use relay::{Passage, Relay};

@@ -4,8 +4,8 @@
 //! candles are sums over the same trades, so they never contradict each other: where a quote moves,
 //! something was traded.
 
-use super::super::naive::plain;
 use crate::support::Rng;
+use crate::support::naive::plain;
 
 /// At most one trade of a market happens in so much time.
 pub const CELL_MS: i64 = 20_000;
