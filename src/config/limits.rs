@@ -10,7 +10,7 @@
 //!    in camel case, with its unit: `Ms` or `Bytes`.
 //! 2. Enforce it where the thing is owned that it bounds: read `config.limits.FIELD` (of the `Context` or the
 //!    `View`) at the moment that it counts, since a reload may have changed it. What keeps a copy of it takes
-//!    the new one in its `reconfigure` (`net`: in `net/reload.rs`); what cannot be changed while marketd runs
+//!    the new one in its `reconfigure` (`net`: in `net/turn.rs`); what cannot be changed while marketd runs
 //!    is listed in `fixed!` of `config/reload.rs`, and in the table of `src/docs/operations.md`, "Signals".
 //! 3. If it must not be above another limit, add a line to `check_limits` in `check`.
 //! 4. Let `UPDATE_DOCS=1 cargo test --lib config` write the reference and the JSON Schema.
@@ -22,7 +22,7 @@
 //!    its name in `streams.closes` of the example of `/api/v1/metrics` in `openapi.json`, and in the order
 //!    of the enum in `CLOSES` of `tests/loopback/contract.rs`; and a test in `tests/requests/ends.rs`.
 
-use super::leaves::{Number, bytes, count, millis};
+use super::members::{Number, bytes, count, millis};
 use super::values::object;
 use std::time::Duration;
 

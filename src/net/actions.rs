@@ -4,8 +4,7 @@
 //! Owns how many actions a turn carries out.
 
 use super::connection::NetConnection;
-use super::driver::{CLIENT_BYTES, Driver, TURN_BUDGET, connection};
-use super::pace;
+use super::driver::{ACTION, CLIENT_BYTES, Driver, TURN_BUDGET, connection};
 use crate::core::{Action, Event};
 use crate::table::Key;
 use crate::time::Now;
@@ -19,7 +18,7 @@ impl Driver {
     pub(super) fn carry_out(&mut self, now: Now) {
         while let Some(action) = self.core.poll_action() {
             self.act(action, now);
-            self.pace.add(pace::ACTION);
+            self.pace.add(ACTION);
             if self.has_taken(TURN_BUDGET, now) {
                 return;
             }

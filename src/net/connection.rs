@@ -10,8 +10,7 @@
 //! Connecting -> Open -> (Securing -> Open)
 //! ```
 
-use super::socket::Socket;
-use super::transfer::{Progress, Session, Transfer};
+use super::socket::{Progress, Session, Socket, Transfer};
 use crate::core::Broken;
 use crate::http::Outgoing;
 use crate::table::Key;

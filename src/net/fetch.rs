@@ -3,8 +3,8 @@
 //! Owns a connection for as long as one request takes. It follows no redirect, and goes through no
 //! proxy.
 
+use super::socket::{BlockingOpener, Stream};
 use super::tls;
-use super::transfer::{BlockingOpener, Stream};
 use crate::config::{Config, Limits, Url};
 use crate::http::{
     BodyReader, Encoding, decompress, parse_response, read_current_date, write_request,

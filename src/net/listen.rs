@@ -1,21 +1,30 @@
-//! The listening sockets, of TCP or Unix.
+//! The listening sockets, of TCP or Unix, and the file that tells other programs their addresses, which port
+//! 0 leaves open.
 //!
 //! A [`Listener`] knows whether more connections may wait in its queue. It never spins: when the
 //! process has no descriptor left, it rests until a deadline.
+//!
+//! A [`SocketFile`] is the file of a Unix socket, from binding to the end. A file that a dead process has
+//! left is replaced; one where somebody listens is not. Two processes that start in the same moment may both
+//! find the file dead: the later one then has it.
 
-use super::socket_file::{self, SocketFile};
 use super::sockopt;
 use crate::config::{Config, DEMO, ListenAddress, Url};
 use crate::core::Service;
+use crate::json::json;
 use crate::log_targets::{HTTP, quoted};
 use crate::time::Mono;
 use mio::net::{TcpListener, TcpStream, UnixListener};
 use mio::{Interest, Registry, Token};
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Connections that the kernel queues between two turns, at most `net.core.somaxconn`.
@@ -57,7 +66,7 @@ impl Listener {
         let (socket, file) = match address {
             ListenAddress::Tcp(address) => (bind(*address)?, None),
             ListenAddress::Unix(path) => {
-                let (socket, file) = socket_file::bind(path)?;
+                let (socket, file) = bind_file(path)?;
                 (socket, Some(file))
             }
         };
@@ -245,4 +254,99 @@ fn bind_error(key: &str, address: &ListenAddress, error: &io::Error) -> String {
 /// The text of a failed system call that every event loop needs.
 pub fn fails(what: &str) -> impl Fn(io::Error) -> String {
     move |error| format!("cannot {what}: {error}")
+}
+
+/// Its owner and its group may connect: a front end on the same machine joins the group.
+const MODE: u32 = 0o660;
+
+/// Removes the file when it is dropped, unless it is another one by then.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Its device and its number there.
+    id: (u64, u64),
+}
+
+/// Binds a socket, which does not listen yet, so that nobody connects before the mode is set.
+fn bind_file(path: &Path) -> io::Result<(Socket, SocketFile)> {
+    let address = SockAddr::unix(path)?;
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    match socket.bind(&address) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            remove_dead(path, &address)?;
+            socket.bind(&address)?;
+        }
+        bound => bound?,
+    }
+    let file = SocketFile { path: path.to_path_buf(), id: id_of(path)? };
+    fs::set_permissions(path, Permissions::from_mode(MODE))?;
+    Ok((socket, file))
+}
+
+/// Removes the file of a socket where nobody listens.
+fn remove_dead(path: &Path, address: &SockAddr) -> io::Result<()> {
+    let in_use = |why| Err(io::Error::new(ErrorKind::AddrInUse, why));
+    if !fs::symlink_metadata(path)?.file_type().is_socket() {
+        return in_use("the file exists and is not a socket");
+    }
+    // It must not wait for a process that accepts nothing.
+    let probe = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    match probe.connect(address) {
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => fs::remove_file(path),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(error),
+        _ => in_use("a running process listens there"),
+    }
+}
+
+fn id_of(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if id_of(&self.path).is_ok_and(|id| id == self.id) {
+            // A file that stays is replaced at the next start.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the file when it is dropped.
+pub struct AddressFile(PathBuf);
+
+impl AddressFile {
+    /// Removes what a process has left that was killed.
+    pub fn claim(path: PathBuf) -> AddressFile {
+        let _ = fs::remove_file(&path);
+        AddressFile(path)
+    }
+
+    /// Writes it whole: whoever finds it can read all of it.
+    pub fn write(&self, listeners: &[Listener]) -> Result<(), String> {
+        let path = &self.0;
+        let place = |services: &[Service]| {
+            let found = listeners.iter().find(|it| services.contains(&it.service));
+            found.map(|it| it.place.as_str())
+        };
+        let mut text = Vec::new();
+        json!(&mut text, {
+            "listen": place(&[Service::Api, Service::Both]),
+            "ecosystemListen": place(&[Service::Ecosystem]),
+            "demo": place(&[Service::Demo]),
+            "pid": i64::from(std::process::id()),
+        });
+        text.push(b'\n');
+        let mut draft = OsString::from(path);
+        draft.push("-new");
+        let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
+        let told = format!("write {}", path.display());
+        written.map_err(fails(&told)).map_err(|error| format!("--address-file: {error}"))
+    }
+}
+
+impl Drop for AddressFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }

@@ -7,7 +7,7 @@
 //! The driver knows nothing of HTTP, markets or exchanges. It decides nothing but fairness: clients
 //! come before exchanges, each connection moves a bounded number of bytes in a turn, and a turn that
 //! has taken `TURN_BUDGET` leaves the rest to the next one. It looks at the clock after each piece of
-//! work that may have taken a while (`pace`).
+//! work that may have taken a while (`ClockPace`).
 //!
 //! Invariant: after each change of the core, its actions are carried out before the driver sleeps.
 //! Connections that the core knows are dropped in `Driver::carry_out` and nowhere else.
@@ -15,48 +15,39 @@
 //! Each file imports only from those below it, and calls only those:
 //!
 //! ```text
-//! turn                         the loop and its turns: new connections, clients, work that can wait
-//! reload                       reading the configuration again
+//! turn                         the loop and its turns: new connections, clients, work that can wait; reloads
 //! actions                      what the core asks for
 //! driver                       the driver's state, and moving bytes
-//! address_file, script_file,   the file that gets the addresses; the script of the demo exchange;
-//! replay_file                  the history file that it plays
-//! listen, connection           listening sockets; a socket with its TLS session
+//! script_file, replay_file     the script of the demo exchange; the history file that it plays
+//! listen, connection           listening sockets, their files and addresses; a socket with its TLS session
 //! fetch                        one request after another, without the loop
 //! tls                          TLS sessions, which a build without the feature lacks
-//! transfer, socket, sockopt    results of system calls; a socket and its readiness; socket options
-//! socket_file, activation      the file of a Unix socket; sockets that were passed to the process
+//! socket, sockopt, activation  a socket and its readiness; socket options; sockets that were passed to us
 //! disk_thread, resolver,       the disk thread; the threads of look-ups;
-//! process, descriptors,        figures and memory of the process; limits on files;
-//! pace, notify                 when to look at the clock; messages to the service manager
+//! process, notify              figures, memory and files of the process; messages to the service manager
 //! ```
 
 mod actions;
 mod activation;
-mod address_file;
 mod connection;
-mod descriptors;
 mod disk_thread;
 mod driver;
 mod fetch;
 mod listen;
 mod notify;
-mod pace;
 mod process;
-mod reload;
 #[cfg(feature = "sqlite")]
 mod replay_file;
 mod resolver;
 mod script_file;
 mod socket;
-mod socket_file;
 mod sockopt;
 #[cfg(feature = "tls")]
 mod tls;
 /// Opens no TLS session: the configuration refuses every https address in such a build.
 #[cfg(not(feature = "tls"))]
 mod tls {
-    use super::transfer::{BlockingOpener, Opener};
+    use super::socket::{BlockingOpener, Opener};
     use crate::config::Config;
     use crate::core::Broken;
     use crate::time::Clock;
@@ -71,7 +62,6 @@ mod tls {
         Ok(Box::new(|_, _| Err(WHY.to_string())))
     }
 }
-mod transfer;
 mod turn;
 
 pub use fetch::{Fetched, Fetcher, connect};
@@ -81,8 +71,8 @@ use crate::core::LogFigures;
 #[cfg(feature = "sqlite")]
 use crate::demo::Demo;
 use crate::time::{Clock, Mono};
-use address_file::AddressFile;
 use driver::Driver;
+use listen::AddressFile;
 use script_file::ScriptFile;
 
 /// Runs until a signal asks it to stop.

@@ -1,12 +1,17 @@
-//! What this process uses, for the metrics, and the memory that it gives back.
+//! What this process uses, for the metrics, and the memory that it gives back; how many files it may have
+//! open, and how many of them clients may use.
 //!
 //! The figures are asked of the system when metrics are requested. Memory and open files come from `/proc`,
 //! and are unknown on a system without it.
+//!
+//! The soft limit on files is raised to the hard limit (`RLIMIT_NOFILE`, getrlimit(2)). A reserve is kept of
+//! files that the loop and the history need, whatever clients do. Connections to exchanges are counted apart.
 
-use crate::config::Data;
-use crate::core::ProcessFacts;
+use crate::config::{Config, Data};
+use crate::core::{self, ProcessFacts};
+use crate::log_targets::NET;
 use crate::time::cpu_us;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
@@ -65,3 +70,123 @@ pub fn give_back() {
 /// Does nothing: other allocators have no such call.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn give_back() {}
+
+/// Files that are not connections: standard streams, poller, waker, signals, listeners, the history
+/// file with its log and lock, a name look-up, the process's figures. These are some twenty; the
+/// reserve is twice as many.
+const RESERVE: usize = 40;
+
+/// Clients for which there must be room, or marketd does not start.
+const MIN_CLIENTS: usize = 8;
+
+/// The part of the reserve that is always in use.
+const USED: usize = 20;
+
+/// A number of clients that was lowered.
+pub struct Capped {
+    most: usize,
+    configured: usize,
+    files: u64,
+}
+
+impl Capped {
+    /// Logs it.
+    pub fn tell(&self) {
+        let Capped { most, configured, files } = self;
+        log::info!(
+            target: NET,
+            "connections capped most={most} configured={configured} files={files}"
+        );
+    }
+}
+
+/// Raises the limit, and lowers `max_connections` to what it allows. It is an error if that is none.
+pub fn settle(config: &mut Config) -> Result<Option<Capped>, String> {
+    let Some(limit) = raise() else {
+        return Ok(None);
+    };
+    let needed = needed(config);
+    if limit < needed as u64 {
+        return Err(format!(
+            "only {limit} files may be open, and at least {needed} are needed (ulimit -n)"
+        ));
+    }
+    let cap = cap(config, limit);
+    let most = &mut config.limits.max_connections;
+    let configured = std::mem::replace(most, cap.min(*most));
+    Ok((cap < configured).then_some(Capped { most: cap, configured, files: limit }))
+}
+
+/// Files that are needed to request data from exchanges and to serve any client.
+fn needed(config: &Config) -> usize {
+    let upstream = config.limits.connections_per_source * config.sources.len();
+    // The demo exchange is in this process, so both ends of its connections count.
+    let ends = if config.demo.is_some() { 2 } else { 1 };
+    USED + ends * upstream + MIN_CLIENTS
+}
+
+/// The limit after raising it; `None` if there is no limit.
+fn raise() -> Option<u64> {
+    let now = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: now.maximum, maximum: now.maximum };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => now.maximum,
+        // Some systems refuse their own hard limit (macOS, setrlimit(2)).
+        Err(_) => now.current,
+    }
+}
+
+/// How many clients this many files allow. A refused client needs one too, for its response.
+fn cap(config: &Config, limit: u64) -> usize {
+    // An upstream connection that reconnects has two sockets until the old one is closed.
+    let upstream = 2 * config.limits.connections_per_source * config.sources.len();
+    let demo = match config.demo {
+        Some(_) => core::DEMO_CLIENTS,
+        None => 0,
+    };
+    let taken = RESERVE + upstream + demo + core::MOST_REFUSED;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    limit.saturating_sub(taken).max(MIN_CLIENTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::SourceConfig;
+
+    #[test]
+    fn the_cap_leaves_room_for_all_that_is_not_a_client() {
+        let mut config = Config {
+            sources: vec![SourceConfig::new("binance"); 2],
+            demo: None,
+            ..Config::default()
+        };
+        config.limits.connections_per_source = 3;
+        assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64);
+        assert_eq!(cap(&config, 100), MIN_CLIENTS);
+        assert_eq!(cap(&config, 0), MIN_CLIENTS);
+        config.demo = Some(crate::config::DemoConfig::default());
+        assert_eq!(cap(&config, 1024), 1024 - 40 - 12 - 64 - 32);
+    }
+
+    #[test]
+    fn the_least_number_of_files_is_known() {
+        let mut config = Config {
+            sources: vec![SourceConfig::new("binance"); 2],
+            demo: None,
+            ..Config::default()
+        };
+        config.limits.connections_per_source = 3;
+        assert_eq!(needed(&config), 20 + 6 + 8);
+        config.demo = Some(crate::config::DemoConfig::default());
+        assert_eq!(needed(&config), 20 + 12 + 8);
+    }
+
+    #[test]
+    fn the_limit_is_raised_to_its_most() {
+        let raised = raise();
+        let now = getrlimit(Resource::Nofile);
+        assert_eq!(now.current, raised);
+        assert_eq!(now.current, now.maximum);
+    }
+}

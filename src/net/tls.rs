@@ -12,8 +12,7 @@
 //!
 //! Invariant: `held` is the number of bytes that are decrypted and not yet read.
 
-use super::socket::Socket;
-use super::transfer::{BlockingOpener, Opener, Progress, Session, Transfer};
+use super::socket::{BlockingOpener, Opener, Progress, Session, Socket, Transfer};
 use crate::config::Config;
 use crate::core::Broken;
 use crate::time::{Clock, UnixMs};

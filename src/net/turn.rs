@@ -1,19 +1,23 @@
-//! The loop: runs turn after turn until the core has finished.
+//! The loop: runs turn after turn until the core has finished, and reads the configuration again at a signal.
 //!
 //! Owns the order of the work within a turn, and how much of each kind a turn does: how many
 //! connections it accepts, and how much of the work that can wait (reading from exchanges, the core's
 //! long work, answers of the disk thread).
+//!
+//! A configuration is read on the loop: a regular file of at most 16 MiB, which takes as long as the disk
+//! does, once for each signal.
 
 use super::connection::NetConnection;
 use super::driver::{
-    CLIENT_BYTES, ConnectionQueues, Driver, LISTENERS, MOST_LISTENERS, SIGNALS, TURN_BUDGET,
-    UPSTREAM_SLICE, WAKER, connection,
+    ACCEPT, CLIENT_BYTES, ConnectionQueues, Driver, LISTENERS, MOST_LISTENERS, SIGNALS,
+    TURN_BUDGET, UPSTREAM_SLICE, WAKER, connection,
 };
 use super::listen::{Listener, fails};
 use super::script_file::ScriptFile;
-use super::{pace, process};
+use super::{listen, process};
+use crate::config::{ConfigFault, LoadedConfig};
 use crate::core::{Event, LongWork};
-use crate::log_targets::NET;
+use crate::log_targets::{CONFIG, NET, quoted};
 use crate::table::Key;
 use crate::time::{Mono, Now};
 use mio::{Events, Token};
@@ -184,7 +188,7 @@ impl Driver {
             let mut left = self.accepts.saturating_sub(self.queues.new.len());
             while left > 0 && self.listeners[at].is_due(now.mono) {
                 left -= 1;
-                self.pace.add(pace::ACCEPT);
+                self.pace.add(ACCEPT);
                 let listener = &mut self.listeners[at];
                 let service = listener.service;
                 if let Some((stream, peer)) = listener.accept(now.mono) {
@@ -262,6 +266,51 @@ impl Driver {
                 Some(next) => work = next,
                 None => return self.core.is_reloading(),
             }
+        }
+    }
+}
+
+impl Driver {
+    /// Reads the configuration again. One with a fault changes nothing.
+    pub(super) fn reload(&mut self, now: Now) {
+        self.notifier.reloading();
+        let faults: Vec<String> = match (self.reread.read)() {
+            Ok(loaded) => self.reconfigure(loaded, now).err().into_iter().collect(),
+            Err(faults) => faults.iter().map(ConfigFault::to_string).collect(),
+        };
+        for fault in &faults {
+            log::error!(target: CONFIG, "not reloaded error={}", quoted(fault));
+        }
+        if !faults.is_empty() {
+            self.core.refuse_reload(now);
+        }
+        self.reread.is_waiting = true;
+        self.end_reload();
+    }
+
+    fn reconfigure(&mut self, loaded: LoadedConfig, now: Now) -> Result<(), String> {
+        let mut next = loaded.config.clone();
+        if next.demo.is_some() {
+            // It listens from the start or not at all.
+            let url = self.listeners.iter().find_map(|it| it.demo_url());
+            let url = url.ok_or("sources: the demo exchange runs from the start or not at all")?;
+            listen::place_demo(&mut next, &url);
+        }
+        let fixed = self.reread.loaded.fixed_changes(&loaded.config);
+        let accepts = next.limits.accepts_per_turn;
+        let taken = self.reread.taken;
+        self.core.reconfigure(next, fixed, || taken(&loaded), now)?;
+        let mut config = loaded.config;
+        config.keep_fixed(&self.reread.loaded);
+        (self.accepts, self.reread.loaded) = (accepts, config);
+        Ok(())
+    }
+
+    /// Tells the service manager once the core has taken the configuration in.
+    pub(super) fn end_reload(&mut self) {
+        if self.reread.is_waiting && !self.core.is_reloading() {
+            self.reread.is_waiting = false;
+            self.notifier.ready();
         }
     }
 }
