@@ -6,8 +6,7 @@
 //! Invariant: the ranges of a series are not empty, and neither overlap nor touch. A row that breaks
 //! this is ignored by a read, and deleted when a range is added over it.
 
-use super::row::slot;
-use super::series::SeriesRow;
+use super::row::{SeriesRow, slot};
 use super::sqlite::Database;
 use crate::history::StoreError;
 use crate::interval::Stored;

@@ -6,8 +6,7 @@
 //!
 //! It knows nothing of candles: `write.rs` and `read.rs` write and read them.
 
-use super::header::{Look, beside, damaged, log_of, look};
-use super::lock::Lock;
+use super::header::{Lock, Look, beside, damaged, log_of, look};
 use super::schema::{self, MIGRATIONS};
 use super::sqlite::{Database, OpenFlags};
 use crate::history::{

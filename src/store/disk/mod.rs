@@ -2,33 +2,26 @@
 //!
 //! Owns the history file and its state: open, closed until the next job, or given up.
 //!
-//! It never drops a batch: a batch that could not be written goes back with the reply. It never
-//! writes again to a damaged file, and never ends before it is told to.
+//! It reports each change of that state. It never drops a batch: a batch that could not be written goes back
+//! with the reply. It never writes again to a damaged file, and never ends before it is told to.
 //!
 //! Each file imports only from those below it:
 //!
 //! ```text
-//! holder                    the file's state: open, closed, given up
-//! tools                     what a person does with the file
-//! file                      opens and closes the file
-//! lock, schema, read, write the lock file; the tables; reads; writes
-//! header, coverage          the first check of the file; the covered times
-//! series                    the series and their ids
-//! row                       rows and records
-//! checksum                  the checksum of a row
-//! sqlite                    the only file that names SQLite
+//! tools                what a person does with the file
+//! file                 opens and closes the file
+//! schema, read, write  the tables; reads; writes
+//! header, coverage     the first check of the file, and its lock; the covered times
+//! row                  rows and records; the series and their ids; the checksum of a row
+//! sqlite               the only file that names SQLite
 //! ```
 
-mod checksum;
 mod coverage;
 mod file;
 mod header;
-mod holder;
-mod lock;
 mod read;
 mod row;
 mod schema;
-mod series;
 mod sqlite;
 #[cfg(test)]
 mod tests;
@@ -39,10 +32,9 @@ pub(super) use file::check;
 pub use sqlite::sqlite_version;
 pub use tools::{HistoryReader, NotRenamed, StoredMarkets, prune, rename, renamed};
 
-use crate::history::{DiskJob, Loaded, Reply, StoreError, Unwritten};
+use crate::history::{DiskJob, Loaded, OpenError, Reply, StoreError, Unusable, Unwritten};
 use crate::log_targets::{HISTORY, quoted};
-use file::HistoryFile;
-use holder::{Holder, Replies};
+use file::{CHECKED_BYTES, HistoryFile};
 use signal_hook::consts::SIGXFSZ;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -124,5 +116,154 @@ fn in_pieces<T>(all: Vec<T>, tell: impl Fn(Vec<T>)) {
     let mut all = all.into_iter().peekable();
     while all.peek().is_some() {
         tell(all.by_ref().take(PIECE).collect());
+    }
+}
+
+/// How often SQLite may report damage that a complete check does not find. Then the file counts as
+/// damaged: the disk fails too often.
+const MAX_DOUBTS: u32 = 3;
+
+/// Sends answers to the loop and wakes it.
+struct Replies {
+    queue: SyncSender<Reply>,
+    wake: Box<dyn Fn() + Send>,
+}
+
+/// The file and its state.
+struct Holder {
+    path: PathBuf,
+    replies: Replies,
+    state: State,
+    /// The last state that was reported. Only changes are reported.
+    reported: Option<Result<(), OpenError>>,
+    /// How often SQLite reported damage.
+    doubts: u32,
+}
+
+enum State {
+    Open(Box<HistoryFile>),
+    /// The next job opens it.
+    Closed,
+    /// It is never opened again.
+    GivenUp,
+}
+
+impl Replies {
+    fn send(&self, reply: Reply) {
+        // Without a receiver the loop has ended, and the queue of jobs ends too.
+        let _ = self.queue.send(reply);
+        (self.wake)();
+    }
+}
+
+impl Holder {
+    /// The state before the first job.
+    fn new(path: PathBuf, replies: Replies) -> Holder {
+        Holder { path, replies, state: State::Closed, reported: None, doubts: 0 }
+    }
+
+    /// Runs `work` on the file, which is opened if it is closed. After an error, the file is closed
+    /// or checked as the error requires.
+    fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut HistoryFile, &Replies) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.check_identity();
+        if let State::Closed = self.state {
+            self.open(CHECKED_BYTES);
+        }
+        let State::Open(file) = &mut self.state else {
+            return Err(StoreError::NotOpen);
+        };
+        let done = work(file, &self.replies);
+        match &done {
+            Err(StoreError::Damaged(what)) => {
+                let what = what.clone();
+                self.doubt(what);
+            }
+            // SQLite may remember such a state, for example that the file is read-only, for as long
+            // as the file is open.
+            Err(StoreError::Io(_) | StoreError::ReadOnly(_) | StoreError::Busy(_)) => {
+                self.abandon(State::Closed);
+            }
+            // A transaction that could be neither committed nor rolled back ends with the connection.
+            _ if !file.db.is_autocommit() => self.abandon(State::Closed),
+            _ => {}
+        }
+        done
+    }
+
+    /// Closes a file that was removed or replaced, and reports it: what was written to it is lost.
+    /// The file that has its name now is opened, or a new one is created.
+    fn check_identity(&mut self) {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Open(file) if file.has_gone() => {
+                file.clear_away();
+                self.fail(Unusable::Gone.at(&self.path));
+            }
+            state => self.state = state,
+        }
+    }
+
+    /// SQLite reports "malformed" for a damaged file, but also after a single failed read. So the file
+    /// is checked completely before it is given up.
+    fn doubt(&mut self, what: String) {
+        self.abandon(State::Closed);
+        self.doubts += 1;
+        if self.doubts < MAX_DOUBTS {
+            self.open(u64::MAX);
+        } else {
+            self.fail(Unusable::Damaged(what).at(&self.path));
+        }
+    }
+
+    fn open(&mut self, checked: u64) {
+        let opened = match HistoryFile::open(&self.path, checked) {
+            // This too may be a single failed read.
+            Err(OpenError { why: Unusable::Damaged(_), .. }) => {
+                HistoryFile::open(&self.path, checked)
+            }
+            opened => opened,
+        };
+        match opened {
+            Ok((file, opened)) => {
+                self.state = State::Open(Box::new(file));
+                if self.reported.replace(Ok(())) != Some(Ok(())) {
+                    self.replies.send(Reply::Opened(opened));
+                }
+            }
+            // Its directory was removed, or the file system was unmounted: it may come back.
+            Err(OpenError { path, why: Unusable::Unreachable(reason) })
+                if self.reported.is_some() =>
+            {
+                self.fail(Unusable::Io(StoreError::Io(reason)).at(&path));
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(&mut self, error: OpenError) {
+        if !error.may_pass() {
+            self.state = State::GivenUp;
+        }
+        let reported = Err(error.clone());
+        if self.reported.as_ref() != Some(&reported) {
+            self.reported = Some(reported);
+            self.replies.send(Reply::Failed(error));
+        }
+    }
+
+    /// Closes the file without writing to it.
+    fn abandon(&mut self, next: State) {
+        if let State::Open(file) = std::mem::replace(&mut self.state, next) {
+            drop(file.abandon());
+        }
+    }
+
+    fn close(&mut self) -> Result<(), StoreError> {
+        match std::mem::replace(&mut self.state, State::GivenUp) {
+            State::Open(file) => file.close(),
+            _ => Ok(()),
+        }
     }
 }

@@ -3,10 +3,11 @@
 //! A candle is returned only if it is sound, aligned and in a covered slot. Other rows are skipped
 //! and counted. Reading never changes the file.
 
-use super::checksum::Checksum;
 use super::coverage;
-use super::row::{CANDLE, Record, candle, columns, name, record, seconds, times};
-use super::series::{SeriesRow, extent, find_series};
+use super::row::{
+    CANDLE, Checksum, Record, SeriesRow, candle, columns, extent, find_series, name, record,
+    seconds, times,
+};
 use super::sqlite::{Database, Row};
 use crate::history::{PAGE, QuoteName, ReadJob, Rows, SeriesHead, SeriesName, StoreError};
 use crate::interval::Stored;

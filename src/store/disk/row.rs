@@ -1,12 +1,11 @@
-//! Converts rows of the file to records, and back.
+//! Converts rows of the file to records, and back; the series of the file, and the checksums of its rows.
 //!
 //! Owns the units: slots and milliseconds in memory, seconds on disk, decimals as their texts. Each
 //! value that is read is checked, because a person may have edited the file, or the disk may have
 //! failed.
 
-use super::checksum::Checksum;
-use super::sqlite::{Result, Row, Value};
-use crate::history::{QuoteName, SavedQuote};
+use super::sqlite::{Database, OptionalExtension, Result, Row, Value, ValueRef};
+use crate::history::{Extent, QuoteName, SavedQuote, SeriesName, StoreError};
 use crate::interval::Stored;
 use crate::record::{Bounds, Candle, MarketRules, Ticker};
 use crate::time::UnixMs;
@@ -140,6 +139,123 @@ pub(super) fn name(row: &Row<'_>, column: usize) -> Option<Box<str>> {
     (!name.is_empty()).then_some(name)
 }
 
+/// The checksum of a row, which is stored in its column `seal`.
+///
+/// SQLite notices a page that is inconsistent, but not a digit that has become another digit. A row whose
+/// checksum does not match is never served. The checksum also covers the name of the row's series, so a row
+/// that was moved to another series is noticed. It protects from failing disks and from mistakes by hand, not
+/// from an attacker: whoever can write the file can compute checksums.
+///
+/// The checksum of the values so far: a 32-bit FNV-1a hash (Fowler, Noll and Vo), in which a change
+/// of one byte always changes the result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checksum(u32);
+
+impl Checksum {
+    /// The checksum of no value.
+    pub(super) fn new() -> Checksum {
+        Checksum(0x811c_9dc5)
+    }
+
+    /// The checksum of a series' name, with which the checksum of each of its rows begins.
+    pub(super) fn of_series(series: &SeriesName) -> Checksum {
+        let names = [&*series.source, &*series.symbol, series.interval.name()];
+        names.iter().fold(Checksum::new(), |sum, name| sum.text(name.as_bytes()))
+    }
+
+    /// The checksum of the values so far and these.
+    pub(super) fn with_all(self, values: &[Value]) -> Checksum {
+        values.iter().fold(self, |sum, value| sum.with(value.into()))
+    }
+
+    /// The number to store: 24 bits with a sign, which take three bytes in SQLite.
+    pub(super) fn number(self) -> i64 {
+        let folded = (self.0 ^ (self.0 >> 24)) & 0xff_ffff;
+        i64::from(folded) - 0x80_0000
+    }
+
+    /// True if the last column holds the checksum of those before it.
+    pub(super) fn holds(self, row: &Row<'_>) -> bool {
+        row.get(row.as_ref().column_count() - 1) == Ok(self.with_row(row).number())
+    }
+
+    /// The checksum of the values so far and of all values of a row but the last.
+    pub(super) fn with_row(self, row: &Row<'_>) -> Checksum {
+        let columns = 0..row.as_ref().column_count() - 1;
+        columns.fold(self, |sum, column| sum.with(row.get_ref(column).unwrap_or(ValueRef::Null)))
+    }
+
+    fn with(self, value: ValueRef<'_>) -> Checksum {
+        // The first byte is the kind of the value. The last byte of a text occurs in no text. So no
+        // two lists of values have the same bytes.
+        match value {
+            ValueRef::Null => self.bytes(&[0]),
+            ValueRef::Integer(number) => self.bytes(&[1]).bytes(&number.to_le_bytes()),
+            ValueRef::Text(text) => self.text(text),
+            // The tables hold no such values, so no row has a checksum of one.
+            ValueRef::Real(_) | ValueRef::Blob(_) => self.bytes(&[3]),
+        }
+    }
+
+    fn text(self, text: &[u8]) -> Checksum {
+        self.bytes(&[2]).bytes(text).bytes(&[0xff])
+    }
+
+    fn bytes(self, bytes: &[u8]) -> Checksum {
+        let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        Checksum(bytes.iter().fold(self.0, step))
+    }
+}
+
+/// A series in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeriesRow {
+    pub(super) id: i64,
+    /// The checksum of its name, with which those of its rows begin.
+    pub(super) checksum: Checksum,
+}
+
+/// The series with this name, if the file has it.
+pub(super) fn find_series(
+    db: &Database,
+    name: &SeriesName,
+) -> Result<Option<SeriesRow>, StoreError> {
+    let sql = "SELECT id FROM series WHERE source = ?1 AND symbol = ?2 AND interval = ?3";
+    let id = db.prepare_cached(sql)?.query_row(names(name), |row| row.get(0)).optional()?;
+    Ok(id.map(|id| SeriesRow { id, checksum: Checksum::of_series(name) }))
+}
+
+/// The series with this name. Inserts it if the file lacks it.
+pub(super) fn make_series(db: &Database, name: &SeriesName) -> Result<SeriesRow, StoreError> {
+    if let Some(series) = find_series(db, name)? {
+        return Ok(series);
+    }
+    let sql = "INSERT INTO series (source, symbol, interval) VALUES (?1, ?2, ?3)";
+    let id = db.prepare_cached(sql)?.insert(names(name))?;
+    Ok(SeriesRow { id, checksum: Checksum::of_series(name) })
+}
+
+fn names(series: &SeriesName) -> [&str; 3] {
+    [&series.source, &series.symbol, series.interval.name()]
+}
+
+/// The first and the last candle of a series, and how many it has.
+pub(super) fn extent(
+    db: &Database,
+    series: SeriesRow,
+    interval: Stored,
+) -> Result<Extent, StoreError> {
+    let sql = "SELECT (SELECT min(time) FROM candle WHERE series = ?1),
+        (SELECT max(time) FROM candle WHERE series = ?1),
+        (SELECT candles FROM series WHERE id = ?1)";
+    let extent = db.prepare_cached(sql)?.query_row([series.id], |row| {
+        let end = |column| slot(interval, row.get(column).ok()?);
+        let count: i64 = row.get(2).unwrap_or(0);
+        Ok(Extent { first: end(0), last: end(1), count: count.try_into().unwrap_or(0) })
+    });
+    Ok(extent?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::sqlite::Database;
@@ -200,5 +316,36 @@ mod tests {
             _ => "null".to_string(),
         });
         assert_eq!(texts, ["null", "5", "null", "0"]);
+    }
+
+    #[test]
+    fn values_in_another_order_or_cut_elsewhere_have_another_seal() {
+        let text = |text: &str| Value::Text(text.to_string());
+        let lists: [&[Value]; 7] = [
+            &[],
+            &[Value::Null],
+            &[text("")],
+            &[text("ab"), text("c")],
+            &[text("a"), text("bc")],
+            &[text("a"), Value::Integer(5), Value::Null],
+            &[text("a"), Value::Null, Value::Integer(5)],
+        ];
+        let checksums: Vec<i64> =
+            lists.map(|list| Checksum::new().with_all(list).number()).to_vec();
+        for (at, checksum) in checksums.iter().enumerate() {
+            assert!(!checksums[..at].contains(checksum), "{at}");
+            assert!((-0x80_0000..0x80_0000).contains(checksum));
+        }
+    }
+
+    #[test]
+    fn a_flip_of_any_bit_breaks_it() {
+        let text = *b"64123.45";
+        let checksum = |text: &[u8]| Checksum::new().text(text).number();
+        for bit in 0..text.len() * 8 {
+            let mut flipped = text;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(checksum(&flipped), checksum(&text), "bit {bit}");
+        }
     }
 }

@@ -5,10 +5,8 @@
 //!
 //! It never begins or ends a transaction: the disk thread does, for one batch.
 
-use super::checksum::Checksum;
 use super::coverage;
-use super::row::{Record, columns, times};
-use super::series::{SeriesRow, extent, make_series};
+use super::row::{Checksum, Record, SeriesRow, columns, extent, make_series, times};
 use super::sqlite::{Database, Value, params_from_iter};
 use crate::history::{Batch, Changes, QuoteName, SeriesName, StoreError, Written, WrittenSeries};
 use std::collections::BTreeMap;
