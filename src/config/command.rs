@@ -3,16 +3,14 @@
 //! Serving and most other tasks need a configuration, which `load` makes. What only one task needs is read
 //! here.
 
-use super::completions::{Shell, completions};
-use super::dialects::Dialects;
+use super::check::Dialects;
 use super::fault::{ConfigFault, Report, wrong};
-use super::file::Files;
-use super::file::text_of_regular;
+use super::file::{Files, text_of_regular};
 use super::flags::{self, CliTask, Flags};
 use super::forms::{ADDRESS, Data, ListenAddress, SOURCE_ID, STORED, SYMBOL, TIME};
 use super::load::{LoadedConfig, Loader, LookAtFiles};
-use super::man::man;
 use super::members::{Named as _, names};
+use super::printed::{Shell, completions, man};
 use super::schema::Config;
 use super::url::Url;
 use crate::interval::Stored;

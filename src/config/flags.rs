@@ -5,7 +5,7 @@
 //! other flag, also say in `load` what it does. To add a command, add a row and say in `command` what it
 //! means.
 
-use super::dialects::KnownDialect;
+use super::check::KnownDialect;
 use super::fault::{ConfigFault, Report, quoted, suggestion};
 use super::schema::DEMO;
 use lexopt::Arg;

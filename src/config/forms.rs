@@ -5,7 +5,7 @@
 
 use super::fault::wrong;
 use super::log_rules;
-use super::network::Network;
+use super::proxy::Network;
 use super::url::{EngineUrl, Url};
 use crate::decimal::Decimal;
 use crate::interval::Stored;

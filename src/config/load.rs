@@ -3,8 +3,7 @@
 //! Flags override the environment, the environment the file, the file the defaults. This module also
 //! decides which sources run. The caller passes in a way to look up the environment.
 
-use super::check::{check, dialect_of};
-use super::dialects::{Dialects, KnownDialect};
+use super::check::{Dialects, KnownDialect, check, dialect_of};
 use super::fault::{ConfigFault, Report, quoted, wrong};
 use super::file::{Files, text_of_file};
 use super::flags::{FLAGS, Flags};

@@ -15,21 +15,17 @@
 
 mod check;
 mod command;
-mod completions;
-mod dialects;
 mod fault;
 mod file;
 mod flags;
 pub(crate) mod forms;
 mod json;
 mod keys;
-pub(crate) mod leaves;
 mod limits;
 mod load;
 mod log_rules;
-mod man;
 pub(crate) mod members;
-mod network;
+mod printed;
 mod proxy;
 mod reload;
 mod schema;
@@ -38,11 +34,11 @@ pub(crate) mod tests;
 mod url;
 pub(crate) mod values;
 
+pub use check::{Dialects, KnownDialect};
 pub use command::{
     Command, Export, ExportFormat, HttpPlace, ProbeOptions, ReloadAsked, Rename, SCHEMA, SchemaOf,
     command, reload,
 };
-pub use dialects::{Dialects, KnownDialect};
 pub use fault::{ConfigFault, Report};
 pub use file::text_of_regular;
 pub use forms::{Data, ListenAddress, Poll};
@@ -50,8 +46,7 @@ pub use json::{Node, unquoted};
 pub use keys::Secret;
 pub use limits::Limits;
 pub use load::{LoadedConfig, LogFormat, LookAtFiles};
-pub use network::Network;
-pub use proxy::Proxy;
+pub use proxy::{Network, Proxy};
 pub use reload::{SourceChange, SourcePlaces};
 pub use schema::{
     CategoryConfig, ClusterConfig, Config, DEMO, DemoConfig, Depth, Ecosystem, EcosystemMarket,

@@ -20,10 +20,9 @@ use super::forms::{
 };
 use super::json::Node;
 use super::keys::Secret;
-use super::leaves::{Number, candles, count, millis};
 use super::limits::Limits;
-use super::network::Network;
-use super::proxy::Proxy;
+use super::members::{Number, candles, count, millis};
+use super::proxy::{Network, Proxy};
 use super::url::{EngineUrl, Url};
 use super::values::{FileObject, KeyType as _, Visit, object};
 use crate::interval::Stored;

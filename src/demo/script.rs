@@ -4,7 +4,7 @@
 //! its first to its last row: what it leaves out is a gap.
 
 use crate::config::forms::{AMOUNT, FIGURE, PLACES, SYMBOL, TIME, TextForm, WORDS, form};
-use crate::config::leaves::{count, millis};
+use crate::config::members::{count, millis};
 use crate::config::values::{FileObject, KeyType, Visit, Wrong, object, read_text};
 use crate::config::{ConfigFault, Node, Report};
 use crate::decimal::Decimal;

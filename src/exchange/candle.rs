@@ -11,8 +11,7 @@ use super::shape::ItemFields;
 use super::sink::Sink;
 use super::value::{Unit, amount, time};
 use crate::config::forms::STORED;
-use crate::config::leaves::count;
-use crate::config::members::{Named as _, members, names};
+use crate::config::members::{Named as _, count, members, names};
 use crate::record::Candle;
 
 names! {

@@ -7,8 +7,7 @@ use super::error::{ReadError, RefusalKind};
 use super::json::Raw;
 use super::path::{Path, Step, find};
 use super::value;
-use crate::config::leaves::{Number, count};
-use crate::config::members::members;
+use crate::config::members::{Number, count, members};
 
 members! {
     /// Where an exchange says that it refuses, and how.

@@ -2,8 +2,7 @@
 
 use crate::config::Url;
 use crate::config::forms::TextForm;
-use crate::config::leaves::Number;
-use crate::config::members::Named;
+use crate::config::members::{Named, Number};
 use crate::interval::Stored;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
