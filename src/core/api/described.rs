@@ -5,11 +5,9 @@
 //! and their base paths. Tests compare the file with the code: the paths with the tables of endpoints, the
 //! parameters and error codes with those that the code names, the schemas and examples with real responses.
 
-use super::body;
-use super::metrics;
 use super::outcome::Outcome;
-use super::params::ApiRequest;
-use super::view::View;
+use super::view::{ApiRequest, View};
+use super::{body, metrics};
 use crate::config::Config;
 use crate::core::Service;
 use crate::core::compressed_cache::CacheKey;

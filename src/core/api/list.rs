@@ -5,10 +5,9 @@
 
 use super::body::{Body, send_kept};
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
-use super::params::ApiRequest;
 use super::records::{fragment, write_item, write_market};
 use super::selection::{Selection, find};
-use super::view::View;
+use super::view::{ApiRequest, View};
 use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::fingerprint::Part;

@@ -4,9 +4,8 @@
 use super::body::Body;
 use super::list::{ListKind, ListRequest, no_category};
 use super::outcome::{Outcome, Prepared};
-use super::params::ApiRequest;
 use super::records::{fragment, write_item};
-use super::view::View;
+use super::view::{ApiRequest, View};
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder, decode_segment, echo};

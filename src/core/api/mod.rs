@@ -5,8 +5,8 @@
 //! JSON of a quote is kept with the quote, the rows of a chart with its series, and a [`Prepared`] request
 //! with the request's head. A response that takes more than one turn is handed back as an [`Outcome`].
 //!
-//! The endpoints share `params`, `records` (JSON of several endpoints), `list` (long lists) and
-//! `body`.
+//! The endpoints share `view` (what each is given), `records` (JSON of several endpoints), `list` (long
+//! lists) and `body`.
 //!
 //! # To add an endpoint
 //!
@@ -42,7 +42,6 @@ mod markets;
 mod metrics;
 mod outcome;
 mod page;
-mod params;
 mod quotes;
 mod records;
 mod selection;
@@ -66,7 +65,7 @@ use Path::{Below, Between, Exactly, Root};
 use described::Bases;
 use health::Kind;
 use outcome::send_fault;
-use params::ApiRequest;
+use view::ApiRequest;
 
 /// The addresses under `basePath`.
 #[rustfmt::skip]
@@ -93,10 +92,10 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Page, Below("/page/"), Respond(page::file)),
     Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
     Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
-    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::markets::symbols)),
-    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(|call, _| udf::markets::search(call))),
+    Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
+    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(|call, _| udf::search(call))),
     Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, _| udf::history::history(call))),
-    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::markets::quotes)),
+    Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
 ] } else { &[] };
 
 /// The addresses under `basePath` and `ecosystemBasePath`.

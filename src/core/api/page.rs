@@ -4,11 +4,10 @@
 //! configuration in effect. The page is built in
 //! unless the feature `page` is off; then everybody gets the index.
 
-use super::body;
 use super::body::Body;
-use super::described;
 use super::outcome::Outcome;
-use super::params::ApiRequest;
+use super::view::ApiRequest;
+use super::{body, described};
 use crate::core::Service;
 use crate::core::compressed_cache::CacheKey;
 use crate::http::{Cache, ContentType, ETag, Error, Head, Responder, normal_path, prefers_html};

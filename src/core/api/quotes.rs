@@ -6,9 +6,8 @@
 use super::body;
 use super::list::{ListKind, ListRequest};
 use super::outcome::{Outcome, Prepared};
-use super::params::{ApiRequest, NamedMarket, decimals, look_up, read_markets, required};
 use super::records::{fragment, write_item_error};
-use super::view::View;
+use super::view::{ApiRequest, NamedMarket, View, decimals, look_up, read_markets, required};
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::{Fingerprint, Part};
 use crate::http::{Cache, ETag, Error, Head, Responder};

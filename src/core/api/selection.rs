@@ -2,7 +2,7 @@
 //!
 //! A [`Selection`] says which rows, in which order, and which piece of them; `list` looks at the rows.
 
-use super::params::{ApiRequest, count, one_of};
+use super::view::{ApiRequest, count, one_of};
 use crate::decimal::Decimal;
 use crate::http::Error;
 use crate::market::{Quote, SymbolName};

@@ -23,10 +23,9 @@
 use super::chart::Followed;
 use super::health;
 use super::outcome::{ChartPlace, Outcome, Position, StreamRequest, StreamedSymbols};
-use super::params::{ApiRequest, decimals, items, look_up};
 use super::quotes::missing;
 use super::records::fragment;
-use super::view::View;
+use super::view::{ApiRequest, View, decimals, items, look_up};
 use crate::http::{Cache, ContentType, EndlessBody, Error, Head, Responder, echo};
 use crate::interval::Interval;
 use crate::json::{Decimals, Object, Ready, Value, json};

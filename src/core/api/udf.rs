@@ -2,18 +2,25 @@
 //!
 //! Times are in seconds. What cannot be answered is `{"s":"error","errmsg":...}` with status 200, because the
 //! adapter reads nothing else. Candles, quotes and symbols are those of the other addresses, digit for digit.
-
-pub mod history;
-pub mod markets;
+//!
+//! `/udf/symbols` describes a market as a charting library wants it. `/udf/quotes` has the quotes of some
+//! markets. `/udf/search` lists the markets whose symbols contain a text: the best match first, and among
+//! equal matches the market that is traded most.
 
 use crate::core::api::body::Body;
-use crate::core::api::outcome::Outcome;
-use crate::core::api::params::{ApiRequest, ParamValue};
-use crate::core::api::view::View;
+use crate::core::api::outcome::{Advance, Deferred, Outcome};
+use crate::core::api::selection::{Selection, find as finds};
+use crate::core::api::view::{ApiRequest, ParamValue, View, count, items, look_up, required};
 use crate::core::compressed_cache::CacheKey;
+use crate::decimal::Decimal;
 use crate::http::{Cache, ContentType, Error, Head, Responder};
-use crate::interval::Interval;
-use crate::json::{List, Value, json};
+use crate::interval::{Interval, Stored};
+use crate::json::{Decimals, List, Object, Ready, Value, json, members};
+use crate::market::{Quote, SourceId, SymbolId, SymbolName};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub mod history;
 
 /// The type of all markets.
 pub const TYPE: &str = "crypto";
@@ -33,7 +40,7 @@ pub fn config(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Ou
         "supports_marks": false,
         "supports_timescale_marks": false,
         "supports_time": true,
-        "exchanges": List(std::iter::once("").chain(sources).map(exchange)),
+        "exchanges": List(std::iter::once("").chain(sources).map(as_exchange)),
         "symbols_types": List([("All types", ""), ("Crypto", TYPE)].map(kind)),
         "supported_resolutions": List(Interval::ALL.map(Interval::resolution)),
     });
@@ -57,7 +64,7 @@ pub fn send(
 }
 
 /// An exchange as the library lists them. The empty id stands for all exchanges.
-fn exchange(id: &str) -> impl Value {
+fn as_exchange(id: &str) -> impl Value {
     move |out: &mut Vec<u8>| {
         let name = if id.is_empty() { "All exchanges" } else { id };
         json!(out, { "value": id, "name": name, "desc": id });
@@ -70,4 +77,295 @@ pub fn time(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outc
     let head = Head { content_type: ContentType::TEXT, ..Head::json(None, Cache::NoStore) };
     responder.send(&head, seconds.as_bytes());
     Ok(Outcome::Sent)
+}
+
+/// Digits behind the point of the largest price scale below 2^53: scripts round greater integers.
+const MOST_PLACES: u32 = 15;
+
+/// Digits behind the point where neither the exchange nor a quote tells.
+const DEFAULT_PLACES: u32 = 8;
+
+/// A market, and the source that a client has named before it: `SOURCE:BASE/QUOTE`.
+#[derive(Clone, Copy, Debug)]
+pub struct MarketOfSource {
+    pub symbol: SymbolId,
+    pub source: Option<SourceId>,
+}
+
+/// Finds a market by its symbol or its ticker, which may name a source.
+pub fn find(view: &View<'_>, text: &[u8]) -> Result<MarketOfSource, Error> {
+    let text = text.trim_ascii();
+    let colon = text.iter().position(|byte| *byte == b':');
+    let source = colon.and_then(|at| view.source(&text[..at].to_ascii_lowercase()));
+    // Without a source, a colon belongs to the symbol, which is then malformed.
+    let begin = colon.filter(|_| source.is_some()).map_or(0, |at| at + 1);
+    let symbol = look_up(view, &text[begin..])?;
+    view.check_tracked(symbol, source)?;
+    Ok(MarketOfSource { symbol, source })
+}
+
+/// The parameter `symbol`.
+pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<MarketOfSource, Error> {
+    find(view, required(value, "symbol", "a market like BTC/USDT")?)
+}
+
+/// The id of the source that a client has named, or else of the first one with the market.
+fn exchange<'v>(view: &View<'v>, named: MarketOfSource) -> &'v str {
+    let source = view.sources_for(named.symbol, &named.source).first();
+    source.map_or("", |source| view.id_of(*source))
+}
+
+/// Writes what a result of a search and a market have in common.
+fn write_names(object: &mut Object<'_>, view: &View<'_>, named: MarketOfSource) {
+    let name = view.market.catalog.name(named.symbol);
+    let id = exchange(view, named);
+    let full_name = format!("{id}:{}", name.as_str());
+    let ticker = match named.source {
+        Some(_) => full_name.as_str(),
+        None => name.as_str(),
+    };
+    members!(object,
+        "symbol": name.as_str(),
+        "ticker": ticker,
+        "full_name": full_name.as_str(),
+        "description": format!("{} / {}", name.base(), name.quote()).as_str(),
+        "exchange": id,
+        "type": TYPE,
+    );
+}
+
+/// Responds to `/udf/symbols`.
+pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let [value] = call.params(["symbol"])?.map(given);
+    let named = read_symbol(view, &value)?;
+    let catalog = &view.market.catalog;
+    let name = catalog.name(named.symbol);
+    let entry = catalog.ecosystem_entry(named.symbol);
+    let rules = entry.map(|entry| entry.rules).unwrap_or_default();
+    let quote = view.served_quote(named.symbol, named.source);
+    let price_places = match (rules.price_places, quote) {
+        (Some(places), _) => u32::from(places),
+        (None, Some(quote)) => places_of(quote),
+        (None, None) => DEFAULT_PLACES,
+    };
+    let volume_places = rules.amount_places.map_or(DEFAULT_PLACES, u32::from);
+    let intervals = view.intervals(view.sources_for(named.symbol, &named.source));
+    let (days, intraday): (Vec<_>, Vec<_>) = intervals.partition(|it| it.base() == Stored::D1);
+    let resolutions = |of: Vec<Interval>| of.into_iter().map(Interval::resolution);
+    let has_days = !days.is_empty();
+    let mut text = Vec::with_capacity(1024);
+    let mut object = Object::open(&mut text);
+    object.put("name", name.as_str());
+    write_names(&mut object, view, named);
+    members!(object,
+        "listed_exchange": exchange(view, named),
+        "currency_code": name.quote(),
+        "session": "24x7",
+        "timezone": "Etc/UTC",
+        "format": "price",
+        "minmov": 1u64,
+        "pricescale": 10u64.pow(price_places.min(MOST_PLACES)),
+        "volume_precision": u64::from(volume_places),
+        "has_intraday": !intraday.is_empty(),
+        "has_daily": has_days,
+        "has_weekly_and_monthly": has_days,
+        "intraday_multipliers": List(resolutions(intraday.clone())),
+        "daily_multipliers": List(["1", "3"]),
+        "weekly_multipliers": List(["1"]),
+        "monthly_multipliers": List(["1"]),
+        "supported_resolutions": List(resolutions([intraday, days].concat())),
+        "data_status": "streaming",
+    );
+    object.close();
+    Ok(send(view, responder, Cache::NoCache, CacheKey::new("/udf/symbols", ()), &text))
+}
+
+/// The most digits behind the point of a quote's prices.
+fn places_of(quote: &Quote) -> u32 {
+    let ticker = &quote.ticker;
+    let prices = [&ticker.bid, &ticker.ask, &ticker.high, &ticker.low];
+    let prices = prices.into_iter().flatten().chain([&ticker.last]);
+    prices.map(Decimal::places).max().unwrap_or(DEFAULT_PLACES)
+}
+
+/// Responds to `/udf/quotes`.
+pub fn quotes(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
+    let view = call.view;
+    let [symbols] = call.params(["symbols"])?.map(given);
+    let list = symbols.unwrap_or_default();
+    let items = items(&list, "symbols", view.config.limits.symbols_per_request)?;
+    let mut text = Vec::with_capacity(512 * items.len());
+    let quotes =
+        items.into_iter().map(|item| move |out: &mut Vec<u8>| write_quote(out, view, item));
+    json!(&mut text, { "s": "ok", "d": List(quotes) });
+    Ok(send(view, responder, view.until_any_poll(), CacheKey::new("/udf/quotes", ()), &text))
+}
+
+/// Writes the quote of a market that a client names so, or why there is none.
+fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
+    let quote = find(view, item).and_then(|named| {
+        let quote = view.served_quote(named.symbol, named.source);
+        quote.ok_or_else(|| Error::new(404, "quote_not_found", "No quote has been collected yet."))
+    });
+    let quote = match quote {
+        Ok(quote) => quote,
+        Err(error) => {
+            let message = &*error.message;
+            return json!(out, { "s": "error", "n": item, "errmsg": message, "v": Ready(b"{}") });
+        }
+    };
+    let name = view.market.catalog.name(quote.symbol);
+    let ticker = &quote.ticker;
+    let spread =
+        (ticker.ask.as_ref().zip(ticker.bid.as_ref())).and_then(|(ask, bid)| ask.checked_sub(bid));
+    let decimals = Decimals::Number;
+    json!(out, {
+        "s": "ok",
+        "n": item,
+        "v": {
+            "lp": decimals.value(&ticker.last),
+            "ch": decimals.value(&ticker.change),
+            "chp": decimals.value(&ticker.percentage),
+            "bid": decimals.value(&ticker.bid),
+            "ask": decimals.value(&ticker.ask),
+            "spread": decimals.value(&spread),
+            "open_price": decimals.value(&ticker.open),
+            "high_price": decimals.value(&ticker.high),
+            "low_price": decimals.value(&ticker.low),
+            "prev_close_price": decimals.value(&ticker.open),
+            "volume": decimals.value(&ticker.base_volume),
+            "short_name": name.as_str(),
+            "exchange": view.id_of(quote.source),
+            "description": name.as_str(),
+        },
+    });
+}
+
+/// Markets looked at in one step: some 0.1 ms.
+const MARKETS_A_STEP: usize = 512;
+
+/// The most results: some screens.
+const MAX_RESULTS: usize = 200;
+
+/// What a client gets that does not say how much it wants.
+const DEFAULT_RESULTS: usize = 30;
+
+/// A search in progress.
+struct Search {
+    needle: Box<[u8]>,
+    /// Only markets of this source.
+    source: Option<SourceId>,
+    limit: usize,
+    /// How many markets were looked at.
+    seen: usize,
+    /// By quote asset: how many markets have it.
+    markets: BTreeMap<Box<str>, usize>,
+    /// The best matches so far.
+    best: BTreeSet<Match>,
+}
+
+/// A market that matches, the best one first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Match {
+    rank: u8,
+    /// How many markets have the quote asset. Turnovers are compared within one quote asset alone, and the
+    /// quote asset of most markets comes first.
+    markets: Reverse<usize>,
+    quote_asset: Box<str>,
+    turnover: Reverse<Option<Decimal>>,
+    /// In the list of all markets.
+    place: usize,
+    symbol: SymbolId,
+}
+
+/// Responds to `/udf/search`.
+pub fn search(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
+    let [query, kind, exchange, limit] =
+        call.params(["query", "type", "exchange", "limit"])?.map(given);
+    let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
+    let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
+    // There is no other type, and nothing on an exchange that is not configured.
+    let is_empty = kind.is_some_and(|kind| *kind != *TYPE.as_bytes()) || source == Some(None);
+    Ok(Outcome::Deferred(Box::new(Search {
+        needle: Selection::needle(query.as_deref().unwrap_or_default()),
+        source: source.flatten(),
+        limit: if is_empty { 0 } else { limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) },
+        seen: 0,
+        markets: BTreeMap::new(),
+        best: BTreeSet::new(),
+    })))
+}
+
+/// How well a symbol matches; less is better.
+fn rank(needle: &[u8], name: &SymbolName) -> u8 {
+    let joined = [name.base(), name.quote()].concat();
+    let text = if needle.contains(&b'/') { name.as_str() } else { &joined };
+    match text.as_bytes() {
+        _ if name.base().as_bytes() == needle => 0,
+        text if text == needle => 0,
+        text if text.starts_with(needle) => 1,
+        _ => 2,
+    }
+}
+
+impl Search {
+    /// A market that matches, and all that decides its place.
+    fn matched(&mut self, view: &View<'_>, place: usize, symbol: SymbolId) -> Match {
+        let catalog = &view.market.catalog;
+        let name = catalog.name(symbol);
+        let count = || {
+            let category = catalog.category(name.quote().to_ascii_lowercase().as_bytes());
+            category.map_or(0, |category| category.symbols.len())
+        };
+        let markets = *self.markets.entry(name.quote().into()).or_insert_with(count);
+        let quote = view.served_quote(symbol, self.source);
+        Match {
+            rank: rank(&self.needle, name),
+            markets: Reverse(markets),
+            quote_asset: name.quote().into(),
+            turnover: Reverse(quote.and_then(|quote| quote.ticker.quote_volume.clone())),
+            place,
+            symbol,
+        }
+    }
+}
+
+impl Deferred for Search {
+    fn held(&self) -> usize {
+        size_of::<Search>() + self.best.len() * size_of::<(u8, usize, SymbolId)>()
+    }
+
+    fn step(&mut self, view: &View<'_>) -> Advance {
+        let catalog = &view.market.catalog;
+        let known = catalog.known();
+        let end = known.len().min(self.seen + MARKETS_A_STEP);
+        for (place, &symbol) in known.iter().enumerate().take(end).skip(self.seen) {
+            let name = catalog.name(symbol);
+            let is_there = |source| catalog.sources_of(symbol).contains(&source);
+            if finds(&self.needle, name) && self.source.is_none_or(is_there) {
+                let matched = self.matched(view, place, symbol);
+                self.best.insert(matched);
+                if self.best.len() > self.limit {
+                    self.best.pop_last();
+                }
+            }
+        }
+        self.seen = end;
+        if end == known.len() { Advance::Done } else { Advance::More }
+    }
+
+    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
+        let mut text = Vec::with_capacity(self.best.len() * 192 + 2);
+        let result = |Match { symbol, .. }: &Match| {
+            let named = MarketOfSource { symbol: *symbol, source: self.source };
+            move |out: &mut Vec<u8>| {
+                let mut object = Object::open(out);
+                write_names(&mut object, view, named);
+                object.close();
+            }
+        };
+        List(self.best.iter().map(result)).write(&mut text);
+        send(view, responder, Cache::NoCache, CacheKey::new("/udf/search", ()), &text)
+    }
 }

@@ -1,13 +1,18 @@
-//! What the endpoints see of the core during one call. They can change nothing through it but caches.
+//! What an endpoint is given. A [`View`] shows the core during one call: nothing can be changed through it
+//! but caches. An [`ApiRequest`] has the parameters of a query, by name (each at most once, unknown ones
+//! ignored), and the symbols that it names.
 
 use crate::config::Config;
 use crate::core::compressed_cache::CompressedBodies;
-use crate::core::{Context, ProcessFacts, Status};
-use crate::http::{Cache, Error};
+use crate::core::{Context, ProcessFacts, Service, Status};
+use crate::http::{Cache, Error, Request, decode_segment, echo, query_pairs};
 use crate::interval::{Interval, Stored};
-use crate::market::{Market, Quote, SourceId, SymbolId};
-use crate::time::{Mono, Now, UnixMs};
+use crate::json::Decimals;
+use crate::market::{Lookup, Market, Quote, SourceId, SymbolId};
+use crate::time::{Mono, Now, UnixMs, digits};
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// What responses are made from.
@@ -167,4 +172,202 @@ impl<'a> View<'a> {
         let message = format!("Source \"{id}\" does not track \"{name}\".");
         Err(Error::new(404, "symbol_not_found", message).about("source"))
     }
+}
+
+/// A request as its endpoint sees it.
+#[derive(Clone, Copy)]
+pub struct ApiRequest<'a> {
+    /// What the response is made from.
+    pub view: &'a View<'a>,
+    /// What the listener serves.
+    pub service: Service,
+    /// Its head.
+    pub request: &'a Request<'a>,
+    /// The part of the path that the table of endpoints leaves open.
+    pub rest: &'a [u8],
+}
+
+/// The value of a parameter.
+pub type ParamValue<'a> = Option<Cow<'a, [u8]>>;
+
+impl<'a> ApiRequest<'a> {
+    /// The values of the parameters with these names. One that is given twice is an error. Unknown ones
+    /// are ignored: cache busters are common.
+    pub fn params<const N: usize>(
+        &self,
+        names: [&'static str; N],
+    ) -> Result<[ParamValue<'a>; N], Error> {
+        let mut values = [const { None }; N];
+        if self.request.query.is_empty() {
+            return Ok(values);
+        }
+        for (key, value) in query_pairs(self.request.query) {
+            let Some(at) = names.iter().position(|name| name.as_bytes() == &*key) else {
+                continue;
+            };
+            let name = names[at];
+            if values[at].replace(value).is_some() {
+                let message = format!("Parameter \"{name}\" is given twice.");
+                return Err(Error::bad("duplicate_parameter", name, message));
+            }
+        }
+        Ok(values)
+    }
+
+    /// The value of `decimals`, the only parameter of several endpoints.
+    pub fn only_decimals(&self) -> Result<Decimals, Error> {
+        let [value] = self.params(["decimals"])?;
+        decimals(&value)
+    }
+
+    /// `source`: the id of a configured source.
+    pub fn source(&self, value: &ParamValue<'_>) -> Result<Option<SourceId>, Error> {
+        let unknown = |id| {
+            let message = format!("Unknown source \"{}\".", echo(id));
+            Error::new(404, "source_not_found", message).about("source")
+        };
+        let read = |id| self.view.source(id).ok_or_else(|| unknown(id));
+        value.as_deref().map(read).transpose()
+    }
+
+    /// The symbol that a path names, decoded: in one segment, or in two, since proxies decode `%2F`. Segments
+    /// are counted before they are decoded.
+    pub fn path_text(&self) -> Result<Cow<'a, [u8]>, Error> {
+        match self.rest.split(|byte| *byte == b'/').count() {
+            1 | 2 => decode_segment(self.rest).map_err(|_| invalid(self.rest)),
+            _ => Err(Error::not_found(self.request.path)),
+        }
+    }
+}
+
+/// The text of a parameter that must be there. `example`: what it may be.
+pub fn required<'v>(
+    value: &'v ParamValue<'_>,
+    param: &'static str,
+    example: &str,
+) -> Result<&'v [u8], Error> {
+    match value.as_deref().map(<[u8]>::trim_ascii) {
+        None => {
+            let message = format!("\"{param}\" is required: {example}.");
+            Err(Error::bad("missing_parameter", param, message))
+        }
+        Some(b"") => Err(empty(param)),
+        Some(text) => Ok(text),
+    }
+}
+
+fn empty(param: &'static str) -> Error {
+    Error::bad("empty_parameter", param, format!("\"{param}\" is empty."))
+}
+
+/// The items of a list: at least one, and at most `most`.
+pub fn items<'a>(list: &'a [u8], param: &'static str, most: usize) -> Result<Vec<&'a [u8]>, Error> {
+    let all = list.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let items: Vec<&[u8]> = all.filter(|item| !item.is_empty()).collect();
+    match items.len() {
+        0 => Err(empty(param)),
+        count if count > most => {
+            let message = format!("\"{param}\" names {count} items; at most {most} are answered.");
+            Err(Error::bad("too_many_symbols", param, message))
+        }
+        _ => Ok(items),
+    }
+}
+
+/// The symbol of a decoded text, in any accepted form.
+pub fn look_up(view: &View<'_>, text: &[u8]) -> Result<SymbolId, Error> {
+    match view.market.catalog.find(text) {
+        Lookup::Known(symbol) => Ok(symbol),
+        Lookup::Unknown => {
+            let message = format!("Unknown symbol \"{}\".", echo(text));
+            Err(Error::new(404, "symbol_not_found", message).about("symbol"))
+        }
+        Lookup::Malformed => Err(invalid(text)),
+    }
+}
+
+/// A name in a list of markets, and its symbol. `None` if the catalog does not know it.
+pub type NamedMarket = (Box<[u8]>, Option<SymbolId>);
+
+/// The markets that a list names (at most `most` names), each once, in the order of their first appearance.
+pub fn read_markets(
+    view: &View<'_>,
+    list: &[u8],
+    most: usize,
+) -> Result<Box<[NamedMarket]>, Error> {
+    let mut markets: Vec<NamedMarket> = Vec::new();
+    for name in items(list, "symbols", most)? {
+        let symbol = look_up(view, name).ok();
+        let is_same = |(text, other): &NamedMarket| match symbol {
+            Some(_) => *other == symbol,
+            None => **text == *name,
+        };
+        if !markets.iter().any(is_same) {
+            markets.push((name.into(), symbol));
+        }
+    }
+    Ok(markets.into())
+}
+
+fn invalid(text: &[u8]) -> Error {
+    let message = format!(
+        "Invalid symbol \"{}\": expected BASE/QUOTE, BASE-QUOTE, BASE_QUOTE or BASEQUOTE, letters \
+         and digits, at most 20 each.",
+        echo(text)
+    );
+    Error::bad("invalid_symbol", "symbol", message)
+}
+
+/// A number of at most 16 digits: enough for milliseconds of 300,000 years.
+pub fn whole_number(text: &[u8]) -> Option<i64> {
+    digits(text).filter(|_| text.len() <= 16)
+}
+
+/// Reads a whole number within `range`. `error`: the error for any other text; its message is set here.
+pub fn count(
+    value: &ParamValue<'_>,
+    error: Error,
+    range: RangeInclusive<usize>,
+) -> Result<Option<usize>, Error> {
+    let read = |text: &[u8]| {
+        let number = whole_number(text).and_then(|number| usize::try_from(number).ok());
+        number.filter(|number| range.contains(number)).ok_or_else(|| {
+            let most = match *range.end() {
+                usize::MAX => "on".to_string(),
+                most => format!("to {most}"),
+            };
+            let (name, least, text) = (error.param.unwrap_or_default(), range.start(), echo(text));
+            let message =
+                format!("\"{name}\" must be a whole number from {least} {most}, not \"{text}\".");
+            Error { message: message.into(), ..error }
+        })
+    };
+    value.as_deref().map(read).transpose()
+}
+
+/// Reads one of `words`, and returns its meaning. `error`: as for [`count`].
+pub fn one_of<T: Copy, const N: usize>(
+    value: &ParamValue<'_>,
+    error: Error,
+    words: [(&str, T); N],
+) -> Result<Option<T>, Error> {
+    let read = |text: &[u8]| match words.iter().find(|(word, _)| word.as_bytes() == text) {
+        Some((_, meaning)) => Ok(*meaning),
+        None => Err(none_of(text, error, words.map(|(word, _)| word))),
+    };
+    value.as_deref().map(read).transpose()
+}
+
+/// The error for a text that is none of these words. `error`: as for [`count`].
+pub fn none_of<const N: usize>(text: &[u8], error: Error, words: [&str; N]) -> Error {
+    let (name, text, good) = (error.param.unwrap_or_default(), echo(text), words.join(" "));
+    let message = format!("Invalid {name} \"{text}\": expected one of {good}.");
+    Error { message: message.into(), ..error }
+}
+
+/// `decimals`: `number`, which is the default, or `string`.
+pub fn decimals(value: &ParamValue<'_>) -> Result<Decimals, Error> {
+    let words = [("number", Decimals::Number), ("string", Decimals::String)];
+    let error = Error::bad("invalid_decimals", "decimals", "");
+    Ok(one_of(value, error, words)?.unwrap_or(Decimals::Number))
 }

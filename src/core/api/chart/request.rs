@@ -1,7 +1,7 @@
 //! The parameters of a request for a chart.
 
 use crate::core::api::outcome::Prepared;
-use crate::core::api::params::{
+use crate::core::api::view::{
     self, ApiRequest, NamedMarket, ParamValue, count, look_up, none_of, one_of, read_markets,
     required, whole_number,
 };
@@ -109,7 +109,7 @@ pub fn prepare(call: &ApiRequest<'_>) -> Result<Box<dyn Prepared>, Error> {
         to,
         limit: limit.unwrap_or(default),
         fill_previous: fill.unwrap_or(false),
-        quoted: params::decimals(&decimals)? == Decimals::String,
+        quoted: view::decimals(&decimals)? == Decimals::String,
     };
     let source = call.source(&source)?;
     Ok(match markets {

@@ -4,8 +4,7 @@
 use super::figures::Figures;
 use super::table::{METRICS, Metric, ReadMetric};
 use crate::core::api::outcome::Outcome;
-use crate::core::api::params::ApiRequest;
-use crate::core::api::view::View;
+use crate::core::api::view::{ApiRequest, View};
 use crate::durations::Histogram;
 use crate::http::{Cache, ContentType, Error, Head, Responder};
 use crate::json::{Array, List, Object, Ready, Value, json, members};

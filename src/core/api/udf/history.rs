@@ -9,15 +9,13 @@
 //! request or the end of what is kept. Where candles are not known by then, the response has the candles
 //! behind them, or `nextTime`, so that the client asks again. The rows are turned into columns, in parts.
 
-use super::markets::{MarketOfSource, read_symbol};
-use super::{VARIANT, given};
+use super::{MarketOfSource, VARIANT, given, read_symbol};
 use crate::core::api::body::Body;
 use crate::core::api::chart::{
     self, ChartRequest, DeferredChart, SeriesView, last_stretch, read_resolution,
 };
 use crate::core::api::outcome::{Advance, Deferred, Outcome, SeriesSlots, send_fault};
-use crate::core::api::params::{ApiRequest, ParamValue, count, whole_number};
-use crate::core::api::view::View;
+use crate::core::api::view::{ApiRequest, ParamValue, View, count, whole_number};
 use crate::core::compressed_cache::CacheKey;
 use crate::fingerprint::Part;
 use crate::http::{Error, Head, Responder};
