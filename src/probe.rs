@@ -3,11 +3,9 @@
 //! Owns the words for a person who writes a dialect. It judges by what a dialect can get wrong: units
 //! of time, columns that are swapped, paths that lead nowhere. It changes nothing and keeps nothing.
 
-mod kept;
 mod report;
 
-use self::kept::{Kept, SHOWN, symbol};
-use self::report::{ProbeReport, is_absurd, or_null, say};
+use self::report::{Kept, ProbeReport, SHOWN, is_absurd, or_null, say, symbol};
 use crate::config::{Config, ProbeOptions, SourceConfig, Url};
 use crate::exchange::{Call, Caps, Dialect, Meter, NextPage, Reading};
 use crate::interval::Stored;
