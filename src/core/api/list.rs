@@ -1,21 +1,22 @@
 //! Long lists, which are made in parts: all rows in their order, or those that a client picks.
 //!
-//! Rows that are picked go through a heap, into which each step puts some and from which later steps take
-//! some: so thousands of rows are never ranked in one piece, and twenty of them cost no more than they need.
+//! Rows that are picked go through a set of the best ones, into which each step puts some and from which
+//! later steps take some: so thousands of rows are never ranked in one piece, and twenty of them cost no more
+//! than they need.
 
 use super::body::{Body, send_kept};
 use super::outcome::{Advance, Deferred, Outcome, Prepared, send_error};
-use super::records::{fragment, write_item, write_market};
-use super::selection::{Selection, find};
+use super::records::{fragment, write_item, write_market, write_names};
+use super::selection::{Selection, find, match_rank};
 use super::view::{ApiRequest, View};
 use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::fingerprint::Part;
-use crate::http::{Error, Head, Responder, echo};
+use crate::http::{Cache, Error, Head, Responder, echo};
 use crate::json::{Decimals, Object, Value as _};
 use crate::market::{Quote, SourceId, SymbolId};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::vec;
 
 /// Rows that are looked at in one part: some 0.1 ms.
@@ -37,6 +38,8 @@ pub enum ListKind {
     Category(Box<[u8]>),
     /// The active markets of the ecosystem.
     Ecosystem,
+    /// What a charting library searches, of one source or of all: the best match first.
+    Found(Option<SourceId>),
 }
 
 /// A request for a list.
@@ -54,6 +57,12 @@ impl ListRequest {
     pub fn read(call: &ApiRequest<'_>, kind: ListKind) -> Result<ListRequest, Error> {
         let (decimals, selection) = (call.only_decimals()?, Selection::read(call)?);
         Ok(ListRequest { kind, selection, decimals, query: call.request.query.into() })
+    }
+
+    /// A search of a charting library.
+    pub fn found(source: Option<SourceId>, selection: Selection) -> ListRequest {
+        let (kind, selection) = (ListKind::Found(source), Some(selection));
+        ListRequest { kind, selection, decimals: Decimals::Number, query: Box::default() }
     }
 }
 
@@ -104,7 +113,9 @@ impl ListRequest {
                 catalog.category(id)?.write(body.part(Part::Catalog(catalog.version())));
                 body.fixed(b",\"markets\":[");
             }
-            ListKind::Ecosystem => body.part(Part::Catalog(catalog.version())).push(b'['),
+            ListKind::Ecosystem | ListKind::Found(_) => {
+                body.part(Part::Catalog(catalog.version())).push(b'[');
+            }
         }
         let (versions, symbols) = (self.versions(view), symbols.into_iter());
         Some(Rows { versions, symbols, body, ..Rows::default() })
@@ -133,6 +144,9 @@ type Ranked = (Option<Rank>, usize, SymbolId);
 enum Rank {
     Ascending(Reverse<Decimal>),
     Descending(Decimal),
+    /// Of a search: how well it matches; how many markets have its quote asset; that asset; its turnover.
+    /// Turnovers are compared within one quote asset alone, and the quote asset of most markets comes first.
+    Match(Reverse<u8>, usize, Reverse<Box<str>>, Option<Decimal>),
 }
 
 /// A list of any length, made in parts.
@@ -150,10 +164,14 @@ struct Rows {
     versions: (u64, u64),
     /// The rows that are still to be written or, if some are to be picked, looked at.
     symbols: vec::IntoIter<SymbolId>,
-    /// Those that may be picked.
-    matching: BinaryHeap<Ranked>,
+    /// The best of those that match, as many as may be picked.
+    best: BTreeSet<Ranked>,
+    /// How many of those that were looked at match.
+    matching: usize,
     /// How many match; `None` until all were looked at, and if all rows are written.
     total: Option<usize>,
+    /// Of a search, by quote asset: how many markets have it.
+    markets: BTreeMap<Box<str>, usize>,
     /// How many were taken, with those that are passed over.
     taken: usize,
     has_rows: bool,
@@ -167,22 +185,27 @@ impl Rows {
         let Some(selection) = request.selection.as_ref().filter(|_| self.total.is_none()) else {
             return true;
         };
+        let most = selection.piece().end;
         for _ in 0..LOOKS_A_PART {
             let place = self.symbols.len();
             let Some(symbol) = self.symbols.next() else {
-                let total = self.matching.len();
-                self.total = Some(total);
-                self.body.part(Part::Text(&total.to_le_bytes()));
+                self.total = Some(self.matching);
+                self.body.part(Part::Text(&self.matching.to_le_bytes()));
                 return true;
             };
-            self.matching.extend(request.kind.rank(view, selection, symbol, place));
+            let matching = request.kind.rank(view, selection, symbol, place, &mut self.markets);
+            self.matching += usize::from(matching.is_some());
+            self.best.extend(matching);
+            if self.best.len() > most {
+                self.best.pop_first();
+            }
         }
         false
     }
 
     /// The symbol of the next row: the next one of all, or the best one of those that were looked at.
     fn next(&mut self) -> Option<SymbolId> {
-        self.symbols.next().or_else(|| self.matching.pop().map(|(_, _, symbol)| symbol))
+        self.symbols.next().or_else(|| self.best.pop_last().map(|(_, _, symbol)| symbol))
     }
 
     /// Writes the row of a symbol, if there is one.
@@ -215,6 +238,11 @@ impl Rows {
                 write_item(&mut object, view, &entry, decimals);
                 object.close();
             }
+            ListKind::Found(source) => {
+                let mut object = Object::open(self.begin_row());
+                write_names(&mut object, view, symbol, *source);
+                object.close();
+            }
         }
     }
 
@@ -232,37 +260,52 @@ impl ListKind {
     fn symbols<'v>(&self, view: &View<'v>) -> Option<&'v [SymbolId]> {
         let catalog = &view.market.catalog;
         match self {
-            ListKind::Quotes(_) => Some(catalog.known()),
+            ListKind::Quotes(_) | ListKind::Found(_) => Some(catalog.known()),
             ListKind::Category(id) => catalog.category(id).map(|it| &*it.symbols),
             ListKind::Ecosystem => Some(catalog.ecosystem()),
         }
     }
 
     /// The row of a symbol; `place` rows are left from it to the end, itself included. `None` if there is
-    /// none, or it does not match.
+    /// none, or it does not match. `markets`: how many markets have each quote asset, as far as it was asked.
     fn rank(
         &self,
         view: &View<'_>,
         selection: &Selection,
         symbol: SymbolId,
         place: usize,
+        markets: &mut BTreeMap<Box<str>, usize>,
     ) -> Option<Ranked> {
-        let catalog = &view.market.catalog;
-        if !find(&selection.search, catalog.name(symbol)) {
+        let (catalog, name) = (&view.market.catalog, view.market.catalog.name(symbol));
+        if !find(&selection.search, name) {
             return None;
         }
-        let source = if let ListKind::Quotes(source) = self { *source } else { None };
+        let source = match self {
+            ListKind::Quotes(source) | ListKind::Found(source) => *source,
+            ListKind::Category(_) | ListKind::Ecosystem => None,
+        };
         let quote = view.served_quote(symbol, source);
         let is_listed = match self {
             ListKind::Quotes(_) => quote.is_some(),
             ListKind::Category(_) => true,
             ListKind::Ecosystem => (catalog.ecosystem_entry(symbol)).is_some_and(|it| it.status),
+            ListKind::Found(_) => source.is_none_or(|it| catalog.sources_of(symbol).contains(&it)),
         };
         let value = quote.and_then(|quote| selection.value(quote)).cloned();
-        let rank = if selection.descending {
-            value.map(Rank::Descending)
-        } else {
-            value.map(|value| Rank::Ascending(Reverse(value)))
+        let rank = match self {
+            ListKind::Found(_) => {
+                let asset = name.quote();
+                let count = || {
+                    let category = catalog.category(asset.to_ascii_lowercase().as_bytes());
+                    category.map_or(0, |category| category.symbols.len())
+                };
+                let count = *markets.entry(asset.into()).or_insert_with(count);
+                let turnover = quote.and_then(|quote| quote.ticker.quote_volume.clone());
+                let rank = Reverse(match_rank(&selection.search, name));
+                Some(Rank::Match(rank, count, Reverse(asset.into()), turnover))
+            }
+            _ if selection.descending => value.map(Rank::Descending),
+            _ => value.map(|value| Rank::Ascending(Reverse(value))),
         };
         is_listed.then_some((rank, place, symbol))
     }
@@ -272,7 +315,7 @@ impl Deferred for LongList {
     fn held(&self) -> usize {
         let held = |it: &Rows| {
             let symbols = it.symbols.len() * size_of::<SymbolId>();
-            symbols + it.matching.capacity() * size_of::<Ranked>() + it.body.held()
+            symbols + it.best.len() * size_of::<Ranked>() + it.body.held()
         };
         size_of::<LongList>() + self.rows.as_ref().map_or(0, held)
     }
@@ -309,7 +352,7 @@ impl Deferred for LongList {
                 break;
             }
         }
-        let is_empty = rows.symbols.len() == 0 && rows.matching.is_empty();
+        let is_empty = rows.symbols.len() == 0 && rows.best.is_empty();
         if is_empty || rows.taken == piece.end { Advance::Done } else { Advance::More }
     }
 
@@ -324,11 +367,15 @@ impl Deferred for LongList {
         body.fixed(match kind {
             ListKind::Quotes(_) => b"],\"errors\":[]}".as_slice(),
             ListKind::Category(_) => b"]}",
-            ListKind::Ecosystem => b"]",
+            ListKind::Ecosystem | ListKind::Found(_) => b"]",
         });
-        let fields = selection.as_ref().zip(total).map(|(it, total)| it.fields(query, total));
-        let fields = fields.unwrap_or_default();
-        let cache = view.until_any_poll_unless(is_stale);
+        let is_search = matches!(kind, ListKind::Found(_));
+        let cache = match is_search {
+            true => Cache::NoCache,
+            false => view.until_any_poll_unless(is_stale),
+        };
+        let told = selection.as_ref().zip(total).filter(|_| !is_search);
+        let fields = told.map(|(it, total)| it.fields(query, total)).unwrap_or_default();
         let head = Head { fields: fields.as_bytes(), ..Head::json(None, cache) };
         body.send(view, responder, head, decimals.variant(), request.cache_key())
     }

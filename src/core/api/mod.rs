@@ -93,7 +93,7 @@ static PEOPLE: &[Row] = if described::HAS_PAGE { &[
     Row(Endpoint::Udf, Exactly("/udf/config"), Respond(udf::config)),
     Row(Endpoint::Udf, Exactly("/udf/time"), Respond(udf::time)),
     Row(Endpoint::Udf, Exactly("/udf/symbols"), Respond(udf::symbols)),
-    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(|call, _| udf::search(call))),
+    Row(Endpoint::Udf, Exactly("/udf/search"), Respond(udf::search)),
     Row(Endpoint::Udf, Exactly("/udf/history"), Respond(|call, _| udf::history::history(call))),
     Row(Endpoint::Udf, Exactly("/udf/quotes"), Respond(udf::quotes)),
 ] } else { &[] };

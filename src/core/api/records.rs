@@ -3,7 +3,7 @@
 use super::view::View;
 use crate::http::{Error, echo};
 use crate::json::{Decimals, Object, Value, json, members};
-use crate::market::{Category, EcosystemEntry, Quote, SymbolId};
+use crate::market::{Category, EcosystemEntry, Quote, SourceId, SymbolId};
 use crate::record::Bounds;
 use std::borrow::Cow;
 
@@ -122,6 +122,35 @@ fn bounds(decimals: Decimals, bounds: &Bounds) -> impl Value {
     move |out: &mut Vec<u8>| {
         json!(out, { "min": decimals.value(&bounds.min), "max": decimals.value(&bounds.max) });
     }
+}
+
+/// The type of all markets, for charting libraries.
+pub const TYPE: &str = "crypto";
+
+/// The id of the source that a client has named, or else of the first one with the market.
+pub fn exchange<'v>(view: &View<'v>, symbol: SymbolId, named: Option<SourceId>) -> &'v str {
+    let source = view.sources_for(symbol, &named).first();
+    source.map_or("", |source| view.id_of(*source))
+}
+
+/// Writes what a result of a search for charting libraries and a market have in common.
+pub fn write_names(
+    object: &mut Object<'_>,
+    view: &View<'_>,
+    symbol: SymbolId,
+    named: Option<SourceId>,
+) {
+    let (name, id) = (view.market.catalog.name(symbol), exchange(view, symbol, named));
+    let full_name = format!("{id}:{}", name.as_str());
+    let ticker = if named.is_some() { full_name.as_str() } else { name.as_str() };
+    members!(object,
+        "symbol": name.as_str(),
+        "ticker": ticker,
+        "full_name": full_name.as_str(),
+        "description": format!("{} / {}", name.base(), name.quote()).as_str(),
+        "exchange": id,
+        "type": TYPE,
+    );
 }
 
 /// Appends an item of the member `errors` of a response with several symbols.

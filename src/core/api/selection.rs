@@ -128,6 +128,18 @@ pub fn find(needle: &[u8], name: &SymbolName) -> bool {
         || (needle.len() > 1 && is_in([name.base(), name.quote()].concat().as_bytes()))
 }
 
+/// How well a symbol matches that has this part; less is better.
+pub fn match_rank(needle: &[u8], name: &SymbolName) -> u8 {
+    let joined = [name.base(), name.quote()].concat();
+    let text = if needle.contains(&b'/') { name.as_str() } else { &joined };
+    match text.as_bytes() {
+        _ if name.base().as_bytes() == needle => 0,
+        text if text == needle => 0,
+        text if text.starts_with(needle) => 1,
+        _ => 2,
+    }
+}
+
 /// The pairs of a query but for `offset`, each with its ampersand, percent-encoded.
 fn without_offset(query: &[u8]) -> String {
     let mut kept = String::with_capacity(query.len() + 16);

@@ -8,22 +8,19 @@
 //! equal matches the market that is traded most.
 
 use crate::core::api::body::Body;
-use crate::core::api::outcome::{Advance, Deferred, Outcome};
-use crate::core::api::selection::{Selection, find as finds};
+use crate::core::api::list::ListRequest;
+use crate::core::api::outcome::{Outcome, Prepared as _};
+use crate::core::api::records::{TYPE, exchange, write_names};
+use crate::core::api::selection::Selection;
 use crate::core::api::view::{ApiRequest, ParamValue, View, count, items, look_up, required};
 use crate::core::compressed_cache::CacheKey;
 use crate::decimal::Decimal;
 use crate::http::{Cache, ContentType, Error, Head, Responder};
 use crate::interval::{Interval, Stored};
 use crate::json::{Decimals, List, Object, Ready, Value, json, members};
-use crate::market::{Quote, SourceId, SymbolId, SymbolName};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::market::{Quote, SourceId, SymbolId};
 
 pub mod history;
-
-/// The type of all markets.
-pub const TYPE: &str = "crypto";
 
 /// The variant of all tags.
 pub const VARIANT: u8 = b'u';
@@ -109,31 +106,6 @@ pub fn read_symbol(view: &View<'_>, value: &ParamValue<'_>) -> Result<MarketOfSo
     find(view, required(value, "symbol", "a market like BTC/USDT")?)
 }
 
-/// The id of the source that a client has named, or else of the first one with the market.
-fn exchange<'v>(view: &View<'v>, named: MarketOfSource) -> &'v str {
-    let source = view.sources_for(named.symbol, &named.source).first();
-    source.map_or("", |source| view.id_of(*source))
-}
-
-/// Writes what a result of a search and a market have in common.
-fn write_names(object: &mut Object<'_>, view: &View<'_>, named: MarketOfSource) {
-    let name = view.market.catalog.name(named.symbol);
-    let id = exchange(view, named);
-    let full_name = format!("{id}:{}", name.as_str());
-    let ticker = match named.source {
-        Some(_) => full_name.as_str(),
-        None => name.as_str(),
-    };
-    members!(object,
-        "symbol": name.as_str(),
-        "ticker": ticker,
-        "full_name": full_name.as_str(),
-        "description": format!("{} / {}", name.base(), name.quote()).as_str(),
-        "exchange": id,
-        "type": TYPE,
-    );
-}
-
 /// Responds to `/udf/symbols`.
 pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let view = call.view;
@@ -157,9 +129,9 @@ pub fn symbols(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<O
     let mut text = Vec::with_capacity(1024);
     let mut object = Object::open(&mut text);
     object.put("name", name.as_str());
-    write_names(&mut object, view, named);
+    write_names(&mut object, view, named.symbol, named.source);
     members!(object,
-        "listed_exchange": exchange(view, named),
+        "listed_exchange": exchange(view, named.symbol, named.source),
         "currency_code": name.quote(),
         "session": "24x7",
         "timezone": "Etc/UTC",
@@ -242,130 +214,22 @@ fn write_quote(out: &mut Vec<u8>, view: &View<'_>, item: &[u8]) {
     });
 }
 
-/// Markets looked at in one step: some 0.1 ms.
-const MARKETS_A_STEP: usize = 512;
-
 /// The most results: some screens.
 const MAX_RESULTS: usize = 200;
 
 /// What a client gets that does not say how much it wants.
 const DEFAULT_RESULTS: usize = 30;
 
-/// A search in progress.
-struct Search {
-    needle: Box<[u8]>,
-    /// Only markets of this source.
-    source: Option<SourceId>,
-    limit: usize,
-    /// How many markets were looked at.
-    seen: usize,
-    /// By quote asset: how many markets have it.
-    markets: BTreeMap<Box<str>, usize>,
-    /// The best matches so far.
-    best: BTreeSet<Match>,
-}
-
-/// A market that matches, the best one first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Match {
-    rank: u8,
-    /// How many markets have the quote asset. Turnovers are compared within one quote asset alone, and the
-    /// quote asset of most markets comes first.
-    markets: Reverse<usize>,
-    quote_asset: Box<str>,
-    turnover: Reverse<Option<Decimal>>,
-    /// In the list of all markets.
-    place: usize,
-    symbol: SymbolId,
-}
-
 /// Responds to `/udf/search`.
-pub fn search(call: &ApiRequest<'_>) -> Result<Outcome, Error> {
+pub fn search(call: &ApiRequest<'_>, responder: &mut Responder<'_>) -> Result<Outcome, Error> {
     let [query, kind, exchange, limit] =
         call.params(["query", "type", "exchange", "limit"])?.map(given);
     let limit = count(&limit, Error::bad("invalid_limit", "limit", ""), 1..=usize::MAX)?;
     let source = exchange.map(|id| call.view.source(&id.to_ascii_lowercase()));
     // There is no other type, and nothing on an exchange that is not configured.
     let is_empty = kind.is_some_and(|kind| *kind != *TYPE.as_bytes()) || source == Some(None);
-    Ok(Outcome::Deferred(Box::new(Search {
-        needle: Selection::needle(query.as_deref().unwrap_or_default()),
-        source: source.flatten(),
-        limit: if is_empty { 0 } else { limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) },
-        seen: 0,
-        markets: BTreeMap::new(),
-        best: BTreeSet::new(),
-    })))
-}
-
-/// How well a symbol matches; less is better.
-fn rank(needle: &[u8], name: &SymbolName) -> u8 {
-    let joined = [name.base(), name.quote()].concat();
-    let text = if needle.contains(&b'/') { name.as_str() } else { &joined };
-    match text.as_bytes() {
-        _ if name.base().as_bytes() == needle => 0,
-        text if text == needle => 0,
-        text if text.starts_with(needle) => 1,
-        _ => 2,
-    }
-}
-
-impl Search {
-    /// A market that matches, and all that decides its place.
-    fn matched(&mut self, view: &View<'_>, place: usize, symbol: SymbolId) -> Match {
-        let catalog = &view.market.catalog;
-        let name = catalog.name(symbol);
-        let count = || {
-            let category = catalog.category(name.quote().to_ascii_lowercase().as_bytes());
-            category.map_or(0, |category| category.symbols.len())
-        };
-        let markets = *self.markets.entry(name.quote().into()).or_insert_with(count);
-        let quote = view.served_quote(symbol, self.source);
-        Match {
-            rank: rank(&self.needle, name),
-            markets: Reverse(markets),
-            quote_asset: name.quote().into(),
-            turnover: Reverse(quote.and_then(|quote| quote.ticker.quote_volume.clone())),
-            place,
-            symbol,
-        }
-    }
-}
-
-impl Deferred for Search {
-    fn held(&self) -> usize {
-        size_of::<Search>() + self.best.len() * size_of::<(u8, usize, SymbolId)>()
-    }
-
-    fn step(&mut self, view: &View<'_>) -> Advance {
-        let catalog = &view.market.catalog;
-        let known = catalog.known();
-        let end = known.len().min(self.seen + MARKETS_A_STEP);
-        for (place, &symbol) in known.iter().enumerate().take(end).skip(self.seen) {
-            let name = catalog.name(symbol);
-            let is_there = |source| catalog.sources_of(symbol).contains(&source);
-            if finds(&self.needle, name) && self.source.is_none_or(is_there) {
-                let matched = self.matched(view, place, symbol);
-                self.best.insert(matched);
-                if self.best.len() > self.limit {
-                    self.best.pop_last();
-                }
-            }
-        }
-        self.seen = end;
-        if end == known.len() { Advance::Done } else { Advance::More }
-    }
-
-    fn finish(self: Box<Self>, view: &View<'_>, responder: &mut Responder<'_>) -> Outcome {
-        let mut text = Vec::with_capacity(self.best.len() * 192 + 2);
-        let result = |Match { symbol, .. }: &Match| {
-            let named = MarketOfSource { symbol: *symbol, source: self.source };
-            move |out: &mut Vec<u8>| {
-                let mut object = Object::open(out);
-                write_names(&mut object, view, named);
-                object.close();
-            }
-        };
-        List(self.best.iter().map(result)).write(&mut text);
-        send(view, responder, Cache::NoCache, CacheKey::new("/udf/search", ()), &text)
-    }
+    let limit = if is_empty { 0 } else { limit.unwrap_or(DEFAULT_RESULTS).min(MAX_RESULTS) };
+    let search = Selection::needle(query.as_deref().unwrap_or_default());
+    let found = Selection { limit: Some(limit), search, ..Selection::default() };
+    ListRequest::found(source.flatten(), found).respond(call.view, responder)
 }
