@@ -31,9 +31,10 @@ pub enum Interval {
 }
 
 /// An interval whose candles are requested from exchanges and stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the letters stand for minutes, hours and days")]
 pub enum Stored {
+    #[default]
     M1,
     H1,
     D1,

@@ -61,14 +61,16 @@ fn main() -> ExitCode {
         #[cfg(feature = "sqlite")]
         Command::Prune { config, yes } => print_or_fail(history::prune(&config, yes)),
         #[cfg(feature = "sqlite")]
-        Command::Rename(asked) => print_or_fail(history::rename(&asked)),
+        Command::Rename { data, old, new, dry_run } => {
+            print_or_fail(history::rename(&data, &old, &new, dry_run))
+        }
         #[cfg(feature = "sqlite")]
         Command::Backup { data, copy } => print_or_fail(history::backup(&data, &copy)),
         #[cfg(not(feature = "sqlite"))]
         Command::Export(_)
         | Command::Backup { .. }
         | Command::Prune { .. }
-        | Command::Rename(_) => {
+        | Command::Rename { .. } => {
             fail("", &["this marketd was built without the feature `sqlite` and keeps no file"])
         }
     }

@@ -1,6 +1,6 @@
 //! `marketd export`, `backup`, `prune` and `rename`: what a person does with the history file.
 
-use crate::config::{Config, Data, Export, ExportFormat, Rename};
+use crate::config::{Config, Data, Export, ExportFormat};
 use crate::history::SeriesName;
 use crate::record::Candle;
 use crate::store::{HistoryReader, NotRenamed, StoredMarkets};
@@ -204,8 +204,7 @@ fn sum(markets: &StoredMarkets) -> String {
 ///
 /// # Errors
 /// If the file cannot be used, has nothing of the one source, or has something of the other.
-pub fn rename(asked: &Rename) -> Result<String, Failed> {
-    let Rename { data, old, new, dry_run } = asked;
+pub fn rename(data: &Data, old: &str, new: &str, dry_run: bool) -> Result<String, Failed> {
     let path = file(data)?;
     let why = |why| match why {
         NotRenamed::Nothing => format!("nothing is stored of source \"{old}\""),
@@ -214,7 +213,7 @@ pub fn rename(asked: &Rename) -> Result<String, Failed> {
              marketd prune"
         ),
     };
-    if *dry_run {
+    if dry_run {
         let moved = renamed(HistoryReader::open(path)?.markets()?, old, new).map_err(why)?;
         return Ok(format!("{}{} would belong to {new}\n", list(&moved), sum(&moved)));
     }

@@ -25,10 +25,6 @@ use std::time::Duration;
 /// The JSON Schema of the file, made from its keys, in gzip. What depends on several keys, `--check` finds.
 pub const SCHEMA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/config-schema.json.gz"));
 
-/// Why an `expect` below holds: a value that could not be read was reported, and a report with faults does
-/// not close.
-const READ: &str = "else it has a fault";
-
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
@@ -67,7 +63,16 @@ pub enum Command {
         yes: bool,
     },
     /// Give what is stored of one source to another one.
-    Rename(Rename),
+    Rename {
+        /// Where the history is.
+        data: Data,
+        /// The id that the source had.
+        old: String,
+        /// The id that it gets.
+        new: String,
+        /// True to list what would get it.
+        dry_run: bool,
+    },
 }
 
 names! {
@@ -92,19 +97,6 @@ pub struct ProbeOptions {
 
 /// The names of the calls whose bodies may be recorded.
 const PROBE_CALLS: [&str; 8] = ["time", "markets", "tickers", "ticker", "stats", "1m", "1h", "1d"];
-
-/// What is renamed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rename {
-    /// Where the history is.
-    pub data: Data,
-    /// The id that the source had.
-    pub old: String,
-    /// The id that it gets.
-    pub new: String,
-    /// True to list what would get it.
-    pub dry_run: bool,
-}
 
 /// What is asked of a running marketd.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,21 +196,20 @@ pub fn command(
         Some(CliTask::Man) => loader.report.close().map(|_| Command::Print(man())),
         Some(CliTask::Schema) => {
             let of = loader.report.accept("schema", SchemaOf::chosen(loader.flags.word(0)));
-            loader.report.close().map(|_| Command::Schema(of.expect(READ)))
+            loader.report.close().map(|_| Command::Schema(of))
         }
         Some(CliTask::Completions) => {
             let shell = loader.report.accept("completions", Shell::chosen(loader.flags.word(0)));
-            loader.report.close().map(|_| Command::Print(completions(shell.expect(READ))))
+            loader.report.close().map(|_| Command::Print(completions(shell)))
         }
         Some(CliTask::Healthcheck) => healthcheck(loader),
         Some(CliTask::Reload) => reload_of(loader),
         Some(CliTask::Export) => export(loader),
         Some(CliTask::Backup) => {
-            let copy = loader.flags.words.first().cloned();
+            let copy = loader.flags.words.first().map(PathBuf::from);
             let copy = copy.ok_or_else(|| "expected the FILE to write".to_string());
             let copy = loader.report.accept("backup", copy);
-            let data = loader.load()?.config.data;
-            Ok(Command::Backup { data, copy: copy.expect(READ).into() })
+            Ok(Command::Backup { data: loader.load()?.config.data, copy })
         }
         Some(CliTask::Prune) => {
             // The demo exchange, which runs for want of another, is not what anybody tracks.
@@ -230,7 +221,7 @@ pub fn command(
             let [old, new] = renamed(&loader.flags, &mut loader.report);
             let dry_run = loader.flags.has("--dry-run");
             let data = loader.load()?.config.data;
-            Ok(Command::Rename(Rename { data, old, new, dry_run }))
+            Ok(Command::Rename { data, old, new, dry_run })
         }
     }
 }
@@ -252,7 +243,7 @@ fn healthcheck(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let address = loader.flags.words.first().cloned();
     let wait = loader.flags.value("--wait").unwrap_or("0");
     let seconds = wait.parse::<u32>().map_err(|_| wrong("a whole number of seconds", wait));
-    let seconds = loader.report.accept("--wait", seconds).unwrap_or_default();
+    let seconds = loader.report.accept("--wait", seconds);
     let place = place(loader, "healthcheck", address, "/health/ready")?;
     Ok(Command::Healthcheck(place, Duration::from_secs(seconds.into())))
 }
@@ -265,7 +256,7 @@ fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let metrics = place(loader, "reload", address, "/metrics");
     match metrics {
         Err(faults) if faults.iter().any(|it| it.file.is_none()) => Err(faults),
-        metrics => Ok(Command::Reload(ReloadAsked { pid: pid.expect(READ), metrics })),
+        metrics => Ok(Command::Reload(ReloadAsked { pid, metrics })),
     }
 }
 
@@ -278,7 +269,7 @@ fn place(
     path: &str,
 ) -> Result<HttpPlace, Vec<ConfigFault>> {
     const ASKED: [&str; 4] = ["/health", "/health/live", "/health/ready", "/metrics"];
-    let named = address.and_then(|it| loader.report.accept(command, named(&it)));
+    let named = address.and_then(|it| loader.report.accept(command, named(&it).map(Some)));
     let config = loader.load()?.config;
     let own = format!("{}{path}", config.base_path);
     Ok(match named.unwrap_or_else(|| listens_at(config.listen)) {
@@ -337,14 +328,11 @@ fn probed(flags: &Flags, report: &mut Report) -> ProbeOptions {
 /// The two ids of `rename`.
 fn renamed(flags: &Flags, report: &mut Report) -> [String; 2] {
     let [old, new] = [0, 1].map(|at| flags.word(at).to_string());
-    report.accept(
-        "rename",
-        match new.is_empty() {
-            true => Err(wrong("the ids OLD and NEW", &flags.words.join(" "))),
-            false => SOURCE_ID.parse(&new),
-        },
-    );
-    [old, new]
+    let read = match new.is_empty() {
+        true => Err(wrong("the ids OLD and NEW", &flags.words.join(" "))),
+        false => SOURCE_ID.parse(&new),
+    };
+    [old, report.accept("rename", read)]
 }
 
 /// Reads what is printed. The configuration says what the flags leave open.
@@ -356,19 +344,19 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
         let message = "expected a symbol like BTC/USDT, several with commas, or *, found nothing";
         report.add(ConfigFault::by("--symbol", message));
     }
-    let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it)));
-    let symbols: Option<Vec<String>> = symbols.collect();
+    let symbols = named.iter().map(|it| report.accept("--symbol", SYMBOL.parse(it))).collect();
     let interval = STORED.parse(flags.value("--interval").unwrap_or_default());
     let interval = interval.map_err(|message| message + ": all others are made of these");
     let interval = report.accept("--interval", interval);
-    let mut time = |name: &str, other: i64| match flags.value(name) {
-        Some(text) => report.accept(name, TIME.parse(text)),
-        None => Some(UnixMs(other)),
+    let time = |name: &str, other: i64| match flags.value(name) {
+        Some(text) => TIME.parse(text),
+        None => Ok(UnixMs(other)),
     };
     let (from, to) = (time("--from", 0), time("--to", i64::MAX));
-    if from > to && to.is_some() {
+    if from.is_ok() && to.is_ok() && from > to {
         report.add(ConfigFault::by("--from", "expected a time that is not later than --to"));
     }
+    let times = report.accept("--from", from)..report.accept("--to", to);
     let format = ExportFormat::chosen(flags.value("--format").unwrap_or("csv"));
     let format = report.accept("--format", format);
     let mut sources: Vec<String> = flags.values("--id").map(str::to_string).collect();
@@ -377,13 +365,6 @@ fn export(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     if any_source {
         sources = config.sources.into_iter().map(|it| it.id).collect();
     }
-    Ok(Command::Export(Export {
-        data: config.data,
-        symbols: symbols.expect(READ),
-        interval: interval.expect(READ),
-        sources,
-        any_source,
-        times: from.expect(READ)..to.expect(READ),
-        format: format.expect(READ),
-    }))
+    let data = config.data;
+    Ok(Command::Export(Export { data, symbols, interval, sources, any_source, times, format }))
 }

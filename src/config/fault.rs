@@ -189,9 +189,9 @@ impl Report {
         if self.faults.len() < FAULTS_MAX { self.faults.push(fault) } else { self.more += 1 }
     }
 
-    /// What was read of a flag, a variable or a word; `None` after the message has been reported.
-    pub(super) fn accept<T>(&mut self, by: &str, read: Result<T, String>) -> Option<T> {
-        read.map_err(|message| self.add(ConfigFault::by(by, message))).ok()
+    /// What was read of a flag, a variable or a word. After a fault, which is reported, it is the default.
+    pub(super) fn accept<T: Default>(&mut self, by: &str, read: Result<T, String>) -> T {
+        read.map_err(|message| self.add(ConfigFault::by(by, message))).unwrap_or_default()
     }
 
     /// Reports that the value of `path` is allowed but unwise.

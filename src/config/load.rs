@@ -117,7 +117,7 @@ impl<'a> Loader<'a> {
                     };
                 }
                 ("--log-format", _) => {
-                    log_format = report.accept(by, LogFormat::chosen(&text)).unwrap_or(log_format);
+                    log_format = report.accept(by, LogFormat::chosen(&text));
                 }
                 ("--demo", _) if text.is_empty() => {}
                 ("--address-file", _) => address_file = Some(text.into()),
@@ -150,7 +150,8 @@ impl<'a> Loader<'a> {
 
     fn variable(&mut self, name: &'static str) -> Option<String> {
         let value = (self.variable)(name).filter(|value| !value.is_empty())?;
-        self.report.accept(name, value.into_string().map_err(|_| "expected UTF-8".to_string()))
+        let text = value.into_string().map_err(|_| "expected UTF-8".to_string());
+        self.report.accept(name, text.map(Some))
     }
 
     /// Decides which sources run, checks the whole configuration and completes it. Returns the warnings
