@@ -15,7 +15,6 @@ use crate::core::Broken;
 use crate::http::Outgoing;
 use crate::table::Key;
 use mio::Registry;
-use mio::event::Event;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::SocketAddr;
@@ -26,7 +25,8 @@ const PIECES: usize = 20;
 /// A connection with a client or an exchange.
 #[derive(Debug)]
 pub struct NetConnection {
-    socket: Socket,
+    /// Its socket.
+    pub socket: Socket,
     session: Option<Box<dyn Session>>,
     state: State,
     /// Its key in the core, and its token for the poller.
@@ -79,16 +79,6 @@ impl NetConnection {
     /// Registers it with the poller, once, for both directions.
     pub fn register(&mut self, registry: &Registry) -> io::Result<()> {
         self.socket.register(registry, self.key.token())
-    }
-
-    /// Updates the readiness from an event.
-    pub fn wake(&mut self, event: &Event) {
-        self.socket.wake(event);
-    }
-
-    /// True if the peer has closed its side.
-    pub fn is_left(&self) -> bool {
-        self.socket.is_left()
     }
 
     /// True if it is a client that does not read any more, whatever it has asked for.

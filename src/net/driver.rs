@@ -80,7 +80,7 @@ impl ConnectionQueues {
             return;
         }
         conn.queued = true;
-        let queue = match (conn.upstream, conn.has_more || conn.is_left()) {
+        let queue = match (conn.upstream, conn.has_more || conn.socket.is_left()) {
             (true, _) => &mut self.upstream,
             (false, true) => &mut self.bulk,
             (false, false) => &mut self.hot,
@@ -396,7 +396,7 @@ mod tests {
             assert!(begin.elapsed() < LONG, "{awake:?}");
             poll.poll(&mut events, Some(LONG)).expect("events");
             for event in events.iter().filter(|event| event.is_readable()) {
-                conns[event.token().0].wake(event);
+                conns[event.token().0].socket.wake(event);
                 awake[event.token().0] = true;
             }
         }

@@ -157,7 +157,7 @@ impl Driver {
             Token(token) => {
                 let key = Key::from_token(token);
                 if let Some(conn) = connection(&mut self.connections, key) {
-                    conn.wake(event);
+                    conn.socket.wake(event);
                     self.queues.push(conn);
                 }
             }
