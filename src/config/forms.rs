@@ -4,6 +4,7 @@
 //! opens a file or looks up a name.
 
 use super::fault::wrong;
+use super::json::Node;
 use super::log_rules;
 use super::proxy::Network;
 use super::url::{EngineUrl, Url};
@@ -108,6 +109,17 @@ impl<T> TextForm<T> {
     /// Reads a text. The error says what was expected and what was found.
     pub(crate) fn parse(&self, text: &str) -> Result<T, String> {
         (self.read)(text).map_err(|message| message.unwrap_or_else(|| wrong(self.expected, text)))
+    }
+
+    /// What is expected, in words.
+    pub(super) fn told(&self) -> String {
+        self.expected.to_string()
+    }
+
+    /// Reads digits, which are a number of the file or stand in a text.
+    pub(super) fn read_digits(&self, node: &Node) -> Normal<T> {
+        let digits = node.text().or(node.number().map(str::to_string));
+        digits.and_then(|digits| self.parse(&digits).ok()).ok_or(None)
     }
 }
 

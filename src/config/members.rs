@@ -263,33 +263,15 @@ leaves!(
     bool::to_string
 );
 // Digits may also stand in a text: some writers of JSON round numbers.
-leaves!(
-    u8 Decimal,
-    TextForm<Self>,
-    false,
-    |form: &TextForm<Self>| form.expected.to_string(),
-    |form: &TextForm<Self>, node: &Node| {
-        let digits = node.text().or(node.number().map(str::to_string));
-        digits.and_then(|digits| form.parse(&digits).ok()).ok_or(None)
-    },
-    Self::to_string
-);
-leaves!(
-    UnixMs,
-    TextForm<Self>,
-    false,
-    |form: &TextForm<Self>| form.expected.to_string(),
-    |form: &TextForm<Self>, node: &Node| {
-        let text = node.text().or(node.number().map(str::to_string));
-        form.parse(&text.ok_or(None)?).map_err(Some)
-    },
-    |time: &Self| json::text(&time.to_string())
-);
+leaves!(u8 Decimal, TextForm<Self>, false, TextForm::told, TextForm::read_digits, Self::to_string);
+leaves!(UnixMs, TextForm<Self>, false, TextForm::told, TextForm::read_digits, |time: &Self| {
+    json::text(&time.to_string())
+});
 leaves!(
     String ListenAddress Data Network Url EngineUrl,
     TextForm<Self>,
     true,
-    |form: &TextForm<Self>| form.expected.to_string(),
+    TextForm::told,
     |form: &TextForm<Self>, node: &Node| form.parse(&node.text().ok_or(None)?).map_err(Some),
     |value: &Self| json::text(&value.to_string())
 );
