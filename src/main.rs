@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Command::Run(loaded) => serve(loaded),
         Command::Probe(loaded, options) => ask(&loaded, &options),
         Command::Healthcheck(at, wait) => asked(healthcheck::ask(&at, wait)),
-        Command::Reload(asked_for) => asked(healthcheck::reload(&asked_for)),
+        Command::Reload { pid, metrics } => asked(healthcheck::reload(pid, metrics)),
         #[cfg(feature = "sqlite")]
         Command::Export(asked) => {
             let unsound = history::export(&asked, &mut io::BufWriter::new(io::stdout().lock()));

@@ -1,7 +1,7 @@
 //! `marketd healthcheck [--wait SECONDS] [URL]` and `marketd reload PID [URL]`: what one asks a running
 //! marketd, for containers without curl and for service managers.
 
-use crate::config::{ConfigFault, HttpPlace, ReloadAsked};
+use crate::config::{ConfigFault, HttpPlace};
 use crate::net::connect;
 use crate::time::Clock;
 use rustix::process::{Pid, Signal, kill_process};
@@ -47,8 +47,7 @@ pub fn ask(at: &HttpPlace, wait: Duration) -> Result<String, String> {
 ///
 /// # Errors
 /// In one line, where nobody answers, there is no such process, or the configuration is refused.
-pub fn reload(asked: &ReloadAsked) -> Result<String, String> {
-    let ReloadAsked { pid, metrics } = asked;
+pub fn reload(pid: u32, metrics: Result<HttpPlace, Vec<ConfigFault>>) -> Result<String, String> {
     // The signal ends most other programs.
     let name = |pid: &str| fs::read_to_string(format!("/proc/{pid}/comm"));
     let (own, found) = (name("self"), name(&pid.to_string()));
@@ -58,31 +57,31 @@ pub fn reload(asked: &ReloadAsked) -> Result<String, String> {
     }
     let unsent = |why: String| format!("{why}; process {pid} was told nothing");
     let send = || {
-        let process = i32::try_from(*pid).ok().and_then(Pid::from_raw).expect("it has a name");
+        let process = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("it has a name");
         kill_process(process, Signal::HUP).map_err(|error| format!("process {pid}: {error}"))
     };
     let metrics = match metrics {
         Ok(metrics) => metrics,
         // It refuses the file, and says so to whoever watches it.
-        Err(faults) if serves(*pid) => {
+        Err(faults) if serves(pid) => {
             send()?;
             let faults: Vec<String> = faults.iter().map(ConfigFault::to_string).collect();
             return Err(faults.join("\n"));
         }
         Err(_) => return Err(unsent("it does not serve".to_string())),
     };
-    let count = || Ok((reloads(metrics, "taken")?, reloads(metrics, "refused")?));
-    let before: (u64, u64) = count().map_err(unsent)?;
+    let [taken, refused] = reloads(&metrics).map_err(unsent)?;
     send()?;
     for _ in 0..LOOKS {
         thread::sleep(PAUSE);
-        if reloads(metrics, "refused")? > before.1 {
-            return Err(
-                "the configuration was refused, and nothing has changed: see the log".into()
-            );
-        }
-        if reloads(metrics, "taken")? > before.0 {
-            return Ok("reloaded\n".to_string());
+        match reloads(&metrics)? {
+            [_, now] if now > refused => {
+                return Err(
+                    "the configuration was refused, and nothing has changed: see the log".into()
+                );
+            }
+            [now, _] if now > taken => return Ok("reloaded\n".to_string()),
+            _ => {}
         }
     }
     Err("the configuration was not taken in yet: see the log".to_string())
@@ -96,12 +95,15 @@ fn serves(pid: u32) -> bool {
     caught.is_some_and(|it| it & 1 == 1)
 }
 
-/// How often the configuration was read again with this result.
-fn reloads(metrics: &HttpPlace, result: &str) -> Result<u64, String> {
+/// How often the configuration was read again, and taken in or refused.
+fn reloads(metrics: &HttpPlace) -> Result<[u64; 2], String> {
     let text = get(metrics, PATIENCE)?;
-    let name = format!("marketd_config_reloads_total{{result=\"{result}\"}} ");
-    let count = text.lines().find_map(|line| line.strip_prefix(&*name)?.parse().ok());
-    count.ok_or_else(|| "whoever answers is no marketd that tells of reloads".to_string())
+    let count = |result: &str| {
+        let name = format!("marketd_config_reloads_total{{result=\"{result}\"}} ");
+        text.lines().find_map(|line| line.strip_prefix(&*name)?.parse().ok())
+    };
+    let counts = count("taken").zip(count("refused")).map(<[u64; 2]>::from);
+    counts.ok_or_else(|| "whoever answers is no marketd that tells of reloads".to_string())
 }
 
 /// The body of a response with status 200.
@@ -124,12 +126,12 @@ fn get(at: &HttpPlace, patience: Duration) -> Result<String, String> {
 }
 
 fn response_of(at: &HttpPlace) -> io::Result<Vec<u8>> {
-    let (mut stream, path, host): (Socket, _, _) = match at {
-        HttpPlace::Url(url) => (connect(url, PATIENCE)?.into(), &url.path, url.authority()),
-        HttpPlace::Socket { file, path } => {
-            (UnixStream::connect(file)?.into(), path, "localhost".to_string())
-        }
+    let HttpPlace { url, socket } = at;
+    let mut stream: Socket = match socket {
+        Some(file) => UnixStream::connect(file)?.into(),
+        None => connect(url, PATIENCE)?.into(),
     };
+    let (path, host) = (&url.path, url.authority());
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut response = Vec::new();
     stream.take(MOST).read_to_end(&mut response)?;

@@ -45,7 +45,12 @@ pub enum Command {
     /// Ask whether a marketd is ready, again until it is or this time has passed.
     Healthcheck(HttpPlace, Duration),
     /// Have a marketd read its configuration again, and wait.
-    Reload(ReloadAsked),
+    Reload {
+        /// Its process.
+        pid: u32,
+        /// Its metrics, or the faults of the file that says where they are.
+        metrics: Result<HttpPlace, Vec<ConfigFault>>,
+    },
     /// Print stored candles.
     Export(Export),
     /// Write a copy of the history file.
@@ -100,34 +105,20 @@ const PROBE_CALLS: [&str; 8] = ["time", "markets", "tickers", "ticker", "stats",
 
 /// What is asked of a running marketd.
 #[derive(Clone, Debug, PartialEq)]
-pub enum HttpPlace {
-    /// At this address.
-    Url(Url),
-    /// Behind a Unix socket.
-    Socket {
-        /// Its file.
-        file: PathBuf,
-        /// The path that is asked for.
-        path: String,
-    },
+pub struct HttpPlace {
+    /// Its address, and the path that is asked for.
+    pub url: Url,
+    /// The file of the Unix socket that it is behind.
+    pub socket: Option<PathBuf>,
 }
 
 impl fmt::Display for HttpPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HttpPlace::Url(url) => f.write_str(&url.authority()),
-            HttpPlace::Socket { file, .. } => file.display().fmt(f),
+        match &self.socket {
+            Some(file) => file.display().fmt(f),
+            None => f.write_str(&self.url.authority()),
         }
     }
-}
-
-/// Which marketd reads its configuration again.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReloadAsked {
-    /// Its process.
-    pub pid: u32,
-    /// Its metrics, or the faults of the file that says where they are.
-    pub metrics: Result<HttpPlace, Vec<ConfigFault>>,
 }
 
 /// Which stored candles are printed, and how.
@@ -256,7 +247,7 @@ fn reload_of(mut loader: Loader<'_>) -> Result<Command, Vec<ConfigFault>> {
     let metrics = place(loader, "reload", address, "/metrics");
     match metrics {
         Err(faults) if faults.iter().any(|it| it.file.is_none()) => Err(faults),
-        metrics => Ok(Command::Reload(ReloadAsked { pid, metrics })),
+        metrics => Ok(Command::Reload { pid, metrics }),
     }
 }
 
@@ -272,39 +263,38 @@ fn place(
     let named = address.and_then(|it| loader.report.accept(command, named(&it).map(Some)));
     let config = loader.load()?.config;
     let own = format!("{}{path}", config.base_path);
-    Ok(match named.unwrap_or_else(|| listens_at(config.listen)) {
-        HttpPlace::Socket { file, .. } => HttpPlace::Socket { file, path: own },
-        HttpPlace::Url(mut url) => {
-            if url.path.is_empty() {
-                url.path = own;
-            } else if !ASKED.iter().any(|asked| url.path.ends_with(asked)) {
-                url.path += path;
-            }
-            HttpPlace::Url(url)
-        }
-    })
+    let mut place = named.unwrap_or_else(|| listens_at(config.listen));
+    let asked = &mut place.url.path;
+    if asked.is_empty() {
+        *asked = own;
+    } else if !ASKED.iter().any(|known| asked.ends_with(known)) {
+        *asked += path;
+    }
+    Ok(place)
 }
 
 fn named(address: &str) -> Result<HttpPlace, String> {
     match (ADDRESS.parse(address), Url::parse(address)) {
-        (Ok(ListenAddress::Unix(file)), _) => Ok(HttpPlace::Socket { file, path: String::new() }),
-        (_, Ok(url)) if !url.https => Ok(HttpPlace::Url(url)),
+        (Ok(unix @ ListenAddress::Unix(_)), _) => Ok(listens_at(unix)),
+        (_, Ok(url)) if !url.https => Ok(HttpPlace { url, socket: None }),
         _ => Err(wrong("http://HOST:PORT or unix:PATH, where marketd listens", address)),
     }
 }
 
 /// How a marketd that listens here is reached on its own machine.
 fn listens_at(address: ListenAddress) -> HttpPlace {
-    let address = match address {
-        ListenAddress::Tcp(address) => address,
-        ListenAddress::Unix(file) => return HttpPlace::Socket { file, path: String::new() },
+    let (host, port, socket) = match address {
+        ListenAddress::Unix(file) => ("localhost".to_string(), 80, Some(file)),
+        ListenAddress::Tcp(address) => {
+            let host = match address.ip() {
+                IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
+                IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.to_string(),
+                ip => ip.to_string(),
+            };
+            (host, address.port(), None)
+        }
     };
-    let host = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.to_string(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.to_string(),
-        ip => ip.to_string(),
-    };
-    HttpPlace::Url(Url { https: false, host, port: address.port(), path: String::new() })
+    HttpPlace { url: Url { https: false, host, port, path: String::new() }, socket }
 }
 
 /// Reads the recorded bodies: `--body CALL=FILE`.

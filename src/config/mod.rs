@@ -36,8 +36,7 @@ pub(crate) mod values;
 
 pub use check::{Dialects, KnownDialect};
 pub use command::{
-    Command, Export, ExportFormat, HttpPlace, ProbeOptions, ReloadAsked, SCHEMA, SchemaOf, command,
-    reload,
+    Command, Export, ExportFormat, HttpPlace, ProbeOptions, SCHEMA, SchemaOf, command, reload,
 };
 pub use fault::{ConfigFault, Report};
 pub use file::text_of_regular;
