@@ -29,7 +29,7 @@ mod bad_day;
 mod brain;
 mod charts;
 mod client;
-mod disk;
+pub mod disk;
 mod driver;
 mod exchange;
 mod finale;
@@ -58,7 +58,6 @@ mod year;
 
 use disk::Disk;
 use setup::Theme;
-use support::daemon::TempDir;
 use support::{Rng, for_each_seed, seed_after_seed};
 
 /// One life. Answers how many things happened in it.
@@ -131,42 +130,6 @@ fn a_look_into_the_past_is_no_outage() {
 }
 
 #[test]
-#[ignore = "a year of this weather takes some minutes on a busy machine"]
-fn over_a_year_of_bad_weather_the_file_stays_as_large_as_what_is_kept() {
-    for_each_seed(1, |_, rng| bad_year(rng));
-}
-
-/// A year in which the daemon is away most of the time: what it missed is filled in, and what is too
-/// old leaves.
-fn bad_year(rng: &mut Rng) {
-    const KEEP: i64 = 2000;
-    const LIFE: u64 = 130 * weather::SECOND;
-    let dir = TempDir::new();
-    let disk = Disk::real(dir.path().join("history.db"), Rng::new(rng.next()));
-    let mut world = setup::small_world(KEEP, LIFE, disk, rng);
-    let begin = world.unix_ms;
-    let mut early = 0;
-    while world.unix_ms < begin + 365 * 86_400_000 {
-        world.run_until(LIFE);
-        world.check_disk();
-        let bytes = world.disk.as_ref().map_or(0, |disk| disk.bytes);
-        if world.unix_ms < begin + 40 * 86_400_000 {
-            early = bytes.max(early);
-        } else {
-            assert!(bytes <= early * 3 / 2, "{bytes} bytes, {early} at first");
-        }
-        let away = rng.below(3 * 86_400_000);
-        world = setup::next_life(world, Theme::Exchanges, LIFE, away, rng);
-    }
-    world.run_until(LIFE);
-    world.recover_and_stop(rng);
-    world.check_disk();
-    let disk = world.disk.expect("it is there");
-    assert!(disk.evicted > 200_000, "{} were evicted", disk.evicted);
-    eprintln!("{} evicted, {} bytes, {early} at first", disk.evicted, disk.bytes);
-}
-
-#[test]
 #[cfg_attr(not(feature = "sqlite"), ignore = "this build keeps no file")]
 fn a_crash_loses_nothing_that_was_on_disk() {
     for_each_seed(12, |_, rng| _ = lives(rng));
@@ -212,14 +175,6 @@ fn on_bad_days_nothing_is_lost_nothing_is_false_and_nobody_is_hammered() {
 #[ignore = "a day takes half a minute: see scripts/bad_day.sh"]
 fn a_bad_day() {
     bad_day::day(number("MARKETD_FIRST_SEED", 1));
-}
-
-/// Of each kind of fault alone, or of those that `MARKETD_ILL` names: what it leads to, over `MARKETD_SEEDS`.
-#[test]
-#[ignore = "a table, to find out which rule is broken"]
-fn survey_of_bad_days() {
-    let part = std::env::var("MARKETD_ILL").unwrap_or_default();
-    bad_day::survey(&part, number("MARKETD_SEEDS", 4));
 }
 
 /// A number from the environment.

@@ -265,68 +265,61 @@ fn faults_of_flags_and_variables_are_told_beside_those_of_the_file() {
     );
 }
 
+/// The blocks of a text with a line of `---` between them: a file, and the lines that are told of it, each
+/// behind `> `.
+fn blocks(text: &str) -> impl Iterator<Item = (String, Vec<&str>)> {
+    text.trim_matches('\n').split("\n---\n").map(|block| {
+        let (told, file): (Vec<_>, Vec<_>) = block.lines().partition(|it| it.starts_with("> "));
+        (file.join("\n"), told.iter().map(|line| &line[2..]).collect())
+    })
+}
+
+/// Files, and what they are warned of.
+const UNWISE: &str = r#"
+{ "sources": [ { "dialect": "okx", "pollMs": 20000, "frozenAfterMs": 5000, "timeoutMs": 16000 } ] }
+> m.json:1: sources[0].pollMs: 20000 is not below staleAfterMs (15000): every quote turns stale between two polls
+> m.json:1: sources[0].pollMs: 20000 is not below frozenAfterMs (5000): the source counts as frozen between two polls
+> m.json:1: sources[0].timeoutMs: 16000 is above staleAfterMs (15000): quotes turn stale while one slow request is awaited
+---
+{ "sources": [ { "dialect": "binance",
+"pollMs": 500 } ] }
+> m.json:2: sources[0].pollMs: polling every 500 ms exceeds the rate limit of binance: polls are spaced to 800 ms
+---
+{ "sources": [ { "dialect": "binance",
+"pollMs": 1333 } ] }
+> m.json:2: sources[0].pollMs: polling every 1333 ms takes 36009 of 60000 units that binance permits in 60000 ms, more than quotes get while candles wait: they take half of them every 1600 ms
+---
+{ "sources": [ { "dialect": "binance", "pollMs": 1334 } ] }
+---
+{ "sources": [ { "dialect": "coinbase", "staleAfterMs": 200, "pollMs": 100, "timeoutMs": 100, "symbols": ["A/B", "C/D"] } ] }
+> m.json:1: sources[0].pollMs: polling every 100 ms exceeds the rate limit of coinbase: polls are spaced to 200 ms, and quotes turn stale between them
+---
+{ "sources": [ { "dialect": "coinbase", "symbols": ["A/B"],
+"quoteAssets": ["USD"] } ] }
+> m.json:2: sources[0].quoteAssets: coinbase is asked for each listed market by itself: of more than 150, quotes turn stale within a round
+---
+{ "sources": [ { "dialect": "okx" },
+{ "id": "b", "dialect": "okx", "url": "http://www.okx.com:80/x" },
+{ "id": "c", "dialect": "okx", "url": "http://www.okx.com:81" } ] }
+> m.json:2: sources[1].url: www.okx.com:80 is the host of sources[0] too: they share its budget, its pauses and bans, and its connections
+---
+{ "history": { "1m": { "keep": 10, "backfill": 20 }, "1h": { "keep": 10 } },
+"limits": { "candleSeries": 5 } }
+> m.json:1: history.1m.backfill: 20 is clipped to keep (10)
+> m.json:2: limits.candleSeries: 5 is below the 6 series of the listed symbols: the last ones get no candles
+---
+{ "trustedProxies": ["10.0.0.1",
+"0.0.0.0/0"] }
+> m.json:2: trustedProxies[1]: 0.0.0.0/0 is everybody: each client may name any address
+"#;
+
 #[test]
 fn what_is_unwise_is_warned_of() {
-    let check = |text: &str, expected: &[&str]| {
-        let (_, warnings) = from_json("m.json", text).expect("no fault");
+    for (text, expected) in blocks(UNWISE) {
+        let (_, warnings) = from_json("m.json", &text).expect("no fault");
         let warnings: Vec<String> = warnings.iter().map(ConfigFault::to_string).collect();
         assert_eq!(warnings, expected, "{text}");
-    };
-    let source = |rest: &str| format!("{{ \"sources\": [ {{ {rest} }} ] }}");
-    check(
-        &source(
-            "\"dialect\": \"okx\", \"pollMs\": 20000, \"frozenAfterMs\": 5000, \"timeoutMs\": 16000",
-        ),
-        &[
-            "m.json:1: sources[0].pollMs: 20000 is not below staleAfterMs (15000): every quote turns stale between two polls",
-            "m.json:1: sources[0].pollMs: 20000 is not below frozenAfterMs (5000): the source counts as frozen between two polls",
-            "m.json:1: sources[0].timeoutMs: 16000 is above staleAfterMs (15000): quotes turn stale while one slow request is awaited",
-        ],
-    );
-    check(
-        &source("\"dialect\": \"binance\",\n\"pollMs\": 500"),
-        &[
-            "m.json:2: sources[0].pollMs: polling every 500 ms exceeds the rate limit of binance: polls are spaced to 800 ms",
-        ],
-    );
-    check(
-        &source("\"dialect\": \"binance\",\n\"pollMs\": 1333"),
-        &[
-            "m.json:2: sources[0].pollMs: polling every 1333 ms takes 36009 of 60000 units that binance permits in 60000 ms, more than quotes get while candles wait: they take half of them every 1600 ms",
-        ],
-    );
-    check(&source("\"dialect\": \"binance\", \"pollMs\": 1334"), &[]);
-    check(
-        &source(
-            "\"dialect\": \"coinbase\", \"staleAfterMs\": 200, \"pollMs\": 100, \"timeoutMs\": 100, \"symbols\": [\"A/B\", \"C/D\"]",
-        ),
-        &[
-            "m.json:1: sources[0].pollMs: polling every 100 ms exceeds the rate limit of coinbase: polls are spaced to 200 ms, and quotes turn stale between them",
-        ],
-    );
-    check(
-        &source("\"dialect\": \"coinbase\", \"symbols\": [\"A/B\"],\n\"quoteAssets\": [\"USD\"]"),
-        &[
-            "m.json:2: sources[0].quoteAssets: coinbase is asked for each listed market by itself: of more than 150, quotes turn stale within a round",
-        ],
-    );
-    check(
-        "{ \"sources\": [ { \"dialect\": \"okx\" },\n{ \"id\": \"b\", \"dialect\": \"okx\", \"url\": \"http://www.okx.com:80/x\" },\n{ \"id\": \"c\", \"dialect\": \"okx\", \"url\": \"http://www.okx.com:81\" } ] }",
-        &[
-            "m.json:2: sources[1].url: www.okx.com:80 is the host of sources[0] too: they share its budget, its pauses and bans, and its connections",
-        ],
-    );
-    check(
-        "{ \"history\": { \"1m\": { \"keep\": 10, \"backfill\": 20 }, \"1h\": { \"keep\": 10 } },\n\"limits\": { \"candleSeries\": 5 } }",
-        &[
-            "m.json:1: history.1m.backfill: 20 is clipped to keep (10)",
-            "m.json:2: limits.candleSeries: 5 is below the 6 series of the listed symbols: the last ones get no candles",
-        ],
-    );
-    check(
-        "{ \"trustedProxies\": [\"10.0.0.1\",\n\"0.0.0.0/0\"] }",
-        &["m.json:2: trustedProxies[1]: 0.0.0.0/0 is everybody: each client may name any address"],
-    );
+    }
 }
 
 #[test]

@@ -512,7 +512,6 @@ impl World {
     }
 
     fn begin(&mut self, away_ms: i64) {
-        use marketd::history::{Opened, Reply};
         self.began = self.time() + away_ms;
         self.mono_us = 0;
         self.connections.clear();
@@ -524,15 +523,10 @@ impl World {
             store.join();
         }
         let path = file.dir.path().join("history.db");
-        let store = marketd::store::Store::start(path, Box::new(|| ())).expect("a thread");
-        let opened = store.wait(crate::support::PATIENCE);
-        assert!(matches!(opened, Some(Reply::Opened(_))), "{opened:?}");
-        file.store = Some(store);
+        file.store = Some(crate::sim::disk::open(path));
         let now = self.now();
         self.core = Core::new(config, None, ProcessFacts::default, lives, now);
-        let opened =
-            Opened { log_set_aside: false, created: false, bytes: 4096, upgraded_from: None };
-        self.core.keep_history(Reply::Opened(opened), now);
+        self.core.keep_history(crate::sim::disk::Disk::opened(), now);
         self.carry_out();
     }
 
@@ -545,18 +539,8 @@ impl World {
     }
 
     fn answer_job(&mut self, job: marketd::history::DiskJob) {
-        use marketd::history::Reply;
         let file = self.file.as_ref().expect("there is a file");
-        let store = file.store.as_ref().expect("it is open");
-        store.send(job).expect("nothing else waits");
-        let mut said = Vec::new();
-        loop {
-            said.push(store.wait(crate::support::PATIENCE).expect("an answer"));
-            if !matches!(said.last(), Some(Reply::Heads(_) | Reply::Quotes(_) | Reply::Markets(_)))
-            {
-                break;
-            }
-        }
+        let said = crate::sim::disk::ask(file.store.as_ref().expect("it is open"), job);
         let now = self.now();
         for answer in said {
             self.core.stored(answer, now);

@@ -38,10 +38,9 @@ const BINANCE: Recorded = Recorded {
 const COINBASE: Recorded = Recorded {
     file: "coinbaseexchange.fetchOHLCV.btcusd-1m-2018",
     dialect: "coinbase",
-    rows: "",
     columns: ["0", "3", "2", "1", "4", "5"],
     unit_ms: 1000,
-    closed: None,
+    ..BINANCE
 };
 
 const BITSTAMP: Recorded = Recorded {
@@ -50,7 +49,7 @@ const BITSTAMP: Recorded = Recorded {
     rows: "data/ohlc",
     columns: ["timestamp", "open", "high", "low", "close", "volume"],
     unit_ms: 1000,
-    closed: None,
+    ..BINANCE
 };
 
 pub static RECORDED: [Recorded; 17] = [
@@ -61,17 +60,14 @@ pub static RECORDED: [Recorded; 17] = [
         file: "okx.fetchOHLCV.sample",
         dialect: "okx",
         rows: "data",
-        columns: ["0", "1", "2", "3", "4", "5"],
-        unit_ms: 1,
         closed: Some((8, "1")),
+        ..BINANCE
     },
     Recorded {
         file: "bybit.fetchOHLCV.inverse-1h",
         dialect: "bybit",
         rows: "result/list",
-        columns: ["0", "1", "2", "3", "4", "5"],
-        unit_ms: 1,
-        closed: None,
+        ..BINANCE
     },
     Recorded {
         file: "kraken.fetchOHLCV.btcusd-1m-720",
@@ -79,7 +75,7 @@ pub static RECORDED: [Recorded; 17] = [
         rows: "result/XXBTZUSD",
         columns: ["0", "1", "2", "3", "4", "6"],
         unit_ms: 1000,
-        closed: None,
+        ..BINANCE
     },
     COINBASE,
     Recorded { file: "coinbaseexchange.fetchOHLCV.btcusdt-1h-1", ..COINBASE },
@@ -89,24 +85,17 @@ pub static RECORDED: [Recorded; 17] = [
         rows: "data",
         columns: ["0", "1", "3", "4", "2", "5"],
         unit_ms: 1000,
-        closed: None,
+        ..BINANCE
     },
     Recorded {
         file: "gate.fetchOHLCV.one",
         dialect: "gate",
-        rows: "",
         columns: ["0", "5", "3", "4", "2", "6"],
         unit_ms: 1000,
         closed: Some((7, "true")),
+        ..BINANCE
     },
-    Recorded {
-        file: "bitget.fetchOHLCV.sample",
-        dialect: "bitget",
-        rows: "data",
-        columns: ["0", "1", "2", "3", "4", "5"],
-        unit_ms: 1,
-        closed: None,
-    },
+    Recorded { file: "bitget.fetchOHLCV.sample", dialect: "bitget", rows: "data", ..BINANCE },
     BITSTAMP,
     Recorded { file: "bitstamp.fetchOHLCV.btcusdt-1h-1", ..BITSTAMP },
     Recorded {
@@ -114,8 +103,7 @@ pub static RECORDED: [Recorded; 17] = [
         dialect: "cryptocom",
         rows: "result/data",
         columns: ["t", "o", "h", "l", "c", "v"],
-        unit_ms: 1,
-        closed: None,
+        ..BINANCE
     },
     Recorded {
         file: "htx.fetchOHLCV.btcusdt-5m",
@@ -123,13 +111,12 @@ pub static RECORDED: [Recorded; 17] = [
         rows: "data",
         columns: ["id", "open", "high", "low", "close", "amount"],
         unit_ms: 1000,
-        closed: None,
+        ..BINANCE
     },
     Recorded { file: "mexc.fetchOHLCV.btcusdt-1h-1", dialect: "mexc", ..BINANCE },
     Recorded {
         file: "upbit.fetchOHLCV.btcusdt-1h-1",
         dialect: "upbit",
-        rows: "",
         columns: [
             "candle_date_time_utc",
             "opening_price",
@@ -139,7 +126,7 @@ pub static RECORDED: [Recorded; 17] = [
             "candle_acc_trade_volume",
         ],
         unit_ms: 0,
-        closed: None,
+        ..BINANCE
     },
 ];
 

@@ -119,6 +119,11 @@ pub fn text_at<'j>(json: &'j Json, path: &str) -> Option<&'j str> {
     at(json, path)?.text().filter(|text| !text.is_empty())
 }
 
+/// The names and places of a text like `last=lastPrice bid=bidPrice`.
+pub fn pairs(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    text.split_terminator(' ').map(|pair| pair.split_once('=').expect("a name and a place"))
+}
+
 /// Where the items of a body are.
 #[derive(Clone, Copy, Debug)]
 pub enum Items {

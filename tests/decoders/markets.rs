@@ -1,8 +1,8 @@
 //! Market lists: names, steps, limits, fees, and whether a market is open.
 
 use crate::decoders::decode::{
-    Differences, Differs, Items, at, check_digits, decode_good, is_near, sent, shifted, text_at,
-    theirs,
+    Differences, Differs, Items, at, check_digits, decode_good, is_near, pairs, sent, shifted,
+    text_at, theirs,
 };
 use crate::decoders::recordings;
 use crate::support::Json;
@@ -23,8 +23,8 @@ pub struct Recorded {
     pub open: (&'static str, &'static str),
     pub price: Precision,
     pub amount: Precision,
-    /// CCXT's names of limits, and where each is: the first place that has it counts.
-    pub limits: &'static [(&'static str, &'static [&'static str])],
+    /// CCXT's names of limits, and where each is: the first place that has it counts, with bars between them.
+    pub limits: &'static str,
     /// Where taker's and maker's fee are, and by how many places they are shifted.
     pub fees: Option<(&'static str, &'static str, i32)>,
 }
@@ -60,20 +60,7 @@ const BINANCE: Recorded = Recorded {
     open: ("status", "TRADING"),
     price: Precision::Step("filters/filterType=PRICE_FILTER/tickSize"),
     amount: Precision::Step("filters/filterType=LOT_SIZE/stepSize"),
-    limits: &[
-        ("minPrice", &["filters/filterType=PRICE_FILTER/minPrice"]),
-        ("maxPrice", &["filters/filterType=PRICE_FILTER/maxPrice"]),
-        ("minAmount", &["filters/filterType=LOT_SIZE/minQty"]),
-        ("maxAmount", &["filters/filterType=LOT_SIZE/maxQty"]),
-        (
-            "minCost",
-            &[
-                "filters/filterType=NOTIONAL/minNotional",
-                "filters/filterType=MIN_NOTIONAL/minNotional",
-            ],
-        ),
-        ("maxCost", &["filters/filterType=NOTIONAL/maxNotional"]),
-    ],
+    limits: "minPrice=filters/filterType=PRICE_FILTER/minPrice maxPrice=filters/filterType=PRICE_FILTER/maxPrice minAmount=filters/filterType=LOT_SIZE/minQty maxAmount=filters/filterType=LOT_SIZE/maxQty minCost=filters/filterType=NOTIONAL/minNotional|filters/filterType=MIN_NOTIONAL/minNotional maxCost=filters/filterType=NOTIONAL/maxNotional",
     fees: None,
 };
 
@@ -89,7 +76,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("state", "live"),
         price: Precision::Step("tickSz"),
         amount: Precision::Step("lotSz"),
-        limits: &[("minAmount", &["minSz"]), ("maxAmount", &["maxLmtSz"])],
+        limits: "minAmount=minSz maxAmount=maxLmtSz",
         fees: None,
     },
     Recorded {
@@ -101,12 +88,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("status", "Trading"),
         price: Precision::Step("priceFilter/tickSize"),
         amount: Precision::Step("lotSizeFilter/basePrecision"),
-        limits: &[
-            ("minAmount", &["lotSizeFilter/minOrderQty"]),
-            ("maxAmount", &["lotSizeFilter/maxOrderQty"]),
-            ("minCost", &["lotSizeFilter/minOrderAmt"]),
-            ("maxCost", &["lotSizeFilter/maxOrderAmt"]),
-        ],
+        limits: "minAmount=lotSizeFilter/minOrderQty maxAmount=lotSizeFilter/maxOrderQty minCost=lotSizeFilter/minOrderAmt maxCost=lotSizeFilter/maxOrderAmt",
         fees: None,
     },
     Recorded {
@@ -118,7 +100,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("", ""),
         price: Precision::Places("pair_decimals"),
         amount: Precision::Places("lot_decimals"),
-        limits: &[("minAmount", &["ordermin"])],
+        limits: "minAmount=ordermin",
         fees: Some(("fees/0/1", "fees_maker/0/1", -2)),
     },
     Recorded {
@@ -130,12 +112,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("status", "online"),
         price: Precision::Step("quote_increment"),
         amount: Precision::Step("base_increment"),
-        limits: &[
-            ("minAmount", &["base_min_size"]),
-            ("maxAmount", &["base_max_size"]),
-            ("minCost", &["min_market_funds"]),
-            ("maxCost", &["max_market_funds"]),
-        ],
+        limits: "minAmount=base_min_size maxAmount=base_max_size minCost=min_market_funds maxCost=max_market_funds",
         fees: None,
     },
     Recorded {
@@ -147,12 +124,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("enableTrading", "true"),
         price: Precision::Step("priceIncrement"),
         amount: Precision::Step("baseIncrement"),
-        limits: &[
-            ("minAmount", &["baseMinSize"]),
-            ("maxAmount", &["baseMaxSize"]),
-            ("minCost", &["minFunds", "quoteMinSize"]),
-            ("maxCost", &["quoteMaxSize"]),
-        ],
+        limits: "minAmount=baseMinSize maxAmount=baseMaxSize minCost=minFunds|quoteMinSize maxCost=quoteMaxSize",
         fees: None,
     },
     Recorded {
@@ -164,7 +136,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("trade_status", "tradable"),
         price: Precision::Places("precision"),
         amount: Precision::Places("amount_precision"),
-        limits: &[("minAmount", &["min_base_amount"]), ("minCost", &["min_quote_amount"])],
+        limits: "minAmount=min_base_amount minCost=min_quote_amount",
         fees: Some(("fee", "fee", -2)),
     },
     Recorded {
@@ -176,11 +148,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("status", "online"),
         price: Precision::Places("pricePrecision"),
         amount: Precision::Places("quantityPrecision"),
-        limits: &[
-            ("minAmount", &["minTradeAmount"]),
-            ("maxAmount", &["maxTradeAmount"]),
-            ("minCost", &["minTradeUSDT"]),
-        ],
+        limits: "minAmount=minTradeAmount maxAmount=maxTradeAmount minCost=minTradeUSDT",
         fees: Some(("takerFeeRate", "makerFeeRate", 0)),
     },
     Recorded {
@@ -192,7 +160,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("trading", "Enabled"),
         price: Precision::Places("counter_decimals"),
         amount: Precision::Places("base_decimals"),
-        limits: &[],
+        limits: "",
         fees: None,
     },
     Recorded {
@@ -204,7 +172,7 @@ pub static RECORDED: [Recorded; 11] = [
         open: ("", ""),
         price: Precision::Nowhere,
         amount: Precision::Nowhere,
-        limits: &[],
+        limits: "",
         fees: None,
     },
 ];
@@ -330,8 +298,8 @@ impl Recorded {
 
     /// What a body says of a limit of one of its markets. A limit of zero is none.
     pub fn limit<'j>(&self, item: &'j Json, name: &str) -> Option<&'j str> {
-        let (_, paths) = self.limits.iter().find(|(limit, _)| *limit == name)?;
-        let text = paths.iter().find_map(|path| text_at(item, path));
+        let (_, paths) = pairs(self.limits).find(|(limit, _)| *limit == name)?;
+        let text = paths.split('|').find_map(|path| text_at(item, path));
         text.filter(|text| plain(text) != "0")
     }
 }

@@ -1,7 +1,8 @@
 //! Tickers: all of a body, or one.
 
 use crate::decoders::decode::{
-    Differences, Differs, Items, check_digits, decode_good, is_near, sent, shifted, text_at, theirs,
+    Differences, Differs, Items, check_digits, decode_good, is_near, pairs, sent, shifted, text_at,
+    theirs,
 };
 use crate::decoders::recordings;
 use crate::support::{FIGURES, Json};
@@ -17,7 +18,8 @@ pub struct Recorded {
     pub items: Items,
     /// Where the id is; empty: it is the item's name, or that of the call.
     pub id: &'static str,
-    pub figures: &'static [(&'static str, &'static str)],
+    /// The names of figures and their places.
+    pub figures: &'static str,
     /// Where the change is as a fraction.
     pub ratio: &'static str,
     pub time: Time,
@@ -42,20 +44,7 @@ const BINANCE: Recorded = Recorded {
     call: Call::Tickers,
     items: Items::Elements(""),
     id: "symbol",
-    figures: &[
-        ("last", "lastPrice"),
-        ("bid", "bidPrice"),
-        ("bidVolume", "bidQty"),
-        ("ask", "askPrice"),
-        ("askVolume", "askQty"),
-        ("open", "openPrice"),
-        ("high", "highPrice"),
-        ("low", "lowPrice"),
-        ("change", "priceChange"),
-        ("percentage", "priceChangePercent"),
-        ("baseVolume", "volume"),
-        ("quoteVolume", "quoteVolume"),
-    ],
+    figures: "last=lastPrice bid=bidPrice bidVolume=bidQty ask=askPrice askVolume=askQty open=openPrice high=highPrice low=lowPrice change=priceChange percentage=priceChangePercent baseVolume=volume quoteVolume=quoteVolume",
     ratio: "",
     time: Time::Own("closeTime"),
 };
@@ -66,16 +55,7 @@ const KRAKEN: Recorded = Recorded {
     call: Call::Tickers,
     items: Items::Members("result"),
     id: "",
-    figures: &[
-        ("last", "c/0"),
-        ("bid", "b/0"),
-        ("bidVolume", "b/2"),
-        ("ask", "a/0"),
-        ("askVolume", "a/2"),
-        ("high", "h/1"),
-        ("low", "l/1"),
-        ("baseVolume", "v/1"),
-    ],
+    figures: "last=c/0 bid=b/0 bidVolume=b/2 ask=a/0 askVolume=a/2 high=h/1 low=l/1 baseVolume=v/1",
     ratio: "",
     time: Time::Nowhere,
 };
@@ -86,48 +66,18 @@ const GATE: Recorded = Recorded {
     call: Call::Tickers,
     items: Items::Elements(""),
     id: "currency_pair",
-    figures: &[
-        ("last", "last"),
-        ("bid", "highest_bid"),
-        ("ask", "lowest_ask"),
-        ("high", "high_24h"),
-        ("low", "low_24h"),
-        ("percentage", "change_percentage"),
-        ("baseVolume", "base_volume"),
-        ("quoteVolume", "quote_volume"),
-    ],
+    figures: "last=last bid=highest_bid ask=lowest_ask high=high_24h low=low_24h percentage=change_percentage baseVolume=base_volume quoteVolume=quote_volume",
     ratio: "",
     time: Time::Nowhere,
 };
 
-const MEXC: &[(&str, &str)] = &[
-    ("last", "lastPrice"),
-    ("bid", "bidPrice"),
-    ("ask", "askPrice"),
-    ("open", "openPrice"),
-    ("high", "highPrice"),
-    ("low", "lowPrice"),
-    ("change", "priceChange"),
-    ("baseVolume", "volume"),
-];
+const MEXC: &str = "last=lastPrice bid=bidPrice ask=askPrice open=openPrice high=highPrice low=lowPrice change=priceChange baseVolume=volume";
 
 /// Sizes and the quote volume are recorded as null or empty in the one, and as numbers in the other.
 const MEXC_ONE: Recorded = Recorded {
     file: "mexc.fetchTicker.btcusdt",
     dialect: "mexc",
-    figures: &[
-        ("last", "lastPrice"),
-        ("bid", "bidPrice"),
-        ("bidVolume", "bidQty"),
-        ("ask", "askPrice"),
-        ("askVolume", "askQty"),
-        ("open", "openPrice"),
-        ("high", "highPrice"),
-        ("low", "lowPrice"),
-        ("change", "priceChange"),
-        ("baseVolume", "volume"),
-        ("quoteVolume", "quoteVolume"),
-    ],
+    figures: "last=lastPrice bid=bidPrice bidVolume=bidQty ask=askPrice askVolume=askQty open=openPrice high=highPrice low=lowPrice change=priceChange baseVolume=volume quoteVolume=quoteVolume",
     ratio: "priceChangePercent",
     ..BINANCE
 };
@@ -150,44 +100,20 @@ pub static RECORDED: [Recorded; 19] = [
         // Derivatives: other markets than are ever asked for, in the same form.
         file: "okx.fetchTickers.sample",
         dialect: "okx",
-        call: Call::Tickers,
         items: Items::Elements("data"),
         id: "instId",
-        figures: &[
-            ("last", "last"),
-            ("bid", "bidPx"),
-            ("bidVolume", "bidSz"),
-            ("ask", "askPx"),
-            ("askVolume", "askSz"),
-            ("open", "open24h"),
-            ("high", "high24h"),
-            ("low", "low24h"),
-            ("baseVolume", "vol24h"),
-            ("quoteVolume", "volCcy24h"),
-        ],
-        ratio: "",
+        figures: "last=last bid=bidPx bidVolume=bidSz ask=askPx askVolume=askSz open=open24h high=high24h low=low24h baseVolume=vol24h quoteVolume=volCcy24h",
         time: Time::Own("ts"),
+        ..BINANCE
     },
     Recorded {
         file: "bybit.fetchTickers.spot",
         dialect: "bybit",
-        call: Call::Tickers,
         items: Items::Elements("result/list"),
-        id: "symbol",
-        figures: &[
-            ("last", "lastPrice"),
-            ("bid", "bid1Price"),
-            ("bidVolume", "bid1Size"),
-            ("ask", "ask1Price"),
-            ("askVolume", "ask1Size"),
-            ("open", "prevPrice24h"),
-            ("high", "highPrice24h"),
-            ("low", "lowPrice24h"),
-            ("baseVolume", "volume24h"),
-            ("quoteVolume", "turnover24h"),
-        ],
+        figures: "last=lastPrice bid=bid1Price bidVolume=bid1Size ask=ask1Price askVolume=ask1Size open=prevPrice24h high=highPrice24h low=lowPrice24h baseVolume=volume24h quoteVolume=turnover24h",
         ratio: "price24hPcnt",
         time: Time::OfAll("time"),
+        ..BINANCE
     },
     KRAKEN,
     Recorded {
@@ -201,53 +127,29 @@ pub static RECORDED: [Recorded; 19] = [
         call: Call::Ticker { id: "BTC-USDT" },
         items: Items::Itself(""),
         id: "",
-        figures: &[("last", "price"), ("bid", "bid"), ("ask", "ask"), ("baseVolume", "volume")],
-        ratio: "",
+        figures: "last=price bid=bid ask=ask baseVolume=volume",
         time: Time::OwnDate("time"),
+        ..BINANCE
     },
     Recorded {
         file: "kucoin.fetchTickers.sample",
         dialect: "kucoin",
-        call: Call::Tickers,
         items: Items::Elements("data/ticker"),
-        id: "symbol",
-        figures: &[
-            ("last", "last"),
-            ("bid", "buy"),
-            ("bidVolume", "bestBidSize"),
-            ("ask", "sell"),
-            ("askVolume", "bestAskSize"),
-            ("high", "high"),
-            ("low", "low"),
-            ("change", "changePrice"),
-            ("baseVolume", "vol"),
-            ("quoteVolume", "volValue"),
-        ],
+        figures: "last=last bid=buy bidVolume=bestBidSize ask=sell askVolume=bestAskSize high=high low=low change=changePrice baseVolume=vol quoteVolume=volValue",
         ratio: "changeRate",
         time: Time::OfAll("data/time"),
+        ..BINANCE
     },
     GATE,
     Recorded { file: "gate.fetchTicker.btcusdt", call: Call::Ticker { id: "of the call" }, ..GATE },
     Recorded {
         file: "bitget.fetchTickers.sample",
         dialect: "bitget",
-        call: Call::Tickers,
         items: Items::Elements("data"),
-        id: "symbol",
-        figures: &[
-            ("last", "lastPr"),
-            ("bid", "bidPr"),
-            ("bidVolume", "bidSz"),
-            ("ask", "askPr"),
-            ("askVolume", "askSz"),
-            ("open", "open"),
-            ("high", "high24h"),
-            ("low", "low24h"),
-            ("baseVolume", "baseVolume"),
-            ("quoteVolume", "quoteVolume"),
-        ],
+        figures: "last=lastPr bid=bidPr bidVolume=bidSz ask=askPr askVolume=askSz open=open high=high24h low=low24h baseVolume=baseVolume quoteVolume=quoteVolume",
         ratio: "change24h",
         time: Time::Own("ts"),
+        ..BINANCE
     },
     Recorded {
         file: "bitstamp.fetchTicker.btcusdt",
@@ -255,57 +157,27 @@ pub static RECORDED: [Recorded; 19] = [
         call: Call::Ticker { id: "BTC/USDT" },
         items: Items::Itself(""),
         id: "",
-        figures: &[
-            ("last", "last"),
-            ("bid", "bid"),
-            ("ask", "ask"),
-            ("open", "open_24"),
-            ("high", "high"),
-            ("low", "low"),
-            ("percentage", "percent_change_24"),
-            ("baseVolume", "volume"),
-        ],
-        ratio: "",
+        figures: "last=last bid=bid ask=ask open=open_24 high=high low=low percentage=percent_change_24 baseVolume=volume",
         time: Time::OwnSeconds("timestamp"),
+        ..BINANCE
     },
     Recorded {
         // Of a derivative, in the same form.
         file: "cryptocom.fetchTickers.sample",
         dialect: "cryptocom",
-        call: Call::Tickers,
         items: Items::Elements("result/data"),
         id: "i",
-        figures: &[
-            ("last", "a"),
-            ("bid", "b"),
-            ("ask", "k"),
-            ("high", "h"),
-            ("low", "l"),
-            ("baseVolume", "v"),
-        ],
-        ratio: "",
+        figures: "last=a bid=b ask=k high=h low=l baseVolume=v",
         time: Time::Own("t"),
+        ..BINANCE
     },
     Recorded {
         file: "htx.fetchTickers.few",
         dialect: "htx",
-        call: Call::Tickers,
         items: Items::Elements("data"),
-        id: "symbol",
-        figures: &[
-            ("last", "close"),
-            ("bid", "bid"),
-            ("bidVolume", "bidSize"),
-            ("ask", "ask"),
-            ("askVolume", "askSize"),
-            ("open", "open"),
-            ("high", "high"),
-            ("low", "low"),
-            ("baseVolume", "amount"),
-            ("quoteVolume", "vol"),
-        ],
-        ratio: "",
+        figures: "last=close bid=bid bidVolume=bidSize ask=ask askVolume=askSize open=open high=high low=low baseVolume=amount quoteVolume=vol",
         time: Time::OfAll("ts"),
+        ..BINANCE
     },
     Recorded {
         file: "htx.fetchTicker.btcusdt",
@@ -313,20 +185,9 @@ pub static RECORDED: [Recorded; 19] = [
         call: Call::Ticker { id: "btcusdt" },
         items: Items::Itself("tick"),
         id: "",
-        figures: &[
-            ("last", "close"),
-            ("bid", "bid/0"),
-            ("bidVolume", "bid/1"),
-            ("ask", "ask/0"),
-            ("askVolume", "ask/1"),
-            ("open", "open"),
-            ("high", "high"),
-            ("low", "low"),
-            ("baseVolume", "amount"),
-            ("quoteVolume", "vol"),
-        ],
-        ratio: "",
+        figures: "last=close bid=bid/0 bidVolume=bid/1 ask=ask/0 askVolume=ask/1 open=open high=high low=low baseVolume=amount quoteVolume=vol",
         time: Time::OfAll("ts"),
+        ..BINANCE
     },
     Recorded { file: "mexc.fetchTickers.sample", figures: MEXC, ..MEXC_ONE },
     Recorded { call: Call::Ticker { id: "of the call" }, items: Items::Itself(""), ..MEXC_ONE },
@@ -334,15 +195,10 @@ pub static RECORDED: [Recorded; 19] = [
         file: "upbit.fetchTicker.btcusdt",
         dialect: "upbit",
         call: Call::Ticker { id: "of the call" },
-        items: Items::Elements(""),
         id: "market",
-        figures: &[
-            ("last", "trade_price"),
-            ("baseVolume", "acc_trade_volume_24h"),
-            ("quoteVolume", "acc_trade_price_24h"),
-        ],
-        ratio: "",
+        figures: "last=trade_price baseVolume=acc_trade_volume_24h quoteVolume=acc_trade_price_24h",
         time: Time::Own("timestamp"),
+        ..BINANCE
     },
 ];
 
@@ -440,7 +296,7 @@ fn figure<'t>(ticker: &'t Ticker, name: &str) -> Option<&'t Decimal> {
 fn check(recorded: &Recorded, body: &Json, item: &Json, ticker: &Ticker) {
     let file = recorded.file;
     for name in FIGURES {
-        let path = recorded.figures.iter().find(|(figure, _)| *figure == name);
+        let path = pairs(recorded.figures).find(|(figure, _)| *figure == name);
         let mut text = path.and_then(|(_, path)| text_at(item, path)).map(str::to_owned);
         if name == "percentage" && !recorded.ratio.is_empty() {
             text = text_at(item, recorded.ratio).map(|ratio| shifted(ratio, 2));

@@ -2,9 +2,6 @@
 //! as fresh as promised while it is up.
 //!
 //! Weather, flights of messages and clients' questions come from the seed; `MARKETD_SEED` replays.
-//!
-//! What a day costs an exchange that behaves, by what is asked of it:
-//! `cargo test --test daemon fakes::requests_of_a_fair_day -- --ignored --nocapture`
 
 use crate::fakes::places::Fake;
 use crate::fakes::shop::*;
@@ -43,16 +40,8 @@ fn run(fake: &'static Fake, markets: usize, poll_ms: u64, long_us: u64, fresh_ms
         let first_outage = rng.between(600, 3600) as u64 * SECOND_US;
         let fresh = Fresh { long_us, fresh_ms };
         report = Some(live(&mut world, &symbols, rng, first_outage, fresh));
-        tell(&world);
     });
     println!("{}: {:?}", fake.name, report.expect("it ran"));
-}
-
-/// Tells what was asked of an exchange, by kind.
-fn tell(world: &World) {
-    for (kind, count) in world.kinds() {
-        println!("{:<10} {count:>6}  {kind}", world.fake.name);
-    }
 }
 
 /// For how long a day lasts, and how old a quote may be in it.
@@ -140,21 +129,6 @@ fn bad_weather(fake: &Fake, rng: &mut Rng) -> Weather {
         5 => Weather::Answers(vec![asks_to_wait(429)]),
         6 => Weather::Answers(vec![asks_to_wait(418)]),
         _ => Weather::Answers(vec![down, too_many, asks_to_wait(429)]),
-    }
-}
-
-#[test]
-#[ignore = "a table to compare with another version's"]
-fn requests_of_a_fair_day() {
-    for fake in FAKES {
-        let mut rng = Rng::new(1);
-        let shop = Shop::new(3);
-        let symbols: Vec<String> = shop.markets().iter().map(|market| market.symbol()).collect();
-        let mut world = World::new(fake, shop, Duration::from_millis(3_000), 1);
-        let fresh = Fresh { long_us: DAY_US, fresh_ms: 6_000 };
-        let report = live(&mut world, &symbols, &mut rng, u64::MAX, fresh);
-        println!("{:<10} {:>6}  {} charts", fake.name, report.requests, report.charts);
-        tell(&world);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Where the figures of a recording stand is in the tables of [`crate::decoders`]. Recordings of
 //! derivatives, of intervals that are not stored, and of rows that begin at no slot are judged there alone.
 
-use crate::decoders::decode::text_at;
+use crate::decoders::decode::{pairs, text_at};
 use crate::decoders::{candles, markets, tickers};
 use crate::fakes::FAKES;
 use crate::fakes::places::Fake;
@@ -13,9 +13,8 @@ use crate::support::naive::plain;
 use crate::support::*;
 
 /// Recorded tickers, and a market that is among them.
-const TICKERS: [(&str, &str); 12] = [
-    ("binance.fetchTicker.btcusdt", "BTC/USDT"),
-    ("binance.fetchTicker.dogeusdt", "DOGE/USDT"),
+const TICKERS: [(&str, &str); 10] = [
+    ("binance.fetchTickers.all6", "ETH/BTC"),
     ("bybit.fetchTickers.spot", "BTC/USDT"),
     ("kraken.fetchTicker.btcusdt", "BTC/USDT"),
     ("kraken.fetchTickers.btcusd", "BTC/USD"),
@@ -24,7 +23,6 @@ const TICKERS: [(&str, &str); 12] = [
     ("gate.fetchTickers.two", "ETH/USDT"),
     ("gate.fetchTicker.btcusdt", "BTC/USDT"),
     ("bitget.fetchTickers.sample", "BTC/USDT"),
-    ("mexc.fetchTicker.btcusdt", "BTC/USDT"),
     ("htx.fetchTicker.btcusdt", "BTC/USDT"),
 ];
 
@@ -49,7 +47,7 @@ fn fake_of(dialect: &str) -> &'static Fake {
 fn shop_of(fixtures: &Fixtures, dialect: &str, symbol: &str, fixture: &Fixture) -> Shop {
     let mut shop = Shop::new(30);
     shop.recorded = vec![(fixture.path().to_string(), fixture.body.clone())];
-    if symbol == "BTC/USD" {
+    if !symbol.ends_with("USDT") {
         let list = markets::RECORDED.iter().find(|list| list.dialect == dialect);
         let list = fixtures.load(list.expect("a recorded list").file);
         shop.recorded.push((list.path().to_string(), list.body));
@@ -84,8 +82,18 @@ fn recorded_tickers_are_served_with_their_digits() {
                 let is_it = |item: &Json| text_at(item, recorded.id) == Some(&id);
                 let found = items.iter().find(|(_, item)| items.len() == 1 || is_it(item));
                 let (_, item) = found.expect("it is among them");
-                for (field, path) in recorded.figures {
-                    assert_eq!(quote[*field], figure(item, path), "{field} of {file}");
+                for (field, path) in pairs(recorded.figures) {
+                    // A price of zero is none, and nor is the size beside it.
+                    let beside = field.strip_suffix("Volume").filter(|side| side.len() == 3);
+                    let price = pairs(recorded.figures)
+                        .find(|(name, _)| *name == beside.unwrap_or(field))
+                        .map(|(_, path)| figure(item, path));
+                    let is_price = beside.is_some() || !field.ends_with("Volume");
+                    let expected = match is_price && price == Some(Json::Number("0".into())) {
+                        true => Json::Null,
+                        false => figure(item, path),
+                    };
+                    assert_eq!(quote[field], expected, "{field} of {file}");
                 }
             });
         }
@@ -179,7 +187,9 @@ fn recorded_market_lists_are_served_whole() {
             };
             scope.spawn(move || {
                 let mut shop = Shop::new(1);
-                shop.recorded = vec![(fixture.path().to_string(), fixture.body.clone())];
+                // KuCoin's has moved since.
+                let path = fixture.path().replace("/api/v1/symbols", "/api/v2/symbols");
+                shop.recorded = vec![(path, fixture.body.clone())];
                 let open = Open::new(fake_of(recorded.dialect), shop);
                 let marketd = Marketd::start(&["--source", &open.source(), "--data", ":memory:"]);
                 // The list that is served follows the exchange's own, under its names for people.
@@ -200,8 +210,10 @@ fn recorded_market_lists_are_served_whole() {
                     assert_eq!(ours["currency"], market["base"], "{file}");
                     assert_eq!(ours["pair"], market["quote"], "{file}");
                     let item = sent.iter().find(|(id, _)| market["id"].text() == Some(id));
-                    let (_, item) = item.expect("CCXT lists what was sent");
-                    check_rules(recorded, item, &ours["metadata"]);
+                    match item {
+                        Some((_, item)) => check_rules(recorded, item, &ours["metadata"]),
+                        None => assert!(market["id"].text().is_some_and(|id| id.ends_with(".d"))),
+                    }
                 }
                 let count = served.items().len();
                 println!("{file}: {count} served, {open_there} open there, {both} in both");

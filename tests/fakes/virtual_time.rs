@@ -13,7 +13,7 @@ use marketd::config::{Config, Data, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
@@ -328,26 +328,6 @@ impl World {
             Mail::Eof(key) => self.core.handle(key, Event::Eof, now),
         }
         self.settle();
-    }
-
-    /// How often each address was asked for, whichever market it was about.
-    pub fn kinds(&self) -> BTreeMap<String, u64> {
-        let names = self.shop.markets().iter().map(|it| (self.fake.id)(&it.base, it.quote));
-        // Every exchange writes its names in one case, or in the other.
-        let names: HashSet<String> =
-            names.flat_map(|it| [it.to_lowercase(), it.to_uppercase()]).collect();
-        let mut kinds = BTreeMap::new();
-        for (_, target) in &self.asked {
-            let (path, query) = target.split_once('?').unwrap_or((target, ""));
-            let is_name = |part: &&str| names.contains(*part);
-            let parts = path.split('/').map(|it| if is_name(&it) { "*" } else { it });
-            let mut kind = parts.collect::<Vec<_>>().join("/");
-            if query.replace("%22", ",").split(['=', '&', ',']).any(|it| is_name(&it)) {
-                kind.push_str("?*");
-            }
-            *kinds.entry(kind).or_default() += 1;
-        }
-        kinds
     }
 
     /// The exchange's side. What reaches it counts, whatever it does then, and also when nobody

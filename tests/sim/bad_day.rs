@@ -22,7 +22,7 @@ use crate::support::message::parse_head;
 use crate::support::{BINANCE, Json, Rng, market_by_market};
 use host::{Host, Reply};
 pub use ill::HOUR;
-use ill::{EVERYTHING, Ill, Kind, MINUTE, Makers, SECOND};
+use ill::{Ill, Kind, MINUTE, SECOND};
 use judge::{Asked, Fault, Judge, length_of};
 use market::{DAY_MS, HOUR_MS, MINUTE_MS, Market};
 use marketd::config::{Config, Depth, HistoryConfig, Poll, SourceConfig, Url};
@@ -132,9 +132,8 @@ pub struct World {
 }
 
 impl World {
-    /// A day that is bad for so many microseconds, and then good. `plain`: nothing is wrong but what the
-    /// makers make, with this machine's clock and with budgets that are scarce.
-    pub fn new(makers: Makers<'_>, plain: bool, bad_us: u64, rng: &mut Rng) -> World {
+    /// A day that is bad for so many microseconds, and then good.
+    pub fn new(bad_us: u64, rng: &mut Rng) -> World {
         let end_ms = BEGIN_MS + (bad_us / 1000) as i64 + DAY_MS;
         let mut rng = Rng::new(rng.next());
         let mut hosts = Vec::new();
@@ -148,8 +147,8 @@ impl World {
                 let last = markets.last_mut().expect("there are some");
                 last.gone_ms = BEGIN_MS + rng.below(bad_us / 1000) as i64;
             }
-            let budget = *rng.pick(if plain { &[6000] } else { &[1200, AMPLE, 6000] });
-            let spells = ill::forecast(makers, bad_us, &mut rng);
+            let budget = *rng.pick(&[1200, AMPLE, 6000]);
+            let spells = ill::forecast(bad_us, &mut rng);
             hosts.push(Host::new(markets, spells, budget, BEGIN_MS + off_ms, &mut rng));
         }
         let all = |host: usize| (0..hosts[host].markets.len()).collect::<Vec<_>>();
@@ -159,7 +158,7 @@ impl World {
             Source { id: "ones", host: 1, named: all(1), is_whole: false },
         ];
         let config = config(&sources, &hosts);
-        let off_ms = *rng.pick(if plain { &[0] } else { &[0, 0, 0, 90_000, -3000] });
+        let off_ms = *rng.pick(&[0, 0, 0, 90_000, -3000]);
         let mut world = World {
             core: core(&config, rng.next(), BEGIN_MS + off_ms, 0),
             rng,
@@ -865,22 +864,22 @@ mod log_lines {
 }
 
 /// So much of a bad day.
-fn run(makers: Makers<'_>, plain: bool, bad_us: u64, rng: &mut Rng) -> World {
-    let mut world = World::new(makers, plain, bad_us, rng);
+fn run(bad_us: u64, rng: &mut Rng) -> World {
+    let mut world = World::new(bad_us, rng);
     world.live(bad_us);
     world
 }
 
 /// A run in which nothing was false. Answers how many things happened.
 pub fn run_well(bad_us: u64, rng: &mut Rng) -> u64 {
-    let World { judge, tally, .. } = run(EVERYTHING, false, bad_us, rng);
+    let World { judge, tally, .. } = run(bad_us, rng);
     assert!(judge.counts.is_empty(), "{:?}\n{}", judge.counts, judge.told.join("\n"));
     tally.events
 }
 
 /// A whole day: prints what it has cost, and what was false in it.
 pub fn day(seed: u64) {
-    let World { judge, tally, us, .. } = run(EVERYTHING, false, 24 * HOUR, &mut Rng::new(seed));
+    let World { judge, tally, us, .. } = run(24 * HOUR, &mut Rng::new(seed));
     println!(
         "seed {seed}: {} hours, {} spells of faults, {} charts",
         us / HOUR,
@@ -907,35 +906,4 @@ pub fn day(seed: u64) {
     }
     println!("{:<22} {:>9}", "lines of the log", tally.log_lines);
     assert!(judge.counts.is_empty(), "{}", judge.told.join("\n"));
-}
-
-/// What each kind of fault alone leads to, by seeds: a table, to find out which rule is broken. Of the kinds
-/// whose names have `part` in them.
-pub fn survey(part: &str, seeds: u64) {
-    let mut days = vec![("a good day, with scarce budgets".to_string(), false, None)];
-    days.push(("a good day".to_string(), true, None));
-    days.extend(ill::each().into_iter().map(|ill| (format!("{ill:?}"), true, Some(ill))));
-    days.push(("everything".to_string(), false, None));
-    for (name, plain, ill) in days.into_iter().filter(|day| day.0.contains(part)) {
-        println!("{name}");
-        for seed in 1..=seeds {
-            let always = |_: &mut Rng| ill.expect("there is one");
-            let makers: Makers<'_> = match ill {
-                Some(_) => &[&always],
-                None if name == "everything" => EVERYTHING,
-                None => &[],
-            };
-            let World { judge, tally, .. } = run(makers, plain, 2 * HOUR, &mut Rng::new(seed));
-            let requests: u64 = tally.requests.values().sum();
-            let candles = tally.requests.iter().filter(|((_, kind), _)| *kind == Kind::Candles);
-            let candles: u64 = candles.map(|(_, count)| count).sum();
-            println!(
-                "    seed {seed}: {requests} requests, {candles} of candles; {:?}",
-                judge.counts
-            );
-            if !judge.counts.is_empty() {
-                judge.told.iter().for_each(|why| println!("        {why}"));
-            }
-        }
-    }
 }

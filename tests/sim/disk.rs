@@ -51,21 +51,9 @@ pub struct Disk {
     pub calm: bool,
     pub unhurt: bool,
     rng: Rng,
-    /// A real file that does the same, and answers.
-    real: Option<(PathBuf, Store)>,
-    /// Candles that were evicted, and the size of the real file in bytes.
-    pub evicted: u64,
-    pub bytes: u64,
 }
 
 impl Disk {
-    /// A disk that never fails, and is a real file.
-    pub fn real(path: PathBuf, rng: Rng) -> Disk {
-        let mut disk = Disk::new(true, rng);
-        disk.real = Some((path.clone(), open(path)));
-        disk
-    }
-
     pub fn new(calm: bool, rng: Rng) -> Disk {
         Disk {
             series: BTreeMap::new(),
@@ -75,9 +63,6 @@ impl Disk {
             calm,
             unhurt: calm,
             rng,
-            real: None,
-            evicted: 0,
-            bytes: 0,
         }
     }
 
@@ -87,16 +72,9 @@ impl Disk {
             && self.rng.chance(1, 2)
         {
             self.write(&batch);
-            if let Some((_, store)) = &self.real {
-                ask(store, DiskJob::Write { number: 0, batch });
-            }
         }
         self.queue.clear();
         (self.shut_until, self.told) = (None, false);
-        if let Some((path, store)) = self.real.take() {
-            store.join();
-            self.real = Some((path.clone(), open(path)));
-        }
     }
 
     /// How the first look at the file ends.
@@ -146,15 +124,7 @@ impl Disk {
             said.push(refused(job, error));
             return said;
         }
-        let real = self.real.as_ref().map(|(_, store)| ask(store, job.clone()));
         self.succeed(job, &mut said);
-        let said = real.unwrap_or(said);
-        for answer in &said {
-            if let Reply::Written { result: Ok(written), .. } = answer {
-                self.bytes = written.bytes;
-                self.evicted += written.evicted;
-            }
-        }
         said
     }
 
@@ -245,6 +215,7 @@ impl Disk {
     }
 }
 
+/// Opens a real file that is sound.
 pub fn open(path: PathBuf) -> Store {
     let store = Store::start(path, Box::new(|| ())).expect("a thread");
     let opened = store.wait(PATIENCE);
@@ -252,7 +223,7 @@ pub fn open(path: PathBuf) -> Store {
     store
 }
 
-/// All that the real one answers.
+/// All that a real file answers to a job.
 pub fn ask(store: &Store, job: DiskJob) -> Vec<Reply> {
     store.send(job).expect("nothing else waits");
     let mut said = Vec::new();

@@ -81,21 +81,6 @@ pub fn world(theme: Theme, until: u64, disk: Option<Disk>, rng: &mut Rng) -> Wor
     world_of(config, &brain, (theme, until), disk, rng)
 }
 
-/// A world of one market whose candles are kept for so long, and that nobody visits much.
-pub fn small_world(keep: i64, until: u64, disk: Disk, rng: &mut Rng) -> World {
-    let theme = Theme::Exchanges;
-    let brain = Rc::new(Brain::new(1, 0));
-    let mut config = config(theme, &brain, rng);
-    config.sources.truncate(1);
-    config.sources[0].symbols.truncate(1);
-    config.sources[0].poll = Poll::Every(ms(30_000));
-    config.sources[0].stale_after = ms(120_000);
-    config.limits = Limits::default();
-    let depth = Depth { keep, backfill: keep };
-    config.history = HistoryConfig { m1: depth, h1: depth, d1: depth };
-    world_of(config, &brain, (theme, until), Some(disk), rng)
-}
-
 fn world_of(
     config: Config,
     brain: &Rc<Brain>,

@@ -14,7 +14,7 @@ use crate::support::naive::{base_of, candle_at, length_ms, plain, rolled_up};
 use marketd::config::{Config, Depth, HistoryConfig, Limits, Poll, SourceConfig, Url};
 use marketd::core::{Action, Broken, Core, Event, ProcessFacts, Service};
 use marketd::demo::Demo;
-use marketd::history::{DiskJob, Opened, Reply, StoreError, Unwritten};
+use marketd::history::{DiskJob, Reply, StoreError, Unwritten};
 use marketd::store::Store;
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
@@ -409,8 +409,7 @@ fn ends(got: &[u8]) -> bool {
 fn core(config: &Config, seed: u64, unix_ms: i64) -> Core {
     let now = Now { mono: Mono(0), unix: UnixMs(unix_ms) };
     let mut core = Core::new(config.clone(), None, ProcessFacts::default, seed, now);
-    let opened = Opened { created: false, bytes: 4096, log_set_aside: false, upgraded_from: None };
-    core.keep_history(Reply::Opened(opened), now);
+    core.keep_history(disk::Disk::opened(), now);
     core
 }
 

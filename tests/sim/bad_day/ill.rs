@@ -148,60 +148,10 @@ fn about_access(rng: &mut Rng) -> Ill {
     }
 }
 
-/// What a day may be like: how what is wrong next is made, in each of several tracks that overlap.
-pub type Makers<'m> = &'m [&'m dyn Fn(&mut Rng) -> Ill];
-
-/// All of it.
-pub const EVERYTHING: Makers<'static> = &[&about_time, &about_data, &about_access];
-
-/// One of each kind.
-pub fn each() -> Vec<Ill> {
-    let decade = Lie::Off(3650 * DAY_MS);
-    let off_ms = 9 * MINUTE_MS;
-    let refuses =
-        |kind, status, retry_after| Ill::Refuses { kind, status, retry_after, every_other: false };
-    vec![
-        Ill::CandlesEmpty,
-        Ill::CandlesFrozen,
-        Ill::ClockLies { lie: Lie::Zero, once: true },
-        Ill::ClockLies { lie: Lie::Zero, once: false },
-        Ill::ClockLies { lie: Lie::SecondsForMs, once: true },
-        Ill::ClockLies { lie: decade, once: true },
-        Ill::ClockLies { lie: decade, once: false },
-        Ill::ClockLies { lie: Lie::Off(-off_ms), once: true },
-        Ill::ClockLies { lie: Lie::Off(-off_ms), once: false },
-        Ill::ClockLies { lie: Lie::Off(off_ms), once: false },
-        Ill::ClockSlow,
-        Ill::ClockMissing { date: true },
-        Ill::ClockMissing { date: false },
-        Ill::Aged,
-        Ill::DateOff(off_ms),
-        Ill::DateOff(-off_ms),
-        Ill::TickersDated { off_ms, all: false },
-        Ill::TickersDated { off_ms, all: true },
-        Ill::TickersDated { off_ms: 28_000 * DAY_MS, all: false },
-        Ill::TickersUndated,
-        Ill::ListShort { left: 2, once: true },
-        Ill::ListShort { left: 2, once: false },
-        refuses(None, 503, None),
-        refuses(None, 503, Some(120)),
-        refuses(None, 418, None),
-        refuses(Some(Kind::Quotes), 503, Some(120)),
-        refuses(Some(Kind::Quotes), 429, None),
-        refuses(Some(Kind::Candles), 429, None),
-        refuses(Some(Kind::Candles), 429, Some(60)),
-        refuses(Some(Kind::Candles), 503, Some(300)),
-        refuses(Some(Kind::Candles), 500, None),
-        Ill::Refuses { kind: None, status: 503, retry_after: None, every_other: true },
-        Ill::Refuses { kind: None, status: 429, retry_after: None, every_other: true },
-        Ill::OtherProgram { percent: 99 },
-        Ill::Gone,
-    ]
-}
-
-/// All that is wrong up to `until`; nothing is from then on.
-pub fn forecast(makers: Makers<'_>, until: u64, rng: &mut Rng) -> Vec<Spell> {
+/// All that is wrong up to `until`, in three tracks that overlap; nothing is from then on.
+pub fn forecast(until: u64, rng: &mut Rng) -> Vec<Spell> {
     let mut spells = Vec::new();
+    let makers: [fn(&mut Rng) -> Ill; 3] = [about_time, about_data, about_access];
     for make in makers {
         let mut at = match rng.chance(1, 2) {
             true => 0,
