@@ -27,7 +27,7 @@ pub use error::{Error, echo};
 pub use gzip::{Compressor, Decompressor, decompress, unpacked};
 pub use head::{Fields, HeadLimits};
 pub use output::{Outgoing, Output};
-pub use parser::{Parsed, empty_lines, parse};
+pub use parser::{Parsed, empty_lines, parse, parse_behind};
 pub use request::{ListField, Method, OwnedRequest, Request, RequestBody, Version};
 pub use response::{
     CONTINUE, Cache, Coding, ContentType, ETag, EndlessBody, Head, PREFLIGHT, Quota, Responder,

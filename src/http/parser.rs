@@ -13,7 +13,7 @@
 
 use super::error::Error;
 use super::head::{FIELDS_CEILING, Fields, HeadLimits, Persistence, digits, is_token, members};
-use super::request::{ListField, Lists, Method, Request, RequestBody, Version};
+use super::request::{Line, ListField, Lists, Method, OwnedRequest, Request, RequestBody, Version};
 use super::target;
 use std::mem::MaybeUninit;
 
@@ -49,6 +49,34 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Err
         }
         other => incomplete(other, window, bytes.len() >= limits.head_bytes, limits),
     }
+}
+
+/// Fields behind an opening: browsers send some twenty.
+const FIELDS_BEHIND: usize = 24;
+
+/// Parses the head at the start of `bytes`, which begins with the opening of `known`, a request that was parsed
+/// with the same limits. `None` if [`parse`] has to do that: the head is incomplete, malformed or long.
+pub fn parse_behind<'a>(
+    known: &OwnedRequest,
+    bytes: &'a [u8],
+    limits: &HeadLimits,
+) -> Option<Request<'a>> {
+    let begin = known.opening().len();
+    let behind = bytes[..bytes.len().min(limits.head_bytes)].get(begin..)?;
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_BEHIND];
+    let room = &mut fields[..FIELDS_BEHIND.min(limits.fields.saturating_sub(1))];
+    let Ok(httparse::Status::Complete((used, fields))) = httparse::parse_headers(behind, room)
+    else {
+        return None;
+    };
+    let head = &bytes[..begin + used];
+    let host = KnownFields { host: Some(b""), ..KnownFields::default() };
+    let request = read_fields(known.line_of(head), head, fields, host).ok();
+    debug_assert!(matches!(
+        (&request, parse(bytes, limits)),
+        (Some(it), Ok(Parsed::Complete { request, .. })) if *it == request
+    ) || request.is_none());
+    request
 }
 
 /// Length of the empty lines before a request, which some clients send after a body (RFC 9112, 2.2).
@@ -153,31 +181,46 @@ fn read<'a>(
         _ => return Err(Error::UNKNOWN_METHOD),
     };
     let parts = target::split(method, target)?;
-    // httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not would see
-    // another request. An empty line in front of the request is refused too.
-    let before = |part: &str| &head[..part.as_ptr().addr() - head.as_ptr().addr()];
-    let ends_line = |field: &httparse::Header<'_>| before(field.name).ends_with(b"\r\n");
-    let is_sound = before(method).is_empty() && raw.headers.iter().all(ends_line);
-    if !is_sound || !head.ends_with(b"\r\n\r\n") {
+    // An empty line in front of the request.
+    if method.as_ptr() != head.as_ptr() {
         return Err(BARE_LF);
     }
-    let mut known = KnownFields::default();
-    for field in raw.headers.iter() {
+    let (path, query) = (parts.path, parts.query);
+    let line = Line { length: line + 2, method: known_method, path, query, version };
+    let request = read_fields(line, head, raw.headers, KnownFields::default())?;
+    // The bytes after a CONNECT may be meant for the tunnel, which was refused.
+    Ok(Request { keep_alive: request.keep_alive && method != "CONNECT", ..request })
+}
+
+/// The request with this first line in `head`, and these fields behind those that are `known`.
+fn read_fields<'a>(
+    Line { length, method, path, query, version }: Line<'a>,
+    head: &'a [u8],
+    fields: &[httparse::Header<'a>],
+    mut known: KnownFields<'a>,
+) -> Result<Request<'a>, Error> {
+    // httparse also accepts a bare LF, as RFC 9112, 2.2 allows, but a proxy in front that does not would see
+    // another request.
+    let before = |part: &str| &head[..part.as_ptr().addr() - head.as_ptr().addr()];
+    let ends_line = |field: &httparse::Header<'_>| before(field.name).ends_with(b"\r\n");
+    if !fields.iter().all(ends_line) || !head.ends_with(b"\r\n\r\n") {
+        return Err(BARE_LF);
+    }
+    for field in fields {
         known.field(field.name.as_bytes(), field.value)?;
     }
     let body = known.body(version)?;
     Ok(Request {
         head,
-        method: known_method,
-        path: parts.path,
-        query: parts.query,
+        method,
+        path,
+        query,
         version,
-        // The bytes after a CONNECT may be meant for the tunnel, which was refused.
-        keep_alive: known.persistence.holds(version == Version::Http11) && method != "CONNECT",
+        keep_alive: known.persistence.holds(version == Version::Http11),
         // RFC 9110, 10.1.1: ignored from a 1.0 client and without a body.
         expect_continue: known.expects && version == Version::Http11 && body != RequestBody::None,
         body,
-        fields: Fields::of_parsed(&head[line + 2..head.len() - 2]),
+        fields: Fields::of_parsed(&head[length..head.len() - 2]),
         lists: known.lists,
     })
 }
@@ -358,6 +401,48 @@ mod tests {
         let both = format!("{expect}Transfer-Encoding: chunked\r\n");
         check("1.1", &both, (RequestBody::Chunked, true));
         check("1.1", "Content-Length: 7\r\nExpect:\r\n", (RequestBody::Length(7), false));
+    }
+
+    #[test]
+    fn a_head_behind_a_known_opening_is_parsed_like_any_other() {
+        let limits = HeadLimits { fields: 4, ..HeadLimits::from(&Limits::default()) };
+        let opening = "GET http://h?a=b HTTP/1.1\r\nhOST: h:80\r\n";
+        let raw = format!("{opening}X: 1\r\nConnection: close\r\n\r\n");
+        let known = OwnedRequest::new(&read_one(&raw).expect("well-formed"));
+        assert_eq!(known.opening(), opening.as_bytes());
+        let behind = |fields: &str| {
+            let raw = format!("{opening}{fields}\r\n");
+            let found = parse_behind(&known, raw.as_bytes(), &limits);
+            if let Some(request) = found {
+                let expected = Parsed::Complete { request, used: raw.len() };
+                assert_eq!(parse(raw.as_bytes(), &limits), Ok(expected), "{raw:?}");
+            }
+            found.is_some()
+        };
+        for good in [
+            "",
+            "X: 2\r\n",
+            "Connection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n",
+            "If-None-Match: \"a\"\r\nIf-None-Match: \"b\"\r\nAccept-Encoding: gzip\r\n",
+        ] {
+            assert!(behind(good), "{good:?}");
+        }
+        // `parse` knows why: another host, what is malformed or has too many fields.
+        for bad in [
+            "Host: h:80\r\n",
+            " folded\r\n",
+            "X: 1\n",
+            "X : 1\r\n",
+            "Content-Length: x\r\n",
+            "A: 1\r\nB: 1\r\nC: 1\r\nD: 1\r\n",
+            "X: 1",
+        ] {
+            assert!(!behind(bad), "{bad:?}");
+        }
+        let length = |raw: &str| read_one(raw).expect("well-formed").opening().len();
+        assert_eq!(length("GET / HTTP/1.1\r\nHost:\r\nA: b\r\n\r\n"), 23, "an empty host");
+        assert_eq!(length("GET / HTTP/1.1\r\nA: b\r\nHost: h\r\n\r\n"), 16, "only the line");
+        assert_eq!(length("GET / HTTP/1.0\r\n\r\n"), 16, "no host");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use super::body::Framing;
 use super::head::Fields;
 use super::target;
+use memchr::memchr;
 use std::borrow::Cow;
 
 /// The method of a request.
@@ -72,6 +73,17 @@ impl<'a> Lists<'a> {
     }
 }
 
+/// The first line of a request.
+pub(super) struct Line<'a> {
+    /// Its bytes, with the CR LF.
+    pub length: usize,
+    /// What it says, as in [`Request`].
+    pub method: Method,
+    pub path: &'a [u8],
+    pub query: &'a [u8],
+    pub version: Version,
+}
+
 /// The head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -103,6 +115,15 @@ impl<'a> Request<'a> {
     pub fn line(&self) -> &'a [u8] {
         // Behind the fields is the empty line.
         &self.head[..self.head.len() - self.fields.lines().len() - 2]
+    }
+
+    /// Its first line, and the next one if that is the field `Host`, which clients should send first
+    /// (RFC 9110, 7.2).
+    pub fn opening(&self) -> &'a [u8] {
+        let lines = self.fields.lines();
+        let is_host = lines.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"host:"));
+        let host = memchr(b'\n', lines).filter(|_| is_host).map_or(0, |end| end + 1);
+        &self.head[..self.line().len() + host]
     }
 
     /// A list. Several fields are one list (RFC 9110, 5.3). Only these are copied, and clients rarely send
@@ -137,6 +158,8 @@ pub struct OwnedRequest {
     query: Span,
     lines: Span,
     lists: [Option<Span>; ListField::NAMES.len()],
+    /// The length of its opening.
+    opening: u32,
 }
 
 /// Start and end of a part of the head.
@@ -169,6 +192,7 @@ impl OwnedRequest {
             query: span(request.query),
             lines: span(request.fields.lines()),
             lists: request.lists.first.map(|list| list.map(span)),
+            opening: request.opening().len() as u32,
             head: head.into(),
         }
     }
@@ -195,6 +219,25 @@ impl OwnedRequest {
         has_lists && self.rest.keep_alive == other.keep_alive && self.head.starts_with(other.line())
     }
 
+    /// See [`Request::opening`].
+    pub fn opening(&self) -> &[u8] {
+        &self.head[..self.opening as usize]
+    }
+
+    /// The first line of a head that has the same opening.
+    pub(super) fn line_of<'b>(&self, head: &'b [u8]) -> Line<'b> {
+        let Request { method, version, .. } = self.rest;
+        let (path, query) = self.target_in(head);
+        Line { length: self.lines.0 as usize, method, path, query, version }
+    }
+
+    /// Path and query, in the same place of an equal line.
+    fn target_in<'b>(&self, head: &'b [u8]) -> (&'b [u8], &'b [u8]) {
+        let part = |(begin, end): Span| &head[begin as usize..end as usize];
+        // The path of a bare authority is not in the head.
+        (if self.path.1 == 0 { target::ROOT } else { part(self.path) }, part(self.query))
+    }
+
     /// The length of its head.
     pub fn head_bytes(&self) -> usize {
         self.head.len()
@@ -203,11 +246,11 @@ impl OwnedRequest {
     /// The request that was parsed from the same bytes as these.
     pub fn read<'b>(&self, head: &'b [u8]) -> Request<'b> {
         let part = |(begin, end): Span| &head[begin as usize..end as usize];
+        let (path, query) = self.target_in(head);
         Request {
             head,
-            // That of a bare authority is not in the head.
-            path: if self.path.1 == 0 { target::ROOT } else { part(self.path) },
-            query: part(self.query),
+            path,
+            query,
             fields: Fields::of_parsed(part(self.lines)),
             lists: Lists { first: self.lists.map(|list| list.map(part)), ..self.rest.lists },
             ..self.rest

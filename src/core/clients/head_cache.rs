@@ -2,12 +2,12 @@
 //!
 //! Clients of a price service send the same request again and again, and a proxy in front of many sends
 //! the same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
-//! prepared of it holds for the same listener and catalog. Other heads are parsed; if they differ only in
-//! fields that no response depends on (a number of the request, say), what was prepared of one of them holds
-//! for all. A reload empties the cache.
+//! prepared of it holds for the same listener and catalog. Of a head whose first line and `Host` are those of a
+//! kept one, only the other fields are parsed. If heads differ only in fields that no response depends on (a
+//! number of the request, say), what was prepared of one of them holds for all. A reload empties the cache.
 //!
 //! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are
-//! for heads that stand for all that are like them. A head is copied when it asks for its place twice in a
+//! for heads that stand for all that begin like them. A head is copied when it asks for its place twice in a
 //! row, so heads that come once are never copied.
 //!
 //! With a prepared request, its response is kept, once it was made twice in the same state of the core: until
@@ -16,8 +16,11 @@
 
 use crate::core::api::{Endpoint, Prepared};
 use crate::core::{Context, Service};
-use crate::http::{Output, OwnedRequest, Request, RequestBody};
+use crate::http::{
+    Error, HeadLimits, Output, OwnedRequest, Parsed, Request, RequestBody, parse, parse_behind,
+};
 use crate::time::Mono;
+use memchr::memchr;
 
 /// Heads that are kept: as many as there are clients that are likely to poll at the same time. And as many
 /// that stand for others.
@@ -100,10 +103,36 @@ impl HeadCache {
         HeadCache { places, joined: 0, has_responses: false }
     }
 
-    /// The place of the head that `bytes` begin with.
+    /// The hash of what selects the place of the head that `bytes` begin with.
     #[inline]
-    pub fn place(&self, bytes: &[u8]) -> usize {
-        hash(&bytes[..bytes.len().min(KEY_BYTES)]) as usize % PLACES
+    pub fn key(&self, bytes: &[u8]) -> u64 {
+        hash(&bytes[..bytes.len().min(KEY_BYTES)])
+    }
+
+    /// The place of the head with this key.
+    #[inline]
+    pub fn place(&self, key: u64) -> usize {
+        key as usize % PLACES
+    }
+
+    /// Parses the head at the start of `bytes`. Returns also the hash of its opening, if one with the same
+    /// opening is kept.
+    pub fn parse<'b>(
+        &self,
+        bytes: &'b [u8],
+        limits: &HeadLimits,
+    ) -> (Option<u64>, Result<Parsed<'b>, Error>) {
+        let opening = opening(bytes).map(|opening| (hash(opening), opening));
+        let kept = opening.and_then(|(hash, opening)| {
+            let kept = self.places[place_alike(hash)].request.as_ref();
+            kept.filter(|it| it.opening() == opening).map(|it| (hash, it))
+        });
+        let request = kept.and_then(|(_, it)| parse_behind(it, bytes, limits));
+        let parsed = match request {
+            Some(request) => Ok(Parsed::Complete { request, used: request.head.len() }),
+            None => parse(bytes, limits),
+        };
+        (kept.map(|(hash, _)| hash), parsed)
     }
 
     /// The length of the head at the start of `bytes`, if it is kept in its place.
@@ -173,24 +202,42 @@ impl HeadCache {
         }
     }
 
-    /// Notes a request that was parsed because it was not found in its place. Returns the place of one that
-    /// is answered like it, if that is kept. One that a body follows is not kept: no client needs to.
-    pub fn note(&mut self, place: usize, request: &Request<'_>) -> Option<usize> {
-        if request.head.len() > HEAD_BYTES || request.body != RequestBody::None {
+    /// Notes a request that was parsed because its key did not lead to it. Returns the place of one that is
+    /// answered like it, if that is kept. `opening`: see [`HeadCache::parse`]. A request that a body follows
+    /// is not kept: no client needs to, and neither is one of another method.
+    pub fn note(&mut self, key: u64, opening: Option<u64>, request: &Request<'_>) -> Option<usize> {
+        let is_short = request.head.len() <= HEAD_BYTES && request.body == RequestBody::None;
+        if !is_short || !request.method.is_served() {
             return None;
         }
-        // Heads that differ only behind `KEY_BYTES` share a place: the hash of the whole head tells them
-        // apart.
-        self.places[place].note(hash(request.head), request);
+        // Heads that differ only behind `KEY_BYTES` share a place: the hash of the rest tells them apart.
+        let whole = key ^ request.head.get(KEY_BYTES..).map_or(0, hash);
+        self.places[self.place(key)].note(whole, request);
+        let begin = opening.unwrap_or_else(|| hash(request.opening()));
         let lists = request.lists.present().map(hash);
-        let alike = lists.fold(hash(request.line()), |all, list| all.rotate_left(7) ^ list);
-        let place = PLACES + alike as usize % PLACES;
+        let alike = lists.fold(begin, |all, list| all.rotate_left(7) ^ list);
+        let place = place_alike(alike);
         let is_kept = self.places[place].request.as_ref().is_some_and(|it| it.is_like(request));
         if !is_kept {
             self.places[place].note(alike, request);
         }
+        if opening.is_none() && alike != begin {
+            self.places[place_alike(begin)].note(begin, request);
+        }
         is_kept.then_some(place)
     }
+}
+
+/// The place of heads with this hash that are answered alike.
+fn place_alike(hash: u64) -> usize {
+    PLACES + hash as usize % PLACES
+}
+
+/// The first two lines of these bytes.
+fn opening(bytes: &[u8]) -> Option<&[u8]> {
+    let line = memchr(b'\n', bytes)? + 1;
+    let host = memchr(b'\n', &bytes[line..])? + 1;
+    Some(&bytes[..line + host])
 }
 
 impl Place {
@@ -221,8 +268,7 @@ mod tests {
     use crate::config::{Config, Limits};
     use crate::core::Status;
     use crate::core::api::chart::ChartRequest;
-    use crate::http::{HeadLimits, Parsed, parse};
-    use crate::interval::Interval;
+        use crate::interval::Interval;
     use crate::market::{ChartSpec, Market, SymbolId};
     use crate::time::Now;
     use std::sync::Arc;
@@ -233,12 +279,12 @@ mod tests {
         let Ok(Parsed::Complete { request, used }) = parse(raw, &limits) else {
             panic!("a request");
         };
-        if let Some(length) = cache.find(cache.place(raw), raw) {
-            let found = cache.request(cache.place(raw), &raw[..length]);
+        if let Some(length) = cache.find(cache.place(cache.key(raw)), raw) {
+            let found = cache.request(cache.place(cache.key(raw)), &raw[..length]);
             assert_eq!((found, length), (request, used));
             return true;
         }
-        cache.note(cache.place(raw), &request);
+        cache.note(cache.key(raw), None, &request);
         false
     }
 
@@ -263,7 +309,7 @@ mod tests {
         assert!(look(&mut cache, format!("{}\r\n\r\n", head("a")).as_bytes()));
         assert!(!look(&mut cache, format!("{}\r\n\r\n", head("b")).as_bytes()));
         let part = head("a");
-        let found = cache.find(cache.place(part.as_bytes()), part.as_bytes());
+        let found = cache.find(cache.place(cache.key(part.as_bytes())), part.as_bytes());
         assert!(found.is_none(), "a part of a head is none");
     }
 
@@ -282,12 +328,13 @@ mod tests {
         let mut cache = HeadCache::new();
         let mut note = |line: &str, fields: &str| {
             let raw = format!("{line}\r\nHost: h\r\n{fields}\r\n");
-            let Ok(Parsed::Complete { request, .. }) =
-                parse(raw.as_bytes(), &(&Limits::default()).into())
+            let limits = HeadLimits::from(&Limits::default());
+            let (opening, Ok(Parsed::Complete { request, .. })) =
+                cache.parse(raw.as_bytes(), &limits)
             else {
                 panic!("a request");
             };
-            cache.note(cache.place(raw.as_bytes()), &request)
+            cache.note(cache.key(raw.as_bytes()), opening, &request)
         };
         let line = "GET /a?b=c HTTP/1.1";
         assert_eq!([note(line, "X: 1\r\n"), note(line, "X: 2\r\n")], [None, None]);
@@ -310,6 +357,30 @@ mod tests {
         // What several fields say together is read anew.
         let twice = "If-Match: \"x\"\r\nIf-Match: \"y\"\r\n";
         assert_eq!([(); 4].map(|()| note(line, twice)), [None; 4]);
+    }
+
+    #[test]
+    fn a_head_that_begins_like_one_with_lists_is_found_by_its_opening() {
+        let mut cache = HeadCache::new();
+        let limits = HeadLimits::from(&Limits::default());
+        let mut openings = [1, 2, 3].map(|number| {
+            let tag = format!("If-None-Match: \"{number}\"\r\n");
+            let raw = format!("GET /a HTTP/1.1\r\nHost: h\r\n{tag}\r\n");
+            let (opening, Ok(Parsed::Complete { request, .. })) =
+                cache.parse(raw.as_bytes(), &limits)
+            else {
+                panic!("a request");
+            };
+            assert_eq!(cache.note(cache.key(raw.as_bytes()), opening, &request), None);
+            opening.is_some()
+        });
+        assert_eq!(openings, [false, false, true]);
+        // Where that is not the second line, whole heads are parsed.
+        openings = [(); 3].map(|()| {
+            let raw = b"GET /b HTTP/1.1\r\nX: y\r\nHost: h\r\n\r\n";
+            cache.parse(raw, &limits).0.is_some() || look(&mut cache, raw)
+        });
+        assert_eq!(openings, [false, false, true]);
     }
 
     fn prepared() -> (Endpoint, Box<dyn Prepared>) {
@@ -389,7 +460,7 @@ mod tests {
         let mut cache = HeadCache::new();
         let raw = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         (0..3).for_each(|_| _ = look(&mut cache, raw));
-        let place = cache.place(raw);
+        let place = cache.place(cache.key(raw));
         assert!(cache.prepared(place, (Service::Api, 7)).is_none());
         cache.keep(place, (Service::Api, 7), prepared());
         assert!(cache.prepared(place, (Service::Api, 7)).is_some());

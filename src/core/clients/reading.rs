@@ -155,7 +155,8 @@ impl Responses {
         is_turn: bool,
         cx: &mut Context,
     ) -> Step {
-        let place = self.heads.place(bytes);
+        let key = self.heads.key(bytes);
+        let place = self.heads.place(key);
         if let Some(length) = self.heads.find(place, bytes) {
             let head = &bytes[..length];
             if !self.repeat(connection, (place, head), cx) {
@@ -164,7 +165,8 @@ impl Responses {
             }
             return self.taken(length);
         }
-        match parse(bytes, &HeadLimits::from(&cx.config.limits)) {
+        let (opening, parsed) = self.heads.parse(bytes, &HeadLimits::from(&cx.config.limits));
+        match parsed {
             Ok(Parsed::Complete { request, used }) => {
                 let mut like = None;
                 // These always wait for their turn, and are not kept in the cache: hundreds of such requests
@@ -177,7 +179,7 @@ impl Responses {
                         return Break(0);
                     }
                 } else if used == request.head.len() {
-                    like = self.heads.note(place, &request);
+                    like = self.heads.note(key, opening, &request);
                 }
                 if !like.is_some_and(|like| self.repeat(connection, (like, request.head), cx)) {
                     self.take(connection, &request, like, cx);
