@@ -18,10 +18,11 @@ requests=${REQUESTS:-2000}
 limits='quote 2000
 20-quotes 2700
 chart 2200
+chart-gzip 2200
 health 3470
 304 1990
-quote-new 3800
-chart-new 4150'
+quote-new 3500
+chart-new 3500'
 
 work=$(mktemp -d)
 server=
