@@ -162,11 +162,14 @@ impl Output {
     }
 
     /// Notes that this many bytes were sent.
+    #[inline]
     pub fn advance(&mut self, count: usize) {
         debug_assert!(count <= self.len(), "more sent than there was");
-        if count >= self.len() {
-            return self.clear();
-        }
+        if count >= self.len() { self.clear() } else { self.advance_in_part(count) }
+    }
+
+    /// Like `advance`, but not all is sent.
+    fn advance_in_part(&mut self, count: usize) {
         let mut left = count;
         while let Some(shared) = self.shared.as_deref_mut()
             && let Some(part) = shared.parts.get_mut(shared.next)
