@@ -44,6 +44,8 @@ pub struct Status {
     pub queues: Queues,
     /// Bytes in the compressed-body cache at the end of the last turn.
     pub compressed_bytes: usize,
+    /// The most bytes of charts that are kept as one piece.
+    pub joined_bytes: usize,
     /// The cluster, if there is one.
     pub cluster: Option<ClusterStatus>,
 }

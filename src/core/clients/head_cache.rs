@@ -46,7 +46,7 @@ const JOINED_BYTES: usize = 4 * 1024 * 1024;
 pub struct HeadCache {
     places: Box<[Place]>,
     /// Bytes joined since the last sweep.
-    joined: usize,
+    pub joined: usize,
     /// True if there may be a response that [`HeadCache::sweep`] drops.
     pub has_responses: bool,
 }

@@ -349,6 +349,7 @@ impl Clients {
         stats.queues.waiting = deferred.waiting.len();
         stats.queues.in_parts = deferred.running.len();
         (stats.queues.compressing, stats.compressed_bytes) = cx.compressed.depths();
+        stats.joined_bytes = self.responses.heads.joined;
     }
 
     /// Looks at the memory that clients take. To be called once a second.

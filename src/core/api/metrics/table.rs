@@ -289,6 +289,8 @@ const HTTP: &[Metric] = &[
     metric("connectionsOpen", "http_connections_open", "Open client connections.", Count(|it| it.http.open)),
     metric("", "http_packed_bytes", "Bytes of compressed bodies that are kept.",
         Count(|it| it.view.status.compressed_bytes as u64)),
+    metric("", "http_joined_bytes", "Bytes of charts that are kept as one piece, at most.",
+        Count(|it| it.view.status.joined_bytes as u64)),
     metric("connectionsTotal", "http_connections_total", "Client connections since the start.",
         Count(|it| it.http.total)),
     metric("", "http_closes_total", "Closed client connections by reason.",
