@@ -22,6 +22,16 @@ const MAX_TEXT: usize = 256;
 /// A number of this many digits always fits an `i64`.
 const SMALL_DIGITS: usize = 18;
 
+/// The powers of ten up to that of so many digits.
+const POWERS: [u64; SMALL_DIGITS + 1] = {
+    let (mut powers, mut at) = ([1; SMALL_DIGITS + 1], 1);
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
 /// The first number with more than [`SMALL_DIGITS`] digits.
 const SMALL_LIMIT: u64 = 10u64.pow(SMALL_DIGITS as u32);
 
@@ -273,33 +283,71 @@ fn small(negative: bool, mut magnitude: u64, mut scale: u32) -> Option<Decimal> 
     Some(Decimal(Repr::Small { mantissa: if negative { -size } else { size }, scale: scale as u8 }))
 }
 
-/// Parses the common case in one pass: digits with an optional point, at most 18 of them. `None`
-/// sends the text to [`parse_any`], which also finds out what is wrong with it.
+/// Parses the common case: digits with an optional point, at most 18 of them. `None` sends the text to
+/// [`parse_any`], which also finds out what is wrong with it.
 fn parse_small(text: &[u8]) -> Option<Decimal> {
     let unsigned = text.strip_prefix(b"-");
-    let (negative, digits) = (unsigned.is_some(), unsigned.unwrap_or(text));
-    // 18 digits and a point: the accumulator cannot overflow, whatever the digits are.
-    if digits.is_empty() || digits.len() > SMALL_DIGITS + 1 {
+    let (negative, number) = (unsigned.is_some(), unsigned.unwrap_or(text));
+    // 18 digits and a point: no sum below can overflow.
+    if number.len() > SMALL_DIGITS + 1 {
         return None;
     }
-    let zeros = digits.iter().rev().take_while(|byte| **byte == b'0').count();
-    let mut magnitude: u64 = 0;
-    let mut point = None;
-    for (at, byte) in digits[..digits.len() - zeros].iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => magnitude = magnitude * 10 + u64::from(byte - b'0'),
-            b'.' if point.is_none() && at > 0 && at + 1 < digits.len() => point = Some(at),
-            _ => return None,
-        }
-    }
-    if point.is_none() {
-        magnitude *= 10u64.pow(zeros as u32);
-    }
+    let whole = number.iter().take_while(|byte| byte.is_ascii_digit());
+    let (at, whole) = whole.fold((0, 0), |(at, whole), byte| (at + 1, append(whole, byte)));
+    let (places, fraction) = match &number[at..] {
+        [] if at > 0 => (0, 0),
+        [b'.', digits @ ..] if at > 0 && !digits.is_empty() => parse_fraction(digits)?,
+        _ => return None,
+    };
+    let magnitude = whole * POWERS[places] + fraction;
     if magnitude >= SMALL_LIMIT {
         return None;
     }
-    let scale = point.map_or(0, |at| digits.len() - zeros - at - 1);
-    small(negative, magnitude, scale as u32)
+    let (size, scale) = (magnitude as i64, places as u8);
+    Some(Decimal(Repr::Small { mantissa: if negative { -size } else { size }, scale }))
+}
+
+/// The digits behind a point, without needless zeros: how many, and the number that they are. Up to eight
+/// are one word: a loop over them would end where the processor does not expect it.
+fn parse_fraction(digits: &[u8]) -> Option<(usize, u64)> {
+    let zeros = all(b'0');
+    // The first digit is in the lowest byte, and behind the last one are zeros.
+    let word = if let Some(eight) = digits.first_chunk() {
+        u64::from_le_bytes(*eight)
+    } else if let (Some(first), Some(last)) = (digits.first_chunk(), digits.last_chunk()) {
+        let [first, last] = [first, last].map(|four| u64::from(u32::from_le_bytes(*four)));
+        zeros << (8 * digits.len()) | last << (8 * digits.len() - 32) | first
+    } else {
+        digits.iter().rev().fold(zeros, |word, digit| word << 8 | u64::from(*digit))
+    };
+    let needless = (word ^ zeros).leading_zeros() as usize / 8;
+    if digits.len() > 8 || needless == 8 {
+        let zeros = digits.iter().rev().take_while(|digit| **digit == b'0').count();
+        let digits = &digits[..digits.len() - zeros];
+        let is_number = digits.iter().all(u8::is_ascii_digit);
+        return is_number.then(|| (digits.len(), digits.iter().fold(0, append)));
+    }
+    let word = word << (8 * needless) | zeros & ((1 << (8 * needless)) - 1);
+    eight_digits(word).map(|number| (8 - needless, number))
+}
+
+fn append(number: u64, digit: &u8) -> u64 {
+    number * 10 + u64::from(digit - b'0')
+}
+
+/// The number of eight digits: pairs, then fours, then all at once.
+fn eight_digits(word: u64) -> Option<u64> {
+    // '0' to '9' are 0x30 to 0x39. A carry of the addition comes from a byte that is no digit.
+    let is_digits = (word & all(0xf0)) | ((word.wrapping_add(all(6)) & all(0xf0)) >> 4) == all(0x33);
+    let pairs = (word & all(0x0f)).wrapping_mul(10 << 8 | 1) >> 8;
+    let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(100 << 16 | 1) >> 16;
+    let eight = (fours & 0x0000_ffff_0000_ffff).wrapping_mul(10_000 << 32 | 1) >> 32;
+    is_digits.then_some(eight)
+}
+
+/// Eight times this byte.
+fn all(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
 }
 
 /// Parses any decimal text, with an exponent and any number of digits.
@@ -380,6 +428,7 @@ fn normalise(negative: bool, mut digits: Vec<u8>, mut scale: i64) -> Result<Deci
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::Rng;
 
     fn decimal(text: &str) -> Decimal {
         Decimal::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
@@ -412,6 +461,20 @@ mod tests {
         check("1e63", Ok(&format!("1{}", "0".repeat(63))));
         check("1e-63", Ok(&format!("0.{}1", "0".repeat(62))));
         check("0e999999999999", Ok("0"));
+    }
+
+    #[test]
+    fn both_ways_to_parse_agree_on_any_text() {
+        let mut rng = Rng::new(7);
+        for _ in 0..100_000 {
+            let mut byte = || b"0011223456789.-:/9900"[rng.below(21) as usize];
+            let (first, second) = (byte(), byte());
+            let length = usize::from(first ^ second) % 24;
+            let text: Vec<u8> = (0..length).map(|_| byte()).collect();
+            if let Some(small) = parse_small(&text) {
+                assert_eq!(Ok(small), parse_any(&text), "{}", String::from_utf8_lossy(&text));
+            }
+        }
     }
 
     #[test]
