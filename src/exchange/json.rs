@@ -137,7 +137,7 @@ impl<'a> Cursor<'a> {
     /// Passes `text` if it comes next, and returns true.
     #[inline(always)]
     pub(super) fn pass_text(&mut self, text: &[u8]) -> bool {
-        let same = self.bytes[self.at..].starts_with(text);
+        let same = starts_with(&self.bytes[self.at..], text);
         if same {
             self.at += text.len();
         }
@@ -265,9 +265,7 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn digits(&mut self) -> Result<(), Stop> {
         let begin = self.at;
-        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
-            self.at += 1;
-        }
+        self.at += digits(&self.bytes[begin..]);
         if self.at == self.bytes.len() {
             return Err(Stop::Cut);
         }
@@ -345,12 +343,44 @@ impl<'a> Cursor<'a> {
     }
 }
 
+const ONES: u64 = 0x0101_0101_0101_0101;
+const TOPS: u64 = 0x8080_8080_8080_8080;
+
+/// True if `bytes` start with `text`. The texts are short: a call that compares them took a tenth of the time.
+#[inline(always)]
+fn starts_with(bytes: &[u8], text: &[u8]) -> bool {
+    let Some(bytes) = bytes.get(..text.len()) else {
+        return false;
+    };
+    // The last eight overlap those before them.
+    let ends = (bytes.last_chunk::<8>(), text.last_chunk::<8>());
+    let mut eights = bytes.as_chunks::<8>().0.iter().zip(text.as_chunks::<8>().0);
+    match ends {
+        (Some(end), Some(other)) => end == other && eights.all(|(one, other)| one == other),
+        _ => bytes == text,
+    }
+}
+
+/// The number of digits at the front.
+#[inline(always)]
+fn digits(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(eight) = bytes[at..].first_chunk() {
+        // Digits become 0 to 9. The lowest set bit is right; a carry can only spoil the bytes above it.
+        let word = u64::from_le_bytes(*eight) ^ (ONES * u64::from(b'0'));
+        let others = (word.wrapping_add(ONES * (0x80 - 10)) | word) & TOPS;
+        if others != 0 {
+            return at + others.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    at + bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
 /// The number of bytes before the first quote, backslash or control character. It reads eight at a
 /// time, because strings are most of a body.
 #[inline(always)]
 fn plain_bytes(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
     // Sets the top bit of each byte below `limit`. The lowest set bit is right; a borrow can only
     // spoil the bytes above it ("Bit Twiddling Hacks", hasless).
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
