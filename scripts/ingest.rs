@@ -4,8 +4,9 @@
 //!
 //! Once all markets are tracked, and once those of one quote asset.
 //!
-//! The core is told the answer of an exchange with many made-up markets as its driver would tell
-//! it: in slices of 16 KiB, followed by all the work that these make; prices have moved since the
+//! First the decoder alone reads the body, in slices of 16 KiB: every number of a tracked ticker exactly. Then
+//! the core is told the answer of an exchange with many made-up markets as its driver would tell
+//! it: in the same slices, followed by all the work that these make; prices have moved since the
 //! poll before. That is framing, reading, decimals, rejects, and the quotes in their place. The
 //! reference reads the body, which lies in memory whole, into a list of structs whose texts are
 //! borrowed and whose prices stay texts: little more than a program could do which reads JSON with
@@ -16,6 +17,8 @@ mod support;
 
 use marketd::config::{Config, Data, SourceConfig, Url};
 use marketd::core::{Action, Core, Event, ProcessFacts, Service};
+use marketd::exchange::{Call, Caps, Dialect, Reading, Reject, Sink};
+use marketd::record::{Candle, MarketInfo, Ticker};
 use marketd::table::Key;
 use marketd::time::{Mono, Now, UnixMs};
 use rustix::time::{ClockId, clock_gettime};
@@ -42,7 +45,7 @@ const BEGIN_MS: i64 = 1_767_225_600_000;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "they are read for the reading's sake")]
-struct Ticker<'a> {
+struct Texts<'a> {
     symbol: &'a str,
     price_change: &'a str,
     price_change_percent: &'a str,
@@ -66,8 +69,9 @@ struct Ticker<'a> {
     count: i64,
 }
 
-/// What is tracked: the quote assets, and the most that the core may take, in hundredths of the reference.
-const CASES: [(&str, u128); 2] = [("*", 150), ("USDT", 80)];
+/// What is tracked: the quote assets, and the most that the decoder and the core may take, in hundredths of the
+/// reference.
+const CASES: [(&str, [u128; 2]); 2] = [("*", [80, 125]), ("USDT", [40, 55])];
 
 fn main() -> ExitCode {
     let results = CASES.map(|(quote, limit)| measure(quote, limit));
@@ -75,8 +79,9 @@ fn main() -> ExitCode {
 }
 
 /// Measures polls with the markets of this quote asset tracked. Returns true if they are within the limit.
-fn measure(quote: &str, limit: u128) -> bool {
+fn measure(quote: &str, limits: [u128; 2]) -> bool {
     let market = Generated::new(TICKERS, 1);
+    let mut decoded = Vec::with_capacity(ROUNDS);
     let mut ours = Vec::with_capacity(ROUNDS);
     let mut theirs = Vec::with_capacity(ROUNDS);
     let mut poll = Poll::new(&market, quote);
@@ -86,9 +91,11 @@ fn measure(quote: &str, limit: u128) -> bool {
     for round in 0..WARM_UP + ROUNDS {
         let body = poll.next_body(&market);
         bytes = body.len();
+        let alone = decode(&body, quote, tracked);
         let took = poll.take_in(&body);
         let reference = read_with_serde(&body);
         if round >= WARM_UP {
+            decoded.push(alone);
             ours.push(took);
             theirs.push(reference);
         }
@@ -102,11 +109,11 @@ fn measure(quote: &str, limit: u128) -> bool {
     println!(
         "{tracked} of {TICKERS} tickers tracked, {bytes} bytes, {ROUNDS} polls each, in turn.\n"
     );
-    report(limit, &mut ours, &mut theirs) <= limit
+    report(limits, [&mut decoded, &mut ours], &mut theirs)
 }
 
-/// Prints the table; answers the ratio of the medians, in hundredths.
-fn report(limit: u128, ours: &mut [Duration], theirs: &mut [Duration]) -> u128 {
+/// Prints the table, with the ratios of the medians. Returns true if they are within the limits.
+fn report(limits: [u128; 2], ours: [&mut [Duration]; 2], theirs: &mut [Duration]) -> bool {
     println!("| | processor, microseconds a poll | nanoseconds a ticker | lowest..highest |");
     println!("|---|---:|---:|---|");
     let row = |name: &str, times: &mut [Duration]| {
@@ -118,13 +125,18 @@ fn report(limit: u128, ours: &mut [Duration], theirs: &mut [Duration]) -> u128 {
         println!("| {name} | {poll} | {each} | {least}..{most} |");
         median.as_nanos()
     };
-    let ours = row("marketd, decoded and applied", ours);
+    let [decoded, applied] = ours;
+    let decoded = row("marketd, decoded", decoded);
+    let applied = row("marketd, decoded and applied", applied);
     let theirs = row("serde_json, into structs", theirs);
-    let ratio = ours * 100 / theirs;
+    let ratios = [decoded, applied].map(|it| it * 100 / theirs);
     let text = |hundredths: u128| format!("{}.{:02}", hundredths / 100, hundredths % 100);
-    let verdict = if ratio > limit { ": too much" } else { "" };
-    println!("\nratio {}, at most {}{verdict}\n", text(ratio), text(limit));
-    ratio
+    for (limit, ratio) in limits.into_iter().zip(ratios) {
+        let verdict = if ratio > limit { ": too much" } else { "" };
+        println!("\nratio {}, at most {}{verdict}", text(ratio), text(limit));
+    }
+    println!();
+    limits.into_iter().zip(ratios).all(|(limit, ratio)| ratio <= limit)
 }
 
 /// What this thread has had of the processor: others that run meanwhile do not count.
@@ -135,9 +147,45 @@ fn processor_time() -> Duration {
 
 fn read_with_serde(body: &str) -> Duration {
     let begin = processor_time();
-    let list: Vec<Ticker<'_>> = serde_json::from_str(black_box(body)).expect("the body is JSON");
+    let list: Vec<Texts<'_>> = serde_json::from_str(black_box(body)).expect("the body is JSON");
     let took = processor_time() - begin;
     assert_eq!(black_box(list).len(), TICKERS);
+    took
+}
+
+/// Takes the tickers of the markets with a quote asset.
+struct Tickers<'q> {
+    quote: &'q str,
+    count: usize,
+}
+
+impl Sink for Tickers<'_> {
+    fn wants(&mut self, ticker_id: &str) -> bool {
+        self.quote == "*" || ticker_id.ends_with(self.quote)
+    }
+    fn ticker(&mut self, _: &str, ticker: Ticker) {
+        self.count += 1;
+        drop(black_box(ticker));
+    }
+    fn candle(&mut self, _: Candle, _: bool) {}
+    fn market(&mut self, _: MarketInfo) {}
+    fn time(&mut self, _: UnixMs) {}
+    fn rejected(&mut self, _: Reject<'_>) {}
+}
+
+/// Reads the tickers as the core does, and does nothing with them; how long that took.
+fn decode(body: &str, quote: &str, expected: usize) -> Duration {
+    let dialect = Dialect::by_name("binance").expect("it is built in");
+    let caps = Caps::from(&Config::default().limits);
+    let mut tickers = Tickers { quote, count: 0 };
+    let begin = processor_time();
+    let mut reading = Reading::new(dialect, &Call::Tickers, caps);
+    for slice in black_box(body).as_bytes().chunks(SLICE) {
+        reading.feed(slice, &mut tickers).expect("the body is sound");
+    }
+    reading.finish(200).expect("the body is whole");
+    let took = processor_time() - begin;
+    assert_eq!(tickers.count, expected);
     took
 }
 

@@ -338,7 +338,8 @@ fn append(number: u64, digit: &u8) -> u64 {
 /// The number of eight digits: pairs, then fours, then all at once.
 fn eight_digits(word: u64) -> Option<u64> {
     // '0' to '9' are 0x30 to 0x39. A carry of the addition comes from a byte that is no digit.
-    let is_digits = (word & all(0xf0)) | ((word.wrapping_add(all(6)) & all(0xf0)) >> 4) == all(0x33);
+    let is_digits =
+        (word & all(0xf0)) | ((word.wrapping_add(all(6)) & all(0xf0)) >> 4) == all(0x33);
     let pairs = (word & all(0x0f)).wrapping_mul(10 << 8 | 1) >> 8;
     let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(100 << 16 | 1) >> 16;
     let eight = (fours & 0x0000_ffff_0000_ffff).wrapping_mul(10_000 << 32 | 1) >> 32;

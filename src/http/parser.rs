@@ -72,10 +72,12 @@ pub fn parse_behind<'a>(
     let head = &bytes[..begin + used];
     let host = KnownFields { host: Some(b""), ..KnownFields::default() };
     let request = read_fields(known.line_of(head), head, fields, host).ok();
-    debug_assert!(matches!(
-        (&request, parse(bytes, limits)),
-        (Some(it), Ok(Parsed::Complete { request, .. })) if *it == request
-    ) || request.is_none());
+    debug_assert!(
+        matches!(
+            (&request, parse(bytes, limits)),
+            (Some(it), Ok(Parsed::Complete { request, .. })) if *it == request
+        ) || request.is_none()
+    );
     request
 }
 

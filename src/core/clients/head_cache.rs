@@ -268,7 +268,7 @@ mod tests {
     use crate::config::{Config, Limits};
     use crate::core::Status;
     use crate::core::api::chart::ChartRequest;
-        use crate::interval::Interval;
+    use crate::interval::Interval;
     use crate::market::{ChartSpec, Market, SymbolId};
     use crate::time::Now;
     use std::sync::Arc;
