@@ -4,8 +4,8 @@
 //!
 //! Once all markets are tracked, and once those of one quote asset.
 //!
-//! First the decoder alone reads the body, in slices of 16 KiB: every number of a tracked ticker exactly. Then
-//! the core is told the answer of an exchange with many made-up markets as its driver would tell
+//! First the decoder alone reads the body, in slices of 16 KiB: every number of a tracked ticker exactly.
+//! Then the core is told the answer of an exchange with many made-up markets as its driver would tell
 //! it: in the same slices, followed by all the work that these make; prices have moved since the
 //! poll before. That is framing, reading, decimals, rejects, and the quotes in their place. The
 //! reference reads the body, which lies in memory whole, into a list of structs whose texts are
@@ -69,8 +69,8 @@ struct Texts<'a> {
     count: i64,
 }
 
-/// What is tracked: the quote assets, and the most that the decoder and the core may take, in hundredths of the
-/// reference.
+/// What is tracked: the quote assets, and the most that the decoder and the core may take, in hundredths of
+/// the reference.
 const CASES: [(&str, [u128; 2]); 2] = [("*", [80, 125]), ("USDT", [40, 55])];
 
 fn main() -> ExitCode {

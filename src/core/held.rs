@@ -1,5 +1,8 @@
 //! What clients make marketd hold: the sums that the limits on all of them together are compared with.
 
+/// What a connection takes beside its buffers: table entries, and what the allocator keeps between buffers.
+const CONNECTION_BYTES: u64 = 4096;
+
 /// What one client makes marketd hold, or all of them together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldByClients {
@@ -16,6 +19,12 @@ pub struct HeldByClients {
 }
 
 impl HeldByClients {
+    /// All bytes, with those of so many connections.
+    pub fn bytes(&self, connections: u64) -> u64 {
+        let HeldByClients { pending, making, streams, requests, .. } = self;
+        pending + making + streams + requests + connections * CONNECTION_BYTES
+    }
+
     /// One client holds this much now, and so much before.
     #[inline]
     pub fn replace(&mut self, before: HeldByClients, now: HeldByClients) {

@@ -14,9 +14,6 @@ use crate::time::{Mono, Now, SimulatedClock, UnixMs};
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-/// What a connection takes beside its buffers: table entries, and what the allocator keeps between buffers.
-const CONNECTION_BYTES: u64 = 4096;
-
 /// See the module's page.
 #[derive(Debug, Default)]
 pub struct Status {
@@ -181,8 +178,7 @@ impl HttpStatus {
 
     /// The bytes that clients make marketd hold, about.
     pub fn client_bytes(&self) -> u64 {
-        let HeldByClients { pending, making, streams, requests, .. } = self.held;
-        pending + making + streams + requests + self.open * CONNECTION_BYTES
+        self.held.bytes(self.open)
     }
 }
 

@@ -346,7 +346,7 @@ impl<'a> Cursor<'a> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x8080_8080_8080_8080;
 
-/// True if `bytes` start with `text`. The texts are short: a call that compares them took a tenth of the time.
+/// True if `bytes` start with `text`. Texts are short: a call that compares them took a tenth of the time.
 #[inline(always)]
 fn starts_with(bytes: &[u8], text: &[u8]) -> bool {
     let Some(bytes) = bytes.get(..text.len()) else {

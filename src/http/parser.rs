@@ -54,8 +54,8 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Err
 /// Fields behind an opening: browsers send some twenty.
 const FIELDS_BEHIND: usize = 24;
 
-/// Parses the head at the start of `bytes`, which begins with the opening of `known`, a request that was parsed
-/// with the same limits. `None` if [`parse`] has to do that: the head is incomplete, malformed or long.
+/// Parses the head at the start of `bytes`, which begins with the opening of `known`, a request that was
+/// parsed with the same limits. `None` if [`parse`] has to do that: the head is incomplete, malformed or long.
 pub fn parse_behind<'a>(
     known: &OwnedRequest,
     bytes: &'a [u8],

@@ -2,8 +2,8 @@
 //!
 //! Clients of a price service send the same request again and again, and a proxy in front of many sends
 //! the same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
-//! prepared of it holds for the same listener and catalog. Of a head whose first line and `Host` are those of a
-//! kept one, only the other fields are parsed. If heads differ only in fields that no response depends on (a
+//! prepared of it holds for the same listener and catalog. Of a head whose first line and `Host` are those of
+//! a kept one, only the other fields are parsed. If heads differ only in fields that no response depends on (a
 //! number of the request, say), what was prepared of one of them holds for all. A reload empties the cache.
 //!
 //! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are
