@@ -1,9 +1,13 @@
-//! From a text to a [`Decimal`].
+//! From a text to the digits of a decimal.
 //!
 //! Owns the grammar: an optional sign, digits with an optional point, an optional exponent. Most texts of an
-//! exchange are short and plain, and go through [`small`]; any other goes through [`any`], with the same result.
+//! exchange are short and plain, and go through [`small`]; any other goes through [`any`].
 
-use super::{Decimal, DecimalError, Repr, SMALL_DIGITS, SMALL_LIMIT, normalise};
+/// A number of this many digits always fits an `i64`.
+pub(super) const SMALL_DIGITS: usize = 18;
+
+/// The first number with more than [`SMALL_DIGITS`] digits.
+pub(super) const SMALL_LIMIT: u64 = 10u64.pow(SMALL_DIGITS as u32);
 
 /// Longest text that is parsed: the digits, a point, a sign, an exponent and some needless zeros.
 const MAX_TEXT: usize = 256;
@@ -18,9 +22,18 @@ const POWERS: [u64; SMALL_DIGITS + 1] = {
     powers
 };
 
-/// Parses the common case: digits with an optional point, at most 18 of them. `None` sends the text to
-/// [`any`], which also finds out what is wrong with it.
-pub(super) fn small(text: &[u8]) -> Option<Decimal> {
+/// Why a text is not a [`Decimal`](super::Decimal).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecimalError {
+    /// Not a finite decimal number (`NaN`, `abc`, an empty text, ...).
+    Malformed,
+    /// More than [`MAX_DIGITS`](super::MAX_DIGITS) digits in the normal form.
+    TooLong,
+}
+
+/// Parses the common case: digits with an optional point, at most 18 of them. Returns mantissa and scale in
+/// the normal form. `None` sends the text to [`any`], which also finds out what is wrong with it.
+pub(super) fn small(text: &[u8]) -> Option<(i64, u8)> {
     let unsigned = text.strip_prefix(b"-");
     let (negative, number) = (unsigned.is_some(), unsigned.unwrap_or(text));
     // 18 digits and a point: no sum below can overflow.
@@ -38,8 +51,8 @@ pub(super) fn small(text: &[u8]) -> Option<Decimal> {
     if magnitude >= SMALL_LIMIT {
         return None;
     }
-    let (size, scale) = (magnitude as i64, places as u8);
-    Some(Decimal(Repr::Small { mantissa: if negative { -size } else { size }, scale }))
+    let size = magnitude as i64;
+    Some((if negative { -size } else { size }, places as u8))
 }
 
 /// The digits behind a point, without needless zeros: how many, and the number that they are. Up to eight
@@ -86,8 +99,9 @@ fn all(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// Parses any decimal text, with an exponent and any number of digits.
-pub(super) fn any(text: &[u8]) -> Result<Decimal, DecimalError> {
+/// Parses any decimal text. Returns whether it is negative, its digits, and how many of them are behind the
+/// point, less its exponent.
+pub(super) fn any(text: &[u8]) -> Result<(bool, Vec<u8>, i64), DecimalError> {
     if text.len() > MAX_TEXT {
         return Err(DecimalError::TooLong);
     }
@@ -112,7 +126,7 @@ pub(super) fn any(text: &[u8]) -> Result<Decimal, DecimalError> {
     if digits.is_empty() {
         return Err(DecimalError::Malformed);
     }
-    normalise(negative, digits, behind_point - exponent)
+    Ok((negative, digits, behind_point - exponent))
 }
 
 /// Parses the digits behind an `e`, with an optional sign.

@@ -55,7 +55,8 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &HeadLimits) -> Result<Parsed<'a>, Err
 const FIELDS_BEHIND: usize = 24;
 
 /// Parses the head at the start of `bytes`, which begins with the opening of `known`, a request that was
-/// parsed with the same limits. `None` if [`parse`] has to do that: the head is incomplete, malformed or long.
+/// parsed with the same limits. `None` if [`parse`] has to do that: the head is incomplete, malformed, or has
+/// many fields.
 pub fn parse_behind<'a>(
     known: &OwnedRequest,
     bytes: &'a [u8],

@@ -2,9 +2,10 @@
 //!
 //! Clients of a price service send the same request again and again, and a proxy in front of many sends
 //! the same bytes for all of them. So a head that comes back byte for byte is not parsed again, and what was
-//! prepared of it holds for the same listener and catalog. Of a head whose first line and `Host` are those of
-//! a kept one, only the other fields are parsed. If heads differ only in fields that no response depends on (a
-//! number of the request, say), what was prepared of one of them holds for all. A reload empties the cache.
+//! prepared of it holds for the same listener and catalog. If the first line and `Host` of another head are
+//! those of a kept one, only its other fields are parsed. If heads differ only in fields that no response
+//! depends on (a number of the request, say), what was prepared of one of them holds for all. A reload
+//! empties the cache.
 //!
 //! Owns a fixed number of places, each for one head; the head's own bytes select its place. As many are
 //! for heads that stand for all that begin like them. A head is copied when it asks for its place twice in a
