@@ -203,6 +203,9 @@ fn an_exchange_may_move_and_another_may_take_its_id() {
     let (old, new) = (exchange_of(&["BTC/USDT"]), exchange_of(&["BTC/USDT"]));
     let marketd = start(&config(&[source("a", &old)]));
     let spent = metrics(&marketd)["upstreams"][0]["budgetSpent"].integer();
+    // The old one asks for a pause, which does not concern the new one.
+    old.fault(Fault::TooManyRequests(Some("600".to_string())));
+    eventually(LONG, || (upstream(&marketd, "rateLimited") > 0).then_some(()));
     reload_well(&marketd, &config(&[source("a", &new)]));
     assert_eq!(status_of(&marketd, "/api/v1/quotes/BTC-USDT"), 200);
     new.await_asked(binance::TICKERS, 2, LONG);

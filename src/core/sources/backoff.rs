@@ -85,6 +85,16 @@ impl Failures {
         (status.failing, status.candles_failing_since) = Default::default();
     }
 
+    /// The way to the exchange is another one: what failed on the former one does not matter. A halt of the
+    /// host is told anew, if it is the same host.
+    pub fn rerouted(&mut self, cx: &mut Context) {
+        self.forget(cx);
+        self.halted_until = cx.now.mono;
+        for it in &mut self.kinds {
+            *it = KindFailures { episode: std::mem::take(&mut it.episode), ..KindFailures::default() };
+        }
+    }
+
     /// True if another way to the exchange may do better: for so long after a poll was due, no quotes have
     /// come, or no list, because it is not reached or fails.
     pub fn is_unreached(&self, span: Duration, cx: &Context) -> bool {

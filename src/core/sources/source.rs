@@ -365,6 +365,7 @@ impl Source {
         let is_list = |request: &RequestInFlight| *request.task() == Task::Markets;
         self.put_back_all(|request| route || markets && is_list(request), cx);
         if route {
+            self.failures.rerouted(cx);
             // Their requests have been put back.
             self.connections.upstream.reroute(route_to_exchange(&self.profile), cx);
         }
