@@ -18,7 +18,7 @@ use env_filter::Filter;
 use log::{Level, Record};
 use std::borrow::Cow;
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, OnceLock};
@@ -34,9 +34,9 @@ static LOGGER: OnceLock<Logger> = OnceLock::new();
 struct Logger {
     /// The rules that choose the lines. A reload replaces them, also for the disk thread.
     rules: ArcSwap<Filter>,
-    writer: LogWriter,
-    format: LineFormat,
-    clock: Clock,
+    /// Takes every record, and hands its line to `writer`.
+    lines: env_logger::Logger,
+    writer: Arc<LogWriter>,
 }
 
 impl log::Log for Logger {
@@ -46,12 +46,7 @@ impl log::Log for Logger {
 
     fn log(&self, record: &Record<'_>) {
         if self.rules.load().matches(record) {
-            let line = |record: &Record<'_>| self.format.line(record, self.clock.now().unix);
-            self.writer.write(line(record), |lost| {
-                let mut told = Record::builder();
-                let told = told.level(Level::Warn).target(NET);
-                line(&told.args(format_args!("log lines lost count={lost}")).build())
-            });
+            self.lines.log(record);
         }
     }
 
@@ -60,16 +55,50 @@ impl log::Log for Logger {
     }
 }
 
+/// Hands each line to the writer, whole.
+struct Lines {
+    writer: Arc<LogWriter>,
+    format: LineFormat,
+    clock: Clock,
+}
+
+impl Lines {
+    /// The line that tells of lost lines.
+    fn tell(&self, lost: u64) -> Vec<u8> {
+        let mut record = Record::builder();
+        let record = record.level(Level::Warn).target(NET);
+        let time = self.clock.now().unix;
+        self.format.line(&record.args(format_args!("log lines lost count={lost}")).build(), time)
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.writer.write(line.into(), |lost| self.tell(lost));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Starts the log. It takes the lines that these rules choose.
 ///
 /// # Panics
 /// When it has started already.
 pub fn start(format: LineFormat, clock: Clock, rules: &str) -> io::Result<()> {
-    let writer = match stderr_metadata().is_ok_and(|it| it.is_file()) {
+    let writer = Arc::new(match stderr_metadata().is_ok_and(|it| it.is_file()) {
         true => LogWriter::without_thread(),
         false => LogWriter::start(io::stderr())?,
-    };
-    let logger = Logger { rules: ArcSwap::from_pointee(filter("")), writer, format, clock };
+    });
+    let lines = Lines { writer: Arc::clone(&writer), format, clock };
+    let lines = env_logger::Builder::new()
+        .filter_level(log::LevelFilter::Trace)
+        .format(move |out, record| out.write_all(&format.line(record, clock.now().unix)))
+        .target(env_logger::Target::Pipe(Box::new(lines)))
+        .build();
+    let logger = Logger { rules: ArcSwap::from_pointee(filter("")), lines, writer };
     log::set_logger(LOGGER.get_or_init(|| logger)).expect("no other logger is set");
     set_rules(rules);
     Ok(())
